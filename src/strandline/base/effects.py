@@ -1,0 +1,173 @@
+"""The effects that the core may ask of a driver, and the events with which the driver answers.
+
+No promise before its proof: an effect that tells another machine something (a `Reply`, a vote in a `Send`) is emitted
+only while handling the event that proves it (`Synced` for durable bytes).
+
+`token` fields are opaque to the driver: it returns them unchanged in the answering event. Inside the core a token is
+`(machine name, anything)`, so that the node can route the answer with one look.
+"""
+
+from enum import Enum
+from typing import Any
+
+from strandline.base.value import Value
+
+Token = tuple[Any, ...]
+
+
+class Endpoint(Value, frozen=True):
+    host: str
+    port: int
+
+
+# --- events
+
+
+class ReplyTo(Value, frozen=True):
+    """Where the answer of one request goes. The driver sends answers of one connection in the order of requests."""
+
+    connection: int
+    sequence: int  # counts requests of this connection, from 0
+    correlation_id: int
+    api_key: int
+    api_version: int
+
+
+class Caller(Value, frozen=True):
+    """Who asked: for group members, quotas and error messages."""
+
+    client_id: str
+    host: str  # of the remote side, without port
+    listener: str  # the listener name: "PLAINTEXT", "CONTROLLER"
+
+
+class Received(Value, frozen=True):
+    """A request arrived and was parsed. `message` is one of wire.messages' requests."""
+
+    to: ReplyTo
+    caller: Caller
+    message: Any
+
+
+class Answered(Value, frozen=True):
+    """The answer to a `Send`."""
+
+    token: Token
+    message: Any
+
+
+class Failure(Enum):
+    """Why a `Send` has no answer. REFUSED is proof that no process listens there; the others prove nothing."""
+
+    REFUSED = "connection refused"
+    CLOSED = "connection closed before the answer"
+    TIMED_OUT = "no answer in time"
+    MALFORMED = "the answer could not be parsed"
+
+
+class Failed(Value, frozen=True):
+    """A `Send` that will not be answered; whether the peer acted on it is unknown unless REFUSED."""
+
+    token: Token
+    why: Failure
+
+
+class Synced(Value, frozen=True):
+    """Everything that a `Sync` or `Save` named is durable."""
+
+    token: Token
+
+
+class Probed(Value, frozen=True):
+    """The outcome of a `Probe`: None if something accepted the connection."""
+
+    token: Token
+    why: Failure | None
+
+
+class Disconnected(Value, frozen=True):
+    """The remote side of an inbound connection closed it, or the connection broke."""
+
+    connection: int
+
+
+Event = Received | Answered | Failed | Synced | Probed | Disconnected
+
+# --- effects
+
+
+class Send(Value, frozen=True):
+    """Ask a peer. `channel` names the connection: requests on one (endpoint, channel) share a connection and are
+    answered in order, so long polls have a channel of their own."""
+
+    endpoint: Endpoint
+    channel: str
+    message: Any
+    version: int
+    timeout_ms: int
+    token: Token
+
+
+class Reply(Value, frozen=True):
+    """Answer a request. `message` None means: no answer is sent (Produce with acks=0)."""
+
+    to: ReplyTo
+    message: Any
+
+
+class Sync(Value, frozen=True):
+    """Make these files or directories durable, then answer `Synced(token)`."""
+
+    paths: tuple[str, ...]
+    token: Token
+
+
+class Save(Value, frozen=True):
+    """Replace a file atomically and durably (write, fsync, rename, fsync the directory), then answer
+    `Synced(token)`."""
+
+    path: str
+    content: bytes
+    token: Token
+
+
+class Probe(Value, frozen=True):
+    """Connect to an endpoint and close at once; answered by `Probed`."""
+
+    endpoint: Endpoint
+    timeout_ms: int
+    token: Token
+
+
+class Close(Value, frozen=True):
+    """Close an inbound connection after what is already queued for it."""
+
+    connection: int
+    why: str
+
+
+class Report(Value, frozen=True):
+    """One line for the operator's log."""
+
+    level: str  # "debug", "info", "warning", "error"
+    text: str
+
+
+class ToController(Value, frozen=True):
+    """Ask the active controller, whoever that is. The node turns it into a `Send`, or into
+    `Failed(token, CLOSED)` when no controller is known."""
+
+    message: Any
+    version: int
+    timeout_ms: int
+    token: Token
+
+
+class Halt(Value, frozen=True):
+    """The node must stop: `why` is for the operator. Status 0 after a controlled shutdown."""
+
+    why: str
+    status: int
+
+
+Effect = Send | Reply | Sync | Save | Probe | Close | Report | ToController | Halt

@@ -1,0 +1,85 @@
+"""The ports through which the pure core reaches a disk, and randomness.
+
+Disk calls are direct (the page cache is fast) with one exception: making bytes durable is an *effect*
+(`base.effects.Sync`, `Save`) that the driver answers with `Synced`, so that a simulated crash can fall between any two.
+Only `Disk.sync` is immediate; it is for start-up and shutdown, when nobody waits for an answer.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class DiskError(Exception):
+    """An operating error of the disk: the message says which path and why."""
+
+
+class File(Protocol):
+    """One open file. Offsets and sizes in bytes."""
+
+    path: str
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Write `buffers` at the end with one gathering write; return the number of bytes written."""
+        ...
+
+    def write_at(self, position: int, data: Buffer) -> None: ...
+
+    def read(self, position: int, size: int) -> memoryview:
+        """At most `size` bytes from `position`; fewer at the end of the file."""
+        ...
+
+    def size(self) -> int: ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Disk(Protocol):
+    """Paths are plain strings with '/' between parts; parents must exist unless said otherwise."""
+
+    def open(self, path: str) -> File:
+        """Open for reading and writing, creating an empty file if there is none."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def list(self, path: str) -> list[str]:
+        """Sorted names in a directory; empty if there is no such directory."""
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """With parents; no error if it exists."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Atomic; replaces `new` if it is a file."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """A file; no error if there is none."""
+        ...
+
+    def remove_tree(self, path: str) -> None: ...
+
+    def read_file(self, path: str) -> bytes | None:
+        """The whole content, None if there is no such file."""
+        ...
+
+    def write_file(self, path: str, content: bytes) -> None:
+        """Replace the file atomically (temporary file, rename). Not durable until synced."""
+        ...
+
+    def sync(self, paths: Sequence[str]) -> None:
+        """Make files and directories durable now (blocks). A path that is gone is no error (T39)."""
+        ...
+
+
+class Rng(Protocol):
+    """Randomness comes from the driver. `random.Random` satisfies it."""
+
+    def randrange(self, start: int, stop: int) -> int: ...
+
+    def randbytes(self, n: int) -> bytes: ...
