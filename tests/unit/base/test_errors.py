@@ -1,0 +1,44 @@
+import kafka.errors
+import pytest
+
+from strandline.base.errors import MESSAGES, ErrorCode, error_of, is_retriable, message_of
+
+KAFKA_PYTHON = {
+    cls.errno: cls
+    for cls in vars(kafka.errors).values()
+    if isinstance(cls, type) and issubclass(cls, kafka.errors.BrokerResponseError) and cls.errno is not None
+}
+
+
+def test_numbers_are_dense_from_minus_one_to_136() -> None:
+    assert [int(code) for code in ErrorCode] == list(range(-1, 137))
+
+
+def test_names_agree_with_kafka_python() -> None:
+    compared = {number: cls.message for number, cls in KAFKA_PYTHON.items() if number in set(ErrorCode)}
+    differing = {n: (ErrorCode(n).name, name) for n, name in compared.items() if ErrorCode(n).name != name}
+    assert len(compared) > 100
+    assert differing.keys() <= {-1, 0}, differing
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_every_code_has_a_message_except_none(code: ErrorCode) -> None:
+    text = message_of(code)
+    assert (text == "") == (code is ErrorCode.NONE)
+    assert not text or (text[0].isupper() or text.startswith("acks")) and text.endswith(".")
+
+
+def test_messages_are_given_for_known_codes_only() -> None:
+    assert all(code in set(ErrorCode) for code in MESSAGES)
+
+
+def test_an_unknown_number_is_an_unknown_server_error() -> None:
+    assert error_of(31_000) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert message_of(31_000) == message_of(-1)
+
+
+def test_a_client_retries_what_passes_by_itself() -> None:
+    assert is_retriable(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert is_retriable(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert not is_retriable(ErrorCode.INVALID_RECORD)
+    assert not is_retriable(ErrorCode.NONE)
