@@ -1,0 +1,104 @@
+"""The records of one batch, decoded one by one.
+
+For the metadata log, committed offsets, look-ups by timestamp, and tests. Produce and Fetch never come here.
+
+Every reader raises `Corrupt`, and nothing else, when the bytes are not records.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ports import Buffer
+from strandline.wire.batch import HEADER_SIZE, BatchHeader, batches
+from strandline.wire.compress import DECOMPRESSED_SIZE_MAX, Codec, Corrupt, decompress
+from strandline.wire.varint import read_signed
+
+
+class Record(NamedTuple):
+    """One record. `timestamp` is the batch's if the broker stamped it."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def records(header: BatchHeader, buffer: Buffer, limit: int = DECOMPRESSED_SIZE_MAX) -> Iterator[Record]:
+    """The records of the batch that `header` was read from. `limit` bounds the decompressed size in bytes."""
+    if header.codec > Codec.ZSTD:
+        raise Corrupt(f"compression codec {header.codec} does not exist")
+    packed = memoryview(buffer)[header.position + HEADER_SIZE : header.end]
+    plain = decompress(Codec(header.codec), packed, limit) if header.record_count else b""
+    stamp = header.max_timestamp if header.is_log_append_time else None
+    position = 0
+    for _ in range(header.record_count):
+        record, position = read_record(plain, position, header, stamp)
+        yield record
+    if position != len(plain):
+        raise Corrupt(f"{len(plain) - position} bytes follow the last record")
+
+
+def all_records(buffer: Buffer, position: int = 0) -> Iterator[Record]:
+    """The records of all complete batches of `buffer`, control records left out."""
+    for header in batches(buffer, position):
+        if not header.is_control:
+            yield from records(header, buffer)
+
+
+def read_record(plain: bytes, position: int, header: BatchHeader, stamp: int | None) -> tuple[Record, int]:
+    try:
+        length, position = read_signed(plain, position)
+        end = position + length
+        if length < 1 or end > len(plain):
+            raise Corrupt(f"a record of {length} bytes does not fit")
+        delta, position = read_signed(plain, position + 1)
+        offset_delta, position = read_signed(plain, position)
+        key, position = read_bytes(plain, position, end)
+        value, position = read_bytes(plain, position, end)
+        count, position = read_signed(plain, position)
+        if not 0 <= count <= end - position:
+            raise Corrupt(f"{count} headers do not fit")
+        pairs: list[tuple[str, bytes | None]] = []
+        for _ in range(count):
+            name, position = read_bytes(plain, position, end)
+            content, position = read_bytes(plain, position, end)
+            if name is None:
+                raise Corrupt("a header without a name")
+            pairs.append((name.decode(), content))
+    except UnicodeDecodeError:
+        raise Corrupt("the name of a header is not UTF-8") from None
+    except Corrupt:
+        raise
+    except ValueError as error:
+        raise Corrupt(str(error)) from None
+    if position != end:
+        raise Corrupt("a record is longer or shorter than it says")
+    if not 0 <= offset_delta <= header.last_offset_delta:
+        raise Corrupt(f"offset delta {offset_delta} lies outside of the batch")
+    timestamp = header.base_timestamp + delta if stamp is None else stamp
+    return Record(header.base_offset + offset_delta, timestamp, key, value, tuple(pairs)), end
+
+
+def read_bytes(plain: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    size, position = read_signed(plain, position)
+    if size == -1:
+        return None, position
+    if not 0 <= size <= end - position:
+        raise Corrupt(f"{size} bytes do not fit")
+    return plain[position : position + size], position + size
+
+
+def why_records_invalid(header: BatchHeader, buffer: Buffer, *, needs_keys: bool) -> ErrorCode | None:
+    """Look into a produced batch: are its records sound, counted from 0 without gaps, and (for a compacted topic,
+    `needs_keys`) do all have keys? Costs time per record."""
+    try:
+        for delta, record in enumerate(records(header, buffer)):
+            if record.offset != header.base_offset + delta:
+                return ErrorCode.INVALID_RECORD
+            if needs_keys and record.key is None:
+                return ErrorCode.INVALID_RECORD
+    except Corrupt:
+        return ErrorCode.CORRUPT_MESSAGE
+    return None
