@@ -1,7 +1,12 @@
-import kafka.errors
+import warnings
+
 import pytest
 
 from strandline.base.errors import MESSAGES, ErrorCode, error_of, is_retriable, message_of
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import kafka.errors
 
 KAFKA_PYTHON = {
     cls.errno: cls
@@ -18,14 +23,15 @@ def test_names_agree_with_kafka_python() -> None:
     compared = {number: cls.message for number, cls in KAFKA_PYTHON.items() if number in set(ErrorCode)}
     differing = {n: (ErrorCode(n).name, name) for n, name in compared.items() if ErrorCode(n).name != name}
     assert len(compared) > 100
-    assert differing.keys() <= {-1, 0}, differing
+    old_names = {-1, 0, 6, 10, 17, 39}  # kafka-python keeps names that Kafka has changed since
+    assert differing.keys() <= old_names, differing
 
 
 @pytest.mark.parametrize("code", ErrorCode)
 def test_every_code_has_a_message_except_none(code: ErrorCode) -> None:
     text = message_of(code)
     assert (text == "") == (code is ErrorCode.NONE)
-    assert not text or (text[0].isupper() or text.startswith("acks")) and text.endswith(".")
+    assert not text or ((text[0].isupper() or text.startswith("acks")) and text.endswith("."))
 
 
 def test_messages_are_given_for_known_codes_only() -> None:
