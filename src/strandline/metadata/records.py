@@ -1,0 +1,231 @@
+"""The records of the cluster's metadata log, by Kafka's names and numbers.
+
+A record says what has become true; nobody may refuse it. Null in a change means "as before". Which version a record is
+written in is `metadata.framing`'s matter.
+"""
+
+from typing import Annotated
+
+from strandline.base.ids import ZERO_UUID
+from strandline.wire.schema import (
+    Bool,
+    Group,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Nullable,
+    NullableString,
+    String,
+    Tag,
+    UInt16,
+    UuidField,
+    V,
+    message,
+)
+
+NO_LEADER_CHANGE = -2  # PartitionChangeRecord.leader: the leader is as before
+
+
+class BrokerEndpoint(Group):
+    name: String = ""
+    host: String = ""
+    port: UInt16 = 0
+    security_protocol: Int16 = 0
+
+
+class BrokerFeature(Group):
+    name: String = ""
+    min_supported_version: Int16 = 0
+    max_supported_version: Int16 = 0
+
+
+@message(key=0, versions="0-4", flexible="0+")
+class RegisterBrokerRecord(Message):
+    """A broker's process has registered; this replaces an earlier registration of the same id."""
+
+    broker_id: Int32 = 0
+    is_migrating_zk_broker: Annotated[Bool, V("2+")] = False
+    incarnation_id: UuidField = ZERO_UUID
+    broker_epoch: Int64 = 0
+    end_points: tuple[BrokerEndpoint, ...] = ()
+    features: tuple[BrokerFeature, ...] = ()
+    rack: NullableString = None
+    fenced: Bool = True
+    in_controlled_shutdown: Annotated[Bool, V("1+")] = False
+    log_dirs: Annotated[tuple[UuidField, ...], V("3+"), Tag(0)] = ()
+    cordoned_log_dirs: Annotated[tuple[UuidField, ...] | None, V("4+"), Nullable("4+"), Tag(1)] = None
+
+
+@message(key=1, versions="0", flexible="0+")
+class UnregisterBrokerRecord(Message):
+    """The registration is gone."""
+
+    broker_id: Int32 = 0
+    broker_epoch: Int64 = 0
+
+
+@message(key=2, versions="0", flexible="0+")
+class TopicRecord(Message):
+    """A topic exists; its partitions follow."""
+
+    name: String = ""
+    topic_id: UuidField = ZERO_UUID
+
+
+@message(key=3, versions="0-2", flexible="0+")
+class PartitionRecord(Message):
+    """The whole state of a new partition."""
+
+    partition_id: Int32 = -1
+    topic_id: UuidField = ZERO_UUID
+    replicas: tuple[Int32, ...] = ()
+    isr: tuple[Int32, ...] = ()
+    removing_replicas: tuple[Int32, ...] = ()
+    adding_replicas: tuple[Int32, ...] = ()
+    leader: Int32 = -1
+    leader_recovery_state: Annotated[Int8, Tag(0)] = 0
+    leader_epoch: Int32 = -1
+    partition_epoch: Int32 = -1
+    directories: Annotated[tuple[UuidField, ...], V("1+")] = ()
+    eligible_leader_replicas: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(1)] = None
+    last_known_elr: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(2)] = None
+
+
+@message(key=4, versions="0", flexible="0+")
+class ConfigRecord(Message):
+    """One configuration entry of a topic or broker; null deletes it."""
+
+    resource_type: Int8 = 0
+    resource_name: String = ""
+    name: String = ""
+    value: NullableString = None
+
+
+@message(key=5, versions="0-2", flexible="0+")
+class PartitionChangeRecord(Message):
+    """What changes in a partition. The partition epoch grows by one, the leader epoch if `leader` is named."""
+
+    partition_id: Int32 = -1
+    topic_id: UuidField = ZERO_UUID
+    isr: Annotated[tuple[Int32, ...] | None, Nullable(), Tag(0)] = None
+    leader: Annotated[Int32, Tag(1)] = NO_LEADER_CHANGE
+    replicas: Annotated[tuple[Int32, ...] | None, Nullable(), Tag(2)] = None
+    removing_replicas: Annotated[tuple[Int32, ...] | None, Nullable(), Tag(3)] = None
+    adding_replicas: Annotated[tuple[Int32, ...] | None, Nullable(), Tag(4)] = None
+    leader_recovery_state: Annotated[Int8, Tag(5)] = -1
+    directories: Annotated[tuple[UuidField, ...] | None, V("1+"), Nullable("1+"), Tag(8)] = None
+    eligible_leader_replicas: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(6)] = None
+    last_known_elr: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(7)] = None
+
+
+@message(key=9, versions="0", flexible="0+")
+class RemoveTopicRecord(Message):
+    """The topic and all of its partitions are gone."""
+
+    topic_id: UuidField = ZERO_UUID
+
+
+@message(key=12, versions="0", flexible="0+")
+class FeatureLevelRecord(Message):
+    """The finalized level of a feature; 0 means it is off."""
+
+    name: String = ""
+    feature_level: Int16 = 0
+
+
+@message(key=15, versions="0", flexible="0+")
+class ProducerIdsRecord(Message):
+    """All producer ids below `next_producer_id` have been handed out in blocks."""
+
+    broker_id: Int32 = 0
+    broker_epoch: Int64 = -1
+    next_producer_id: Int64 = 0
+
+
+@message(key=17, versions="0-3", flexible="0+")
+class BrokerRegistrationChangeRecord(Message):
+    """What changes in a registration: `fenced` −1 unfences, 0 leaves, 1 fences; `in_controlled_shutdown` 1 sets."""
+
+    broker_id: Int32 = 0
+    broker_epoch: Int64 = 0
+    fenced: Annotated[Int8, Tag(0)] = 0
+    in_controlled_shutdown: Annotated[Int8, V("1+"), Tag(1)] = 0
+    log_dirs: Annotated[tuple[UuidField, ...], V("2+"), Tag(2)] = ()
+    cordoned_log_dirs: Annotated[tuple[UuidField, ...] | None, V("3+"), Nullable("3+"), Tag(3)] = None
+
+
+@message(key=20, versions="0", flexible="0+")
+class NoOpRecord(Message):
+    """The controller is alive; the offset moves."""
+
+
+@message(key=23, versions="0", flexible="0+")
+class BeginTransactionRecord(Message):
+    """The records up to the matching end take effect together (KIP-868)."""
+
+    name: Annotated[NullableString, Tag(0)] = None
+
+
+@message(key=24, versions="0", flexible="0+")
+class EndTransactionRecord(Message):
+    """The records since the matching begin take effect."""
+
+
+@message(key=25, versions="0", flexible="0+")
+class AbortTransactionRecord(Message):
+    """The records since the matching begin are void."""
+
+    reason: Annotated[NullableString, Tag(0)] = None
+
+
+class ControllerEndpoint(Group):
+    name: String = ""
+    host: String = ""
+    port: UInt16 = 0
+    security_protocol: Int16 = 0
+
+
+class ControllerFeature(Group):
+    name: String = ""
+    min_supported_version: Int16 = 0
+    max_supported_version: Int16 = 0
+
+
+@message(key=27, versions="0", flexible="0+")
+class RegisterControllerRecord(Message):
+    """A controller's process has registered."""
+
+    controller_id: Int32 = 0
+    incarnation_id: UuidField = ZERO_UUID
+    zk_migration_ready: Bool = False
+    end_points: tuple[ControllerEndpoint, ...] = ()
+    features: tuple[ControllerFeature, ...] = ()
+
+
+@message(key=28, versions="0", flexible="0+")
+class ClearElrRecord(Message):
+    """All ELRs of a topic (of every topic, if the name is empty) are cleared."""
+
+    topic_name: String = ""
+
+
+RECORDS: tuple[type[Message], ...] = (
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+    TopicRecord,
+    PartitionRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+    RemoveTopicRecord,
+    FeatureLevelRecord,
+    ProducerIdsRecord,
+    BrokerRegistrationChangeRecord,
+    NoOpRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    AbortTransactionRecord,
+    RegisterControllerRecord,
+    ClearElrRecord,
+)
