@@ -9,19 +9,24 @@ Invariants (executed by `check`):
   - names and ids of topics are one-to-one
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Mapping
 from typing import Any
 
 from strandline.base.effects import Endpoint
 from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.base.value import Value
 from strandline.metadata import records as r
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
+from strandline.metadata.config_key import show_value
+from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.topic_configs import TOPIC_CONFIGS, topic_default
 
 TOPIC_RESOURCE = 2  # Kafka's ConfigResource.Type ids
 BROKER_RESOURCE = 4
 CLUSTER_DEFAULT = ""  # the resource name of the brokers' cluster-wide default
 NO_LEADER_CHANGE = -2
+# Kafka's numbers for where a configuration value comes from (DescribeConfigs, CreateTopics).
+FROM_TOPIC, FROM_CLUSTER_DEFAULT, FROM_STATIC, FROM_DEFAULT = 1, 3, 4, 5
+NOTHING: Mapping[str, str] = {}
 RECOVERED, RECOVERING = 0, 1
 
 
@@ -126,26 +131,28 @@ class Image:
         broker = self.brokers.get(node)
         return broker is not None and broker.is_active
 
-    def topic_config(self, topic: str, key: str, static: dict[str, str]) -> str:
-        """The value in force for a topic: its own, the brokers' cluster default, the static broker value, the default."""
-        own = self.configs.get((TOPIC_RESOURCE, topic), {})
-        if key in own:
-            return own[key]
+    def topic_config(self, topic: str, key: str, static: Mapping[str, ConfigValue]) -> ConfigValue:
+        """The value in force for a topic: its own, else the brokers' cluster default, else what the node's static
+        configuration (`static`, parsed) says, else the default."""
+        own = self.configs.get((TOPIC_RESOURCE, topic))
         row = TOPIC_CONFIGS[key]
-        if row.broker_key is not None:
-            dynamic = self.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
-            if row.broker_key in dynamic:
-                return dynamic[row.broker_key]
-            if row.broker_key in static:
-                return static[row.broker_key]
-        return row.default
+        if own is not None and key in own:
+            return row.parse(own[key])
+        dynamic = self.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
+        if dynamic is not None:
+            for synonym, factor in row.synonyms:
+                if synonym in dynamic:
+                    value = row.parse(dynamic[synonym])
+                    return value * factor if isinstance(value, int) and factor != 1 else value
+        return topic_default(key, static)[0]
 
-    def effective_min_isr(self, topic: Topic, partition: Partition, static: dict[str, str]) -> int:
+    def effective_min_isr(self, topic: Topic, partition: Partition, static: Mapping[str, str]) -> int:
         """min(min.insync.replicas, replication factor): one formula for controller and leader (T19, L2).
 
         During a reassignment the replicas being added do not count: the target of a growing set is not there yet.
         """
-        configured = int(self.topic_config(topic.name, "min.insync.replicas", static))
+        configured = self.topic_config(topic.name, "min.insync.replicas", static)
+        assert isinstance(configured, int)
         return max(1, min(configured, len(partition.replicas) - len(partition.adding_replicas) or 1))
 
     # --- the one mutator
@@ -423,3 +430,11 @@ APPLY: dict[type, Callable[[Image, Any], None]] = {
 
 def nodes(ids: tuple[int, ...]) -> tuple[NodeId, ...]:
     return tuple(NodeId(i) for i in ids)
+
+
+def in_unit(text: str, factor: int) -> str:
+    """A broker's value in the topic key's unit: hours become milliseconds, and "no limit" stays -1."""
+    if factor == 1:
+        return text
+    number = int(text)
+    return str(number * factor if number >= 0 else -1)
