@@ -1,0 +1,96 @@
+"""Bytes <-> messages: one compiled codec per message class and version.
+
+A codec is Python source written for exactly one layout (`codec_plan`, `codec_decode`, `codec_encode`) and compiled on first
+use, so that starting up costs nothing and decoding asks no questions about versions.
+
+What decoding gives: strings are `str`; Bytes fields are `bytes`; Records are a `memoryview` of the caller's buffer, not
+copied, or None; arrays are tuples; fields that the version lacks have their default.
+
+Invariants:
+  - decoding raises `Malformed` for any bytes that are not a message, and nothing else;
+  - nothing is allocated from a length or a count before it was compared with the bytes that are left;
+  - encoding copies no records.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from struct import error as StructError  # noqa: N812 - it is an exception, and reads as one
+from struct import pack, unpack_from
+from typing import Any, TypeVar
+
+from strandline.base.ports import Buffer
+from strandline.base.value import Value
+from strandline.wire.codec_decode import DecoderWriter
+from strandline.wire.codec_encode import EncoderWriter
+from strandline.wire.codec_plan import Layout, layout_of
+from strandline.wire.codec_source import Source
+from strandline.wire.primitive import Malformed, read_unsigned, unsigned
+from strandline.wire.schema import Message
+
+M = TypeVar("M", bound=Message)
+
+
+class Codec(Value, frozen=True):
+    """How one version of one message is read and written."""
+
+    decode: Callable[[memoryview, int], tuple[Any, int]]  # (buffer, position) -> (message, position after it)
+    encode: Callable[[Any], list[Buffer]]
+
+
+@cache
+def codec_of(cls: type[Message], version: int) -> Codec:
+    """The codec, compiled when first asked for. The message must have that version."""
+    layout = layout_of(cls, version)
+    return Codec(decode=_decoder(layout), encode=_encoder(layout))
+
+
+def decode_all(cls: type[M], version: int, buffer: Buffer) -> M:
+    """A message that fills the buffer to its end."""
+    value: M
+    value, position = codec_of(cls, version).decode(memoryview(buffer), 0)
+    if position != len(buffer):
+        raise Malformed(f"{cls.__name__} v{version}: {len(buffer) - position} bytes too many")
+    return value
+
+
+def encode_bytes(value: Message, version: int) -> bytes:
+    """A message in one piece: for small messages, whose records may be copied."""
+    return b"".join(codec_of(type(value), version).encode(value))
+
+
+def _decoder(layout: Layout) -> Callable[[memoryview, int], tuple[Any, int]]:
+    names: dict[str, Any] = {
+        "read_unsigned": read_unsigned,
+        "unpack_from": unpack_from,
+        "Malformed": Malformed,
+        "Unreadable": (StructError, UnicodeDecodeError),
+    }
+    source = Source(names)
+    source.add("size = len(buffer)")
+    source.open("try:")
+    message = DecoderWriter(source).layout(layout)
+    source.add(f"return {message}, position")
+    source.close()
+    source.open("except Unreadable as error:")
+    source.add(f"raise Malformed('{layout.cls.__name__}: ' + str(error)) from None")
+    source.close()
+    return _compiled("def decode(buffer, position):", "decode", layout, source)
+
+
+def _encoder(layout: Layout) -> Callable[[Any], list[Buffer]]:
+    source = Source({"unsigned": unsigned, "pack": pack})
+    source.add("chunks = []")
+    source.add("out = bytearray()")
+    writer = EncoderWriter(source)
+    writer.layout(layout, "message")
+    writer.flush()
+    source.add("if out or not chunks: chunks.append(out)")
+    source.add("return chunks")
+    return _compiled("def encode(message):", "encode", layout, source)
+
+
+def _compiled(head: str, name: str, layout: Layout, source: Source) -> Callable[..., Any]:
+    text = "\n".join([head, *source.lines])
+    exec(compile(text, f"<{name} {layout.cls.__name__}>", "exec"), source.constants)
+    function: Callable[..., Any] = source.constants[name]
+    return function
