@@ -1,0 +1,128 @@
+"""One configuration key: its name, its type, its default, and what it refuses.
+
+Both tables of the project (node configuration, topic configuration) are lists of these rows. A refusal is a text in
+Kafka's words, because operators search for those words.
+
+Invariants:
+  - the default of every key passes the key's own check;
+  - `parse` never fails on a text for which `why_invalid` says None.
+"""
+
+from collections.abc import Callable
+
+from strandline.base.value import Value
+
+ConfigValue = bool | int | float | str | tuple[str, ...] | None
+Check = Callable[[ConfigValue], str | None]  # why a parsed value is refused
+
+BOOLEAN, INT, SHORT, LONG, DOUBLE, STRING, LIST = "BOOLEAN", "INT", "SHORT", "LONG", "DOUBLE", "STRING", "LIST"
+
+BITS = {SHORT: 16, INT: 32, LONG: 64}
+# DescribeConfigs' numbers for types.
+TYPE_NUMBERS = {BOOLEAN: 1, STRING: 2, INT: 3, SHORT: 4, LONG: 5, DOUBLE: 6, LIST: 7}
+INT_MAX = (1 << 31) - 1
+LONG_MAX = (1 << 63) - 1
+
+
+class ConfigKey(Value, frozen=True):
+    name: str
+    type: str  # one of TYPE_NUMBERS
+    default: ConfigValue = None
+    check: Check | None = None
+    synonyms: tuple[tuple[str, int], ...] = ()  # (key of the node's configuration, factor to this key's unit)
+    required: bool = False
+
+    def why_invalid(self, text: str) -> str | None:
+        """Why may the key not have this value? None means it may."""
+        value = read_value(self.type, text)
+        if value is None:
+            reason: str | None = "Expected value to be either true or false"
+            if self.type in (SHORT, INT, LONG, DOUBLE):
+                reason = f"Not a number of type {self.type}"
+        else:
+            reason = self.check(value) if self.check is not None else None
+        return None if reason is None else invalid(self.name, text, reason)
+
+    def parse(self, text: str) -> ConfigValue:
+        """The typed value of a text that `why_invalid` lets pass."""
+        value = read_value(self.type, text)
+        assert value is not None, f"{self.name}: parsed before it was checked"
+        return value
+
+
+def invalid(name: str, value: object, reason: str) -> str:
+    """Kafka's sentence for a bad value."""
+    return f"Invalid value {value} for configuration {name}: {reason}"
+
+
+def read_value(kind: str, text: str) -> ConfigValue:
+    """The text as a value of this type; None if it is not one."""
+    text = text.strip()
+    if kind == STRING:
+        return text
+    if kind == LIST:
+        return tuple(part.strip() for part in text.split(",")) if text else ()
+    if kind == BOOLEAN:
+        return {"true": True, "false": False}.get(text.lower())
+    if kind == DOUBLE:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    number = int(text)
+    half = 1 << (BITS[kind] - 1)
+    return number if -half <= number < half else None
+
+
+def show_value(value: ConfigValue) -> str | None:
+    """The text form that DescribeConfigs and property files have."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def at_least(low: float) -> Check:
+    def check(value: ConfigValue) -> str | None:
+        assert isinstance(value, int | float)
+        return f"Value must be at least {low}" if value < low else None
+
+    return check
+
+
+def between(low: float, high: float) -> Check:
+    def check(value: ConfigValue) -> str | None:
+        assert isinstance(value, int | float)
+        if value < low:
+            return f"Value must be at least {low}"
+        return f"Value must be no more than {high}" if value > high else None
+
+    return check
+
+
+def one_of(*allowed: str) -> Check:
+    """For a string, the string; for a list, each of its entries."""
+
+    def check(value: ConfigValue) -> str | None:
+        entries = value if isinstance(value, tuple) else (value,)
+        if all(entry in allowed for entry in entries):
+            return None
+        return f"String must be one of: {', '.join(allowed)}"
+
+    return check
+
+
+def distinct(value: ConfigValue) -> str | None:
+    """A list without empty or repeated entries, and not empty itself."""
+    assert isinstance(value, tuple)
+    if not value or "" in value:
+        return "List must not be empty or have empty entries"
+    return "List must not have duplicates" if len(set(value)) < len(value) else None

@@ -1,0 +1,140 @@
+"""The driver of one node: events in, effects performed at once, in the same callback as the network read.
+
+The node is pure; everything that touches the world hangs off this one table of effects. Nothing on the hot path is
+queued and no task is started for it.
+
+Invariants:
+  - the node is never re-entered: performing an effect never produces an event before the effects of this step are done;
+  - the timer never fires later than the node's deadline. It may fire earlier: when the deadline moved away, the old
+    timer is left alone and the deadline is looked at again when it fires;
+  - after an exception out of the node, or of an effect, nothing of the node runs again.
+"""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from strandline.base.effects import Close, Effect, Event, Halt, Probe, Reply, Report, Save, Send, Sync
+from strandline.base.time import NEVER, Instant
+from strandline.server.clock import Clock
+
+log = logging.getLogger("strandline")
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+CRASHED = 70  # EX_SOFTWARE
+TIMER_MS_MAX = 60_000  # NEVER is too far for a timer
+
+
+class Node(Protocol):
+    def start(self, now: Instant) -> list[Effect]: ...
+
+    def step(self, event: Event, now: Instant) -> list[Effect]: ...
+
+    def deadline(self) -> Instant:
+        """When `expire` must be called at the latest."""
+        ...
+
+    def expire(self, now: Instant) -> list[Effect]: ...
+
+    def shutdown(self, now: Instant) -> list[Effect]:
+        """Begin a controlled shutdown, which ends with the effect `Halt`."""
+        ...
+
+
+class Pump:
+    def __init__(
+        self, node: Node, loop: asyncio.AbstractEventLoop, clock: Clock, on_stop: Callable[[int, str], None]
+    ) -> None:
+        self.node = node
+        self.loop = loop
+        self.now = clock.now
+        self.on_stop = on_stop
+        self.stopped = False
+        self.inside = False
+        self.armed = NEVER  # when the timer fires
+        self.timer: asyncio.TimerHandle | None = None
+        self.perform: dict[type, Callable[[Any], None]] = {Report: self.report, Halt: self.halt}
+
+    def connect(
+        self,
+        reply: Callable[[Reply], None],
+        close: Callable[[Close], None],
+        send: Callable[[Send], None],
+        probe: Callable[[Probe], None],
+        flush: Callable[[Sync | Save], None],
+    ) -> None:
+        """Say who performs the effects; they need the pump to be built first, for their events."""
+        self.perform |= {Reply: reply, Close: close, Send: send, Probe: probe, Sync: flush, Save: flush}
+
+    def event(self, event: Event) -> None:
+        self.run(self.node.step, event)
+
+    def start(self) -> None:
+        self.run(lambda _, now: self.node.start(now), "start")
+
+    def shutdown(self) -> None:
+        self.run(lambda _, now: self.node.shutdown(now), "shutdown")
+
+    def run(self, step: Callable[[Any, Instant], list[Effect]], event: Any) -> None:
+        if self.stopped:
+            return
+        assert not self.inside, "an effect produced an event synchronously"
+        self.inside = True
+        try:
+            perform = self.perform
+            for effect in step(event, self.now()):
+                perform[type(effect)](effect)
+            deadline = self.node.deadline()
+            if deadline < self.armed:
+                self.arm(deadline)
+        except Exception as error:
+            self.crash(error, event)
+        finally:
+            self.inside = False
+
+    def arm(self, deadline: Instant) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        now = self.now()
+        # At least 1 ms: the loop's clock may run a little ahead of ours, and a passed deadline must not starve the
+        # network.
+        delay_ms = min(max(deadline - now, 1), TIMER_MS_MAX)
+        self.armed = Instant(now + delay_ms)
+        self.timer = self.loop.call_later(delay_ms / 1000, self.fire)
+
+    def fire(self) -> None:
+        self.armed = NEVER
+        self.timer = None
+        if self.stopped:
+            return
+        deadline = self.node.deadline()
+        if deadline <= self.now():
+            self.run(lambda _, now: self.node.expire(now), "deadline")
+        elif deadline < NEVER:
+            self.arm(deadline)
+
+    def report(self, effect: Report) -> None:
+        log.log(LEVELS[effect.level], effect.text)
+
+    def halt(self, effect: Halt) -> None:
+        self.stop(effect.status, effect.why)
+
+    def stop(self, status: int, why: str) -> None:
+        """Nothing of the node runs after this."""
+        if not self.stopped:
+            self.stopped = True
+            if self.timer is not None:
+                self.timer.cancel()
+            self.on_stop(status, why)
+
+    def crash(self, error: BaseException, event: object) -> None:
+        """The node's state can no longer be trusted: stop at once, and say what led here."""
+        trace = "".join(traceback.format_exception(error))
+        log.error("the node crashed on %s\n%s", shorten(repr(event)), trace.rstrip())
+        self.stop(CRASHED, f"crashed: {type(error).__name__}: {error}")
+
+
+def shorten(text: str, longest: int = 2000) -> str:
+    return text if len(text) <= longest else text[:longest] + f"… ({len(text)} characters)"
