@@ -28,21 +28,21 @@ from strandline.wire.schema import (
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.leader: the leader is as before
 
 
-class BrokerEndpoint(Group):
+class BrokerEndpoint(Group, frozen=True):
     name: String = ""
     host: String = ""
     port: UInt16 = 0
     security_protocol: Int16 = 0
 
 
-class BrokerFeature(Group):
+class BrokerFeature(Group, frozen=True):
     name: String = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
 @message(key=0, versions="0-4", flexible="0+")
-class RegisterBrokerRecord(Message):
+class RegisterBrokerRecord(Message, frozen=True):
     """A broker's process has registered; this replaces an earlier registration of the same id."""
 
     broker_id: Int32 = 0
@@ -59,7 +59,7 @@ class RegisterBrokerRecord(Message):
 
 
 @message(key=1, versions="0", flexible="0+")
-class UnregisterBrokerRecord(Message):
+class UnregisterBrokerRecord(Message, frozen=True):
     """The registration is gone."""
 
     broker_id: Int32 = 0
@@ -67,7 +67,7 @@ class UnregisterBrokerRecord(Message):
 
 
 @message(key=2, versions="0", flexible="0+")
-class TopicRecord(Message):
+class TopicRecord(Message, frozen=True):
     """A topic exists; its partitions follow."""
 
     name: String = ""
@@ -75,7 +75,7 @@ class TopicRecord(Message):
 
 
 @message(key=3, versions="0-2", flexible="0+")
-class PartitionRecord(Message):
+class PartitionRecord(Message, frozen=True):
     """The whole state of a new partition."""
 
     partition_id: Int32 = -1
@@ -94,7 +94,7 @@ class PartitionRecord(Message):
 
 
 @message(key=4, versions="0", flexible="0+")
-class ConfigRecord(Message):
+class ConfigRecord(Message, frozen=True):
     """One configuration entry of a topic or broker; null deletes it."""
 
     resource_type: Int8 = 0
@@ -104,7 +104,7 @@ class ConfigRecord(Message):
 
 
 @message(key=5, versions="0-2", flexible="0+")
-class PartitionChangeRecord(Message):
+class PartitionChangeRecord(Message, frozen=True):
     """What changes in a partition. The partition epoch grows by one, the leader epoch if `leader` is named."""
 
     partition_id: Int32 = -1
@@ -121,14 +121,14 @@ class PartitionChangeRecord(Message):
 
 
 @message(key=9, versions="0", flexible="0+")
-class RemoveTopicRecord(Message):
+class RemoveTopicRecord(Message, frozen=True):
     """The topic and all of its partitions are gone."""
 
     topic_id: UuidField = ZERO_UUID
 
 
 @message(key=12, versions="0", flexible="0+")
-class FeatureLevelRecord(Message):
+class FeatureLevelRecord(Message, frozen=True):
     """The finalized level of a feature; 0 means it is off."""
 
     name: String = ""
@@ -136,7 +136,7 @@ class FeatureLevelRecord(Message):
 
 
 @message(key=15, versions="0", flexible="0+")
-class ProducerIdsRecord(Message):
+class ProducerIdsRecord(Message, frozen=True):
     """All producer ids below `next_producer_id` have been handed out in blocks."""
 
     broker_id: Int32 = 0
@@ -145,7 +145,7 @@ class ProducerIdsRecord(Message):
 
 
 @message(key=17, versions="0-3", flexible="0+")
-class BrokerRegistrationChangeRecord(Message):
+class BrokerRegistrationChangeRecord(Message, frozen=True):
     """What changes in a registration: `fenced` −1 unfences, 0 leaves, 1 fences; `in_controlled_shutdown` 1 sets."""
 
     broker_id: Int32 = 0
@@ -157,44 +157,44 @@ class BrokerRegistrationChangeRecord(Message):
 
 
 @message(key=20, versions="0", flexible="0+")
-class NoOpRecord(Message):
+class NoOpRecord(Message, frozen=True):
     """The controller is alive; the offset moves."""
 
 
 @message(key=23, versions="0", flexible="0+")
-class BeginTransactionRecord(Message):
+class BeginTransactionRecord(Message, frozen=True):
     """The records up to the matching end take effect together (KIP-868)."""
 
     name: Annotated[NullableString, Tag(0)] = None
 
 
 @message(key=24, versions="0", flexible="0+")
-class EndTransactionRecord(Message):
+class EndTransactionRecord(Message, frozen=True):
     """The records since the matching begin take effect."""
 
 
 @message(key=25, versions="0", flexible="0+")
-class AbortTransactionRecord(Message):
+class AbortTransactionRecord(Message, frozen=True):
     """The records since the matching begin are void."""
 
     reason: Annotated[NullableString, Tag(0)] = None
 
 
-class ControllerEndpoint(Group):
+class ControllerEndpoint(Group, frozen=True):
     name: String = ""
     host: String = ""
     port: UInt16 = 0
     security_protocol: Int16 = 0
 
 
-class ControllerFeature(Group):
+class ControllerFeature(Group, frozen=True):
     name: String = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
 @message(key=27, versions="0", flexible="0+")
-class RegisterControllerRecord(Message):
+class RegisterControllerRecord(Message, frozen=True):
     """A controller's process has registered."""
 
     controller_id: Int32 = 0
@@ -205,7 +205,7 @@ class RegisterControllerRecord(Message):
 
 
 @message(key=28, versions="0", flexible="0+")
-class ClearElrRecord(Message):
+class ClearElrRecord(Message, frozen=True):
     """All ELRs of a topic (of every topic, if the name is empty) are cleared."""
 
     topic_name: String = ""

@@ -1,0 +1,54 @@
+"""How a metadata record becomes the value of a record in the log: a frame version, the record's number and version
+(unsigned varints), then the message.
+
+Reading raises `Corrupt`, and nothing else. A record that this program does not know is corrupt too: a node may not
+skip what the cluster has agreed on.
+"""
+
+from strandline.base.ports import Buffer
+from strandline.metadata.records import RECORDS, BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.compress import Corrupt
+from strandline.wire.schema import Message
+from strandline.wire.varint import append_unsigned, read_unsigned
+
+FRAME_VERSION = 1
+
+BY_KEY: dict[int, type[Message]] = {cls.key: cls for cls in RECORDS}
+
+# As at metadata.version 4.1. Versions above it (cordoned log directories) are read but not written.
+WRITTEN: dict[type[Message], int] = {cls: cls.versions[-1] for cls in RECORDS} | {
+    RegisterBrokerRecord: 3,
+    BrokerRegistrationChangeRecord: 2,
+}
+
+
+def encode_record(record: Message, version: int | None = None) -> bytes:
+    """`version` None: the one that metadata.version 4.1 writes."""
+    written = WRITTEN[type(record)] if version is None else version
+    frame = bytearray()
+    append_unsigned(frame, FRAME_VERSION)
+    append_unsigned(frame, record.key)
+    append_unsigned(frame, written)
+    return bytes(frame + encode_bytes(record, written))
+
+
+def decode_record(buffer: Buffer | None) -> Message:
+    """The record in the value of a data record of the metadata log. Raises `Corrupt`."""
+    if buffer is None:
+        raise Corrupt("a metadata record is null")
+    try:
+        frame, position = read_unsigned(buffer, 0)
+        key, position = read_unsigned(buffer, position)
+        version, position = read_unsigned(buffer, position)
+        if frame != FRAME_VERSION:
+            raise Corrupt(f"metadata frame version {frame} is not known")
+        cls = BY_KEY.get(key)
+        if cls is None or version not in cls.versions:
+            raise Corrupt(f"metadata record {key} version {version} is not known")
+        record: Message = decode_all(cls, version, memoryview(buffer)[position:])
+    except Corrupt:
+        raise
+    except ValueError as error:
+        raise Corrupt(f"metadata record: {error}") from None
+    return record

@@ -1,0 +1,130 @@
+"""The records of the __consumer_offsets topic: what groups have committed, and the groups themselves.
+
+Key and value each start with an int16, their version; the key's also says which kind of record it is. Kinds that we do
+not know are not an error: readers skip them. Reading raises `Corrupt`, and nothing else.
+"""
+
+from typing import Annotated, TypeVar
+
+from strandline.base.ids import ZERO_UUID
+from strandline.base.ports import Buffer
+from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.compress import Corrupt
+from strandline.wire.schema import (
+    Bytes,
+    Group,
+    Int32,
+    Int64,
+    Message,
+    NullableString,
+    String,
+    Tag,
+    UuidField,
+    V,
+    message,
+)
+
+
+@message(key=1, versions="0-1")
+class OffsetCommitKey(Message, frozen=True):
+    """Prefixed with version 0 or 1, both of one form; 1 is written."""
+
+    group: String = ""
+    topic: String = ""
+    partition: Int32 = 0
+
+
+@message(key=1, versions="0-4", flexible="4+")
+class OffsetCommitValue(Message, frozen=True):
+    """A null value instead removes the offset."""
+
+    offset: Int64 = 0
+    leader_epoch: Annotated[Int32, V("3+")] = -1
+    metadata: String = ""
+    commit_timestamp: Int64 = 0
+    expire_timestamp: Annotated[Int64, V("1")] = -1
+    topic_id: Annotated[UuidField, V("4+"), Tag(0)] = ZERO_UUID
+
+
+@message(key=2, versions="2")
+class GroupMetadataKey(Message, frozen=True):
+    """Prefixed with version 2."""
+
+    group: String = ""
+
+
+class MemberMetadata(Group, frozen=True):
+    member_id: String = ""
+    group_instance_id: Annotated[NullableString, V("3+")] = None
+    client_id: String = ""
+    client_host: String = ""
+    rebalance_timeout: Annotated[Int32, V("1+")] = -1
+    session_timeout: Int32 = 0
+    subscription: Bytes = b""
+    assignment: Bytes = b""
+
+
+@message(key=2, versions="0-4", flexible="4+")
+class GroupMetadataValue(Message, frozen=True):
+    """A null value instead removes the group."""
+
+    protocol_type: String = ""
+    generation: Int32 = 0
+    protocol: NullableString = None
+    leader: NullableString = None
+    current_state_timestamp: Annotated[Int64, V("2+")] = -1
+    members: tuple[MemberMetadata, ...] = ()
+
+
+GroupKey = OffsetCommitKey | GroupMetadataKey
+GroupValue = OffsetCommitValue | GroupMetadataValue
+
+# Both are read by every Kafka since 2.3.
+WRITTEN_VALUE_VERSION = 3
+
+
+def encode_key(key: GroupKey) -> bytes:
+    version = key.versions[-1]
+    return version.to_bytes(2, "big") + encode_bytes(key, version)
+
+
+def encode_value(value: GroupValue, version: int = WRITTEN_VALUE_VERSION) -> bytes:
+    return version.to_bytes(2, "big") + encode_bytes(value, version)
+
+
+def decode_key(buffer: Buffer | None) -> GroupKey | None:
+    """The key of a record; None if its kind is not one of ours."""
+    version = prefixed_version(buffer)
+    if version in OffsetCommitKey.versions:
+        return decode_body(OffsetCommitKey, version, buffer)
+    if version in GroupMetadataKey.versions:
+        return decode_body(GroupMetadataKey, version, buffer)
+    return None
+
+
+def decode_value(key: GroupKey, buffer: Buffer | None) -> GroupValue | None:
+    """The value that belongs to `key`; None if the record is a tombstone."""
+    if buffer is None:
+        return None
+    version = prefixed_version(buffer)
+    cls: type[GroupValue] = OffsetCommitValue if isinstance(key, OffsetCommitKey) else GroupMetadataValue
+    if version not in cls.versions:
+        raise Corrupt(f"{cls.__name__} version {version} is not known")
+    return decode_body(cls, version, buffer)
+
+
+def prefixed_version(buffer: Buffer | None) -> int:
+    if buffer is None or len(buffer) < 2:
+        raise Corrupt("a group record without a version")
+    return int.from_bytes(buffer[:2], "big", signed=True)
+
+
+T = TypeVar("T", bound=Message)
+
+
+def decode_body(cls: type[T], version: int, buffer: Buffer | None) -> T:
+    assert buffer is not None
+    try:
+        return decode_all(cls, version, memoryview(buffer)[2:])
+    except ValueError as error:
+        raise Corrupt(f"{cls.__name__}: {error}") from None
