@@ -1,7 +1,7 @@
 """Bytes <-> messages: one compiled codec per message class and version.
 
-A codec is Python source written for exactly one layout (`codec_plan`, `codec_decode`, `codec_encode`) and compiled on first
-use, so that starting up costs nothing and decoding asks no questions about versions.
+A codec is Python source written for exactly one layout (`codec_plan`, `codec_decode`, `codec_encode`) and compiled on
+first use, so that starting up costs nothing and decoding asks no questions about versions.
 
 What decoding gives: strings are `str`; Bytes fields are `bytes`; Records are a `memoryview` of the caller's buffer, not
 copied, or None; arrays are tuples; fields that the version lacks have their default.
@@ -14,7 +14,7 @@ Invariants:
 
 from collections.abc import Callable
 from functools import cache
-from struct import error as StructError  # noqa: N812 - it is an exception, and reads as one
+from struct import error as struct_error
 from struct import pack, unpack_from
 from typing import Any, TypeVar
 
@@ -63,7 +63,7 @@ def _decoder(layout: Layout) -> Callable[[memoryview, int], tuple[Any, int]]:
         "read_unsigned": read_unsigned,
         "unpack_from": unpack_from,
         "Malformed": Malformed,
-        "Unreadable": (StructError, UnicodeDecodeError),
+        "Unreadable": (struct_error, UnicodeDecodeError),
     }
     source = Source(names)
     source.add("size = len(buffer)")

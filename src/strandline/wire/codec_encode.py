@@ -1,8 +1,8 @@
 """Writes the Python source of an encoder.
 
-Neighbouring fixed-width fields become one `pack`. Records are not copied: what was written so far is set aside as one buffer,
-the records follow as they are, and writing goes on in a new buffer. A value that does not fit its schema (a number
-out of range, None where null is not allowed) is a programmer's error and raises whatever Python raises for it.
+Neighbouring fixed-width fields become one `pack`. Records are not copied: what was written so far is set aside as one
+buffer, the records follow as they are, and writing goes on in a new buffer. A value that does not fit its schema (a
+number out of range, None where null is not allowed) is a programmer's error and raises whatever Python raises for it.
 """
 
 from struct import Struct

@@ -96,8 +96,7 @@ def _layout(cls: type[Any], version: int, highest: int, flexible: bool) -> Layou
     hints = get_type_hints(cls, include_extras=True)
     defaults = cls()
     fields = tuple(
-        _field(name, hints[name], getattr(defaults, name), version, highest, flexible)
-        for name in cls.__struct_fields__
+        _field(name, hints[name], getattr(defaults, name), version, highest, flexible) for name in cls.__struct_fields__
     )
     return Layout(cls, flexible, fields)
 

@@ -1,7 +1,7 @@
 """The variable-length integers and the one error of the message codecs.
 
-Invariant: whatever the bytes are, reading them raises nothing but `Malformed`, and nothing is allocated from a length that
-was not compared with what is left in the buffer.
+Invariant: whatever the bytes are, reading them raises nothing but `Malformed`, and nothing is allocated from a length
+that was not compared with what is left in the buffer.
 """
 
 from strandline.base.ports import Buffer

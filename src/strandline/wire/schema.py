@@ -20,14 +20,15 @@ Rules:
   - a field without `V` exists in all versions of its message;
   - `Nullable` without versions means nullable wherever the field exists;
   - an array of groups is `tuple[Group, ...]`, an array of primitives `tuple[Int32, ...]`; a nullable array is
-    `Annotated[tuple[...] | None, Nullable("1+")]`; a nullable single group (struct) is `Annotated[Group | None, Nullable()]`;
+    `Annotated[tuple[...] | None, Nullable("1+")]`; a nullable single group (struct) is
+    `Annotated[Group | None, Nullable()]`;
   - a field that a version does not have is left out silently when encoding;
-  - class names are Kafka's struct names; where request and response of one module collide, the response's struct ends in
-    `Response`. Field names are Kafka's in snake_case.
+  - class names are Kafka's struct names; where request and response of one module collide, the response's struct
+    ends in `Response`. Field names are Kafka's in snake_case.
 """
 
 from collections.abc import Callable
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar, dataclass_transform
 
 from msgspec import Struct
 
@@ -80,10 +81,12 @@ RecordsValue = Buffer | tuple[Buffer, ...] | None
 Records = Annotated[RecordsValue, Primitive("records"), Nullable()]
 
 
+@dataclass_transform(frozen_default=True)
 class Group(Struct, frozen=True, gc=False):
     """A structure inside a message."""
 
 
+@dataclass_transform(frozen_default=True)
 class Message(Struct, frozen=True, gc=False):
     """A request, a response, a header or a record's payload."""
 

@@ -1,0 +1,152 @@
+"""Frames: the size prefix, the request and response headers, and the message behind them.
+
+A frame on the wire is a four-byte size and that many bytes. The decoding functions take the bytes after the size: the
+driver has cut the stream by it. The encoding functions write it.
+
+Headers follow the message's version: a flexible version has request header v2 and response header v1 (tagged fields at
+the end), others v1 and v0. Two exceptions: `client_id` stays a legacy string in every header, and ApiVersions' response
+always has header v0, since a client that reads it does not yet know what the broker speaks (KIP-511).
+"""
+
+from struct import Struct
+from typing import TypeVar
+
+from strandline.base.ports import Buffer
+from strandline.base.value import Value
+from strandline.wire.api import API_BY_KEY, API_VERSIONS
+from strandline.wire.codec import codec_of
+from strandline.wire.primitive import Malformed, read_unsigned
+from strandline.wire.schema import Message
+
+__all__ = [
+    "Malformed",
+    "Request",
+    "UnsupportedApi",
+    "UnsupportedVersion",
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+]
+
+M = TypeVar("M", bound=Message)
+
+REQUEST_HEADER = Struct(">hhih")  # api_key, api_version, correlation_id, length of client_id
+RESPONSE_HEADER = Struct(">i")
+SIZE = Struct(">i")
+
+
+class Request(Value, frozen=True):
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    message: Message
+
+
+class Unsupported(Exception):
+    """A well-formed header that asks for something that we do not speak."""
+
+    def __init__(self, api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> None:
+        super().__init__(f"api key {api_key} version {api_version}")
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+
+
+class UnsupportedApi(Unsupported):
+    """No such API: the connection can only be closed."""
+
+
+class UnsupportedVersion(Unsupported):
+    """A known API in an unknown version. ApiVersions is answered all the same, in version 0 with error 35."""
+
+
+def decode_request(frame: memoryview) -> Request:
+    """The request in a frame. Raises `Malformed`, `UnsupportedApi` or `UnsupportedVersion`."""
+    if len(frame) < REQUEST_HEADER.size:
+        raise Malformed("truncated request header")
+    api_key, api_version, correlation_id, length = REQUEST_HEADER.unpack_from(frame, 0)
+    position = REQUEST_HEADER.size
+    client_id = None
+    if length >= 0:
+        if position + length > len(frame):
+            raise Malformed("client id beyond the end")
+        try:
+            client_id = str(frame[position : position + length], "utf-8")
+        except UnicodeDecodeError as error:
+            raise Malformed(f"client id: {error}") from None
+        position += length
+    elif length != -1:
+        raise Malformed("negative length of client id")
+    api = API_BY_KEY.get(api_key)
+    if api is None:
+        raise UnsupportedApi(api_key, api_version, correlation_id, client_id)
+    cls = api.request
+    if api_version not in cls.versions:
+        raise UnsupportedVersion(api_key, api_version, correlation_id, client_id)
+    if api_version in cls.flexible:
+        position = _skip_tagged(frame, position)
+    message, position = codec_of(cls, api_version).decode(frame, position)
+    if position != len(frame):
+        raise Malformed(f"{cls.__name__} v{api_version}: {len(frame) - position} bytes too many")
+    return Request(api_key, api_version, correlation_id, client_id, message)
+
+
+def encode_request(message: Message, version: int, correlation_id: int, client_id: str | None) -> list[Buffer]:
+    """A request with its size prefix, as buffers to be written one after the other."""
+    name = b"" if client_id is None else client_id.encode()
+    head = bytearray(SIZE.size)
+    head += REQUEST_HEADER.pack(message.key, version, correlation_id, -1 if client_id is None else len(name))
+    head += name
+    if version in message.flexible:
+        head.append(0)
+    return _framed(head, codec_of(type(message), version).encode(message))
+
+
+def encode_response(message: Message, version: int, correlation_id: int) -> list[Buffer]:
+    """A response with its size prefix, as buffers to be written one after the other."""
+    head = bytearray(SIZE.size)
+    head += RESPONSE_HEADER.pack(correlation_id)
+    if has_tagged_response_header(type(message), version):
+        head.append(0)
+    return _framed(head, codec_of(type(message), version).encode(message))
+
+
+def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int, M]:
+    """The correlation id and the response in a frame."""
+    if len(frame) < RESPONSE_HEADER.size:
+        raise Malformed("truncated response header")
+    (correlation_id,) = RESPONSE_HEADER.unpack_from(frame, 0)
+    position = RESPONSE_HEADER.size
+    if has_tagged_response_header(cls, version):
+        position = _skip_tagged(frame, position)
+    message, position = codec_of(cls, version).decode(frame, position)
+    if position != len(frame):
+        raise Malformed(f"{cls.__name__} v{version}: {len(frame) - position} bytes too many")
+    return correlation_id, message
+
+
+def has_tagged_response_header(cls: type[Message], version: int) -> bool:
+    """Is it response header v1, with tagged fields at its end?"""
+    return version in cls.flexible and cls.key != API_VERSIONS
+
+
+def _framed(head: bytearray, chunks: list[Buffer]) -> list[Buffer]:
+    """Join the head with the first chunk, which is never records, and fill in the size."""
+    head += chunks[0]
+    size = len(head) - SIZE.size + sum(map(len, chunks[1:]))
+    SIZE.pack_into(head, 0, size)
+    return [head, *chunks[1:]]
+
+
+def _skip_tagged(frame: memoryview, position: int) -> int:
+    count, position = read_unsigned(frame, position)
+    for _ in range(count):
+        _, position = read_unsigned(frame, position)
+        size, position = read_unsigned(frame, position)
+        position += size
+        if position > len(frame):
+            raise Malformed("tagged field of the header beyond the end")
+    return position
