@@ -36,5 +36,8 @@ def read_unsigned(buffer: Buffer, position: int) -> tuple[int, int]:
 
 def read_signed(buffer: Buffer, position: int) -> tuple[int, int]:
     """The zigzag number at `position`, and the position after it."""
+    if position < len(buffer) and buffer[position] < 0x80:  # nearly all numbers of a record
+        raw = buffer[position]
+        return (raw >> 1) ^ -(raw & 1), position + 1
     raw, position = read_unsigned(buffer, position)
     return (raw >> 1) ^ -(raw & 1), position
