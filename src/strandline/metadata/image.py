@@ -9,14 +9,15 @@ Invariants (executed by `check`):
   - names and ids of topics are one-to-one
 """
 
-from collections.abc import Callable, Iterator, Mapping, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from msgspec import field
 
 from strandline.base.effects import Endpoint
 from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.base.value import Value
 from strandline.metadata import records as r
-from strandline.metadata.config_key import show_value
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.topic_configs import TOPIC_CONFIGS, topic_default
 
@@ -26,12 +27,11 @@ CLUSTER_DEFAULT = ""  # the resource name of the brokers' cluster-wide default
 NO_LEADER_CHANGE = -2
 # Kafka's numbers for where a configuration value comes from (DescribeConfigs, CreateTopics).
 FROM_TOPIC, FROM_CLUSTER_DEFAULT, FROM_STATIC, FROM_DEFAULT = 1, 3, 4, 5
-NOTHING: Mapping[str, str] = {}
 RECOVERED, RECOVERING = 0, 1
 
 
 class Partition(Value, frozen=True):
-    """One partition's registration. `replicas[0]` is the preferred leader; `directories[i]` belongs to `replicas[i]`."""
+    """One partition's registration. `replicas[0]` is the preferred leader; `directories[i]` that of `replicas[i]`."""
 
     replicas: tuple[NodeId, ...]
     directories: tuple[Uuid, ...]
@@ -65,7 +65,7 @@ class Broker(Value, frozen=True):
     fenced: bool = True
     in_controlled_shutdown: bool = False
     log_dirs: tuple[Uuid, ...] = ()
-    features: dict[str, tuple[int, int]] = {}
+    features: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def is_active(self) -> bool:
@@ -134,19 +134,27 @@ class Image:
     def topic_config(self, topic: str, key: str, static: Mapping[str, ConfigValue]) -> ConfigValue:
         """The value in force for a topic: its own, else the brokers' cluster default, else what the node's static
         configuration (`static`, parsed) says, else the default."""
-        own = self.configs.get((TOPIC_RESOURCE, topic))
+        return self.config_in_force(topic, key, static)[0]
+
+    def config_in_force(self, topic: str, key: str, static: Mapping[str, ConfigValue]) -> tuple[ConfigValue, int]:
+        """The value in force for a topic, and the source that it comes from."""
         row = TOPIC_CONFIGS[key]
+        own = self.configs.get((TOPIC_RESOURCE, topic))
         if own is not None and key in own:
-            return row.parse(own[key])
+            return row.parse(own[key]), FROM_TOPIC
         dynamic = self.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
         if dynamic is not None:
             for synonym, factor in row.synonyms:
                 if synonym in dynamic:
                     value = row.parse(dynamic[synonym])
-                    return value * factor if isinstance(value, int) and factor != 1 else value
-        return topic_default(key, static)[0]
+                    if factor != 1:
+                        assert isinstance(value, int)
+                        value = value * factor if value >= 0 else -1  # "no limit" is -1 in every unit
+                    return value, FROM_CLUSTER_DEFAULT
+        value, synonym = topic_default(key, static)
+        return value, FROM_DEFAULT if synonym is None else FROM_STATIC
 
-    def effective_min_isr(self, topic: Topic, partition: Partition, static: Mapping[str, str]) -> int:
+    def effective_min_isr(self, topic: Topic, partition: Partition, static: Mapping[str, ConfigValue]) -> int:
         """min(min.insync.replicas, replication factor): one formula for controller and leader (T19, L2).
 
         During a reassignment the replicas being added do not count: the target of a growing set is not there yet.
@@ -158,7 +166,7 @@ class Image:
     # --- the one mutator
 
     def apply(self, record: Any) -> None:
-        """Replay one record. A record of a kind that this version does not know is an error: skipping it would fork state."""
+        """Replay one record. One of an unknown kind is an error: skipping it would fork the state."""
         APPLY[type(record)](self, record)
 
     def apply_all(self, batch: list[Any]) -> None:
@@ -323,7 +331,9 @@ def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
         leader_recovery_state=(
             old.leader_recovery_state if change.leader_recovery_state < 0 else change.leader_recovery_state
         ),
-        removing_replicas=old.removing_replicas if change.removing_replicas is None else nodes(change.removing_replicas),
+        removing_replicas=old.removing_replicas
+        if change.removing_replicas is None
+        else nodes(change.removing_replicas),
         adding_replicas=old.adding_replicas if change.adding_replicas is None else nodes(change.adding_replicas),
         elr=old.elr if change.eligible_leader_replicas is None else nodes(change.eligible_leader_replicas),
         last_known_elr=old.last_known_elr if change.last_known_elr is None else nodes(change.last_known_elr),
@@ -430,11 +440,3 @@ APPLY: dict[type, Callable[[Image, Any], None]] = {
 
 def nodes(ids: tuple[int, ...]) -> tuple[NodeId, ...]:
     return tuple(NodeId(i) for i in ids)
-
-
-def in_unit(text: str, factor: int) -> str:
-    """A broker's value in the topic key's unit: hours become milliseconds, and "no limit" stays -1."""
-    if factor == 1:
-        return text
-    number = int(text)
-    return str(number * factor if number >= 0 else -1)
