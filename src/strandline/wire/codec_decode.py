@@ -2,7 +2,8 @@
 
 Neighbouring fixed-width fields, together with the length prefix of the variable field that follows them, are read by
 one `unpack_from`. A compact length is read as one byte, and again as a varint only if that byte says so. Reading beyond
-the end shows as struct.error, which the codec turns into `Malformed`; slices do not fail by themselves, so each is checked.
+the end shows as struct.error, which the codec turns into `Malformed`; slices do not fail by themselves, so each is
+checked.
 """
 
 from struct import Struct

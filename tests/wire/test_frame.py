@@ -1,0 +1,122 @@
+"""Frames: which header goes with which version, and what is refused."""
+
+from collections.abc import Iterator
+from struct import pack
+
+import pytest
+
+from strandline.wire.api import (
+    API_BY_KEY,
+    API_VERSIONS,
+    APIS,
+    Api,
+    advertised_versions,
+    api_of,
+    is_allowed,
+    module_name,
+)
+from strandline.wire.frame import (
+    Malformed,
+    UnsupportedApi,
+    UnsupportedVersion,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+
+
+def cases() -> Iterator[tuple[Api, int]]:
+    for api in APIS:
+        yield from ((api, version) for version in api.request.versions)
+
+
+def frame_of(chunks: list[bytes]) -> memoryview:
+    data = b"".join(chunks)
+    assert int.from_bytes(data[:4], "big") == len(data) - 4
+    return memoryview(data)[4:]
+
+
+@pytest.mark.parametrize("client_id", ["", "client", None])
+def test_every_request_comes_back_with_its_header(client_id: str | None) -> None:
+    for api, version in cases():
+        message = api.request()
+        request = decode_request(frame_of(encode_request(message, version, 77, client_id)))
+        assert (request.api_key, request.api_version, request.correlation_id) == (api.key, version, 77)
+        assert request.client_id == client_id
+        assert type(request.message) is api.request
+
+
+def test_every_response_comes_back_with_its_correlation_id() -> None:
+    for api, version in cases():
+        frame = frame_of(encode_response(api.response(), version, -5))
+        correlation_id, message = decode_response(api.response, version, frame)
+        assert correlation_id == -5
+        assert type(message) is api.response
+
+
+def test_the_response_header_of_api_versions_never_has_tagged_fields() -> None:
+    response = API_BY_KEY[API_VERSIONS].response
+    assert 3 in response.flexible
+    frame = frame_of(encode_response(response(), 3, 1))
+    assert bytes(frame[:7]) == pack(">ihb", 1, 0, 1), "correlation id, error code, no keys"
+
+
+def test_a_newer_api_versions_is_refused_with_what_the_answer_needs() -> None:
+    with pytest.raises(UnsupportedVersion) as refused:
+        decode_request(memoryview(pack(">hhih", 18, 99, 1234, 2) + b"me" + b"whatever v99 is"))
+    error = refused.value
+    assert (error.api_key, error.api_version, error.correlation_id, error.client_id) == (18, 99, 1234, "me")
+
+
+def test_an_unknown_api_is_refused() -> None:
+    with pytest.raises(UnsupportedApi):
+        decode_request(memoryview(pack(">hhih", 30000, 0, 1, -1)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00\x12\x00",
+        pack(">hhih", 18, 0, 1, 5) + b"abc",
+        pack(">hhih", 18, 0, 1, -2),
+        pack(">hhih", 18, 0, 1, 1) + b"\xff",
+        pack(">hhih", 18, 3, 1, -1) + b"\x01\x00\x7f",
+        pack(">hhih", 18, 0, 1, -1) + b"trailing",
+    ],
+)
+def test_a_header_that_lies_is_malformed(data: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode_request(memoryview(data))
+
+
+def test_tagged_fields_in_the_header_are_skipped() -> None:
+    plain = b"".join(encode_request(API_BY_KEY[API_VERSIONS].request(), 3, 1, None))[4:]
+    tagged = plain[:10] + b"\x01\x09\x02hi" + plain[11:]
+    assert decode_request(memoryview(tagged)) == decode_request(memoryview(plain))
+
+
+def test_what_clients_are_told_can_be_read_except_the_versions_of_produce_that_are_refused() -> None:
+    for api in APIS:
+        readable = set(api.request.versions) & set(api.response.versions)
+        told = set(api.advertised or ())
+        assert told - readable == ({0, 1, 2} if api.name == "Produce" else set()), api.name
+
+
+def test_each_listener_tells_only_what_it_answers() -> None:
+    for on_controller in (False, True):
+        told = {row.api_key for row in advertised_versions(on_controller=on_controller)}
+        assert told == {key for key in range(2000) if is_allowed(key, is_controller=on_controller)}
+    assert not is_allowed(52, is_controller=False), "Vote is for controllers"
+    assert not is_allowed(0, is_controller=True), "Produce is for brokers"
+
+
+def test_a_message_knows_its_api() -> None:
+    for api in APIS:
+        assert api_of(api.request) is api
+        assert api_of(api.response()) is api
+        assert api.request.kind == "request"
+        assert api.response.kind == "response"
+        assert api.request.versions == api.response.versions
+        assert api.request.__module__.endswith("." + module_name(api.name))
