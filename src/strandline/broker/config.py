@@ -1,0 +1,344 @@
+"""A node's configuration, from the text of a Kafka property file.
+
+`NodeConfig.from_properties` reads every key by its row in the table, then decides what the keys mean together:
+listeners, roles, quorum. All problems are found in one go, and told in Kafka's words.
+
+Invariants:
+  - every key of the table is readable by its Kafka name through `integer`, `text`, `boolean`, `texts` or `number`;
+  - `explicit` has only what the file says, so that a default is never mistaken for a choice;
+  - unknown keys are kept and never a problem.
+"""
+
+from collections.abc import Mapping
+
+from strandline.base.effects import Endpoint
+from strandline.base.ids import NodeId
+from strandline.base.value import Value
+from strandline.broker.config_table import NODE_CONFIGS as NODE_CONFIGS
+from strandline.metadata.config_key import ConfigValue, invalid
+
+PLAINTEXT = "PLAINTEXT"
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; one problem per line."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class ListenerConfig(Value, frozen=True):
+    name: str
+    host: str  # empty: not said
+    port: int  # 0: any free port
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.host, self.port)
+
+
+class Voter(Value, frozen=True):
+    node_id: NodeId
+    endpoint: Endpoint
+
+
+class NodeConfig(Value, frozen=True):
+    values: dict[str, ConfigValue]  # every key of the table
+    explicit: dict[str, ConfigValue]  # only those that were given
+    unknown: dict[str, str]
+    listeners: tuple[ListenerConfig, ...]
+    advertised_listeners: tuple[ListenerConfig, ...]  # of the broker role; host and port 0 where not said
+    voters: tuple[Voter, ...]
+    inter_broker_listener_name: str
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> "NodeConfig":
+        """Raises ConfigError with all problems."""
+        problems: list[str] = []
+        explicit = read_explicit(properties, problems)
+        values = {name: explicit.get(name, key.default) for name, key in NODE_CONFIGS.items()}
+        for name, key in NODE_CONFIGS.items():
+            if key.required and name not in properties:
+                problems.append(f'Missing required configuration "{name}" which has no default value.')
+        check_protocols(values, problems)
+        listeners = read_listeners("listeners", values["listeners"], problems)
+        controllers = as_texts(values["controller.listener.names"])
+        advertised = read_listeners("advertised.listeners", values["advertised.listeners"] or (), problems)
+        config = cls(
+            values=values,
+            explicit=explicit,
+            unknown={name: text for name, text in properties.items() if name not in NODE_CONFIGS},
+            listeners=listeners,
+            advertised_listeners=advertised or tuple(at for at in listeners if at.name not in controllers),
+            voters=read_voters(as_texts(values["controller.quorum.voters"]), problems),
+            inter_broker_listener_name=inter_broker_listener(values),
+        )
+        if not problems:
+            problems += config.contradictions()
+        if problems:
+            raise ConfigError(problems)
+        return config
+
+    # --- by Kafka's names
+
+    def integer(self, name: str) -> int:
+        value = self.values[name]
+        assert isinstance(value, int) and not isinstance(value, bool), name
+        return value
+
+    def boolean(self, name: str) -> bool:
+        value = self.values[name]
+        assert isinstance(value, bool), name
+        return value
+
+    def text(self, name: str) -> str:
+        """Empty if the key is not set and has no default."""
+        value = self.values[name]
+        assert value is None or isinstance(value, str), name
+        return value or ""
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        return as_texts(self.values[name])
+
+    def number(self, name: str) -> float:
+        value = self.values[name]
+        assert isinstance(value, float | int), name
+        return value
+
+    # --- what the keys mean together
+
+    @property
+    def node_id(self) -> NodeId:
+        return NodeId(self.integer("node.id"))
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.texts("process.roles")
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.texts("process.roles")
+
+    @property
+    def controller_listener_names(self) -> tuple[str, ...]:
+        return self.texts("controller.listener.names")
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        return self.texts("log.dirs") or self.texts("log.dir")
+
+    @property
+    def metadata_log_dir(self) -> str:
+        return self.text("metadata.log.dir") or self.log_dirs[0]
+
+    @property
+    def metadata_snapshot_bytes(self) -> int:
+        return self.integer("metadata.log.max.record.bytes.between.snapshots")
+
+    @property
+    def auto_create_topics_enable(self) -> bool:
+        return self.boolean("auto.create.topics.enable")
+
+    def contradictions(self) -> list[str]:
+        """What is wrong between keys that are each right."""
+        names = [listener.name for listener in self.listeners]
+        controllers = self.controller_listener_names
+        brokers = [name for name in names if name not in controllers]
+        voter_ids = [voter.node_id for voter in self.voters]
+        found: list[tuple[bool, str]] = [
+            (len(set(names)) < len(names), "Each listener must have a different name"),
+            (
+                self.is_broker and not brokers,
+                "There must be at least one listener that is not in controller.listener.names for the broker role",
+            ),
+            (
+                self.is_controller and not set(controllers) & set(names),
+                "controller.listener.names must contain at least one of listeners when process.roles has controller",
+            ),
+            (
+                not self.is_controller and bool(set(controllers) & set(names)),
+                "controller.listener.names must not appear in listeners unless process.roles has controller",
+            ),
+            (
+                self.is_broker and self.inter_broker_listener_name not in brokers,
+                invalid(
+                    "inter.broker.listener.name",
+                    self.inter_broker_listener_name,
+                    "it must be one of the broker's listeners",
+                ),
+            ),
+            (
+                any(at.name in controllers for at in self.advertised_listeners),
+                "advertised.listeners must not have a controller listener",
+            ),
+            (
+                any(at.host in ("0.0.0.0", "::") for at in self.advertised_listeners)
+                and "advertised.listeners" in self.explicit,
+                "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
+            ),
+            (not self.voters, "controller.quorum.voters must name at least one controller"),
+            (len(set(voter_ids)) < len(voter_ids), "controller.quorum.voters has a node id twice"),
+            (
+                self.is_controller and self.node_id not in voter_ids,
+                f"If process.roles has controller, node.id {self.node_id} must be in controller.quorum.voters",
+            ),
+            (
+                not self.is_controller and self.node_id in voter_ids,
+                f"If process.roles has no controller, node.id {self.node_id} must not be in controller.quorum.voters",
+            ),
+            (
+                self.integer("broker.heartbeat.interval.ms") * 2 > self.integer("broker.session.timeout.ms"),
+                "broker.session.timeout.ms must be at least twice broker.heartbeat.interval.ms",
+            ),
+            (
+                self.integer("replica.fetch.wait.max.ms") > self.integer("replica.lag.time.max.ms"),
+                "replica.fetch.wait.max.ms must not be above replica.lag.time.max.ms",
+            ),
+            (
+                self.integer("group.min.session.timeout.ms") > self.integer("group.max.session.timeout.ms"),
+                "group.min.session.timeout.ms must not be above group.max.session.timeout.ms",
+            ),
+        ]
+        return [problem for is_wrong, problem in found if is_wrong]
+
+
+def as_texts(value: ConfigValue) -> tuple[str, ...]:
+    assert value is None or isinstance(value, tuple)
+    return value or ()
+
+
+def read_explicit(properties: Mapping[str, str], problems: list[str]) -> dict[str, ConfigValue]:
+    explicit: dict[str, ConfigValue] = {}
+    for name, text in properties.items():
+        key = NODE_CONFIGS.get(name)
+        if key is None:
+            continue
+        problem = key.why_invalid(text)
+        if problem is not None:
+            problems.append(problem)
+        else:
+            explicit[name] = key.parse(text)
+    return explicit
+
+
+def read_listeners(key: str, entries: ConfigValue, problems: list[str]) -> tuple[ListenerConfig, ...]:
+    """ "NAME://host:port"; an empty host is allowed, as is an IPv6 address in brackets."""
+    found = []
+    for entry in as_texts(entries):
+        name, separator, address = entry.partition("://")
+        host, colon, port = address.rpartition(":")
+        if not (separator and name and colon and port.isascii() and port.isdigit() and int(port) < 65536):
+            problems.append(invalid(key, entry, "expected NAME://host:port"))
+            continue
+        found.append(ListenerConfig(name.upper(), host.strip("[]"), int(port)))
+    return tuple(found)
+
+
+def read_voters(entries: tuple[str, ...], problems: list[str]) -> tuple[Voter, ...]:
+    """ "id@host:port"."""
+    found = []
+    for entry in entries:
+        node, at, address = entry.partition("@")
+        host, colon, port = address.rpartition(":")
+        if not (at and colon and host and node.isdigit() and port.isdigit() and int(port) < 65536):
+            problems.append(invalid("controller.quorum.voters", entry, "expected {id}@{host}:{port}"))
+            continue
+        found.append(Voter(NodeId(int(node)), Endpoint(host.strip("[]"), int(port))))
+    return tuple(found)
+
+
+def check_protocols(values: Mapping[str, ConfigValue], problems: list[str]) -> None:
+    """Only PLAINTEXT is spoken, so every entry of the map must say so; listeners that it leaves out are PLAINTEXT."""
+    key = "listener.security.protocol.map"
+    text = values[key]
+    assert isinstance(text, str)
+    for entry in filter(None, text.split(",")):
+        name, colon, protocol = entry.strip().partition(":")
+        if not (name and colon):
+            problems.append(invalid(key, entry, "expected LISTENER:PROTOCOL"))
+        elif protocol != PLAINTEXT and name in used_listeners(values):
+            problems.append(invalid(key, entry, "only PLAINTEXT is supported"))
+
+
+def used_listeners(values: Mapping[str, ConfigValue]) -> set[str]:
+    """Kafka's own sample file maps SSL and SASL names too, which no listener has."""
+    named = {entry.partition("://")[0] for entry in as_texts(values["listeners"])}
+    return named | set(as_texts(values["controller.listener.names"]))
+
+
+def inter_broker_listener(values: Mapping[str, ConfigValue]) -> str:
+    """As Kafka: the key, else the listener of inter-broker's default protocol. If none is called PLAINTEXT, a single
+    broker listener is meant."""
+    name = values["inter.broker.listener.name"]
+    if isinstance(name, str):
+        return name
+    controllers = as_texts(values["controller.listener.names"])
+    names = [entry.partition("://")[0].upper() for entry in as_texts(values["listeners"])]
+    brokers = [name for name in names if name not in controllers]
+    return brokers[0] if len(brokers) == 1 else PLAINTEXT
+
+
+# --- Java's property files
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """The keys and values of a Java property file; of a repeated key, the last value."""
+    found: dict[str, str] = {}
+    for line in logical_lines(text):
+        key, value = split_property(line)
+        if key:
+            found[key] = value
+    return found
+
+
+def logical_lines(text: str) -> list[str]:
+    """Lines without comments, with continued lines (a backslash at the end) joined."""
+    lines: list[str] = []
+    pending = ""
+    for raw in text.splitlines():
+        line = raw.lstrip()
+        if not pending and (not line or line[0] in "#!"):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending += line[:-1]
+            continue
+        lines.append(pending + line)
+        pending = ""
+    return [*lines, pending] if pending else lines
+
+
+def split_property(line: str) -> tuple[str, str]:
+    """The key ends at the first '=', ':' or blank that no backslash escapes."""
+    end = 0
+    while end < len(line) and line[end] not in "=: \t":
+        end += 2 if line[end] == "\\" else 1
+    key, rest = line[:end], line[end:].lstrip()
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip()
+    return unescape(key), unescape(rest).rstrip()
+
+
+def unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    parts: list[str] = []
+    position = 0
+    while position < len(text):
+        char = text[position]
+        position += 1
+        if char == "\\" and position < len(text):
+            char = text[position]
+            position += 1
+            if char == "u" and is_hex(text[position : position + 4]):
+                char = chr(int(text[position : position + 4], 16))
+                position += 4
+            else:
+                char = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(char, char)
+        parts.append(char)
+    return "".join(parts)
+
+
+def is_hex(text: str) -> bool:
+    return len(text) == 4 and all(char in "0123456789abcdefABCDEF" for char in text)
