@@ -1,0 +1,179 @@
+"""One node as a process: the loop, the driver's parts wired together, signals, the exit status.
+
+Start-up order matters: the log directories are locked before anything reads them, ports are bound before the node starts
+(it advertises them), and clients are let in only after it has started.
+
+The first SIGTERM or SIGINT begins a controlled shutdown; a second one ends the process at once, as a crash would.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import uvloop
+
+from strandline.base.effects import Endpoint
+from strandline.base.ports import Disk, DiskError, Rng
+from strandline.broker.config import NodeConfig
+from strandline.server.clock import Clock
+from strandline.server.disk import RealDisk, lock_directory
+from strandline.server.flusher import Flusher
+from strandline.server.net import Listener, Net, NetConfig
+from strandline.server.peers import Peers
+from strandline.server.pump import CRASHED, Node, Pump
+
+log = logging.getLogger("strandline")
+
+# Builds the node from its configuration, disk, randomness, and where its listeners (by name) really are.
+MakeNode = Callable[[NodeConfig, Disk, Rng, Mapping[str, Endpoint]], Node]
+
+CANNOT_START = 1
+INTERRUPTED = 130
+
+
+def serve(config: NodeConfig, make_node: MakeNode) -> int:
+    """Run one node until it halts; returns the exit status."""
+    log_to_stderr()
+    for name in sorted(config.unknown):
+        log.warning("unknown configuration key %s is ignored", name)
+    try:
+        locks = [lock_directory(path) for path in sorted({*config.log_dirs, config.metadata_log_dir})]
+    except DiskError as error:
+        log.error("cannot start: %s", error)
+        return CANNOT_START
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        status = runner.run(run(config, make_node))
+    for lock in locks:
+        os.close(lock)
+    return status
+
+
+async def run(config: NodeConfig, make_node: MakeNode) -> int:
+    """The node's life inside a running loop. For `serve`, and for tests that have a loop already."""
+    loop = asyncio.get_running_loop()
+    halted: asyncio.Future[int] = loop.create_future()
+
+    def stop(status: int, why: str) -> None:
+        log.log(logging.ERROR if status else logging.INFO, "node %d stops: %s", config.node_id, why)
+        if not halted.done():
+            halted.set_result(status)
+
+    driver = Driver(loop, config, make_node, stop)
+    try:
+        await driver.start()
+    except (OSError, DiskError) as error:
+        log.error("cannot start: %s", error)
+        await driver.close()
+        return CANNOT_START
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, driver.interrupted, number)
+    tune_garbage_collection()
+    status = await halted
+    await driver.close()
+    return status
+
+
+class Driver:
+    """The parts that perform one node's effects."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        config: NodeConfig,
+        make_node: MakeNode,
+        on_stop: Callable[[int, str], None],
+    ) -> None:
+        self.loop = loop
+        self.config = config
+        self.make_node = make_node
+        self.on_stop = on_stop
+        self.interruptions = 0
+        self.pump: Pump | None = None
+        self.net = Net(loop, net_config(config), self.event)
+        self.peers = Peers(loop, f"strandline-{config.node_id}", self.event)
+        self.disk = RealDisk()
+        self.flusher = Flusher(loop, self.disk, self.event, self.crash)
+
+    async def start(self) -> None:
+        self.loop.set_exception_handler(self.unhandled)
+        where = self.net.bind(listeners_of(self.config))
+        node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
+        pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop)
+        pump.connect(self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flusher.submit)
+        pump.start()
+        await self.net.serve()
+        for name, endpoint in where.items():
+            log.info("node %d listens on %s://%s:%d", self.config.node_id, name, endpoint.host, endpoint.port)
+
+    async def close(self) -> None:
+        await self.net.close()
+        self.peers.close()
+        self.flusher.close()
+
+    def event(self, event: Any) -> None:
+        assert self.pump is not None, "nothing happens before the node exists"
+        self.pump.event(event)
+
+    def crash(self, error: BaseException, event: object) -> None:
+        assert self.pump is not None, "nothing happens before the node exists"
+        self.pump.crash(error, event)
+
+    def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An exception that nobody caught is a defect of the driver: as fatal as one of the node."""
+        error = context.get("exception")
+        if self.pump is None or error is None:
+            log.error("%s: %s", context.get("message"), error)
+        else:
+            self.pump.crash(error, context.get("message"))
+
+    def interrupted(self, number: int) -> None:
+        assert self.pump is not None, "signals are watched only after the start"
+        self.interruptions += 1
+        name = signal.Signals(number).name
+        if self.interruptions == 1:
+            log.info("%s: node %d shuts down; once more to stop at once", name, self.config.node_id)
+            self.pump.shutdown()
+        else:
+            self.pump.stop(INTERRUPTED, f"{name} again")
+
+
+def listeners_of(config: NodeConfig) -> list[Listener]:
+    controllers = config.controller_listener_names
+    return [Listener(at.name, at.host or "127.0.0.1", at.port, at.name in controllers) for at in config.listeners]
+
+
+def net_config(config: NodeConfig) -> NetConfig:
+    return NetConfig(
+        request_bytes_max=config.integer("socket.request.max.bytes"),
+        send_buffer_bytes=config.integer("socket.send.buffer.bytes"),
+        receive_buffer_bytes=config.integer("socket.receive.buffer.bytes"),
+        backlog=config.integer("socket.listen.backlog.size"),
+        idle_ms_max=config.integer("connections.max.idle.ms"),
+    )
+
+
+def tune_garbage_collection() -> None:
+    """What exists now (code, tables, the loaded image) lives as long as the process: take it out of every later
+    collection. Messages and events are free of cycles and die by reference count, so young collections find little; run
+    them rarely, and old ones more rarely still, since one walks every parked request and every log."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def log_to_stderr() -> None:
+    """One line per event: time, level, text."""
+    target = logging.StreamHandler(sys.stderr)
+    target.setFormatter(logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    log.addHandler(target)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
+__all__ = ["CANNOT_START", "CRASHED", "INTERRUPTED", "Driver", "MakeNode", "run", "serve"]

@@ -1,0 +1,174 @@
+"""What every Disk must do, real or simulated. A test module makes a suite of it:
+
+    class TestRealDisk(DiskConformance):
+        @pytest.fixture
+        def disk(self, tmp_path): return RealDisk()
+        @pytest.fixture
+        def root(self, tmp_path): return str(tmp_path)
+"""
+
+from typing import Any
+
+import pytest
+
+from strandline.base.ports import Disk, DiskError
+
+
+class DiskConformance:
+    @pytest.fixture
+    def disk(self) -> Any:
+        raise NotImplementedError("the suite's subclass says which disk")
+
+    @pytest.fixture
+    def root(self) -> Any:
+        raise NotImplementedError("the suite's subclass says in which existing directory")
+
+    def test_an_opened_file_is_created_empty(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        assert file.path == f"{root}/a"
+        assert file.size() == 0
+        assert bytes(file.read(0, 100)) == b""
+        assert disk.exists(f"{root}/a")
+        file.close()
+
+    def test_appended_buffers_follow_one_another(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        assert file.append([b"one", bytearray(b"two"), memoryview(b"three")]) == 11
+        assert file.append([b"four"]) == 4
+        assert file.size() == 15
+        assert bytes(file.read(0, 100)) == b"onetwothreefour"
+        file.close()
+
+    def test_appending_nothing_changes_nothing(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        assert file.append([]) == 0
+        assert file.append([b"", b""]) == 0
+        assert file.size() == 0
+        file.close()
+
+    def test_more_buffers_than_one_system_call_takes(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        pieces = [b"%05d" % n for n in range(3000)]
+        assert file.append(pieces) == 15_000
+        assert bytes(file.read(0, 20_000)) == b"".join(pieces)
+        file.close()
+
+    def test_a_read_ends_at_the_end_of_the_file(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        file.append([b"0123456789"])
+        assert bytes(file.read(4, 3)) == b"456"
+        assert bytes(file.read(8, 100)) == b"89"
+        assert bytes(file.read(10, 1)) == b""
+        assert bytes(file.read(11, 1)) == b""
+        file.close()
+
+    def test_a_read_is_not_changed_by_a_later_write(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        file.append([b"before"])
+        seen = file.read(0, 6)
+        file.truncate(0)
+        file.append([b"after!"])
+        assert bytes(seen) == b"before"
+        file.close()
+
+    def test_appended_memory_may_be_reused_by_the_caller(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        memory = bytearray(b"mine")
+        file.append([memory])
+        memory[:] = b"gone"
+        assert bytes(file.read(0, 4)) == b"mine"
+        file.close()
+
+    def test_write_at_patches_in_place_and_may_lengthen(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        file.append([b"0123456789"])
+        file.write_at(2, b"xy")
+        assert file.size() == 10
+        file.write_at(9, b"zzz")
+        assert file.size() == 12
+        assert bytes(file.read(0, 100)) == b"01xy45678zzz"
+        file.close()
+
+    def test_what_is_cut_is_gone_and_the_next_append_goes_to_the_cut(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        file.append([b"0123456789"])
+        file.truncate(4)
+        assert file.size() == 4
+        file.append([b"ab"])
+        assert bytes(file.read(0, 100)) == b"0123ab"
+        file.close()
+
+    def test_a_file_opened_again_has_its_content_and_appends_at_its_end(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        file.append([b"one"])
+        file.close()
+        again = disk.open(f"{root}/a")
+        assert again.size() == 3
+        again.append([b"two"])
+        assert bytes(again.read(0, 100)) == b"onetwo"
+        again.close()
+        again.close()
+
+    def test_opening_in_a_missing_directory_is_a_disk_error_with_the_path(self, disk: Disk, root: str) -> None:
+        with pytest.raises(DiskError, match="missing/a"):
+            disk.open(f"{root}/missing/a")
+
+    def test_listing_is_sorted_and_a_missing_directory_is_empty(self, disk: Disk, root: str) -> None:
+        for name in ("c", "a", "b"):
+            disk.make_directory(f"{root}/d/{name}")
+        assert disk.list(f"{root}/d") == ["a", "b", "c"]
+        assert disk.list(f"{root}/missing") == []
+
+    def test_making_a_directory_twice_is_no_error(self, disk: Disk, root: str) -> None:
+        disk.make_directory(f"{root}/x/y")
+        disk.make_directory(f"{root}/x/y")
+        assert disk.exists(f"{root}/x/y")
+
+    def test_rename_replaces_a_file(self, disk: Disk, root: str) -> None:
+        disk.write_file(f"{root}/a", b"new")
+        disk.write_file(f"{root}/b", b"old")
+        disk.rename(f"{root}/a", f"{root}/b")
+        assert not disk.exists(f"{root}/a")
+        assert disk.read_file(f"{root}/b") == b"new"
+
+    def test_an_open_file_survives_the_rename_of_its_directory(self, disk: Disk, root: str) -> None:
+        disk.make_directory(f"{root}/topic-0")
+        file = disk.open(f"{root}/topic-0/log")
+        disk.rename(f"{root}/topic-0", f"{root}/topic-0-delete")
+        file.append([b"still here"])
+        assert disk.read_file(f"{root}/topic-0-delete/log") == b"still here"
+        file.close()
+
+    def test_renaming_what_is_not_there_is_a_disk_error(self, disk: Disk, root: str) -> None:
+        with pytest.raises(DiskError, match="missing"):
+            disk.rename(f"{root}/missing", f"{root}/b")
+
+    def test_removing_twice_is_no_error(self, disk: Disk, root: str) -> None:
+        disk.write_file(f"{root}/a", b"x")
+        disk.remove(f"{root}/a")
+        disk.remove(f"{root}/a")
+        assert not disk.exists(f"{root}/a")
+
+    def test_a_tree_goes_with_all_that_is_in_it(self, disk: Disk, root: str) -> None:
+        disk.make_directory(f"{root}/t/sub")
+        disk.write_file(f"{root}/t/sub/a", b"x")
+        disk.remove_tree(f"{root}/t")
+        disk.remove_tree(f"{root}/t")
+        assert not disk.exists(f"{root}/t/sub/a")
+        assert disk.list(root) == []
+
+    def test_write_file_replaces_the_whole_content_and_leaves_nothing_else(self, disk: Disk, root: str) -> None:
+        disk.write_file(f"{root}/a", b"a long first content")
+        disk.write_file(f"{root}/a", b"short")
+        assert disk.read_file(f"{root}/a") == b"short"
+        assert disk.list(root) == ["a"]
+
+    def test_reading_a_missing_file_is_none(self, disk: Disk, root: str) -> None:
+        assert disk.read_file(f"{root}/missing") is None
+
+    def test_sync_takes_files_and_directories_and_forgives_what_is_gone(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        file.append([b"x"])
+        disk.sync([f"{root}/a", root, f"{root}/missing"])
+        assert bytes(file.read(0, 1)) == b"x"
+        file.close()

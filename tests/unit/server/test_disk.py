@@ -1,0 +1,56 @@
+"""The real disk: the conformance suite, and what only it can get wrong."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from strandline.base.ports import DiskError
+from strandline.server import disk as disk_module
+from strandline.server.disk import RealDisk, lock_directory
+from tests.conformance.disk import DiskConformance
+
+
+class TestRealDisk(DiskConformance):
+    @pytest.fixture
+    def disk(self) -> RealDisk:
+        return RealDisk()
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> str:
+        return str(tmp_path)
+
+
+def test_a_short_write_is_continued_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = os.pwritev
+
+    def short(fd: int, buffers: list[memoryview], offset: int) -> int:
+        return whole(fd, [b"".join(buffers)[:7]], offset)
+
+    monkeypatch.setattr(disk_module.os, "pwritev", short)
+    file = RealDisk().open(str(tmp_path / "a"))
+    assert file.append([b"0123", b"", b"456789abc", b"de"]) == 15
+    assert file.append([b"fg"]) == 2
+    assert bytes(file.read(0, 100)) == b"0123456789abcdefg"
+    file.close()
+
+
+def test_a_full_disk_is_a_disk_error_with_path_and_reason() -> None:
+    file = RealDisk().open("/dev/full")
+    with pytest.raises(DiskError, match="/dev/full: No space left on device"):
+        file.append([b"x"])
+    file.close()
+
+
+def test_save_leaves_the_content_and_no_temporary_file(tmp_path: Path) -> None:
+    RealDisk().save(str(tmp_path / "a"), b"content")
+    assert os.listdir(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"content"
+
+
+def test_a_log_directory_belongs_to_one_process(tmp_path: Path) -> None:
+    first = lock_directory(str(tmp_path))
+    with pytest.raises(DiskError, match="another process"):
+        lock_directory(str(tmp_path))
+    os.close(first)
+    os.close(lock_directory(str(tmp_path)))
