@@ -98,7 +98,7 @@ API_BY_KEY = {api.key: api for api in APIS}
 
 def api_of(message: Message | type[Message]) -> Api:
     """The API to which a request or response, or its class, belongs."""
-    return API_BY_KEY[message.key]
+    return API_BY_KEY[message.api_key]
 
 
 def response_of(key: int) -> type[Message]:

@@ -98,7 +98,7 @@ def encode_request(message: Message, version: int, correlation_id: int, client_i
     """A request with its size prefix, as buffers to be written one after the other."""
     name = b"" if client_id is None else client_id.encode()
     head = bytearray(SIZE.size)
-    head += REQUEST_HEADER.pack(message.key, version, correlation_id, -1 if client_id is None else len(name))
+    head += REQUEST_HEADER.pack(message.api_key, version, correlation_id, -1 if client_id is None else len(name))
     head += name
     if version in message.flexible:
         head.append(0)
@@ -130,7 +130,7 @@ def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int,
 
 def has_tagged_response_header(cls: type[Message], version: int) -> bool:
     """Is it response header v1, with tagged fields at its end?"""
-    return version in cls.flexible and cls.key != API_VERSIONS
+    return version in cls.flexible and cls.api_key != API_VERSIONS
 
 
 def _framed(head: bytearray, chunks: list[Buffer]) -> list[Buffer]:

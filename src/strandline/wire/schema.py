@@ -90,7 +90,8 @@ class Group(Struct, frozen=True, gc=False):
 class Message(Struct, frozen=True, gc=False):
     """A request, a response, a header or a record's payload."""
 
-    key: ClassVar[int]
+    api_key: ClassVar[int]  # or, of a record's payload, its type
+    key: ClassVar[int]  # the same, except in FindCoordinatorRequest, which has a field of that name
     kind: ClassVar[str]  # "request", "response", "header", "data"
     versions: ClassVar[range]  # every version that the codec reads and writes
     flexible: ClassVar[range]  # the versions with compact types and tagged fields; empty if none
@@ -103,7 +104,9 @@ def message(*, key: int = -1, kind: str = "data", versions: str = "0", flexible:
     """Class decorator: which API a message belongs to and which versions its codec has."""
 
     def decorate(cls: M) -> M:
-        cls.key, cls.kind = key, kind
+        cls.api_key, cls.kind = key, kind
+        if "key" not in cls.__struct_fields__:
+            cls.key = key
         cls.versions = parse_versions(versions, 0)
         cls.flexible = range(0) if flexible == "none" else parse_versions(flexible, cls.versions[-1])
         return cls
