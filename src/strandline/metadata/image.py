@@ -151,8 +151,8 @@ class Image:
                         assert isinstance(value, int)
                         value = value * factor if value >= 0 else -1  # "no limit" is -1 in every unit
                     return value, FROM_CLUSTER_DEFAULT
-        value, synonym = topic_default(key, static)
-        return value, FROM_DEFAULT if synonym is None else FROM_STATIC
+        value, source = topic_default(key, static)
+        return value, FROM_DEFAULT if source is None else FROM_STATIC
 
     def effective_min_isr(self, topic: Topic, partition: Partition, static: Mapping[str, ConfigValue]) -> int:
         """min(min.insync.replicas, replication factor): one formula for controller and leader (T19, L2).

@@ -1,0 +1,117 @@
+"""What the controller's decisions rest on, and what a decision is.
+
+A `Basis` is the leading image and the configuration at one moment; every `plan_*` function takes one and returns a
+`Plan`. Plans mutate nothing: the controller writes a plan's records and applies them to the leading image.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
+from strandline.base.ports import Rng
+from strandline.base.value import Value
+from strandline.controller.partition import Election, Rules, Wish, plan_change
+from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.image import Image, Partition, Topic
+from strandline.metadata.records import PartitionChangeRecord
+
+ELR_FEATURE = "eligible.leader.replicas.version"
+UNCLEAN_KEY = "unclean.leader.election.enable"
+UNASSIGNED_DIRECTORY = Uuid(bytes(15) + b"\x01")  # KIP-858: the broker will choose
+
+
+class ControllerConfig(Value, frozen=True):
+    cluster_id: str = ""  # empty: a registration is not asked for which cluster it is
+    session_timeout_ms: int = 9000  # broker.session.timeout.ms
+    default_num_partitions: int = 1  # num.partitions
+    default_replication_factor: int = 1  # default.replication.factor
+    max_partitions_per_request: int = 10_000
+    is_topic_deletion_enabled: bool = True  # delete.topic.enable
+    is_leader_rebalance_enabled: bool = True  # auto.leader.rebalance.enable
+    leader_imbalance_check_ms: int = 300_000  # leader.imbalance.check.interval.seconds
+    probe_timeout_ms: int = 1000
+    probe_again_ms: int = 50  # between the first refused connection and the one that proves a broker dead
+
+
+class Plan(Value, frozen=True):
+    """What to write, and what to answer once it is committed."""
+
+    records: tuple[Any, ...]
+    response: Any
+
+
+class Basis(Value, frozen=True):
+    image: Image
+    config: ControllerConfig
+    static: Mapping[str, ConfigValue]  # the node's own configuration
+    rng: Rng
+    next_offset: int  # of the metadata log: where the first record of a plan will stand
+
+    def why_stale(self, node: int, epoch: int) -> ErrorCode | None:
+        """Why may a request of this broker not be served? None means it is the registered incarnation."""
+        broker = self.image.brokers.get(NodeId(node))
+        if broker is None or broker.epoch != BrokerEpoch(epoch):
+            return ErrorCode.STALE_BROKER_EPOCH
+        return None
+
+    def rules(
+        self, topic: Topic, partition: Partition, joining: NodeId | None = None, leaving: NodeId | None = None
+    ) -> Rules:
+        """The rules for one partition, as if `joining` were active already and `leaving` no longer."""
+
+        def is_acceptable(node: NodeId) -> bool:
+            return node != leaving and (node == joining or self.image.is_active(node))
+
+        return Rules(
+            is_acceptable=is_acceptable,
+            is_unclean_allowed=self.image.topic_config(topic.name, UNCLEAN_KEY, self.static) is True,
+            min_isr=self.image.effective_min_isr(topic, partition, self.static),
+            is_elr_enabled=self.image.features.get(ELR_FEATURE, 0) > 0,
+        )
+
+    def departure(self, node: NodeId, lost_tail: bool) -> list[PartitionChangeRecord]:
+        """A broker leaves every ISR and every leadership; with a lost tail it is no longer eligible either."""
+        changes = []
+        for at in sorted(self.image.eligible.get(node, {})):
+            topic, partition = self.at(at)
+            wish = Wish(isr=tuple(n for n in partition.isr if n != node), lost_tail=(node,) if lost_tail else ())
+            changes.append(plan_change(at, partition, wish, self.rules(topic, partition, leaving=node)))
+        return [change for change in changes if change is not None]
+
+    def arrival(self, node: NodeId) -> list[PartitionChangeRecord]:
+        """A broker becomes active: partitions without a leader may now have one."""
+        changes = []
+        for at in sorted(self.image.hosted.get(node, {})):
+            topic, partition = self.at(at)
+            if partition.leader < 0:
+                changes.append(plan_change(at, partition, Wish(), self.rules(topic, partition, joining=node)))
+        return [change for change in changes if change is not None]
+
+    def elections(self, limit: int, election: Election) -> list[PartitionChangeRecord]:
+        """At most `limit` changes where a partition has no leader, or not the preferred one, and could have it."""
+        changes: list[PartitionChangeRecord] = []
+        for topic in self.image.topics.values():
+            for index, partition in topic.partitions.items():
+                if partition.leader == partition.replicas[0]:
+                    continue
+                if partition.leader >= 0 and election is Election.KEEP:
+                    continue
+                at = TopicIdPartition(topic.topic_id, index)
+                change = plan_change(at, partition, Wish(election=election), self.rules(topic, partition))
+                if change is not None:
+                    changes.append(change)
+                if len(changes) == limit:
+                    return changes
+        return changes
+
+    def at(self, at: TopicIdPartition) -> tuple[Topic, Partition]:
+        topic = self.image.topics[at.topic_id]
+        return topic, topic.partitions[at.partition]
+
+    def directories(self, replicas: tuple[NodeId, ...]) -> tuple[Uuid, ...]:
+        """Where new replicas lie: a broker with one log directory has no choice."""
+        return tuple(
+            log_dirs[0] if len(log_dirs := self.image.brokers[node].log_dirs) == 1 else UNASSIGNED_DIRECTORY
+            for node in replicas
+        )

@@ -1,0 +1,169 @@
+"""Brokers come, live, shut down, and are fenced.
+
+Registration gives a broker its epoch, the offset of the record that registers it. A new incarnation first leaves every
+ISR of the old one, in the same batch, before its epoch is usable (T29). Heartbeats decide about fencing: a broker is
+unfenced once it has replayed its own registration, and it may shut down once it leads nothing.
+
+Invariants:
+  - the broker epoch equals the offset of the registration's first record; the same incarnation keeps it (T25);
+  - a broker that is fenced or shutting down leads nothing, and stays in an ISR only as its last member.
+"""
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
+from strandline.base.value import Value
+from strandline.controller.basis import Basis, Plan
+from strandline.metadata.image import Broker
+from strandline.metadata.records import (
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+FENCE, UNFENCE = 1, -1  # BrokerRegistrationChangeRecord.fenced
+START_SHUTDOWN = 1
+NEVER_REGISTERED = -2  # equals no previous broker epoch: -1 means that the broker knows of none
+
+
+def plan_registration(request: BrokerRegistrationRequest, basis: Basis, has_session: bool) -> Plan:
+    """Admit an incarnation. `has_session`: the registered one was heard of within its session."""
+    old = basis.image.brokers.get(NodeId(request.broker_id))
+    why = why_not_registered(request, basis, old, has_session)
+    if why is not None:
+        return Plan((), BrokerRegistrationResponse(error_code=why))
+    assert request.broker_id >= 0
+    if old is not None and old.incarnation_id == request.incarnation_id:
+        record = registration(request, old.epoch, old.fenced, old.in_controlled_shutdown)
+        return Plan((record,), BrokerRegistrationResponse(broker_epoch=old.epoch))
+    is_clean = (NEVER_REGISTERED if old is None else old.epoch) == request.previous_broker_epoch
+    changes = basis.departure(NodeId(request.broker_id), lost_tail=not is_clean)
+    epoch = basis.next_offset + len(changes)
+    record = registration(request, epoch, fenced=True, in_controlled_shutdown=False)
+    return Plan((*changes, record), BrokerRegistrationResponse(broker_epoch=epoch))
+
+
+def why_not_registered(
+    request: BrokerRegistrationRequest, basis: Basis, old: Broker | None, has_session: bool
+) -> ErrorCode | None:
+    if basis.config.cluster_id and request.cluster_id != basis.config.cluster_id:
+        return ErrorCode.INCONSISTENT_CLUSTER_ID
+    if old is not None and not old.fenced and has_session and old.incarnation_id != request.incarnation_id:
+        return ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    if request.broker_id < 0 or request.is_migrating_zk_broker:
+        return ErrorCode.INVALID_REGISTRATION
+    if len(set(request.log_dirs)) != len(request.log_dirs):
+        return ErrorCode.INVALID_REGISTRATION
+    taken = {
+        directory
+        for broker in basis.image.brokers.values()
+        if broker.node_id != request.broker_id
+        for directory in broker.log_dirs
+    }
+    if taken & set(request.log_dirs):
+        return ErrorCode.INVALID_REGISTRATION
+    for feature in request.features:
+        level = basis.image.features.get(feature.name, 0)
+        if level and not feature.min_supported_version <= level <= feature.max_supported_version:
+            return ErrorCode.UNSUPPORTED_VERSION
+    return None
+
+
+def registration(
+    request: BrokerRegistrationRequest, epoch: int, fenced: bool, in_controlled_shutdown: bool
+) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=request.broker_id,
+        incarnation_id=request.incarnation_id,
+        broker_epoch=epoch,
+        end_points=tuple(
+            BrokerEndpoint(name=at.name, host=at.host, port=at.port, security_protocol=at.security_protocol)
+            for at in request.listeners
+        ),
+        features=tuple(
+            BrokerFeature(
+                name=feature.name,
+                min_supported_version=feature.min_supported_version,
+                max_supported_version=feature.max_supported_version,
+            )
+            for feature in request.features
+        ),
+        rack=request.rack,
+        fenced=fenced,
+        in_controlled_shutdown=in_controlled_shutdown,
+        log_dirs=tuple(request.log_dirs),
+    )
+
+
+class Next(Value, frozen=True):
+    """What a heartbeat makes of a broker."""
+
+    fenced: bool
+    shutting_down: bool = False
+    should_shut_down: bool = False
+
+
+def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
+    why = basis.why_stale(request.broker_id, request.broker_epoch)
+    if why is not None:
+        return Plan((), BrokerHeartbeatResponse(error_code=why))
+    broker = basis.image.brokers[NodeId(request.broker_id)]
+    is_caught_up = request.current_metadata_offset >= broker.epoch
+    new = next_state(request, broker, is_caught_up, leads(basis, broker.node_id))
+    records: tuple[object, ...] = ()
+    if new.fenced and not broker.fenced:
+        records = plan_fencing(broker, basis)
+    elif broker.fenced and not new.fenced:
+        records = (change_of(broker, fenced=UNFENCE), *basis.arrival(broker.node_id))
+    elif new.shutting_down and not broker.in_controlled_shutdown:
+        shutdown = change_of(broker, in_controlled_shutdown=START_SHUTDOWN)
+        records = (shutdown, *basis.departure(broker.node_id, lost_tail=False))
+    return Plan(
+        records,
+        BrokerHeartbeatResponse(is_caught_up=is_caught_up, is_fenced=new.fenced, should_shut_down=new.should_shut_down),
+    )
+
+
+def next_state(request: BrokerHeartbeatRequest, broker: Broker, is_caught_up: bool, is_leading: bool) -> Next:
+    if request.want_shut_down:
+        if broker.fenced or request.want_fence or not is_leading:
+            return Next(fenced=True, should_shut_down=True)
+        return Next(fenced=False, shutting_down=True)
+    if broker.in_controlled_shutdown:
+        return Next(fenced=broker.fenced, shutting_down=True)  # A shutdown is not taken back.
+    if request.want_fence:
+        return Next(fenced=True)
+    return Next(fenced=broker.fenced and not is_caught_up)
+
+
+def leads(basis: Basis, node: NodeId) -> bool:
+    return any(basis.at(at)[1].leader == node for at in basis.image.eligible.get(node, {}))
+
+
+def plan_fencing(broker: Broker, basis: Basis) -> tuple[object, ...]:
+    """A broker is fenced: others lead what it led. Its log is still believed until it registers anew."""
+    return (*basis.departure(broker.node_id, lost_tail=False), change_of(broker, fenced=FENCE))
+
+
+def change_of(broker: Broker, *, fenced: int = 0, in_controlled_shutdown: int = 0) -> BrokerRegistrationChangeRecord:
+    return BrokerRegistrationChangeRecord(
+        broker_id=broker.node_id,
+        broker_epoch=broker.epoch,
+        fenced=fenced,
+        in_controlled_shutdown=in_controlled_shutdown,
+    )
+
+
+def plan_unregistration(request: UnregisterBrokerRequest, basis: Basis) -> Plan:
+    """A broker is given up for good, so it is neither in sync nor eligible anywhere (L4)."""
+    broker = basis.image.brokers.get(NodeId(request.broker_id))
+    if broker is None:
+        message = f"Broker ID {request.broker_id} is not currently registered"
+        return Plan((), UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED, error_message=message))
+    changes = basis.departure(broker.node_id, lost_tail=True)
+    record = UnregisterBrokerRecord(broker_id=broker.node_id, broker_epoch=broker.epoch)
+    return Plan((*changes, record), UnregisterBrokerResponse())

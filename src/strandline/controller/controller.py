@@ -1,0 +1,263 @@
+"""The active controller: the single writer of the cluster's metadata.
+
+A ledger. `plan_*` functions decide on the leading image and mutate nothing; what they decide is written to the metadata
+log and applied to the leading image by `Image.apply`, the only mutator. The leading image runs ahead of what is
+committed, so an answer waits until everything that it rests on is: the records of its own request, and those before it.
+If leadership is lost first, it is NOT_CONTROLLER, and the requester asks the next controller.
+
+Invariants (executed by `check`):
+  - no answer leaves before the records it rests on are committed; answers wait in the order of their offsets;
+  - every unfenced broker has a session, and every session a registered broker;
+  - a leader is active; an ISR of several members has only active ones;
+  - nothing waits, and no session runs, while another node is the controller.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from strandline.base.effects import Disconnected, Effect, Event, Failure, Probed, Received, Reply, ReplyTo, Report
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import BrokerEpoch, NodeId
+from strandline.base.ports import Rng
+from strandline.base.time import NEVER, Instant, after
+from strandline.base.value import Value
+from strandline.controller.basis import UNCLEAN_KEY, Basis, ControllerConfig, Plan
+from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_registration, plan_unregistration
+from strandline.controller.configs import concern, plan_alter_configs
+from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
+from strandline.controller.isr import plan_alter_partition
+from strandline.controller.partition import Election
+from strandline.controller.producer_ids import plan_allocation
+from strandline.controller.refusals import REFUSALS, refusal
+from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
+from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.image import Image
+from strandline.metadata.records import FeatureLevelRecord
+from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.alter_partition import AlterPartitionRequest
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
+from strandline.wire.messages.create_partitions import CreatePartitionsRequest
+from strandline.wire.messages.create_topics import CreateTopicsRequest
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest
+from strandline.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+
+METADATA_VERSION = "metadata.version"
+METADATA_LEVEL = 27  # 4.1-IV1
+ELECTIONS_PER_CHECK = 1000  # the rest of an imbalance waits for the next check
+
+
+class MetadataWriter(Protocol):
+    """The metadata log, as its leader sees it."""
+
+    @property
+    def next_offset(self) -> int:
+        """The offset at which the next record will stand."""
+        ...
+
+    def append(self, records: list[Any], now: Instant) -> int:
+        """Write one atomic batch of consecutive offsets; return the offset of the last record. It is not committed."""
+        ...
+
+
+class Waiting(Value, frozen=True):
+    """An answer, and the offset of the last record that it rests on. The request says how to take it back."""
+
+    offset: int
+    to: ReplyTo
+    request: Any
+    response: Any
+
+
+class Controller:
+    def __init__(
+        self, me: NodeId, config: ControllerConfig, static: Mapping[str, ConfigValue], rng: Rng, writer: MetadataWriter
+    ) -> None:
+        self.me = me
+        self.config = config
+        self.static = static
+        self.rng = rng
+        self.writer = writer
+        self.image = Image()
+        self.epoch = -1
+        self.is_active = False
+        self.reset()
+
+    def reset(self) -> None:
+        listener = self.static.get("inter.broker.listener.name") or DEFAULT_LISTENER
+        self.heartbeats = Heartbeats(self.config, str(listener))
+        self.waiting: deque[Waiting] = deque()
+        self.last_written = -1
+        self.high_watermark = 0
+        self.next_check = NEVER
+
+    # --- the role
+
+    def activate(self, image: Image, epoch: int, now: Instant) -> list[Effect]:
+        """Become the controller of `epoch`, from a copy of the committed image, which now also runs ahead."""
+        assert not self.is_active and epoch > self.epoch
+        self.reset()
+        self.image, self.epoch, self.is_active = image, epoch, True
+        self.next_check = after(now, self.config.leader_imbalance_check_ms)
+        if METADATA_VERSION not in image.features:
+            self.write((FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL),), now)
+        effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
+        for broker in image.brokers.values():
+            if not broker.fenced:
+                self.heartbeats.touch(broker.node_id, None, now)
+                effects += self.heartbeats.suspect(broker)
+        return effects
+
+    def deactivate(self, now: Instant) -> list[Effect]:
+        """Another node may lead now: what was written may never be committed, so nothing is promised."""
+        assert self.is_active
+        self.is_active = False
+        effects: list[Effect] = [Reply(w.to, refusal(w.request, ErrorCode.NOT_CONTROLLER)) for w in self.waiting]
+        self.reset()
+        return [*effects, Report("info", f"no longer the active controller of epoch {self.epoch}")]
+
+    # --- events
+
+    def step(self, event: Event, now: Instant) -> list[Effect]:
+        match event:
+            case Received():
+                return self.serve(event, now)
+            case Probed(("controller", "probe", node, epoch, attempt), why) if self.is_active:
+                return self.probed(node, epoch, attempt, why, now)
+            case Disconnected(connection) if self.is_active:
+                return self.disconnected(connection)
+            case _:
+                return []
+
+    def serve(self, event: Received, now: Instant) -> list[Effect]:
+        request = event.message
+        if not self.is_active:
+            return [Reply(event.to, refusal(request, ErrorCode.NOT_CONTROLLER))]
+        has_session = isinstance(request, BrokerRegistrationRequest) and self.heartbeats.has_session(
+            NodeId(request.broker_id), now
+        )
+        plan = PLANS[type(request)](request, self.basis(), event.to.api_version, has_session)
+        self.write(plan.records, now)
+        self.follow_up(event, plan, now)
+        waiting = Waiting(self.last_written, event.to, request, plan.response)
+        if waiting.offset < self.high_watermark:
+            return [Reply(waiting.to, waiting.response)]
+        self.waiting.append(waiting)
+        return []
+
+    def follow_up(self, event: Received, plan: Plan, now: Instant) -> None:
+        """What a request means beyond its records: signs of life, and elections that a configuration now allows."""
+        match event.message:
+            case BrokerHeartbeatRequest(broker_id=node) if plan.response.error_code == ErrorCode.NONE:
+                self.heartbeats.touch(NodeId(node), event.to.connection, now)
+            case BrokerRegistrationRequest(broker_id=node) if plan.response.error_code == ErrorCode.NONE:
+                if self.image.brokers[NodeId(node)].fenced:
+                    self.heartbeats.remove(NodeId(node))
+                self.heartbeats.touch(NodeId(node), event.to.connection, now)
+            case UnregisterBrokerRequest(broker_id=node) if plan.records:
+                self.heartbeats.remove(NodeId(node))
+            case IncrementalAlterConfigsRequest() if concern(plan.records, UNCLEAN_KEY):
+                self.write(self.basis().elections(ELECTIONS_PER_CHECK, Election.KEEP), now)
+            case _:
+                pass
+
+    def disconnected(self, connection: int) -> list[Effect]:
+        """A closed heartbeat connection is a reason to look, and no more."""
+        node = self.heartbeats.disconnected(connection)
+        broker = None if node is None else self.image.brokers.get(node)
+        if broker is None or broker.fenced:
+            return []
+        return [*self.heartbeats.suspect(broker)]
+
+    def probed(self, node: NodeId, epoch: BrokerEpoch, attempt: int, why: Failure | None, now: Instant) -> list[Effect]:
+        if not self.heartbeats.probed(node, epoch, attempt, why, now):
+            return []
+        return self.fence(node, "no process listens at its endpoint", now)
+
+    def committed(self, high_watermark: int, now: Instant) -> list[Effect]:
+        """Records below `high_watermark` are committed: what rests on them may be said."""
+        if not self.is_active:
+            return []
+        self.high_watermark = max(self.high_watermark, high_watermark)
+        effects: list[Effect] = []
+        while self.waiting and self.waiting[0].offset < self.high_watermark:
+            proven = self.waiting.popleft()
+            effects.append(Reply(proven.to, proven.response))
+        return effects
+
+    # --- time
+
+    def deadline(self) -> Instant:
+        return min(self.next_check, self.heartbeats.deadline()) if self.is_active else NEVER
+
+    def expire(self, now: Instant) -> list[Effect]:
+        if not self.is_active:
+            return []
+        effects: list[Effect] = []
+        for node in self.heartbeats.expired(now):
+            effects += self.fence(node, f"no heartbeat for {self.config.session_timeout_ms} ms", now)
+        for node in self.heartbeats.due(now):
+            effects += self.heartbeats.probe(self.image.brokers[node], 2)
+        if self.next_check <= now:
+            self.next_check = after(now, self.config.leader_imbalance_check_ms)
+            election = Election.PREFERRED if self.config.is_leader_rebalance_enabled else Election.KEEP
+            changes = self.basis().elections(ELECTIONS_PER_CHECK, election)
+            self.write(changes, now)
+            if changes:
+                effects.append(Report("info", f"moved or gave leaders to {len(changes)} partition(s)"))
+        return effects
+
+    def fence(self, node: NodeId, why: str, now: Instant) -> list[Effect]:
+        self.heartbeats.remove(node)
+        broker = self.image.brokers[node]
+        if broker.fenced:
+            return []
+        records = plan_fencing(broker, self.basis())
+        self.write(records, now)
+        return [Report("warning", f"fenced broker {node} ({len(records) - 1} partition change(s)): {why}")]
+
+    # --- the ledger
+
+    def basis(self) -> Basis:
+        return Basis(self.image, self.config, self.static, self.rng, self.writer.next_offset)
+
+    def write(self, records: Sequence[Any], now: Instant) -> None:
+        """Write one batch and run ahead with it."""
+        if not records:
+            return
+        assert self.is_active
+        first = self.writer.next_offset
+        self.last_written = self.writer.append(list(records), now)
+        assert self.last_written == first + len(records) - 1, "broker epochs are offsets of this very batch"
+        self.image.apply_all(list(records))
+
+    def check(self) -> None:
+        self.image.check()
+        if not self.is_active:
+            assert not self.waiting and not self.heartbeats.ends
+            return
+        offsets = [waiting.offset for waiting in self.waiting]
+        assert offsets == sorted(offsets) and all(o >= self.high_watermark for o in offsets)
+        assert set(self.heartbeats.ends) <= set(self.image.brokers)
+        assert {b.node_id for b in self.image.brokers.values() if not b.fenced} <= set(self.heartbeats.ends)
+        for topic in self.image.topics.values():
+            for partition in topic.partitions.values():
+                assert partition.leader < 0 or self.image.is_active(partition.leader)
+                assert len(partition.isr) < 2 or all(self.image.is_active(node) for node in partition.isr)
+
+
+# Which plan decides about a request: (request, basis, API version, is the broker's session alive?).
+PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
+    AllocateProducerIdsRequest: lambda request, basis, *_: plan_allocation(request, basis),
+    AlterPartitionRequest: lambda request, basis, version, _: plan_alter_partition(request, basis, version),
+    BrokerHeartbeatRequest: lambda request, basis, *_: plan_heartbeat(request, basis),
+    BrokerRegistrationRequest: lambda request, basis, _, alive: plan_registration(request, basis, alive),
+    CreatePartitionsRequest: lambda request, basis, *_: plan_create_partitions(request, basis),
+    CreateTopicsRequest: lambda request, basis, *_: plan_create_topics(request, basis),
+    DeleteTopicsRequest: lambda request, basis, version, _: plan_delete_topics(request, basis, version),
+    IncrementalAlterConfigsRequest: lambda request, basis, *_: plan_alter_configs(request, basis),
+    UnregisterBrokerRequest: lambda request, basis, *_: plan_unregistration(request, basis),
+}
+assert PLANS.keys() == REFUSALS.keys()

@@ -1,0 +1,103 @@
+"""Which brokers are alive? Sessions, and the evidence of death that ends one early.
+
+A broker's session lasts `session_timeout_ms` after its last heartbeat. When the connection of its heartbeats closes,
+its listener is probed: a refused connection, refused again 50 ms later, proves that no process listens there, and the
+broker need not be waited for. Everything else (accepted, timed out, broken) proves nothing, and the session goes on: a
+blip or a slow node is never fenced early.
+
+Heartbeats do not go through the log, so a new controller knows of none: it opens a session for every unfenced broker
+(KAFKA-18138) and probes each at once.
+
+Invariants:
+  - a probe belongs to one incarnation; a heartbeat of that incarnation ends it;
+  - at most one probe per broker is under way.
+"""
+
+from strandline.base.effects import Failure, Probe
+from strandline.base.ids import BrokerEpoch, NodeId
+from strandline.base.time import NEVER, Instant, after
+from strandline.base.value import Value
+from strandline.controller.basis import ControllerConfig
+from strandline.metadata.image import Broker
+
+DEFAULT_LISTENER = "PLAINTEXT"
+
+
+class Probing(Value, frozen=True):
+    """A broker under suspicion. `again_at` is set between the first refusal and the second probe."""
+
+    epoch: BrokerEpoch
+    attempt: int
+    again_at: Instant = NEVER
+
+
+class Heartbeats:
+    def __init__(self, config: ControllerConfig, listener: str) -> None:
+        self.config = config
+        self.listener = listener  # inter.broker.listener.name
+        self.ends: dict[NodeId, Instant] = {}  # when a session ends without a further heartbeat
+        self.connections: dict[int, NodeId] = {}
+        self.latest: dict[NodeId, int] = {}  # the connection of the last heartbeat
+        self.probing: dict[NodeId, Probing] = {}
+
+    def touch(self, node: NodeId, connection: int | None, now: Instant) -> None:
+        """A sign of life of the registered incarnation; `connection` None when a session is opened on trust."""
+        self.ends[node] = after(now, self.config.session_timeout_ms)
+        if connection is not None:
+            self.probing.pop(node, None)
+            self.connections[connection] = node
+            self.latest[node] = connection
+
+    def remove(self, node: NodeId) -> None:
+        """The broker is gone or replaced: nothing of the old incarnation counts any more."""
+        self.ends.pop(node, None)
+        self.probing.pop(node, None)
+        self.latest.pop(node, None)
+
+    def has_session(self, node: NodeId, now: Instant) -> bool:
+        return self.ends.get(node, now) > now
+
+    def disconnected(self, connection: int) -> NodeId | None:
+        """The broker that this connection was the last sign of, if any."""
+        node = self.connections.pop(connection, None)
+        if node is None or self.latest.get(node) != connection:
+            return None
+        del self.latest[node]
+        return node
+
+    def suspect(self, broker: Broker) -> list[Probe]:
+        """Look whether the broker still listens."""
+        if broker.node_id in self.probing:
+            return []
+        return self.probe(broker, 1)
+
+    def probe(self, broker: Broker, attempt: int) -> list[Probe]:
+        endpoint = broker.endpoints.get(self.listener) or next(iter(broker.endpoints.values()), None)
+        if endpoint is None:
+            return []
+        self.probing[broker.node_id] = Probing(broker.epoch, attempt)
+        token = ("controller", "probe", broker.node_id, broker.epoch, attempt)
+        return [Probe(endpoint, self.config.probe_timeout_ms, token)]
+
+    def probed(self, node: NodeId, epoch: BrokerEpoch, attempt: int, why: Failure | None, now: Instant) -> bool:
+        """Take the outcome of a probe; is the broker proven dead?"""
+        probing = self.probing.get(node)
+        if probing is None or (probing.epoch, probing.attempt) != (epoch, attempt):
+            return False  # A heartbeat, or another incarnation, came in between.
+        del self.probing[node]
+        if why is not Failure.REFUSED:
+            return False
+        if attempt == 1:
+            self.probing[node] = Probing(epoch, 2, after(now, self.config.probe_again_ms))
+            return False
+        return True
+
+    def due(self, now: Instant) -> list[NodeId]:
+        """The brokers to probe a second time."""
+        return [node for node, probing in self.probing.items() if probing.again_at <= now]
+
+    def expired(self, now: Instant) -> list[NodeId]:
+        return [node for node, end in self.ends.items() if end <= now]
+
+    def deadline(self) -> Instant:
+        return min([NEVER, *self.ends.values(), *(p.again_at for p in self.probing.values())])

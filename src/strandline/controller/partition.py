@@ -1,0 +1,185 @@
+"""The partition builder: every change of a leader, an ISR, an ELR or a replica set is decided here (T6).
+
+A pure function: (partition, what is wished, the rules in force) -> one PartitionChangeRecord, or None. Whoever wants a
+change states a `Wish`; nobody writes a PartitionChangeRecord by hand.
+
+Invariants:
+  - nothing is emitted when nothing changes (T12);
+  - every election path, the last resort too, asks the one predicate `Rules.is_acceptable` (T8);
+  - without ELR the ISR is never emptied: its last member stays, and the partition has no leader;
+  - with ELR, `isr` and `elr` are disjoint, within the replicas (L3), and `elr` is empty once the ISR is large enough;
+  - an ISR shrink opens no leader epoch (T17); a change of leader, or of the replica set, does;
+  - uncleanness is said by the election (RECOVERING), never inferred from sets (T7).
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
+from strandline.base.value import Value
+from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERING, Partition
+from strandline.metadata.records import PartitionChangeRecord
+
+Nodes = tuple[NodeId, ...]
+
+
+class Election(Enum):
+    KEEP = "the current leader stays if it may"
+    PREFERRED = "the first replica leads if it may"
+
+
+class Rules(Value, frozen=True):
+    """What is in force for one partition at this moment. No defaults: a call site cannot forget one (T9)."""
+
+    is_acceptable: Callable[[NodeId], bool]  # may this broker lead now?
+    is_unclean_allowed: bool  # unclean.leader.election.enable
+    min_isr: int  # the effective one (T19)
+    is_elr_enabled: bool  # the feature eligible.leader.replicas.version
+
+
+class Wish(Value, frozen=True):
+    """What the caller wants of a partition. None and empty mean: as it is."""
+
+    isr: Nodes | None = None
+    election: Election = Election.KEEP
+    recovery_state: int | None = None
+    lost_tail: Nodes = ()  # brokers that stopped uncleanly: their logs may miss what they had acknowledged
+
+
+class Sets(Value, frozen=True):
+    """The replica sets of a partition, on their way from old to new."""
+
+    replicas: Nodes
+    adding: Nodes
+    removing: Nodes
+    isr: Nodes
+    elr: Nodes
+    last_known: Nodes
+
+
+class Elected(Value, frozen=True):
+    leader: NodeId
+    how: str  # "kept", "isr", "elr", "unclean", "nobody"
+
+
+def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> PartitionChangeRecord | None:
+    """The record that brings `old` as close to the wish as the rules allow."""
+    sets = target_sets(old, wish, rules)
+    elected = elect(old, sets, wish.election, rules)
+    sets = settle(sets, elected, rules)
+    recovery = old.leader_recovery_state if wish.recovery_state is None else wish.recovery_state
+    if elected.how == "unclean":
+        recovery = RECOVERING
+    leads_anew = elected.leader != old.leader
+    if sets.replicas != old.replicas and elected.leader != NOBODY:
+        leads_anew = True  # Replicas that are no more must not go on under the epoch in which they were some.
+    change = PartitionChangeRecord(
+        partition_id=at.partition,
+        topic_id=at.topic_id,
+        isr=changed(sets.isr, old.isr),
+        leader=elected.leader if leads_anew else NO_LEADER_CHANGE,
+        replicas=changed(sets.replicas, old.replicas),
+        removing_replicas=changed(sets.removing, old.removing_replicas),
+        adding_replicas=changed(sets.adding, old.adding_replicas),
+        leader_recovery_state=recovery if recovery != old.leader_recovery_state else -1,
+        eligible_leader_replicas=changed(sets.elr, old.elr),
+        last_known_elr=changed(sets.last_known, old.last_known_elr),
+    )
+    unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id, leader=NO_LEADER_CHANGE)
+    return None if change == unchanged else change
+
+
+def target_sets(old: Partition, wish: Wish, rules: Rules) -> Sets:
+    """The sets before anyone is elected: the wished ISR, a reassignment completed if it can be, the ELR that follows.
+
+    Sets keep the replicas' order, and an equal ISR in another order is no change.
+    """
+    isr = old.isr if wish.isr is None or set(wish.isr) == set(old.isr) else within(old.replicas, wish.isr)
+    if not isr and not rules.is_elr_enabled:
+        # One broker leaves at a time, so this is the last member; it stays, for it alone may hold what was committed.
+        isr = old.isr
+    replicas, adding, removing = old.replicas, old.adding_replicas, old.removing_replicas
+    if can_complete(old, isr, rules):
+        replicas = without(replicas, removing)
+        isr = within(isr, replicas)
+        adding = removing = ()
+    elr, last_known = old.elr, old.last_known_elr
+    if rules.is_elr_enabled:
+        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, rules)
+    return Sets(replicas, adding, removing, isr, elr, last_known)
+
+
+def can_complete(old: Partition, isr: Nodes, rules: Rules) -> bool:
+    """May a reassignment end? All replicas being added are in sync, and the rest of the ISR carries min ISR (T40)."""
+    if not (old.adding_replicas or old.removing_replicas):
+        return False
+    final = without(old.replicas, old.removing_replicas)
+    staying = within(isr, final)
+    return set(old.adding_replicas) <= set(isr) and len(staying) >= max(1, min(rules.min_isr, len(final)))
+
+
+def eligible(old: Partition, isr: Nodes, replicas: Nodes, lost_tail: Nodes, rules: Rules) -> tuple[Nodes, Nodes]:
+    """The ELR and the last known ELR that go with a new ISR (KIP-966).
+
+    A member that leaves an ISR below min ISR has everything that was committed, since the high watermark no longer
+    moves: it stays eligible until it loses its tail. What is lost that way is remembered, for the recovery.
+    """
+    if len(isr) >= rules.min_isr:
+        return (), ()
+    candidates = set(old.elr) | set(old.isr)
+    elr = tuple(n for n in replicas if n in candidates and n not in isr and n not in lost_tail)
+    known = set(old.last_known_elr) | (candidates & set(lost_tail))
+    return elr, tuple(n for n in replicas if n in known and n not in isr and n not in elr)
+
+
+def elect(old: Partition, sets: Sets, election: Election, rules: Rules) -> Elected:
+    """Who leads? The order of KIP-966: who leads already, the ISR in replica order, the ELR, and as the last resort,
+    where the topic allows the loss, any replica that lives."""
+
+    def may(node: NodeId) -> bool:
+        return node in sets.isr and rules.is_acceptable(node)
+
+    if election is Election.PREFERRED and may(sets.replicas[0]):
+        return Elected(sets.replicas[0], "isr")
+    if may(old.leader):
+        return Elected(old.leader, "kept")
+    for node in sets.replicas:
+        if may(node):
+            return Elected(node, "isr")
+    if not sets.isr:
+        for node in sets.replicas:
+            if node in sets.elr and rules.is_acceptable(node):
+                return Elected(node, "elr")
+    if rules.is_unclean_allowed:
+        for node in sets.replicas:
+            if rules.is_acceptable(node):
+                return Elected(node, "unclean")
+    return Elected(NOBODY, "nobody")
+
+
+def settle(sets: Sets, elected: Elected, rules: Rules) -> Sets:
+    """The sets after the election. An unclean leader stands alone: whatever the others hold, its log is now the log."""
+    leader = elected.leader
+    match elected.how:
+        case "elr":
+            isr, elr, known = (leader,), without(sets.elr, (leader,)), sets.last_known
+            if len(isr) >= rules.min_isr:
+                elr, known = (), ()
+        case "unclean":
+            isr, elr, known = (leader,), (), ()
+        case _:
+            return sets
+    return Sets(sets.replicas, sets.adding, sets.removing, isr, elr, known)
+
+
+def changed(new: Nodes, old: Nodes) -> Nodes | None:
+    """A field of a change record: null leaves it alone."""
+    return None if new == old else new
+
+
+def within(nodes: Nodes, allowed: Nodes) -> Nodes:
+    return tuple(n for n in nodes if n in allowed)
+
+
+def without(nodes: Nodes, excluded: Nodes) -> Nodes:
+    return tuple(n for n in nodes if n not in excluded)

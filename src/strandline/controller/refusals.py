@@ -1,0 +1,91 @@
+"""The whole-request refusal of every API that the controller serves, in that response's form."""
+
+from collections.abc import Callable
+from typing import Any
+
+from strandline.base.errors import ErrorCode, message_of
+from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from strandline.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from strandline.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from strandline.wire.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
+from strandline.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from strandline.wire.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+
+def refusal(request: Any, error: ErrorCode) -> Any:
+    """The response to a request of which nothing was done."""
+    return REFUSALS[type(request)](request, error)
+
+
+def refuse_create_topics(request: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        topics=tuple(
+            CreatableTopicResult(name=t.name, error_code=error, error_message=message_of(error)) for t in request.topics
+        )
+    )
+
+
+def refuse_delete_topics(request: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
+    states = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
+    return DeleteTopicsResponse(
+        responses=tuple(
+            DeletableTopicResult(name=s.name, topic_id=s.topic_id, error_code=error, error_message=message_of(error))
+            for s in states
+        )
+    )
+
+
+def refuse_create_partitions(request: CreatePartitionsRequest, error: ErrorCode) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=tuple(
+            CreatePartitionsTopicResult(name=t.name, error_code=error, error_message=message_of(error))
+            for t in request.topics
+        )
+    )
+
+
+def refuse_alter_configs(request: IncrementalAlterConfigsRequest, error: ErrorCode) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=tuple(
+            AlterConfigsResourceResponse(
+                error_code=error,
+                error_message=message_of(error),
+                resource_type=r.resource_type,
+                resource_name=r.resource_name,
+            )
+            for r in request.resources
+        )
+    )
+
+
+def refuse_unregistration(request: UnregisterBrokerRequest, error: ErrorCode) -> UnregisterBrokerResponse:
+    return UnregisterBrokerResponse(error_code=error, error_message=message_of(error))
+
+
+REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
+    CreateTopicsRequest: refuse_create_topics,
+    DeleteTopicsRequest: refuse_delete_topics,
+    CreatePartitionsRequest: refuse_create_partitions,
+    IncrementalAlterConfigsRequest: refuse_alter_configs,
+    UnregisterBrokerRequest: refuse_unregistration,
+    BrokerRegistrationRequest: lambda _, error: BrokerRegistrationResponse(error_code=error),
+    BrokerHeartbeatRequest: lambda _, error: BrokerHeartbeatResponse(error_code=error),
+    AlterPartitionRequest: lambda _, error: AlterPartitionResponse(error_code=error),
+    AllocateProducerIdsRequest: lambda _, error: AllocateProducerIdsResponse(error_code=error),
+}

@@ -1,0 +1,241 @@
+"""The partition builder, one row per rule."""
+
+import pytest
+
+from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
+from strandline.controller.partition import Election, Rules, Wish, plan_change
+from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Partition, check_partition, merged
+
+AT = TopicIdPartition(Uuid(b"t" * 16), 3)
+
+
+def ids(text: str) -> tuple[NodeId, ...]:
+    return tuple(NodeId(int(part)) for part in text.split())
+
+
+def partition(
+    replicas: str = "1 2 3",
+    isr: str = "1 2 3",
+    leader: int = 1,
+    adding: str = "",
+    removing: str = "",
+    elr: str = "",
+    known: str = "",
+    recovery: int = RECOVERED,
+) -> Partition:
+    return Partition(
+        replicas=ids(replicas),
+        directories=tuple(Uuid(bytes(16)) for _ in ids(replicas)),
+        isr=ids(isr),
+        leader=NodeId(leader),
+        leader_epoch=LeaderEpoch(5),
+        partition_epoch=PartitionEpoch(9),
+        leader_recovery_state=recovery,
+        adding_replicas=ids(adding),
+        removing_replicas=ids(removing),
+        elr=ids(elr),
+        last_known_elr=ids(known),
+    )
+
+
+def rules(alive: str = "1 2 3 4", unclean: bool = False, min_isr: int = 2, elr: bool = False) -> Rules:
+    return Rules(ids(alive).__contains__, unclean, min_isr, elr)
+
+
+def after(old: Partition, wish: Wish, in_force: Rules) -> Partition | None:
+    change = plan_change(AT, old, wish, in_force)
+    if change is None:
+        return None
+    assert (change.topic_id, change.partition_id) == AT
+    new = merged(old, change)
+    check_partition(new)
+    assert plan_change(AT, new, Wish(isr=new.isr, election=wish.election), in_force) is None, "not yet settled"
+    return new
+
+
+UNCHANGED = [
+    ("nothing is wished", partition(), Wish(), rules()),
+    ("the ISR is wished as it is", partition(), Wish(isr=ids("1 2 3")), rules()),
+    ("the ISR is wished in another order", partition(), Wish(isr=ids("3 1 2")), rules()),
+    (
+        "the last ISR member leaves a leaderless partition (T12)",
+        partition(isr="1", leader=-1),
+        Wish(isr=()),
+        rules("2"),
+    ),
+    ("the preferred leader leads", partition(), Wish(election=Election.PREFERRED), rules()),
+    ("the preferred leader is not in sync", partition(isr="2 3", leader=2), Wish(election=Election.PREFERRED), rules()),
+    ("the preferred leader is dead", partition(leader=2), Wish(election=Election.PREFERRED), rules("2 3")),
+    ("no replica in sync is alive, unclean is forbidden", partition(isr="1", leader=-1), Wish(), rules("2 3")),
+    ("unclean is allowed but nobody is alive", partition(isr="1", leader=-1), Wish(), rules("", unclean=True)),
+    ("ELR members are dead", partition(isr="", leader=-1, elr="1 2"), Wish(), rules("3", elr=True)),
+]
+
+
+@pytest.mark.parametrize(("title", "old", "wish", "in_force"), UNCHANGED, ids=[row[0] for row in UNCHANGED])
+def test_nothing_is_emitted(title: str, old: Partition, wish: Wish, in_force: Rules) -> None:
+    assert plan_change(AT, old, wish, in_force) is None
+
+
+# title, old, wish, rules, (isr, leader, leader epoch, recovery state, elr, last known elr)
+CHANGES = [
+    (
+        "a shrink opens no leader epoch (T17)",
+        partition(),
+        Wish(isr=ids("1 3")),
+        rules(),
+        ("1 3", 1, 5, RECOVERED, "", ""),
+    ),
+    (
+        "an expansion keeps replica order",
+        partition(isr="2", leader=2),
+        Wish(isr=ids("2 1")),
+        rules(),
+        ("1 2", 2, 5, 0, "", ""),
+    ),
+    (
+        "the leader leaves: first in replica order",
+        partition(),
+        Wish(isr=ids("3 2")),
+        rules("2 3"),
+        ("2 3", 2, 6, 0, "", ""),
+    ),
+    ("an unacceptable member is passed over", partition(), Wish(isr=ids("2 3")), rules("3"), ("2 3", 3, 6, 0, "", "")),
+    ("the last member stays, leaderless", partition(isr="1"), Wish(isr=()), rules("2 3"), ("1", -1, 6, 0, "", "")),
+    ("the last member is back", partition(isr="1", leader=-1), Wish(), rules("1"), ("1", 1, 6, 0, "", "")),
+    (
+        "unclean: any live replica, RECOVERING",
+        partition(isr="1"),
+        Wish(isr=()),
+        rules("3", True),
+        ("3", 3, 6, 1, "", ""),
+    ),
+    (
+        "allowed but not needed: clean wins",
+        partition(),
+        Wish(isr=ids("2 3")),
+        rules("2 3", True),
+        ("2 3", 2, 6, 0, "", ""),
+    ),
+    (
+        "preferred election",
+        partition(leader=3),
+        Wish(election=Election.PREFERRED),
+        rules(),
+        ("1 2 3", 1, 6, 0, "", ""),
+    ),
+    (
+        "recovered",
+        partition(isr="1", recovery=RECOVERING),
+        Wish(isr=ids("1"), recovery_state=RECOVERED),
+        rules(),
+        ("1", 1, 5, 0, "", ""),
+    ),
+    (
+        "clean election keeps RECOVERING",
+        partition(recovery=1),
+        Wish(isr=ids("2 3")),
+        rules("2 3"),
+        ("2 3", 2, 6, 1, "", ""),
+    ),
+    # --- with ELR (KIP-966)
+    ("below min ISR: into the ELR", partition(isr="1 2"), Wish(isr=ids("1")), rules(elr=True), ("1", 1, 5, 0, "2", "")),
+    ("at min ISR: no ELR", partition(), Wish(isr=ids("1 2")), rules(elr=True), ("1 2", 1, 5, 0, "", "")),
+    ("the ISR may be empty", partition(isr="1", elr="2"), Wish(isr=()), rules("", elr=True), ("", -1, 6, 0, "1 2", "")),
+    (
+        "an ELR member is elected cleanly",
+        partition(isr="", leader=-1, elr="1 2"),
+        Wish(),
+        rules("2", elr=True),
+        ("2", 2, 6, 0, "1", ""),
+    ),
+    (
+        "elected alone it is enough",
+        partition(isr="", leader=-1, elr="1 2"),
+        Wish(),
+        rules("2", min_isr=1, elr=True),
+        ("2", 2, 6, 0, "", ""),
+    ),
+    (
+        "ISR large again: ELR is cleared",
+        partition(isr="1", elr="2", known="3"),
+        Wish(isr=ids("1 3")),
+        rules(elr=True),
+        ("1 3", 1, 5, 0, "", ""),
+    ),
+    (
+        "lost tail leaves the ELR",
+        partition(isr="1", elr="2"),
+        Wish(lost_tail=ids("2")),
+        rules("1", elr=True),
+        ("1", 1, 5, 0, "", "2"),
+    ),
+    (
+        "lost tail of the last member",
+        partition(isr="1"),
+        Wish(isr=(), lost_tail=ids("1")),
+        rules("", elr=True),
+        ("", -1, 6, 0, "", "1"),
+    ),
+    (
+        "clean goes before unclean",
+        partition(isr="", leader=-1, elr="3"),
+        Wish(),
+        rules("2 3", True, elr=True),
+        ("3", 3, 6, 0, "", ""),
+    ),
+    (
+        "unclean forgets the ELR",
+        partition(isr="", leader=-1, elr="3", known="1"),
+        Wish(),
+        rules("2", True, elr=True),
+        ("2", 2, 6, 1, "", ""),
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "old", "wish", "in_force", "new"), CHANGES, ids=[row[0] for row in CHANGES])
+def test_change(
+    title: str, old: Partition, wish: Wish, in_force: Rules, new: tuple[str, int, int, int, str, str]
+) -> None:
+    got = after(old, wish, in_force)
+    assert got is not None
+    isr, leader, epoch, recovery, elr, known = new
+    assert (got.isr, got.leader, got.leader_epoch, got.leader_recovery_state) == (ids(isr), leader, epoch, recovery)
+    assert (got.elr, got.last_known_elr) == (ids(elr), ids(known))
+    assert got.partition_epoch == old.partition_epoch + 1
+
+
+def test_a_reassignment_completes_when_the_added_replica_is_in_sync() -> None:
+    old = partition(replicas="1 2 3 4", isr="1 2 3", adding="4", removing="1")
+    new = after(old, Wish(isr=ids("1 2 3 4")), rules())
+    assert new is not None
+    assert (new.replicas, new.isr, new.adding_replicas, new.removing_replicas) == (ids("2 3 4"), ids("2 3 4"), (), ())
+    assert (new.leader, new.leader_epoch) == (2, 6)
+
+
+def test_a_reassignment_that_keeps_the_leader_opens_a_leader_epoch_all_the_same() -> None:
+    old = partition(replicas="1 2 3 4", isr="1 2 3", adding="4", removing="3")
+    new = after(old, Wish(isr=ids("1 2 4")), rules())
+    assert new is not None
+    assert (new.leader, new.leader_epoch, new.replicas) == (1, 6, ids("1 2 4"))
+
+
+@pytest.mark.parametrize(
+    ("title", "isr", "min_isr"),
+    [("an added replica is not in sync", "1 2 3", 2), ("too few would stay in sync (T40)", "1 4", 2)],
+)
+def test_a_reassignment_waits(title: str, isr: str, min_isr: int) -> None:
+    old = partition(replicas="1 2 3 4", isr="1 2", adding="4", removing="1")
+    new = after(old, Wish(isr=ids(isr)), rules(min_isr=min_isr))
+    assert new is not None
+    assert (new.replicas, new.adding_replicas, new.removing_replicas) == (ids("1 2 3 4"), ids("4"), ids("1"))
+
+
+def test_a_dead_replica_is_never_elected_by_any_path() -> None:
+    """T8: whatever the election, the predicate is asked."""
+    for elr in (False, True):
+        for election in Election:
+            old = partition(isr="" if elr else "1", leader=-1, elr="1 2" if elr else "", known="3" if elr else "")
+            change = plan_change(AT, old, Wish(election=election), rules("", unclean=True, elr=elr))
+            assert change is None or change.leader in (NOBODY, NO_LEADER_CHANGE)
