@@ -37,17 +37,15 @@ class Codec(Value, frozen=True):
     encode: Callable[[Any], list[Buffer]]
 
 
-@cache
 def codec_of(cls: type[Message], version: int) -> Codec:
-    """The codec, compiled when first asked for. The message must have that version."""
-    layout = layout_of(cls, version)
-    return Codec(decode=_decoder(layout), encode=_encoder(layout))
+    """Both directions. The message must have that version."""
+    return Codec(decode=decoder_of(cls, version), encode=encoder_of(cls, version))
 
 
 def decode_all(cls: type[M], version: int, buffer: Buffer) -> M:
     """A message that fills the buffer to its end."""
     value: M
-    value, position = codec_of(cls, version).decode(memoryview(buffer), 0)
+    value, position = decoder_of(cls, version)(memoryview(buffer), 0)
     if position != len(buffer):
         raise Malformed(f"{cls.__name__} v{version}: {len(buffer) - position} bytes too many")
     return value
@@ -55,10 +53,13 @@ def decode_all(cls: type[M], version: int, buffer: Buffer) -> M:
 
 def encode_bytes(value: Message, version: int) -> bytes:
     """A message in one piece: for small messages, whose records may be copied."""
-    return b"".join(codec_of(type(value), version).encode(value))
+    return b"".join(encoder_of(type(value), version)(value))
 
 
-def _decoder(layout: Layout) -> Callable[[memoryview, int], tuple[Any, int]]:
+@cache
+def decoder_of(cls: type[Message], version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
+    """The decoder alone, compiled when first asked for: a broker seldom needs both directions of one message."""
+    layout = layout_of(cls, version)
     names: dict[str, Any] = {
         "read_unsigned": read_unsigned,
         "unpack_from": unpack_from,
@@ -77,7 +78,10 @@ def _decoder(layout: Layout) -> Callable[[memoryview, int], tuple[Any, int]]:
     return _compiled("def decode(buffer, position):", "decode", layout, source)
 
 
-def _encoder(layout: Layout) -> Callable[[Any], list[Buffer]]:
+@cache
+def encoder_of(cls: type[Message], version: int) -> Callable[[Any], list[Buffer]]:
+    """The encoder alone, compiled when first asked for."""
+    layout = layout_of(cls, version)
     source = Source({"unsigned": unsigned, "pack": pack})
     source.add("chunks = []")
     source.add("out = bytearray()")

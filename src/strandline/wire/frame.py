@@ -14,7 +14,7 @@ from typing import TypeVar
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
 from strandline.wire.api import API_BY_KEY, API_VERSIONS
-from strandline.wire.codec import codec_of
+from strandline.wire.codec import decoder_of, encoder_of
 from strandline.wire.primitive import Malformed, read_unsigned
 from strandline.wire.schema import Message
 
@@ -88,7 +88,7 @@ def decode_request(frame: memoryview) -> Request:
         raise UnsupportedVersion(api_key, api_version, correlation_id, client_id)
     if api_version in cls.flexible:
         position = _skip_tagged(frame, position)
-    message, position = codec_of(cls, api_version).decode(frame, position)
+    message, position = decoder_of(cls, api_version)(frame, position)
     if position != len(frame):
         raise Malformed(f"{cls.__name__} v{api_version}: {len(frame) - position} bytes too many")
     return Request(api_key, api_version, correlation_id, client_id, message)
@@ -102,7 +102,7 @@ def encode_request(message: Message, version: int, correlation_id: int, client_i
     head += name
     if version in message.flexible:
         head.append(0)
-    return _framed(head, codec_of(type(message), version).encode(message))
+    return _framed(head, encoder_of(type(message), version)(message))
 
 
 def encode_response(message: Message, version: int, correlation_id: int) -> list[Buffer]:
@@ -111,7 +111,7 @@ def encode_response(message: Message, version: int, correlation_id: int) -> list
     head += RESPONSE_HEADER.pack(correlation_id)
     if has_tagged_response_header(type(message), version):
         head.append(0)
-    return _framed(head, codec_of(type(message), version).encode(message))
+    return _framed(head, encoder_of(type(message), version)(message))
 
 
 def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int, M]:
@@ -122,7 +122,7 @@ def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int,
     position = RESPONSE_HEADER.size
     if has_tagged_response_header(cls, version):
         position = _skip_tagged(frame, position)
-    message, position = codec_of(cls, version).decode(frame, position)
+    message, position = decoder_of(cls, version)(frame, position)
     if position != len(frame):
         raise Malformed(f"{cls.__name__} v{version}: {len(frame) - position} bytes too many")
     return correlation_id, message
