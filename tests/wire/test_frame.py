@@ -1,9 +1,14 @@
 """Frames: which header goes with which version, and what is refused."""
 
+import io
 from collections.abc import Iterator
 from struct import pack
+from typing import Any
 
 import pytest
+from kio.schema.request_header.v1 import header as kio_v1
+from kio.schema.request_header.v2 import header as kio_v2
+from kio.serial import entity_writer
 
 from strandline.wire.api import (
     API_BY_KEY,
@@ -15,6 +20,7 @@ from strandline.wire.api import (
     is_allowed,
     module_name,
 )
+from strandline.wire.codec import encode_bytes
 from strandline.wire.frame import (
     Malformed,
     UnsupportedApi,
@@ -120,3 +126,13 @@ def test_a_message_knows_its_api() -> None:
         assert api.response.kind == "response"
         assert api.request.versions == api.response.versions
         assert api.request.__module__.endswith("." + module_name(api.name))
+
+
+@pytest.mark.parametrize(("version", "header"), [(4, kio_v1.RequestHeader), (12, kio_v2.RequestHeader)])
+def test_the_request_header_is_kios(version: int, header: type[Any]) -> None:
+    stream = io.BytesIO()
+    expected = header(request_api_key=1, request_api_version=version, correlation_id=7, client_id="me")
+    entity_writer(header)(stream, expected)
+    request = API_BY_KEY[1].request()
+    frame = frame_of(encode_request(request, version, 7, "me"))
+    assert bytes(frame) == stream.getvalue() + encode_bytes(request, version)
