@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.conformance.disk import DiskConformance
 
 from strandline.base.ports import DiskError
 from strandline.server import disk as disk_module
 from strandline.server.disk import RealDisk, lock_directory
-from tests.conformance.disk import DiskConformance
 
 
 class TestRealDisk(DiskConformance):

@@ -1,0 +1,168 @@
+"""A node that answers heartbeats, for tests of the driver over real loopback sockets.
+
+The generation id comes back as the throttle time, so that a test sees which answer is whose. The member id is an order
+to the node: "hold" parks the request, "release" answers it and then all parked ones, newest first, "mute" answers with
+nothing, "crash" raises.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvloop
+from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+
+from strandline.base.effects import Effect, Endpoint, Event, Halt, Received, Reply
+from strandline.base.time import NEVER, Instant
+from strandline.server.clock import Clock
+from strandline.server.disk import RealDisk
+from strandline.server.flusher import Flusher
+from strandline.server.net import Listener, Net, NetConfig
+from strandline.server.peers import Peers
+from strandline.server.pump import Pump
+from strandline.wire.frame import decode_response, encode_request
+
+
+class EchoNode:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.parked: list[Received] = []
+        self.first: list[Effect] = []  # what `start` returns
+        self.then: list[Effect] = []  # what the next step returns besides its own
+        self.wakes: list[Instant] = []
+        self.expired: list[Instant] = []
+
+    def start(self, now: Instant) -> list[Effect]:
+        return self.first
+
+    def step(self, event: Event, now: Instant) -> list[Effect]:
+        self.events.append(event)
+        effects, self.then = self.then, []
+        if isinstance(event, Received):
+            effects = effects + self.received(event)
+        return effects
+
+    def received(self, event: Received) -> list[Effect]:
+        if isinstance(event.message, ProduceRequest):
+            return [Reply(event.to, ProduceResponse())]
+        match event.message.member_id:
+            case "hold":
+                self.parked.append(event)
+                return []
+            case "mute":
+                return [Reply(event.to, None)]
+            case "release":
+                parked, self.parked = self.parked, []
+                return [answer(e) for e in [event, *reversed(parked)]]
+            case "crash":
+                raise RuntimeError("told to")
+        return [answer(event)]
+
+    def deadline(self) -> Instant:
+        return self.wakes[0] if self.wakes else NEVER
+
+    def expire(self, now: Instant) -> list[Effect]:
+        assert now >= self.wakes.pop(0), "too early"
+        self.expired.append(now)
+        return []
+
+    def shutdown(self, now: Instant) -> list[Effect]:
+        return [Halt("asked to", 0)]
+
+
+def answer(event: Received) -> Reply:
+    return Reply(event.to, HeartbeatResponse(throttle_time_ms=event.message.generation_id))
+
+
+class Rig:
+    """A running driver around an EchoNode."""
+
+    def __init__(self, config: NetConfig) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.node = EchoNode()
+        self.stops: list[tuple[int, str]] = []
+        self.pump = Pump(self.node, self.loop, Clock(), lambda status, why: self.stops.append((status, why)))
+        self.net = Net(self.loop, config, self.pump.event)
+        self.peers = Peers(self.loop, "me", self.pump.event)
+        self.flusher = Flusher(self.loop, RealDisk(), self.pump.event, self.pump.crash)
+        self.pump.connect(self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flusher.submit)
+        self.where = self.net.bind(
+            [Listener("PLAINTEXT", "127.0.0.1", 0, False), Listener("CONTROLLER", "127.0.0.1", 0, True)]
+        )
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return self.where["PLAINTEXT"]
+
+    async def client(self, listener: str = "PLAINTEXT") -> "Client":
+        return Client(*await asyncio.open_connection("127.0.0.1", self.where[listener].port))
+
+    async def until(self, is_so: Callable[[], Any]) -> None:
+        """Let the loop run until something is so; the test's timeout is the bound."""
+        while not is_so():
+            await asyncio.sleep(0.001)
+
+    async def close(self) -> None:
+        await self.net.close()
+        self.peers.close()
+        self.flusher.close()
+
+
+class Client:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.correlation_id = 0
+
+    def send(self, generation: int, order: str = "") -> None:
+        self.writer.write(heartbeat(self.correlation_id, generation, order))
+        self.correlation_id += 1
+
+    async def frame(self) -> bytes:
+        size = int.from_bytes(await self.reader.readexactly(4), "big")
+        return await self.reader.readexactly(size)
+
+    async def answer(self) -> tuple[int, int]:
+        """(correlation id, generation)."""
+        correlation_id, message = decode_response(HeartbeatResponse, 4, memoryview(await self.frame()))
+        return correlation_id, message.throttle_time_ms
+
+    async def is_closed(self) -> bool:
+        try:
+            return await self.reader.read() == b""
+        except ConnectionResetError:
+            return True
+
+
+def heartbeat(correlation_id: int, generation: int, order: str = "") -> bytes:
+    request = HeartbeatRequest(group_id="g", generation_id=generation, member_id=order)
+    return b"".join(encode_request(request, 4, correlation_id, "tester"))
+
+
+def produce(correlation_id: int, size: int) -> bytes:
+    data = PartitionProduceData(index=0, records=b"x" * size)
+    request = ProduceRequest(acks=1, timeout_ms=1, topic_data=(TopicProduceData(name="t", partition_data=(data,)),))
+    return b"".join(encode_request(request, 9, correlation_id, "tester"))
+
+
+@asynccontextmanager
+async def rig(config: NetConfig | None = None, *, first: list[Effect] | None = None) -> AsyncIterator[Rig]:
+    it = Rig(config or NetConfig())
+    it.node.first = first or []
+    it.pump.start()
+    await it.net.serve()
+    try:
+        yield it
+    finally:
+        await it.close()
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+
+        async def bounded() -> None:
+            await asyncio.wait_for(scenario(), 20)
+
+        runner.run(bounded())

@@ -1,0 +1,235 @@
+"""Inbound connections, over real loopback sockets."""
+
+import logging
+from struct import pack
+
+import pytest
+from strandline.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from strandline.wire.messages.vote import VoteRequest
+
+from strandline.base.effects import Close, Disconnected, Received
+from strandline.server.net import UNANSWERED_MAX, NetConfig
+from strandline.wire.frame import decode_response, encode_request
+
+from .echo import heartbeat, produce, rig, run
+
+
+def test_pipelined_requests_are_answered_in_order_though_completed_out_of_order() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            for generation in range(10):
+                client.send(generation, "hold")
+            client.send(10, "release")
+            client.send(11)
+            assert [await client.answer() for _ in range(12)] == [(n, n) for n in range(12)]
+
+    run(scenario)
+
+
+def test_a_reply_without_a_message_leaves_no_trace_and_holds_nobody_up() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            client.send(0, "mute")
+            client.send(1, "hold")
+            client.send(2, "mute")
+            client.send(3, "release")
+            assert [await client.answer() for _ in range(2)] == [(1, 1), (3, 3)]
+
+    run(scenario)
+
+
+def test_the_node_learns_who_asked_and_on_which_listener() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            client.send(7)
+            await client.answer()
+            (event,) = it.node.events
+            assert isinstance(event, Received)
+            assert (event.caller.client_id, event.caller.host, event.caller.listener) == (
+                "tester",
+                "127.0.0.1",
+                "PLAINTEXT",
+            )
+            assert (event.to.sequence, event.to.api_key, event.to.api_version) == (0, 12, 4)
+
+    run(scenario)
+
+
+def test_frames_cut_anywhere_are_put_together() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            stream = heartbeat(0, 5) + heartbeat(1, 6)
+            for byte in stream:
+                client.writer.write(bytes([byte]))
+                await client.writer.drain()
+            assert [await client.answer() for _ in range(2)] == [(0, 5), (1, 6)]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("size", [10, 16_000, 17_000, 300_000, 1_048_576, 5_000_000])
+def test_large_and_small_frames_arrive_whole_and_writable(size: int) -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            client.writer.write(heartbeat(0, 1) + produce(1, size) + heartbeat(2, 3))
+            await client.answer()
+            await client.frame()
+            assert await client.answer() == (2, 3)
+            event = it.node.events[1]
+            assert isinstance(event, Received)
+            records = event.message.topic_data[0].partition_data[0].records
+            assert bytes(records) == b"x" * size
+            records[0] = 0  # the log patches headers in place
+
+    run(scenario)
+
+
+def refused(stream: bytes, caplog: pytest.LogCaptureFixture, why: str, listener: str = "PLAINTEXT") -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            good, bad = await it.client(), await it.client(listener)
+            good.send(1)
+            assert await good.answer() == (0, 1)
+            bad.writer.write(stream)
+            assert await bad.is_closed()
+            good.send(2)
+            assert await good.answer() == (1, 2)
+            await it.until(lambda: any(isinstance(e, Disconnected) for e in it.node.events))
+            assert it.stops == []
+
+    with caplog.at_level(logging.WARNING, "strandline"):
+        run(scenario)
+    assert len(caplog.records) == 1
+    assert why in caplog.text
+
+
+def test_garbage_costs_its_own_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+    refused(pack(">i", 50) + b"\xff" * 50, caplog, "Unsupported")
+
+
+def test_a_message_that_ends_too_early_costs_its_own_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+    whole = heartbeat(0, 1)[4:-6]
+    refused(pack(">i", len(whole)) + whole, caplog, "Malformed")
+
+
+def test_an_empty_frame_costs_its_own_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+    refused(pack(">i", 0), caplog, "Malformed")
+
+
+def test_a_size_beyond_the_limit_costs_its_own_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+    refused(pack(">i", 100 * 1024 * 1024 + 1), caplog, "the limit is")
+
+
+def test_a_negative_size_costs_its_own_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+    refused(pack(">i", -1), caplog, "-1 bytes")
+
+
+def test_a_controllers_api_on_a_clients_listener_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    refused(b"".join(encode_request(VoteRequest(), 0, 0, None)), caplog, "not served on this listener")
+
+
+def test_a_clients_api_on_a_controllers_listener_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    refused(heartbeat(0, 1), caplog, "not served on this listener", "CONTROLLER")
+
+
+def test_nothing_behind_a_refused_frame_is_served(caplog: pytest.LogCaptureFixture) -> None:
+    refused(pack(">i", 0) + heartbeat(0, 99), caplog, "Malformed")
+
+
+def test_a_connection_that_ends_in_the_middle_of_a_frame_is_reported_as_gone() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            client.writer.write(heartbeat(0, 1) + produce(1, 500_000)[:300_000])
+            await client.answer()
+            client.writer.close()
+            await it.until(lambda: len(it.node.events) == 2)
+            assert it.node.events[1] == Disconnected(it.node.events[0].to.connection)
+
+    run(scenario)
+
+
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0_with_the_table() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            client.send(1, "hold")
+            frame = bytearray(b"".join(encode_request(ApiVersionsRequest(), 0, 77, "newer")))
+            frame[6:8] = pack(">h", 99)
+            client.writer.write(bytes(frame))
+            client.send(2, "release")
+            assert await client.answer() == (0, 1)
+            correlation_id, message = decode_response(ApiVersionsResponse, 0, memoryview(await client.frame()))
+            assert (correlation_id, message.error_code) == (77, 35)
+            assert 18 in [api.api_key for api in message.api_keys]
+            assert await client.answer() == (1, 2)
+
+    run(scenario)
+
+
+def test_at_the_bound_of_unanswered_requests_reading_stops_until_answers_go_out() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client, other = await it.client(), await it.client()
+            for generation in range(3 * UNANSWERED_MAX):
+                client.send(generation, "hold")
+            await it.until(lambda: len(it.node.parked) >= UNANSWERED_MAX)
+            other.send(0)
+            await other.answer()
+            assert len(it.node.parked) == UNANSWERED_MAX
+            for done in range(3):
+                await it.until(lambda done=done: len(it.node.parked) == UNANSWERED_MAX)
+                other.send(1, "release")
+                expected = range(done * UNANSWERED_MAX, (done + 1) * UNANSWERED_MAX)
+                assert [(await client.answer())[1] for _ in expected] == list(expected)
+
+    run(scenario)
+
+
+def test_a_client_that_does_not_read_its_answers_is_not_read_from() -> None:
+    async def scenario() -> None:
+        async with rig(NetConfig(send_buffer_bytes=4096)) as it:
+            client = await it.client()
+            total = 400_000
+            client.writer.write(b"".join(heartbeat(n, n) for n in range(total)))
+            await it.until(lambda: any(not c.writable for c in it.net.connections.values()))
+            assert len(it.node.events) < total
+            for n in range(total):
+                assert await client.answer() == (n, n)
+
+    run(scenario)
+
+
+def test_close_lets_out_what_is_already_answered() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            client.send(1)
+            await client.answer()
+            number = it.node.events[0].to.connection
+            client.send(2)
+            it.node.then = [Close(number, "enough")]
+            other = await it.client()
+            await it.until(lambda: len(it.node.events) == 2)
+            other.send(3)
+            assert await client.is_closed()
+
+    run(scenario)
+
+
+def test_a_silent_connection_is_closed_and_a_waiting_one_is_not() -> None:
+    async def scenario() -> None:
+        async with rig(NetConfig(idle_ms_max=40)) as it:
+            silent, waiting = await it.client(), await it.client()
+            waiting.send(1, "hold")
+            assert await silent.is_closed()
+            other = await it.client()
+            other.send(2, "release")
+            assert await waiting.answer() == (0, 1)
+
+    run(scenario)

@@ -1,0 +1,121 @@
+"""The pump: effects at once, the timer, durability, and the end."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from strandline.base.effects import Report, Save, Sync, Synced
+from strandline.base.time import Instant
+from strandline.server.clock import Clock
+from strandline.server.pump import CRASHED
+
+from .echo import rig, run
+
+
+def test_start_effects_are_performed(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with rig(first=[Report("warning", "low on tea")]):
+            pass
+
+    with caplog.at_level(logging.INFO, "strandline"):
+        run(scenario)
+    assert [(r.levelname, r.message) for r in caplog.records] == [("WARNING", "low on tea")]
+
+
+def test_the_node_expires_at_its_deadline_and_not_before() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            now = Clock().now()
+            it.node.wakes = [Instant(now + 20), Instant(now + 60)]
+            client = await it.client()
+            client.send(1)
+            await client.answer()
+            # EchoNode asserts that no expiry is early.
+            await it.until(lambda: len(it.node.expired) == 2)
+            assert it.stops == []
+
+    run(scenario)
+
+
+def test_a_deadline_that_moved_away_is_kept_without_a_new_timer() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            now = Clock().now()
+            client = await it.client()
+            it.node.wakes = [Instant(now + 30)]
+            client.send(1)
+            await client.answer()
+            timer = it.pump.timer
+            it.node.wakes = [Instant(now + 80)]
+            client.send(2)
+            await client.answer()
+            assert it.pump.timer is timer
+            await it.until(lambda: it.node.expired)
+            assert it.node.expired[0] >= now + 80
+
+    run(scenario)
+
+
+def test_a_crash_of_the_node_is_reported_with_its_event_and_nothing_runs_after_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            client.send(1, "crash")
+            await it.until(lambda: it.stops)
+            assert it.stops == [(CRASHED, "crashed: RuntimeError: told to")]
+            client.send(2)
+            other = await it.client()
+            other.send(3)
+            await it.until(lambda: len(it.net.connections) == 2)
+            assert len(it.node.events) == 1
+
+    with caplog.at_level(logging.ERROR, "strandline"):
+        run(scenario)
+    assert "HeartbeatRequest" in caplog.text
+    assert "told to" in caplog.text
+
+
+def test_shutdown_ends_with_the_nodes_halt() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            it.pump.shutdown()
+            assert it.stops == [(0, "asked to")]
+
+    run(scenario)
+
+
+def test_syncs_and_saves_are_answered_in_order_once_durable(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        (tmp_path / "log").write_bytes(b"x")
+        save = Save(str(tmp_path / "checkpoint"), b"1", ("m", 2))
+        again = Save(str(tmp_path / "checkpoint"), b"2", ("m", 3))
+        first = [Sync((str(tmp_path / "log"), str(tmp_path)), ("m", 1)), save, again, Sync((), ("m", 4))]
+        async with rig(first=first) as it:
+            assert it.node.events == [], "never while the effect is performed"
+            await it.until(lambda: len(it.node.events) == 4)
+            assert it.node.events == [Synced(("m", n)) for n in range(1, 5)]
+            assert (tmp_path / "checkpoint").read_bytes() == b"2"
+
+    run(scenario)
+
+
+def test_a_flush_that_fails_crashes_the_node_and_is_never_answered(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with rig(first=[Save(str(tmp_path / "missing" / "a"), b"1", ("m", 1))]) as it:
+            await it.until(lambda: it.stops)
+            assert it.stops[0][0] == CRASHED
+            assert it.node.events == []
+
+    run(scenario)
+
+
+def test_the_clock_is_the_wall_clock_and_never_runs_backwards() -> None:
+    import time
+
+    clock = Clock()
+    assert abs(clock.now() - time.time() * 1000) < 1000
+    seen = [clock.now() for _ in range(1000)]
+    assert seen == sorted(seen)
