@@ -1,0 +1,155 @@
+"""The ledger's law: the leading image is what the written records say, whatever happens in whatever order."""
+
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strandline.base.effects import Failure
+from strandline.metadata.image import Image
+from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from tests.unit.controller.cluster import Cluster
+
+BROKERS = 4
+UNCLEAN = CreatableTopicConfig(name="unclean.leader.election.enable", value="true")
+
+
+def state(image: Image) -> dict[str, Any]:
+    """Everything that an image knows; empty index entries say nothing."""
+    return {
+        "topics": image.topics,
+        "names": image.topic_ids,
+        "brokers": image.brokers,
+        "configs": image.configs,
+        "features": image.features,
+        "producer ids": image.next_producer_id,
+        "hosted": {node: set(index) for node, index in image.hosted.items() if index},
+        "eligible": {node: set(index) for node, index in image.eligible.items() if index},
+    }
+
+
+def rebuilt(records: list[Any]) -> Image:
+    image = Image()
+    image.apply_all(records)
+    return image
+
+
+def create(cluster: Cluster, rng: Random) -> None:
+    topic = CreatableTopic(
+        name=f"t{rng.randrange(5)}",
+        num_partitions=rng.randrange(1, 4),
+        replication_factor=rng.randrange(1, BROKERS + 1),
+        configs=(UNCLEAN,) if rng.randrange(2) else (),
+    )
+    cluster.ask(CreateTopicsRequest(topics=(topic,)), version=7)
+
+
+def delete(cluster: Cluster, rng: Random) -> None:
+    cluster.ask(DeleteTopicsRequest(topics=(DeleteTopicState(name=f"t{rng.randrange(5)}"),)), version=6)
+
+
+def widen(cluster: Cluster, rng: Random) -> None:
+    topic = CreatePartitionsTopic(name=f"t{rng.randrange(5)}", count=rng.randrange(1, 6), assignments=None)
+    cluster.ask(CreatePartitionsRequest(topics=(topic,)), version=3)
+
+
+def register(cluster: Cluster, rng: Random) -> None:
+    node = rng.randrange(1, BROKERS + 1)
+    cluster.register(node, previous=cluster.epochs.get(node, -1) if rng.randrange(2) else -1)
+
+
+def beat(cluster: Cluster, rng: Random) -> None:
+    node = rng.randrange(1, BROKERS + 1)
+    if node in cluster.epochs:
+        cluster.beat(node, want_fence=rng.randrange(8) == 0, want_shut_down=rng.randrange(8) == 0)
+
+
+def alter(cluster: Cluster, rng: Random) -> None:
+    if not cluster.image.topic_ids:
+        return
+    name = rng.choice(sorted(cluster.image.topic_ids))
+    partition = cluster.partition(name)
+    if partition.leader in cluster.epochs:
+        isr = tuple(n for n in partition.replicas if n == partition.leader or rng.randrange(2))
+        if all(n in cluster.epochs for n in isr):
+            cluster.alter(name, isr)
+
+
+def die(cluster: Cluster, rng: Random) -> None:
+    node = rng.randrange(1, BROKERS + 1)
+    if node in cluster.lives:
+        cluster.disconnect(cluster.connection(node))
+        for _ in range(2):
+            for probe in cluster.probes():
+                cluster.probed(probe, Failure.REFUSED if rng.randrange(4) else Failure.TIMED_OUT)
+            cluster.wait(50)
+
+
+def pass_time(cluster: Cluster, rng: Random) -> None:
+    cluster.wait(rng.randrange(1, 12_000) if rng.randrange(20) else 300_000)
+
+
+def unregister(cluster: Cluster, rng: Random) -> None:
+    node = rng.randrange(1, BROKERS + 1)
+    if not any(p.leader == node for t in cluster.image.topics.values() for p in t.partitions.values()):
+        cluster.ask(UnregisterBrokerRequest(broker_id=node))
+
+
+OPERATIONS = [
+    create,
+    create,
+    delete,
+    widen,
+    register,
+    register,
+    beat,
+    beat,
+    beat,
+    beat,
+    alter,
+    alter,
+    die,
+    pass_time,
+    unregister,
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, len(OPERATIONS) - 1), min_size=20, max_size=80), st.integers(0, 1 << 32))
+def test_the_leading_image_is_what_the_records_say(choices: list[int], seed: int) -> None:
+    rng = Random(seed)
+    cluster = Cluster(brokers=BROKERS - 1)  # `check` runs after every step
+    for choice in choices:
+        OPERATIONS[choice](cluster, rng)
+    said = rebuilt(cluster.log.records)
+    said.check()
+    assert state(said) == state(cluster.image)
+    snapshot = rebuilt(list(cluster.image.records()))
+    assert state(snapshot) == state(cluster.image)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, len(OPERATIONS) - 1), min_size=20, max_size=60), st.integers(0, 1 << 32))
+def test_epochs_never_go_back_and_a_leader_epoch_has_one_leader(choices: list[int], seed: int) -> None:
+    rng = Random(seed)
+    cluster = Cluster(brokers=BROKERS - 1)
+    for choice in choices:
+        OPERATIONS[choice](cluster, rng)
+    image = Image()
+    leaders: dict[tuple[Any, int], int] = {}
+    for record in cluster.log.records:
+        before = dict(image.topics)
+        image.apply(record)
+        for topic in image.topics.values():
+            old = before.get(topic.topic_id)
+            for index, new in topic.partitions.items():
+                was = None if old is None else old.partitions.get(index)
+                if was is not None and was != new:
+                    assert new.partition_epoch == was.partition_epoch + 1
+                    assert new.leader_epoch in (was.leader_epoch, was.leader_epoch + 1)
+                at = (topic.topic_id, index, new.leader_epoch)
+                assert leaders.setdefault(at, new.leader) == new.leader

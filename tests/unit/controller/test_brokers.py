@@ -1,0 +1,286 @@
+"""Registration, heartbeats, fencing and shutdown."""
+
+from typing import Any
+
+import pytest
+
+from strandline.base.effects import Failure
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import Uuid
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.broker_registration import Feature
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from tests.unit.controller.cluster import Cluster
+
+E = ErrorCode
+
+
+def test_the_broker_epoch_is_the_offset_of_the_registration() -> None:
+    cluster = Cluster()
+    answer = cluster.register(1)
+    assert answer.broker_epoch == cluster.log.next_offset - 1
+    assert cluster.image.brokers[1].epoch == answer.broker_epoch
+    assert cluster.image.brokers[1].fenced
+
+
+REFUSED: list[tuple[str, dict[str, Any], ErrorCode]] = [
+    ("another cluster", {"cluster_id": "elsewhere"}, E.INCONSISTENT_CLUSTER_ID),
+    ("another incarnation lives", {"life": 2}, E.DUPLICATE_BROKER_REGISTRATION),
+    ("a negative id", {"node": -1}, E.INVALID_REGISTRATION),
+    ("a broker on ZooKeeper", {"node": 2, "is_migrating_zk_broker": True}, E.INVALID_REGISTRATION),
+    ("a directory twice", {"node": 2, "log_dirs": (Uuid(b"d" * 16),) * 2}, E.INVALID_REGISTRATION),
+    ("the directory of another broker", {"node": 2, "log_dirs": (Uuid(bytes([1]) * 16),)}, E.INVALID_REGISTRATION),
+    (
+        "the metadata.version is too new for it",
+        {"node": 2, "features": (Feature(name="metadata.version", min_supported_version=1, max_supported_version=26),)},
+        E.UNSUPPORTED_VERSION,
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "fields", "error"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_registration_is_refused(title: str, fields: dict[str, Any], error: ErrorCode) -> None:
+    cluster = Cluster(brokers=1)
+    values = {"node": 1, **fields}
+    node = values.pop("node")
+    request = cluster.registration(abs(node), **values)
+    if node < 0:
+        request = cluster.registration(1, life=1, broker_id=node, log_dirs=())
+    before = len(cluster.log.records)
+    answer = cluster.ask(request, version=4)
+    assert (answer.error_code, answer.broker_epoch) == (error, -1)
+    assert len(cluster.log.records) == before
+
+
+def test_the_same_incarnation_keeps_its_epoch_and_its_fencing_state() -> None:
+    """T25: a lost response makes a broker register again; nothing of it may become invalid."""
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    epoch = cluster.epochs[1]
+    answer = cluster.ask(cluster.registration(1, life=1, rack="moved"), version=4)
+    assert answer.broker_epoch == epoch
+    broker = cluster.image.brokers[1]
+    assert (broker.epoch, broker.fenced, broker.rack) == (epoch, False, "moved")
+    assert cluster.partition("t").leader == 1
+    assert not cluster.beat(1).is_fenced
+
+
+def test_another_incarnation_must_wait_until_the_session_has_ended() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.wait(8_999)
+    assert cluster.register(1).error_code == E.DUPLICATE_BROKER_REGISTRATION
+    cluster.wait(1)
+    assert cluster.image.brokers[1].fenced
+    assert cluster.register(1).error_code == E.NONE
+
+
+def test_a_fenced_broker_may_be_replaced_at_once() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.fence(1)
+    old = cluster.epochs[1]
+    assert cluster.register(1).error_code == E.NONE
+    assert cluster.epochs[1] > old
+
+
+def test_a_stale_incarnation_is_told_so_and_does_not_prolong_the_session() -> None:
+    cluster = Cluster(brokers=1)
+    stale = BrokerHeartbeatRequest(broker_id=1, broker_epoch=cluster.epochs[1] - 1, current_metadata_offset=1 << 40)
+    cluster.wait(5_000)
+    assert cluster.ask(stale).error_code == E.STALE_BROKER_EPOCH
+    cluster.wait(4_000)
+    assert cluster.image.brokers[1].fenced
+
+
+def test_an_unknown_broker_is_stale() -> None:
+    cluster = Cluster()
+    assert cluster.ask(BrokerHeartbeatRequest(broker_id=7, broker_epoch=1)).error_code == E.STALE_BROKER_EPOCH
+
+
+def test_a_broker_is_unfenced_only_when_it_has_replayed_its_registration() -> None:
+    cluster = Cluster()
+    cluster.register(1)
+    behind = cluster.beat(1, offset=cluster.epochs[1] - 1)
+    assert (behind.is_caught_up, behind.is_fenced) == (False, True)
+    wanting = cluster.beat(1, want_fence=True)
+    assert (wanting.is_caught_up, wanting.is_fenced) == (True, True)
+    caught_up = cluster.beat(1, offset=cluster.epochs[1])
+    assert (caught_up.is_caught_up, caught_up.is_fenced) == (True, False)
+
+
+def test_heartbeats_do_not_go_through_the_log() -> None:
+    cluster = Cluster(brokers=1)
+    before = len(cluster.log.records)
+    for _ in range(10):
+        cluster.wait(8_000)
+        cluster.beat(1)
+    assert len(cluster.log.records) == before
+    assert not cluster.image.brokers[1].fenced
+
+
+def test_a_silent_broker_is_fenced_and_others_lead() -> None:
+    cluster = Cluster(brokers=3)
+    cluster.create("t", (1, 2, 3), (2, 3, 1))
+    cluster.wait(5_000)
+    cluster.beat(2), cluster.beat(3)
+    cluster.wait(4_000)
+    assert [cluster.image.brokers[n].fenced for n in (1, 2, 3)] == [True, False, False]
+    assert (cluster.partition("t", 0).leader, cluster.partition("t", 0).isr) == (2, (2, 3))
+    assert (cluster.partition("t", 1).leader, cluster.partition("t", 1).leader_epoch) == (2, 0)
+
+
+def test_controlled_shutdown_moves_leaders_first() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    first = cluster.beat(1, want_shut_down=True)
+    assert (first.should_shut_down, first.is_fenced) == (False, False)
+    assert (cluster.partition("t").leader, cluster.partition("t").isr) == (2, (2,))
+    second = cluster.beat(1, want_shut_down=True)
+    assert (second.should_shut_down, second.is_fenced) == (True, True)
+
+
+def test_permission_to_shut_down_waits_for_the_commit_of_the_moves() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    cluster.holds_commits = True
+    assert cluster.beat(1, want_shut_down=True) is None
+    assert cluster.beat(1, want_shut_down=True) is None
+    cluster.holds_commits = False
+    cluster.commit()
+    assert cluster.answer_to(cluster.sequence).should_shut_down
+
+
+def test_a_broker_that_leads_nothing_may_shut_down_at_once() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    assert cluster.beat(2, want_shut_down=True).should_shut_down
+    assert cluster.partition("t").isr == (1,)
+
+
+def test_a_shutdown_is_not_taken_back() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    cluster.beat(1, want_shut_down=True)
+    assert not cluster.beat(1).should_shut_down
+    assert cluster.image.brokers[1].in_controlled_shutdown
+
+
+def test_the_only_replica_shuts_down_and_leads_again_after_its_return() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.create("t", (1,))
+    cluster.beat(1, want_shut_down=True)
+    assert (cluster.partition("t").leader, cluster.partition("t").isr) == (-1, (1,))
+    assert cluster.beat(1, want_shut_down=True).should_shut_down
+    cluster.join(1)
+    assert (cluster.partition("t").leader, cluster.partition("t").leader_epoch) == (1, 2)
+
+
+def test_a_new_incarnation_leaves_the_isr_in_the_batch_of_its_registration() -> None:
+    """T6, T29: the session has ended unnoticed, so the old incarnation is still in sync when the new one registers."""
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    old = cluster.partition("t")
+    cluster.controller.heartbeats.ends[1] = cluster.now
+    cluster.register(1, previous=cluster.epochs[1])
+    new = cluster.partition("t")
+    assert (new.isr, new.leader) == ((2,), 2)
+    assert (new.leader_epoch, new.partition_epoch) == (old.leader_epoch + 1, old.partition_epoch + 1)
+    assert cluster.epochs[1] == cluster.log.next_offset - 1, "the epoch is the offset of the registration itself"
+
+
+def test_an_unregistered_broker_is_forgotten() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    assert cluster.ask(UnregisterBrokerRequest(broker_id=1)).error_code == E.NONE
+    assert 1 not in cluster.image.brokers
+    assert cluster.partition("t").isr == (2,)
+    assert cluster.beat(1).error_code == E.STALE_BROKER_EPOCH
+
+
+def test_nobody_cannot_be_unregistered() -> None:
+    answer = Cluster().ask(UnregisterBrokerRequest(broker_id=9))
+    assert (answer.error_code, answer.error_message) == (
+        E.BROKER_ID_NOT_REGISTERED,
+        "Broker ID 9 is not currently registered",
+    )
+
+
+# --- evidence of death
+
+
+def test_two_refused_connections_prove_a_broker_dead() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    cluster.disconnect(cluster.connection(1))
+    (probe,) = cluster.probes()
+    assert (probe.endpoint.host, probe.timeout_ms) == ("host1", 1000)
+    cluster.probed(probe, Failure.REFUSED)
+    assert not cluster.image.brokers[1].fenced
+    cluster.wait(49)
+    assert cluster.probes() == []
+    cluster.wait(1)
+    (again,) = cluster.probes()
+    cluster.probed(again, Failure.REFUSED)
+    assert cluster.image.brokers[1].fenced
+    assert cluster.partition("t").leader == 2
+
+
+@pytest.mark.parametrize("second", [None, Failure.TIMED_OUT, Failure.CLOSED])
+def test_anything_else_proves_nothing(second: Failure | None) -> None:
+    cluster = Cluster(brokers=1)
+    cluster.disconnect(cluster.connection(1))
+    cluster.probed(cluster.probes()[0], Failure.REFUSED)
+    cluster.wait(50)
+    cluster.probed(cluster.probes()[0], second)
+    assert not cluster.image.brokers[1].fenced
+    cluster.wait(8_949)
+    assert not cluster.image.brokers[1].fenced
+    cluster.wait(1)
+    assert cluster.image.brokers[1].fenced, "the session goes on as usual"
+
+
+def test_a_heartbeat_ends_the_suspicion() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.disconnect(cluster.connection(1))
+    (probe,) = cluster.probes()
+    cluster.probed(probe, Failure.REFUSED)
+    cluster.beat(1)
+    cluster.wait(60)
+    assert cluster.probes() == []
+    cluster.probed(probe, Failure.REFUSED)
+    assert not cluster.image.brokers[1].fenced
+
+
+def test_a_probe_of_an_old_incarnation_says_nothing_about_the_new_one() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.disconnect(cluster.connection(1))
+    cluster.probed(cluster.probes()[0], Failure.REFUSED)
+    cluster.wait(50)
+    (second,) = cluster.probes()
+    cluster.fence(1)
+    cluster.join(1)
+    cluster.probed(second, Failure.REFUSED)
+    assert not cluster.image.brokers[1].fenced
+
+
+@pytest.mark.parametrize("connection", [1, 9999])
+def test_other_connections_are_no_evidence(connection: int) -> None:
+    cluster = Cluster(brokers=1)
+    cluster.disconnect(connection)
+    assert cluster.probes() == []
+
+
+def test_an_old_connection_of_a_broker_that_has_a_new_one_is_no_evidence() -> None:
+    cluster = Cluster(brokers=1)
+    beat = BrokerHeartbeatRequest(broker_id=1, broker_epoch=cluster.epochs[1], current_metadata_offset=1 << 40)
+    cluster.ask(beat, connection=77)
+    cluster.disconnect(cluster.connection(1))
+    assert cluster.probes() == []
+    cluster.disconnect(77)
+    assert len(cluster.probes()) == 1
+
+
+def test_a_fenced_broker_is_not_probed() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.fence(1)
+    cluster.disconnect(cluster.connection(1))
+    assert cluster.probes() == []
