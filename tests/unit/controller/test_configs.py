@@ -1,0 +1,131 @@
+"""IncrementalAlterConfigs: the four operations, and one row per refusal."""
+
+from typing import Any
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from strandline.metadata.records import FeatureLevelRecord
+from strandline.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.unit.controller.cluster import Cluster
+
+E = ErrorCode
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+
+
+def resource(kind: int, name: str, *rows: tuple[str, int, str | None]) -> AlterConfigsResource:
+    configs = tuple(AlterableConfig(name=key, config_operation=op, value=value) for key, op, value in rows)
+    return AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+
+
+def topic(*rows: tuple[str, int, str | None], name: str = "t") -> AlterConfigsResource:
+    return resource(TOPIC_RESOURCE, name, *rows)
+
+
+def broker(*rows: tuple[str, int, str | None], name: str = "") -> AlterConfigsResource:
+    return resource(BROKER_RESOURCE, name, *rows)
+
+
+def alter(cluster: Cluster, *resources: AlterConfigsResource, validate_only: bool = False) -> Any:
+    return cluster.ask(IncrementalAlterConfigsRequest(resources=resources, validate_only=validate_only), 1).responses
+
+
+def ready() -> Cluster:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    return cluster
+
+
+REFUSED = [
+    (topic(("retention.ms", SET, "1"), name="x"), E.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'x' does not exist."),
+    (topic(("no.such", SET, "1")), E.INVALID_CONFIG, None),
+    (topic(("min.insync.replicas", SET, "0")), E.INVALID_CONFIG, None),
+    (topic(("retention.ms", SET, None)), E.INVALID_REQUEST, "Null value not supported for : retention.ms"),
+    (topic(("retention.ms", 9, "1")), E.INVALID_REQUEST, None),
+    (
+        topic(("retention.ms", APPEND, "1")),
+        E.INVALID_CONFIG,
+        "Can't APPEND to key retention.ms because its type is not LIST.",
+    ),
+    (topic(("no.such", SUBTRACT, "1")), E.INVALID_CONFIG, None),
+    (topic(("cleanup.policy", APPEND, "burn")), E.INVALID_CONFIG, None),
+    (topic(("retention.ms", SET, "1"), ("retention.ms", DELETE, None)), E.INVALID_REQUEST, None),
+    (topic(("retention.ms", SET, "1"), ("no.such", SET, "1")), E.INVALID_CONFIG, None),
+    (broker(("min.insync.replicas", SET, "none")), E.INVALID_CONFIG, None),
+    (broker(("custom", SET, "x" * 32768)), E.INVALID_CONFIG, None),
+    (broker(("custom", SET, "1"), name="one"), E.INVALID_REQUEST, None),
+    (resource(8, "", ("log.level", SET, "1")), E.INVALID_REQUEST, "Unexpected resource type 8."),
+]
+
+
+@pytest.mark.parametrize(("refused", "error", "message"), REFUSED)
+def test_a_change_is_refused_as_a_whole(refused: AlterConfigsResource, error: ErrorCode, message: str | None) -> None:
+    cluster = ready()
+    (result,) = alter(cluster, refused)
+    assert result.error_code == error, result
+    assert result.error_message and message in (None, result.error_message)
+    assert (result.resource_type, result.resource_name) == (refused.resource_type, refused.resource_name)
+    assert not cluster.image.configs
+
+
+def test_a_resource_twice_is_refused_and_others_succeed() -> None:
+    cluster = ready()
+    rows = topic(("retention.ms", SET, "1"))
+    results = alter(cluster, rows, broker(("log.retention.ms", SET, "2")), rows)
+    assert [r.error_code for r in results] == [E.INVALID_REQUEST, E.NONE, E.INVALID_REQUEST]
+    assert cluster.image.topic_config("t", "retention.ms", {}) == 2
+
+
+def test_set_and_delete() -> None:
+    cluster = ready()
+    assert alter(cluster, topic(("retention.ms", SET, "5")))[0].error_code == E.NONE
+    assert cluster.image.topic_config("t", "retention.ms", {}) == 5
+    assert alter(cluster, topic(("retention.ms", DELETE, None)))[0].error_code == E.NONE
+    assert not cluster.image.configs
+    before = len(cluster.log.records)
+    assert alter(cluster, topic(("retention.ms", DELETE, None)))[0].error_code == E.NONE
+    assert len(cluster.log.records) == before
+
+
+def test_append_starts_from_the_default_and_subtract_takes_away() -> None:
+    cluster = ready()
+    alter(cluster, topic(("cleanup.policy", APPEND, "compact,delete")))
+    assert cluster.image.configs[(TOPIC_RESOURCE, "t")] == {"cleanup.policy": "delete,compact"}
+    alter(cluster, topic(("cleanup.policy", SUBTRACT, "delete")))
+    assert cluster.image.topic_config("t", "cleanup.policy", {}) == ("compact",)
+
+
+def test_validate_only_changes_nothing() -> None:
+    cluster = ready()
+    assert alter(cluster, topic(("retention.ms", SET, "5")), validate_only=True)[0].error_code == E.NONE
+    assert alter(cluster, topic(("retention.ms", SET, "x")), validate_only=True)[0].error_code == E.INVALID_CONFIG
+    assert not cluster.image.configs
+
+
+def test_min_isr_of_one_broker_is_refused_under_elr() -> None:
+    """T1, T13: controller and brokers must agree on min ISR."""
+    cluster = ready()
+    cluster.controller.write(
+        [FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)], cluster.now
+    )
+    one = broker(("min.insync.replicas", SET, "1"), name="1")
+    gone = broker(("min.insync.replicas", DELETE, None))
+    (refused,) = alter(cluster, one)
+    assert refused.error_message == "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
+    (refused,) = alter(cluster, gone)
+    assert refused.error_message == "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+    assert alter(cluster, broker(("min.insync.replicas", SET, "2")))[0].error_code == E.NONE
+
+
+def test_allowing_unclean_elections_elects_at_once() -> None:
+    cluster = ready()
+    cluster.alter("t", (1,))
+    cluster.fence(1)
+    assert cluster.partition("t").leader == -1
+    alter(cluster, topic(("unclean.leader.election.enable", SET, "true")))
+    assert (cluster.partition("t").leader, cluster.partition("t").isr) == (2, (2,))
