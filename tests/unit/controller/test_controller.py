@@ -1,0 +1,182 @@
+"""The role, the order of answers, failover, and the periodic work."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from strandline.base.effects import Failure, Probe, Received, Reply, ReplyTo
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
+from strandline.base.time import NEVER, Instant
+from strandline.controller.basis import ControllerConfig
+from strandline.controller.controller import Controller
+from strandline.controller.refusals import REFUSALS
+from strandline.metadata.image import Image
+from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.alter_partition import AlterPartitionRequest
+from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
+from tests.unit.controller.cluster import CALLER, START, Cluster, Log
+
+E = ErrorCode
+
+
+def creation(name: str) -> CreateTopicsRequest:
+    return CreateTopicsRequest(topics=(CreatableTopic(name=name, num_partitions=1, replication_factor=1),))
+
+
+def asking(kind: type) -> Any:
+    """A request that names something, so that its refusal has where to say so."""
+    rows = {
+        CreateTopicsRequest: creation("t"),
+        DeleteTopicsRequest: DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)),
+        CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),
+        IncrementalAlterConfigsRequest: IncrementalAlterConfigsRequest(
+            resources=(AlterConfigsResource(resource_type=2, resource_name="t"),)
+        ),
+    }
+    return rows[kind] if kind in rows else kind()
+
+
+def codes(response: Any) -> set[int]:
+    """Every error code in a response."""
+    found: set[int] = set()
+    for field in response.__struct_fields__:
+        value = getattr(response, field)
+        if field == "error_code":
+            found.add(value)
+        elif isinstance(value, tuple):
+            for entry in value:
+                found |= codes(entry)
+    return found
+
+
+@pytest.mark.parametrize("kind", list(REFUSALS), ids=lambda kind: kind.__name__)
+def test_a_node_that_does_not_lead_refuses_everything(kind: type) -> None:
+    controller = Controller(NodeId(1), ControllerConfig(), {}, Random(1), Log())
+    to = ReplyTo(1, 0, 0, 0, 0)
+    effects = controller.step(Received(to, CALLER, asking(kind)), START)
+    assert len(effects) == 1 and isinstance(effects[0], Reply) and effects[0].to == to
+    assert codes(effects[0].message) == {E.NOT_CONTROLLER}
+    assert controller.deadline() == NEVER
+    assert controller.expire(START) == []
+    controller.check()
+
+
+def test_the_first_controller_writes_the_metadata_version() -> None:
+    cluster = Cluster()
+    assert cluster.image.features == {"metadata.version": 27}
+    before = len(cluster.log.records)
+    cluster.controller.deactivate(cluster.now)
+    cluster.controller.activate(cluster.image.copy(), 2, cluster.now)
+    assert len(cluster.log.records) == before
+
+
+def test_an_answer_waits_for_its_commit() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.holds_commits = True
+    assert cluster.ask(creation("t")) is None
+    asked = cluster.sequence
+    last = cluster.log.next_offset - 1
+    cluster.take(cluster.controller.committed(last, cluster.now))
+    assert cluster.answer_to(asked) is None, "the last record lies at the high watermark, not below it"
+    cluster.take(cluster.controller.committed(last + 1, cluster.now))
+    assert cluster.answer_to(asked).topics[0].error_code == E.NONE
+
+
+def test_a_refusal_waits_for_what_it_rests_on() -> None:
+    """The topic exists only if the first request's records are committed."""
+    cluster = Cluster(brokers=1)
+    cluster.holds_commits = True
+    assert cluster.ask(creation("t")) is None
+    assert cluster.ask(creation("t")) is None
+    cluster.commit()
+    answers = [cluster.answer_to(cluster.sequence - 1), cluster.answer_to(cluster.sequence)]
+    assert [a.topics[0].error_code for a in answers] == [E.NONE, E.TOPIC_ALREADY_EXISTS]
+
+
+def test_a_refusal_with_nothing_pending_is_immediate() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.holds_commits = True
+    assert cluster.ask(creation("")).topics[0].error_code == E.INVALID_TOPIC_EXCEPTION
+
+
+def test_lost_leadership_takes_back_what_was_not_committed() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.holds_commits = True
+    cluster.ask(creation("a"))
+    first = cluster.sequence
+    cluster.ask(creation("b"))
+    effects = cluster.controller.deactivate(cluster.now)
+    replies = [e for e in effects if isinstance(e, Reply)]
+    assert [r.to.sequence for r in replies] == [first, first + 1]
+    assert all(codes(r.message) == {E.NOT_CONTROLLER} for r in replies)
+    assert cluster.controller.committed(1 << 40, cluster.now) == []
+    cluster.controller.check()
+
+
+def failover(cluster: Cluster) -> list[Probe]:
+    """Another controller takes over from what is in the log."""
+    image = Image()
+    image.apply_all(cluster.log.records)
+    cluster.controller = Controller(NodeId(101), ControllerConfig(), {}, Random(2), cluster.log)
+    cluster.take(cluster.controller.activate(image, 2, cluster.now))
+    return cluster.probes()
+
+
+def test_a_broker_that_died_with_the_old_controller_is_fenced() -> None:
+    """T26: the new controller has never heard of it, and opens a session for it all the same."""
+    cluster = Cluster(brokers=2)
+    failover(cluster)
+    cluster.wait(8_000)
+    cluster.beat(2)
+    cluster.wait(1_000)
+    assert [cluster.image.brokers[NodeId(n)].fenced for n in (1, 2)] == [True, False]
+
+
+def test_a_new_controller_looks_at_every_unfenced_broker_at_once() -> None:
+    cluster = Cluster(brokers=3)
+    cluster.fence(3)
+    first = failover(cluster)
+    assert [p.endpoint.host for p in first] == ["host1", "host2"]
+    cluster.probed(first[0], Failure.REFUSED)
+    cluster.probed(first[1], None)
+    cluster.wait(50)
+    (second,) = cluster.probes()
+    cluster.probed(second, Failure.REFUSED)
+    assert [cluster.image.brokers[NodeId(n)].fenced for n in (1, 2, 3)] == [True, False, True]
+
+
+def test_leadership_returns_to_the_preferred_replica_in_time() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    cluster.fence(1)
+    cluster.join(1)
+    cluster.alter("t", (1, 2))
+    assert cluster.partition("t").leader == 2
+    end = Instant(START + 300_000)
+    while cluster.now < end:
+        cluster.wait(5_000)
+        cluster.beat(1), cluster.beat(2)
+    assert cluster.partition("t").leader == 1
+
+
+def test_producer_ids_are_handed_out_once() -> None:
+    cluster = Cluster(brokers=2)
+    request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=cluster.epochs[1])
+    blocks = [cluster.ask(request) for _ in range(2)]
+    assert [(b.error_code, b.producer_id_start, b.producer_id_len) for b in blocks] == [(0, 0, 1000), (0, 1000, 1000)]
+    failover(cluster)
+    assert cluster.ask(request).producer_id_start == 2000
+    stale = AllocateProducerIdsRequest(broker_id=1, broker_epoch=3)
+    assert cluster.ask(stale).error_code == E.STALE_BROKER_EPOCH
+
+
+def test_a_lying_epoch_changes_nothing() -> None:
+    cluster = Cluster(brokers=1)
+    before = len(cluster.log.records)
+    assert cluster.ask(AlterPartitionRequest(broker_id=1, broker_epoch=1)).error_code == E.STALE_BROKER_EPOCH
+    assert len(cluster.log.records) == before

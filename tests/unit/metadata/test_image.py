@@ -1,0 +1,211 @@
+"""The image: what each record makes of it, and what its questions answer."""
+
+from typing import Any
+
+import pytest
+
+from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.metadata import records as r
+from strandline.metadata.image import (
+    BROKER_RESOURCE,
+    FROM_CLUSTER_DEFAULT,
+    FROM_DEFAULT,
+    FROM_STATIC,
+    FROM_TOPIC,
+    TOPIC_RESOURCE,
+    Image,
+)
+
+T = Uuid(b"t" * 16)
+AT = TopicIdPartition(T, 0)
+
+
+def topic(name: str = "t", topic_id: Uuid = T) -> r.TopicRecord:
+    return r.TopicRecord(name=name, topic_id=topic_id)
+
+
+def partition(**fields: Any) -> r.PartitionRecord:
+    values: dict[str, Any] = {
+        "partition_id": 0,
+        "topic_id": T,
+        "replicas": (1, 2, 3),
+        "isr": (1, 2),
+        "leader": 1,
+        "leader_epoch": 4,
+        "partition_epoch": 7,
+    }
+    return r.PartitionRecord(**{**values, **fields})
+
+
+def change(**fields: Any) -> r.PartitionChangeRecord:
+    return r.PartitionChangeRecord(partition_id=0, topic_id=T, **fields)
+
+
+def broker(**fields: Any) -> r.RegisterBrokerRecord:
+    return r.RegisterBrokerRecord(
+        **{
+            "broker_id": 1,
+            "incarnation_id": Uuid(b"i" * 16),
+            "broker_epoch": 40,
+            "end_points": (r.BrokerEndpoint(name="PLAINTEXT", host="h", port=9092),),
+            "features": (r.BrokerFeature(name="metadata.version", min_supported_version=1, max_supported_version=27),),
+            "rack": "a",
+            "log_dirs": (Uuid(b"d" * 16),),
+            **fields,
+        }
+    )
+
+
+def config(kind: int, name: str, key: str, value: str | None) -> r.ConfigRecord:
+    return r.ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
+
+
+def image_of(*records: Any) -> Image:
+    image = Image()
+    for record in records:
+        image.apply(record)
+        image.check()
+    return image
+
+
+def test_a_change_without_a_leader_keeps_the_leader_epoch() -> None:
+    new = image_of(topic(), partition(), change(isr=(1, 3))).partition(AT)
+    assert new is not None
+    assert (new.isr, new.leader, new.leader_epoch, new.partition_epoch) == ((1, 3), 1, 4, 8)
+
+
+@pytest.mark.parametrize("leader", [1, 2, -1])
+def test_a_named_leader_opens_a_leader_epoch_even_if_it_leads_already(leader: int) -> None:
+    new = image_of(topic(), partition(), change(leader=leader)).partition(AT)
+    assert new is not None
+    assert (new.leader, new.leader_epoch, new.partition_epoch) == (leader, 5, 8)
+
+
+def test_directories_follow_their_replicas() -> None:
+    a, b, c = (Uuid(bytes([n]) * 16) for n in (1, 2, 3))
+    new = image_of(topic(), partition(directories=(a, b, c)), change(replicas=(3, 1, 4), isr=(1,))).partition(AT)
+    assert new is not None
+    assert new.directories == (c, a, Uuid(bytes(16)))
+
+
+def test_the_indexes_follow_isr_elr_and_deletion() -> None:
+    image = image_of(topic(), partition(), change(isr=(1,), eligible_leader_replicas=(2,)))
+    assert [AT in image.eligible.get(NodeId(n), {}) for n in (1, 2, 3)] == [True, True, False]
+    image.apply(r.RemoveTopicRecord(topic_id=T))
+    image.check()
+    assert not any(image.hosted.values()) and not any(image.eligible.values())
+
+
+def test_a_recreated_topic_has_nothing_of_the_old_one() -> None:
+    """T4: names are resolved where the record stands."""
+    image = image_of(topic(), partition(), config(TOPIC_RESOURCE, "t", "retention.ms", "1"))
+    image.apply(r.RemoveTopicRecord(topic_id=T))
+    image.apply(topic(topic_id=Uuid(b"u" * 16)))
+    assert not image.configs and image.partition(AT) is None
+    found = image.topic_named("t")
+    assert found is not None and found.topic_id == Uuid(b"u" * 16) and not found.partitions
+
+
+def test_fencing_and_shutdown_are_deltas() -> None:
+    def active_after(*changes: tuple[int, int]) -> list[bool]:
+        image = image_of(broker())
+        seen = []
+        for fenced, shutdown in changes:
+            image.apply(
+                r.BrokerRegistrationChangeRecord(
+                    broker_id=1, broker_epoch=40, fenced=fenced, in_controlled_shutdown=shutdown
+                )
+            )
+            seen.append(image.is_active(NodeId(1)))
+        return seen
+
+    assert active_after((-1, 0), (0, 1), (1, 0)) == [True, False, False]
+    assert active_after((0, 0), (-1, 0), (1, 0), (-1, 0)) == [False, True, False, True]
+    assert not image_of().is_active(NodeId(1))
+
+
+def test_a_value_comes_from_the_topic_the_cluster_the_node_or_the_table() -> None:
+    image = image_of(topic())
+    static = {"log.retention.hours": 3}
+    key = "retention.ms"
+    assert image.config_in_force("t", key, {}) == (7 * 24 * 3_600_000, FROM_DEFAULT)
+    assert image.config_in_force("t", key, static) == (3 * 3_600_000, FROM_STATIC)
+    image.apply(config(BROKER_RESOURCE, "1", "log.retention.ms", "8"))
+    assert image.config_in_force("t", key, static) == (3 * 3_600_000, FROM_STATIC), "another broker's own value"
+    image.apply(config(BROKER_RESOURCE, "", "log.retention.minutes", "2"))
+    assert image.config_in_force("t", key, static) == (120_000, FROM_CLUSTER_DEFAULT)
+    image.apply(config(BROKER_RESOURCE, "", "log.retention.minutes", "-1"))
+    assert image.config_in_force("t", key, static) == (-1, FROM_CLUSTER_DEFAULT)
+    image.apply(config(TOPIC_RESOURCE, "t", key, "9"))
+    assert image.config_in_force("t", key, static) == (9, FROM_TOPIC)
+    image.apply(config(TOPIC_RESOURCE, "t", key, None))
+    assert image.topic_config("t", key, static) == -1
+
+
+@pytest.mark.parametrize(
+    ("configured", "replicas", "adding", "effective"),
+    [("2", (1, 2, 3), (), 2), ("4", (1, 2, 3), (), 3), ("3", (1, 2, 3), (3,), 2), ("2", (1,), (), 1)],
+)
+def test_effective_min_isr(configured: str, replicas: tuple[int, ...], adding: tuple[int, ...], effective: int) -> None:
+    """T19, L2: per partition, and replicas that are only being added do not count."""
+    image = image_of(
+        topic(),
+        partition(replicas=replicas, isr=(1,), adding_replicas=adding),
+        config(TOPIC_RESOURCE, "t", "min.insync.replicas", configured),
+    )
+    found = image.partition(AT)
+    assert found is not None
+    assert image.effective_min_isr(image.topics[T], found, {}) == effective
+
+
+def test_the_delta_remembers_what_was_before() -> None:
+    image = image_of(topic(), partition())
+    first = image.take_delta()
+    assert first.topics == {T: None} and first.partitions == {AT: None}
+    old = image.partition(AT)
+    image.apply(change(isr=(1,)))
+    image.apply(change(isr=(1, 2)))
+    second = image.take_delta()
+    assert second.partitions == {AT: old}, "the value before the first change, not the last"
+    assert not image.delta
+
+
+def test_a_copy_is_independent() -> None:
+    image = image_of(broker(), topic(), partition(), config(TOPIC_RESOURCE, "t", "retention.ms", "1"))
+    twin = image.copy()
+    assert not twin.delta
+    twin.apply(change(isr=(2,), leader=2))
+    twin.apply(r.RemoveTopicRecord(topic_id=T))
+    twin.apply(r.UnregisterBrokerRecord(broker_id=1, broker_epoch=40))
+    image.check()
+    old = image.partition(AT)
+    assert old is not None and old.isr == (1, 2)
+    assert NodeId(1) in image.brokers and image.configs
+
+
+def test_a_snapshot_says_everything() -> None:
+    image = image_of(
+        r.FeatureLevelRecord(name="metadata.version", feature_level=27),
+        broker(fenced=False, in_controlled_shutdown=True),
+        broker(broker_id=2, rack=None),
+        topic(),
+        partition(eligible_leader_replicas=(3,), last_known_elr=(), leader_recovery_state=1),
+        config(BROKER_RESOURCE, "", "min.insync.replicas", "2"),
+        r.ProducerIdsRecord(broker_id=1, broker_epoch=40, next_producer_id=1000),
+    )
+    twin = image_of(*image.records())
+    for name in ("topics", "topic_ids", "brokers", "configs", "features", "next_producer_id", "hosted", "eligible"):
+        assert getattr(twin, name) == getattr(image, name), name
+
+
+@pytest.mark.parametrize("record", [change(isr=(9,)), change(leader=3), change(eligible_leader_replicas=(1,))])
+def test_check_finds_a_partition_that_cannot_be(record: r.PartitionChangeRecord) -> None:
+    image = image_of(topic(), partition())
+    image.apply(record)
+    with pytest.raises(AssertionError):
+        image.check()
+
+
+def test_an_unknown_record_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        Image().apply(object())
