@@ -1,0 +1,6 @@
+"""`python -m strandline`."""
+
+from strandline.cli.main import run
+
+if __name__ == "__main__":
+    run()

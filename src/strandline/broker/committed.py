@@ -1,0 +1,59 @@
+"""The committed metadata, applied: from the quorum's log to this node's image.
+
+Invariant: the image is the replay of a prefix of the committed log, `end` records long; it never runs ahead of the
+high watermark.
+"""
+
+from strandline.base.effects import Effect, Report
+from strandline.base.time import Instant
+from strandline.metadata.framing import decode_record, encode_record
+from strandline.metadata.image import Image
+from strandline.quorum.metadata_log import MetadataLog
+
+SNAPSHOT_BYTES = 20 << 20  # metadata.log.max.record.bytes.between.snapshots
+
+
+class Committed:
+    def __init__(self, log: MetadataLog, snapshot_bytes: int = SNAPSHOT_BYTES) -> None:
+        self.log = log
+        self.image = Image()
+        self.end = 0
+        self.epoch = 0  # of the last batch applied
+        self.bytes_since_snapshot = 0
+        self.snapshot_bytes = snapshot_bytes
+
+    def advance(self, high_watermark: int, now: Instant) -> list[Effect]:
+        """Apply everything below `high_watermark`; the image's delta says what it changed."""
+        effects: list[Effect] = []
+        snapshot = self.log.latest_snapshot()
+        if snapshot is not None and snapshot.end_offset > self.end and self.log.log_start_offset > self.end:
+            self.load_snapshot()
+            effects.append(Report("info", f"loaded the metadata snapshot at offset {self.end}"))
+        for batch in self.log.committed_batches(self.end, high_watermark):
+            for payload in batch.records:
+                self.image.apply(decode_record(payload))
+                self.bytes_since_snapshot += len(payload)
+            self.epoch = batch.epoch
+        self.end = max(self.end, high_watermark)  # control batches hold no records but take offsets
+        if self.bytes_since_snapshot >= self.snapshot_bytes:
+            self.save_snapshot(now)
+            effects.append(Report("info", f"wrote a metadata snapshot at offset {self.end}"))
+        return effects
+
+    def load_snapshot(self) -> None:
+        snapshot = self.log.latest_snapshot()
+        assert snapshot is not None
+        image = Image()
+        for payload in self.log.read_snapshot(snapshot):
+            image.apply(decode_record(payload))
+        image.take_delta()
+        image.delta.reloaded = True
+        self.image = image
+        self.end, self.epoch = snapshot.end_offset, snapshot.epoch
+        self.bytes_since_snapshot = 0
+
+    def save_snapshot(self, now: Instant) -> None:
+        self.log.write_snapshot(self.end, self.epoch, (encode_record(r) for r in self.image.records()), now)
+        self.bytes_since_snapshot = 0
+
+

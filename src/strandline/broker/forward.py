@@ -1,0 +1,76 @@
+"""Requests that a client sends to any broker and only the active controller may answer.
+
+The broker passes the message on unchanged and its answer back. While there is no controller, or it has just moved,
+the request is tried again until its time is up; then the client gets REQUEST_TIMED_OUT in that response's own form.
+"""
+
+from typing import Any
+
+from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, ReplyTo, ToController
+from strandline.base.errors import ErrorCode
+from strandline.base.time import NEVER, Instant, after
+from strandline.base.value import Value
+from strandline.broker.refusals import error_in, refusal_of
+
+NAME = "forward"
+RETRY_MS = 50
+TIMEOUT_MS_MAX = 30_000
+WAITING_MAX = 1000
+
+
+class Waiting(Value, frozen=True):
+    to: ReplyTo | None  # None: asked by this node itself, nobody waits for the answer
+    message: Any
+    version: int
+    until: Instant
+
+
+class Forwarding:
+    def __init__(self) -> None:
+        self.count = 0
+        self.out: dict[int, Waiting] = {}
+        self.again: dict[int, Instant] = {}  # when to try which once more
+
+    def forward(self, to: ReplyTo | None, message: Any, version: int, timeout_ms: int, now: Instant) -> list[Effect]:
+        if len(self.out) >= WAITING_MAX:
+            return self.answer(to, refusal_of(message, ErrorCode.REQUEST_TIMED_OUT))
+        self.count += 1
+        patience = min(max(timeout_ms, 1000), TIMEOUT_MS_MAX)
+        self.out[self.count] = Waiting(to, message, version, after(now, patience))
+        return [self.ask(self.count, now)]
+
+    def ask(self, number: int, now: Instant) -> ToController:
+        waiting = self.out[number]
+        return ToController(waiting.message, waiting.version, max(1, waiting.until - now), (NAME, number))
+
+    def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        number = event.token[1]
+        waiting = self.out[number]
+        match event:
+            case Answered(message=message) if error_in(message) != ErrorCode.NOT_CONTROLLER:
+                del self.out[number]
+                return self.answer(waiting.to, message)
+            case Failed(why=Failure.TIMED_OUT):
+                del self.out[number]
+                return self.answer(waiting.to, refusal_of(waiting.message, ErrorCode.REQUEST_TIMED_OUT))
+            case _:
+                self.again[number] = after(now, RETRY_MS)
+                return []
+
+    def answer(self, to: ReplyTo | None, message: Any) -> list[Effect]:
+        return [] if to is None else [Reply(to, message)]
+
+    def deadline(self) -> Instant:
+        return min(self.again.values(), default=NEVER)
+
+    def expire(self, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        for number in [n for n, at in self.again.items() if at <= now]:
+            del self.again[number]
+            waiting = self.out[number]
+            if waiting.until <= now:
+                del self.out[number]
+                effects += self.answer(waiting.to, refusal_of(waiting.message, ErrorCode.REQUEST_TIMED_OUT))
+            else:
+                effects.append(self.ask(number, now))
+        return effects

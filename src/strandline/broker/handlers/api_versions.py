@@ -1,0 +1,34 @@
+"""ApiVersions: what this listener speaks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.time import Instant
+from strandline.wire.api import advertised_versions
+from strandline.wire.messages.api_versions import (
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.node import Node
+
+
+def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+    del now
+    features = sorted(node.image.features.items())
+    response = ApiVersionsResponse(
+        api_keys=advertised_versions(on_controller=node.is_controller_listener(received.caller.listener)),
+        supported_features=tuple(
+            SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in node.supported_features.items()
+        ),
+        finalized_features_epoch=node.applied_end - 1,
+        finalized_features=tuple(
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level) for name, level in features
+        ),
+    )
+    return [Reply(received.to, response)]

@@ -1,0 +1,65 @@
+"""DescribeCluster: the brokers (or the controllers, KIP-919) by id and endpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode, message_of
+from strandline.base.time import Instant
+from strandline.broker.handlers.metadata import controller_to_name
+from strandline.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.node import Node
+
+BROKERS, CONTROLLERS = 1, 2
+ALL_OPERATIONS_UNKNOWN = -(1 << 31)
+
+
+def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+    del now
+    request: DescribeClusterRequest = received.message
+    asked = request.endpoint_type if received.to.api_version >= 1 else BROKERS
+    here = CONTROLLERS if node.is_controller_listener(received.caller.listener) else BROKERS
+    if asked not in (BROKERS, CONTROLLERS):
+        return refuse(received, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)
+    if asked != here:
+        return refuse(received, ErrorCode.MISMATCHED_ENDPOINT_TYPE)
+    response = DescribeClusterResponse(
+        cluster_id=node.cluster_id,
+        endpoint_type=here,
+        controller_id=node.quorum.leader_id if here == CONTROLLERS else controller_to_name(node),
+        brokers=controllers(node) if here == CONTROLLERS else brokers(node, received, request),
+        cluster_authorized_operations=ALL_OPERATIONS_UNKNOWN,
+    )
+    return [Reply(received.to, response)]
+
+
+def refuse(received: Received, error: ErrorCode) -> list[Effect]:
+    return [Reply(received.to, DescribeClusterResponse(error_code=error, error_message=message_of(error)))]
+
+
+def brokers(node: Node, received: Received, request: DescribeClusterRequest) -> tuple[DescribeClusterBroker, ...]:
+    listener = received.caller.listener
+    return tuple(
+        DescribeClusterBroker(
+            broker_id=b.node_id,
+            host=b.endpoints[listener].host,
+            port=b.endpoints[listener].port,
+            rack=b.rack,
+            is_fenced=b.fenced,
+        )
+        for b in node.image.brokers.values()
+        if listener in b.endpoints and (not b.fenced or request.include_fenced_brokers)
+    )
+
+
+def controllers(node: Node) -> tuple[DescribeClusterBroker, ...]:
+    return tuple(
+        DescribeClusterBroker(broker_id=voter, host=at.host, port=at.port, rack=None) for voter, at in node.voters.items()
+    )

@@ -1,0 +1,99 @@
+"""DescribeTopicPartitions (KIP-966): topics page by page, sorted by name, with their eligible leader replicas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSETS_TOPIC
+from strandline.base.time import Instant
+from strandline.broker.handlers.metadata import is_valid_topic_name, offline_replicas
+from strandline.metadata.image import Image, Topic
+from strandline.wire.messages.describe_topic_partitions import (
+    Cursor,
+    CursorResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.node import Node
+
+PARTITIONS_MAX = 2000  # max.request.partition.size.limit
+
+
+def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+    del now
+    request: DescribeTopicPartitionsRequest = received.message
+    names = sorted({t.name for t in request.topics}) or sorted(node.image.topic_ids)
+    why = cursor_error(request.cursor, names, named=bool(request.topics))
+    if why is not None:
+        failed = DescribeTopicPartitionsResponseTopic(error_code=why, name=request.cursor.topic_name if request.cursor else "")
+        return [Reply(received.to, DescribeTopicPartitionsResponse(topics=(failed,)))]
+    first = 0
+    if request.cursor is not None:
+        names = [n for n in names if n >= request.cursor.topic_name]
+        first = request.cursor.partition_index if names and names[0] == request.cursor.topic_name else 0
+    limit = max(1, min(PARTITIONS_MAX, request.response_partition_limit))
+    topics, cursor = page(node.image, names, first, limit)
+    return [Reply(received.to, DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor))]
+
+
+def cursor_error(cursor: Cursor | None, names: list[str], *, named: bool) -> ErrorCode | None:
+    if cursor is None:
+        return None
+    if cursor.partition_index < 0 or (named and cursor.topic_name not in names):
+        return ErrorCode.INVALID_REQUEST
+    return None
+
+
+def page(
+    image: Image, names: list[str], first: int, limit: int
+) -> tuple[list[DescribeTopicPartitionsResponseTopic], CursorResponse | None]:
+    """At most `limit` partitions, and where to go on, if anything is left."""
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
+    for name in names:
+        if limit == 0:
+            return topics, CursorResponse(topic_name=name, partition_index=0)
+        topic = image.topic_named(name)
+        if topic is None:
+            error = (
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+            )
+            topics.append(DescribeTopicPartitionsResponseTopic(error_code=error, name=name))
+            continue
+        indexes = [i for i in sorted(topic.partitions) if i >= first]
+        first = 0
+        taken, rest = indexes[:limit], indexes[limit:]
+        topics.append(describe(image, topic, taken))
+        limit -= len(taken)
+        if rest:
+            return topics, CursorResponse(topic_name=name, partition_index=rest[0])
+    return topics, None
+
+
+def describe(image: Image, topic: Topic, indexes: list[int]) -> DescribeTopicPartitionsResponseTopic:
+    """Eligible replicas are empty arrays, never null: the Java client fails on null."""
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name == OFFSETS_TOPIC,
+        partitions=tuple(
+            DescribeTopicPartitionsResponsePartition(
+                error_code=ErrorCode.NONE if p.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+                partition_index=index,
+                leader_id=p.leader,
+                leader_epoch=p.leader_epoch,
+                replica_nodes=p.replicas,
+                isr_nodes=p.isr,
+                eligible_leader_replicas=p.elr,
+                last_known_elr=p.last_known_elr,
+                offline_replicas=offline_replicas(image, p),
+            )
+            for index in indexes
+            for p in (topic.partitions[index],)
+        ),
+    )

@@ -1,0 +1,65 @@
+"""FindCoordinator: a group's coordinator leads the partition of `__consumer_offsets` that the group's id hashes to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect, Endpoint, Received, Reply
+from strandline.base.errors import ErrorCode, message_of
+from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
+from strandline.base.time import Instant
+from strandline.group.partitioning import partition_for
+from strandline.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.node import Node
+
+GROUP = 0
+NOWHERE = Endpoint("", -1)
+
+
+def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+    request: FindCoordinatorRequest = received.message
+    batched = received.to.api_version >= 4
+    keys = request.coordinator_keys if batched else (request.key,)
+    effects: list[Effect] = []
+    if request.key_type == GROUP and node.image.topic_named(OFFSETS_TOPIC) is None:
+        effects = node.create_missing_topics([OFFSETS_TOPIC], now)
+    found = [find(node, received, request.key_type, key) for key in keys]
+    if batched:
+        effects.append(Reply(received.to, FindCoordinatorResponse(coordinators=tuple(found))))
+    else:
+        one = found[0]
+        response = FindCoordinatorResponse(
+            error_code=one.error_code,
+            error_message=one.error_message,
+            node_id=one.node_id,
+            host=one.host,
+            port=one.port,
+        )
+        effects.append(Reply(received.to, response))
+    return effects
+
+
+def find(node: Node, received: Received, key_type: int, key: str) -> Coordinator:
+    if key_type != GROUP:
+        return entry(key, NOBODY, NOWHERE, ErrorCode.INVALID_REQUEST)
+    topic = node.image.topic_named(OFFSETS_TOPIC)
+    if topic is None or not topic.partitions:
+        return entry(key, NOBODY, NOWHERE, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    partition = topic.partitions.get(partition_for(key, len(topic.partitions)))
+    broker = node.image.brokers.get(partition.leader) if partition is not None else None
+    if broker is None or broker.fenced or received.caller.listener not in broker.endpoints:
+        return entry(key, NOBODY, NOWHERE, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return entry(key, broker.node_id, broker.endpoints[received.caller.listener], ErrorCode.NONE)
+
+
+def entry(key: str, node_id: NodeId, at: Endpoint, error: ErrorCode) -> Coordinator:
+    return Coordinator(
+        key=key,
+        node_id=node_id,
+        host=at.host,
+        port=at.port,
+        error_code=error,
+        error_message=None if error is ErrorCode.NONE else message_of(error),
+    )

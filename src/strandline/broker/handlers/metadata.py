@@ -1,0 +1,113 @@
+"""Metadata: which brokers there are, and who leads what. Answered from the committed image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NOBODY, OFFSETS_TOPIC, ZERO_UUID, NodeId
+from strandline.base.time import Instant
+from strandline.metadata.image import Image, Partition, Topic
+from strandline.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.node import Node
+
+
+def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+    request: MetadataRequest = received.message
+    version = received.to.api_version
+    image = node.image
+    listener = received.caller.listener
+    topics, missing = chosen_topics(image, request, version)
+    effects: list[Effect] = []
+    if missing and request.allow_auto_topic_creation:
+        effects = node.create_missing_topics(missing, now)
+    response = MetadataResponse(
+        brokers=tuple(
+            MetadataResponseBroker(
+                node_id=broker.node_id,
+                host=broker.endpoints[listener].host,
+                port=broker.endpoints[listener].port,
+                rack=broker.rack,
+            )
+            for broker in image.brokers.values()
+            if not broker.fenced and listener in broker.endpoints
+        ),
+        cluster_id=node.cluster_id,
+        controller_id=controller_to_name(node),
+        topics=tuple(topics),
+    )
+    effects.append(Reply(received.to, response))
+    return effects
+
+
+def controller_to_name(node: Node) -> NodeId:
+    """Clients send admin requests there; any broker forwards them, so an unfenced one will do."""
+    if node.image.is_active(node.quorum.leader_id):
+        return node.quorum.leader_id
+    return next((b.node_id for b in node.image.brokers.values() if not b.fenced), NOBODY)
+
+
+def chosen_topics(image: Image, request: MetadataRequest, version: int) -> tuple[list[MetadataResponseTopic], list[str]]:
+    """The described topics, and the names of those that do not exist. Null (v0: empty) asks for all."""
+    if request.topics is None or (version == 0 and not request.topics):
+        return [describe(image, topic) for topic in image.topics.values()], []
+    described: list[MetadataResponseTopic] = []
+    missing: list[str] = []
+    for asked in request.topics:
+        by_id = asked.topic_id != ZERO_UUID
+        topic = image.topics.get(asked.topic_id) if by_id else image.topic_named(asked.name or "")
+        if topic is not None:
+            described.append(describe(image, topic))
+        elif by_id:
+            error = ErrorCode.UNKNOWN_TOPIC_ID
+            described.append(MetadataResponseTopic(error_code=error, name=None, topic_id=asked.topic_id))
+        else:
+            name = asked.name or ""
+            valid = is_valid_topic_name(name)
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
+            described.append(MetadataResponseTopic(error_code=error, name=name, is_internal=name == OFFSETS_TOPIC))
+            missing += [name] if valid else []
+    return described, missing
+
+
+LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def is_valid_topic_name(name: str) -> bool:
+    return 0 < len(name) <= 249 and name not in (".", "..") and LEGAL.issuperset(name)
+
+
+def describe(image: Image, topic: Topic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name == OFFSETS_TOPIC,
+        partitions=tuple(describe_partition(image, index, p) for index, p in topic.partitions.items()),
+    )
+
+
+def describe_partition(image: Image, index: int, partition: Partition) -> MetadataResponsePartition:
+    led = partition.leader != NOBODY
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        offline_replicas=offline_replicas(image, partition),
+    )
+
+
+def offline_replicas(image: Image, partition: Partition) -> tuple[NodeId, ...]:
+    return tuple(n for n in partition.replicas if n not in image.brokers or image.brokers[n].fenced)

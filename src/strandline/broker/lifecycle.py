@@ -1,0 +1,223 @@
+"""Where this broker stands with the active controller: registering, running, or leaving.
+
+Roles, in order, each a type with only what it knows:
+  - `Registering`: no broker epoch yet; asks until a controller answers.
+  - `Registered`: has an epoch; heartbeats. It is fenced until its metadata has caught up with its own registration.
+  - `Leaving`: asked for a controlled shutdown; heartbeats with WantShutDown until the controller has moved
+    leadership away (or patience ends, because nobody is left who could answer).
+  - `Left`: may stop.
+
+Invariants: at most one request is in flight; a broker epoch is never reused by another incarnation.
+"""
+
+from strandline.base.effects import Answered, Effect, Endpoint, Failed, Report, ToController
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId, Uuid
+from strandline.base.time import NEVER, Instant, after
+from strandline.base.value import Value
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    Feature,
+    Listener,
+)
+
+NAME = "lifecycle"
+REGISTRATION_VERSION = 4
+HEARTBEAT_VERSION = 1
+RETRY_MS = 100
+LEAVING_RETRY_MS = 50
+
+
+class Identity(Value, frozen=True):
+    """Who this process is. A new process is a new incarnation."""
+
+    node_id: NodeId
+    cluster_id: str
+    incarnation_id: Uuid
+    log_dirs: tuple[Uuid, ...]
+    listeners: dict[str, Endpoint]  # as advertised
+    rack: str | None
+    previous_broker_epoch: int  # from the clean-shutdown file; -1 if the last stop was not clean
+    features: dict[str, tuple[int, int]]
+
+
+class LifecycleConfig(Value, frozen=True):
+    heartbeat_interval_ms: int = 2000
+    session_timeout_ms: int = 9000
+    leave_patience_ms: int = 5000
+
+
+class Registering(Value, frozen=True):
+    pass
+
+
+class Registered(Value, frozen=True):
+    epoch: int
+    fenced: bool
+
+
+class Leaving(Value, frozen=True):
+    epoch: int
+    until: Instant
+
+
+class Left(Value, frozen=True):
+    clean: bool  # the controller agreed
+
+
+Role = Registering | Registered | Leaving | Left
+
+
+class Lifecycle:
+    def __init__(self, identity: Identity, config: LifecycleConfig) -> None:
+        self.identity = identity
+        self.config = config
+        self.role: Role = Registering()
+        self.next_send: Instant = Instant(0)
+        self.in_flight = 0  # the number of the request that is out, 0 if none
+        self.sent = 0
+        self.last_epoch = -1  # the epoch of the latest registration, also after leaving
+        self.metadata_end = 0  # exclusive end of the metadata that this node has applied
+
+    @property
+    def epoch(self) -> int:
+        match self.role:
+            case Registered(epoch=epoch) | Leaving(epoch=epoch):
+                return epoch
+            case _:
+                return -1
+
+    def deadline(self) -> Instant:
+        if isinstance(self.role, Left) or self.in_flight:
+            return NEVER
+        return self.next_send
+
+    def expire(self, now: Instant) -> list[Effect]:
+        if now < self.deadline():
+            return []
+        match self.role:
+            case Registering():
+                return self.ask(self.registration(), REGISTRATION_VERSION)
+            case Registered(epoch=epoch):
+                return self.ask(self.heartbeat(epoch, leaving=False), HEARTBEAT_VERSION)
+            case Leaving(epoch=epoch, until=until):
+                if now >= until:
+                    self.role = Left(clean=False)
+                    return [Report("warning", "stopping without the controller's consent: it did not answer in time")]
+                return self.ask(self.heartbeat(epoch, leaving=True), HEARTBEAT_VERSION)
+            case Left():
+                return []
+
+    def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        if event.token[1] != self.in_flight:
+            return []  # an answer to a question that a newer one replaced
+        self.in_flight = 0
+        match event:
+            case Failed():
+                self.next_send = after(now, RETRY_MS)
+                return []
+            case Answered(message=BrokerRegistrationResponse() as answer):
+                return self.registered(answer, now)
+            case Answered(message=BrokerHeartbeatResponse() as answer):
+                return self.heartbeat_answered(answer, now)
+            case _:
+                raise AssertionError(f"not an answer of ours: {event}")
+
+    def metadata_moved(self, end: int, now: Instant) -> None:
+        """Committed metadata below `end` is applied: a fenced broker that has caught up asks to be let in at once."""
+        caught_up_before = self.metadata_end > self.epoch
+        self.metadata_end = end
+        match self.role:
+            case Registered(epoch=epoch, fenced=True) if end > epoch and not caught_up_before:
+                self.next_send = now
+
+    def controller_changed(self, now: Instant) -> None:
+        """A new controller knows nothing of our session yet: tell it at once, whatever is still out."""
+        self.in_flight = 0
+        if not isinstance(self.role, Left):
+            self.next_send = now
+
+    def leave(self, now: Instant) -> None:
+        """Begin a controlled shutdown."""
+        match self.role:
+            case Registered(epoch=epoch):
+                self.role = Leaving(epoch, after(now, self.config.leave_patience_ms))
+                self.in_flight = 0
+                self.next_send = now
+            case Registering():
+                self.role = Left(clean=False)
+
+    # --- questions to the controller
+
+    def ask(self, message: BrokerRegistrationRequest | BrokerHeartbeatRequest, version: int) -> list[Effect]:
+        self.sent += 1
+        self.in_flight = self.sent
+        patience = self.config.session_timeout_ms // 2
+        return [ToController(message, version, patience, (NAME, self.sent))]
+
+    def registration(self) -> BrokerRegistrationRequest:
+        me = self.identity
+        return BrokerRegistrationRequest(
+            broker_id=me.node_id,
+            cluster_id=me.cluster_id,
+            incarnation_id=me.incarnation_id,
+            listeners=tuple(
+                Listener(name=name, host=at.host, port=at.port, security_protocol=0)
+                for name, at in me.listeners.items()
+            ),
+            features=tuple(
+                Feature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in me.features.items()
+            ),
+            rack=me.rack,
+            log_dirs=me.log_dirs,
+            previous_broker_epoch=me.previous_broker_epoch,
+        )
+
+    def heartbeat(self, epoch: int, *, leaving: bool) -> BrokerHeartbeatRequest:
+        return BrokerHeartbeatRequest(
+            broker_id=self.identity.node_id,
+            broker_epoch=epoch,
+            current_metadata_offset=self.metadata_end - 1,
+            want_fence=False,
+            want_shut_down=leaving,
+        )
+
+    # --- its answers
+
+    def registered(self, answer: BrokerRegistrationResponse, now: Instant) -> list[Effect]:
+        error = ErrorCode(answer.error_code)
+        if error is ErrorCode.NONE:
+            self.role = Registered(answer.broker_epoch, fenced=True)
+            self.last_epoch = answer.broker_epoch
+            self.next_send = now if self.metadata_end > answer.broker_epoch else after(now, RETRY_MS)
+            return [Report("info", f"registered with broker epoch {answer.broker_epoch}")]
+        self.next_send = after(now, RETRY_MS)
+        if error is ErrorCode.NOT_CONTROLLER:
+            return []
+        if error is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            return [Report("info", "an earlier incarnation of this broker still has a session; waiting for its end")]
+        return [Report("error", f"the controller refused our registration: {error.name}")]
+
+    def heartbeat_answered(self, answer: BrokerHeartbeatResponse, now: Instant) -> list[Effect]:
+        match ErrorCode(answer.error_code), self.role:
+            case ErrorCode.NONE, Registered(epoch=epoch):
+                self.role = Registered(epoch, answer.is_fenced)
+                pause = RETRY_MS if answer.is_fenced else self.config.heartbeat_interval_ms
+                self.next_send = after(now, pause)
+            case ErrorCode.NONE, Leaving():
+                if answer.should_shut_down:
+                    self.role = Left(clean=True)
+                else:
+                    self.next_send = after(now, LEAVING_RETRY_MS)
+            case (ErrorCode.STALE_BROKER_EPOCH | ErrorCode.BROKER_ID_NOT_REGISTERED), Registered():
+                self.role = Registering()
+                self.next_send = now
+                return [Report("warning", "the controller no longer knows this registration; registering again")]
+            case _:
+                self.next_send = after(now, RETRY_MS)
+        return []
+
+

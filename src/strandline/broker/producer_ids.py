@@ -1,0 +1,76 @@
+"""Producer ids for idempotent producers, handed out from blocks that the controller allocates (KIP-730).
+
+Invariant: an id is given out at most once; a block is used by one incarnation of one broker only.
+"""
+
+from strandline.base.effects import Answered, Effect, Failed, Reply, ReplyTo, ToController
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
+from strandline.base.time import NEVER, Instant, after
+from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from strandline.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+NAME = "producer_ids"
+REQUEST_TIMEOUT_MS = 1000
+RETRY_MS = 50
+WAITING_MAX = 10_000
+
+
+class ProducerIds:
+    def __init__(self, me: NodeId) -> None:
+        self.me = me
+        self.block = range(0)
+        self.waiting: list[ReplyTo] = []
+        self.asking = False
+        self.next_try: Instant = NEVER
+
+    def init_producer_id(self, to: ReplyTo, request: InitProducerIdRequest, epoch: int, now: Instant) -> list[Effect]:
+        """`epoch` is this broker's epoch."""
+        if request.transactional_id is not None:
+            # There is no transaction coordinator: say so rather than hand out an id that cannot commit anything.
+            return [Reply(to, refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))]
+        if len(self.waiting) >= WAITING_MAX:
+            return [Reply(to, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))]
+        self.waiting.append(to)
+        return self.hand_out() + self.ask(epoch, now)
+
+    def hand_out(self) -> list[Effect]:
+        count = min(len(self.block), len(self.waiting))
+        ids, self.block = self.block[:count], self.block[count:]
+        served, self.waiting = self.waiting[:count], self.waiting[count:]
+        return [
+            Reply(to, InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
+            for to, producer_id in zip(served, ids, strict=True)
+        ]
+
+    def ask(self, epoch: int, now: Instant) -> list[Effect]:
+        if self.asking or not self.waiting:
+            return []
+        self.asking = True
+        self.next_try = after(now, REQUEST_TIMEOUT_MS)
+        request = AllocateProducerIdsRequest(broker_id=self.me, broker_epoch=epoch)
+        return [ToController(request, 0, REQUEST_TIMEOUT_MS, (NAME,))]
+
+    def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        self.asking = False
+        match event:
+            case Answered(message=AllocateProducerIdsResponse(error_code=ErrorCode.NONE) as answer):
+                self.block = range(answer.producer_id_start, answer.producer_id_start + answer.producer_id_len)
+                self.next_try = now if len(self.waiting) > len(self.block) else NEVER
+                return self.hand_out()
+            case _:
+                self.next_try = after(now, RETRY_MS)
+                return []
+
+    def deadline(self) -> Instant:
+        return NEVER if self.asking else self.next_try
+
+    def expire(self, epoch: int, now: Instant) -> list[Effect]:
+        if now < self.deadline():
+            return []
+        self.next_try = NEVER
+        return self.ask(epoch, now)
+
+
+def refused(error: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)

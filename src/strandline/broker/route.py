@@ -1,0 +1,154 @@
+"""Which request goes where: one row per API and listener. A request without a row is not served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode
+from strandline.base.time import Instant
+from strandline.broker.handlers import (
+    api_versions,
+    describe_cluster,
+    describe_configs,
+    describe_topic_partitions,
+    find_coordinator,
+    metadata,
+)
+from strandline.broker.refusals import refusal_of
+from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.alter_partition import AlterPartitionRequest
+from strandline.wire.messages.api_versions import ApiVersionsRequest
+from strandline.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
+from strandline.wire.messages.create_partitions import CreatePartitionsRequest
+from strandline.wire.messages.create_topics import CreateTopicsRequest
+from strandline.wire.messages.delete_groups import DeleteGroupsRequest
+from strandline.wire.messages.delete_records import DeleteRecordsRequest
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest
+from strandline.wire.messages.describe_cluster import DescribeClusterRequest
+from strandline.wire.messages.describe_configs import DescribeConfigsRequest
+from strandline.wire.messages.describe_groups import DescribeGroupsRequest
+from strandline.wire.messages.describe_quorum import DescribeQuorumRequest
+from strandline.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from strandline.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
+from strandline.wire.messages.fetch import FetchRequest
+from strandline.wire.messages.fetch_snapshot import FetchSnapshotRequest
+from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.heartbeat import HeartbeatRequest
+from strandline.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from strandline.wire.messages.init_producer_id import InitProducerIdRequest
+from strandline.wire.messages.join_group import JoinGroupRequest
+from strandline.wire.messages.leave_group import LeaveGroupRequest
+from strandline.wire.messages.list_groups import ListGroupsRequest
+from strandline.wire.messages.list_offsets import ListOffsetsRequest
+from strandline.wire.messages.metadata import MetadataRequest
+from strandline.wire.messages.offset_commit import OffsetCommitRequest
+from strandline.wire.messages.offset_fetch import OffsetFetchRequest
+from strandline.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from strandline.wire.messages.produce import ProduceRequest
+from strandline.wire.messages.sync_group import SyncGroupRequest
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.vote import VoteRequest
+
+if TYPE_CHECKING:
+    from strandline.broker.node import Node
+
+Route = Callable[["Node", Received, Instant], list[Effect]]
+
+
+def produce(node: Node, received: Received, now: Instant) -> list[Effect]:
+    return node.replicas.produce(received.to, received.caller, received.message, now)
+
+
+def fetch(node: Node, received: Received, now: Instant) -> list[Effect]:
+    return node.replicas.fetch(received.to, received.caller, received.message, now)
+
+
+def list_offsets(node: Node, received: Received, now: Instant) -> list[Effect]:
+    return node.replicas.list_offsets(received.to, received.caller, received.message, now)
+
+
+def offsets_for_leader_epoch(node: Node, received: Received, now: Instant) -> list[Effect]:
+    return node.replicas.offsets_for_leader_epoch(received.to, received.caller, received.message, now)
+
+
+def delete_records(node: Node, received: Received, now: Instant) -> list[Effect]:
+    return node.replicas.delete_records(received.to, received.caller, received.message, now)
+
+
+def init_producer_id(node: Node, received: Received, now: Instant) -> list[Effect]:
+    return node.producer_ids.init_producer_id(received.to, received.message, node.lifecycle.epoch, now)
+
+
+def to_group(node: Node, received: Received, now: Instant) -> list[Effect]:
+    return node.groups.answer(received, now)
+
+
+def to_quorum(node: Node, received: Received, now: Instant) -> list[Effect]:
+    return node.quorum.step(received, now)
+
+
+def to_controller(node: Node, received: Received, now: Instant) -> list[Effect]:
+    if node.controller is None:
+        return [Reply(received.to, refusal_of(received.message, ErrorCode.NOT_CONTROLLER))]
+    return node.controller.step(received, now)
+
+
+def pass_on(node: Node, received: Received, now: Instant) -> list[Effect]:
+    """A client may ask any broker; the active controller answers."""
+    timeout_ms = getattr(received.message, "timeout_ms", 30_000)
+    return node.forwarding.forward(received.to, received.message, received.to.api_version, timeout_ms, now)
+
+
+BROKER_ROUTES: dict[type, Route] = {
+    ProduceRequest: produce,
+    FetchRequest: fetch,
+    ListOffsetsRequest: list_offsets,
+    OffsetForLeaderEpochRequest: offsets_for_leader_epoch,
+    DeleteRecordsRequest: delete_records,
+    MetadataRequest: metadata.answer,
+    ApiVersionsRequest: api_versions.answer,
+    DescribeClusterRequest: describe_cluster.answer,
+    DescribeTopicPartitionsRequest: describe_topic_partitions.answer,
+    DescribeConfigsRequest: describe_configs.answer,
+    InitProducerIdRequest: init_producer_id,
+    FindCoordinatorRequest: find_coordinator.answer,
+    JoinGroupRequest: to_group,
+    SyncGroupRequest: to_group,
+    HeartbeatRequest: to_group,
+    LeaveGroupRequest: to_group,
+    OffsetCommitRequest: to_group,
+    OffsetFetchRequest: to_group,
+    DescribeGroupsRequest: to_group,
+    ListGroupsRequest: to_group,
+    DeleteGroupsRequest: to_group,
+    CreateTopicsRequest: pass_on,
+    DeleteTopicsRequest: pass_on,
+    CreatePartitionsRequest: pass_on,
+    IncrementalAlterConfigsRequest: pass_on,
+    DescribeQuorumRequest: pass_on,
+    UnregisterBrokerRequest: pass_on,
+}
+
+CONTROLLER_ROUTES: dict[type, Route] = {
+    ApiVersionsRequest: api_versions.answer,
+    DescribeClusterRequest: describe_cluster.answer,
+    VoteRequest: to_quorum,
+    BeginQuorumEpochRequest: to_quorum,
+    EndQuorumEpochRequest: to_quorum,
+    FetchRequest: to_quorum,
+    FetchSnapshotRequest: to_quorum,
+    DescribeQuorumRequest: to_quorum,
+    BrokerRegistrationRequest: to_controller,
+    BrokerHeartbeatRequest: to_controller,
+    AlterPartitionRequest: to_controller,
+    AllocateProducerIdsRequest: to_controller,
+    UnregisterBrokerRequest: to_controller,
+    CreateTopicsRequest: to_controller,
+    DeleteTopicsRequest: to_controller,
+    CreatePartitionsRequest: to_controller,
+    IncrementalAlterConfigsRequest: to_controller,
+}

@@ -1,0 +1,171 @@
+"""The shapes of the coordinator's longer answers."""
+
+from collections.abc import Callable, Sequence
+
+from strandline.base.errors import ErrorCode
+from strandline.group.classic import Group, GroupConfig, State
+from strandline.group.offsets import CommittedOffset, Offsets
+from strandline.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from strandline.wire.messages.list_groups import ListedGroup, ListGroupsRequest
+from strandline.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from strandline.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+BATCHED_FETCH = 8
+MISSING_GROUP_IS_AN_ERROR = 6
+NO_OFFSET = CommittedOffset(-1, -1, "", 0)  # type: ignore[arg-type]  # no commit, no instant
+OPERATIONS_UNKNOWN = -(1 << 31)
+OffsetsOf = Callable[[str], Offsets | ErrorCode]
+
+
+def committed(request: OffsetCommitRequest, error: ErrorCode, config: GroupConfig) -> OffsetCommitResponse:
+    def error_of(metadata: str | None) -> ErrorCode:
+        too_large = error is ErrorCode.NONE and len(metadata or "") > config.offset_metadata_max_bytes
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else error
+
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=p.partition_index, error_code=error_of(p.committed_metadata)
+                    )
+                    for p in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) -> OffsetFetchResponse:
+    if version >= BATCHED_FETCH:
+        return OffsetFetchResponse(
+            groups=tuple(
+                fetched_group(
+                    g.group_id, None if g.topics is None else [(t.name, t.partition_indexes) for t in g.topics], offsets_of
+                )
+                for g in request.groups
+            )
+        )
+    offsets = offsets_of(request.group_id)
+    error = offsets if isinstance(offsets, ErrorCode) else ErrorCode.NONE
+    known: Offsets = {} if isinstance(offsets, ErrorCode) else offsets
+    wanted = by_topic(known) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
+    return OffsetFetchResponse(
+        error_code=error,
+        topics=tuple(
+            OffsetFetchResponseTopic(
+                name=name,
+                partitions=tuple(
+                    OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=found.offset,
+                        committed_leader_epoch=found.leader_epoch,
+                        metadata=found.metadata,
+                        error_code=error if version < 2 else ErrorCode.NONE,
+                    )
+                    for index in indexes
+                    for found in (known.get((name, index), NO_OFFSET),)
+                ),
+            )
+            for name, indexes in wanted
+        ),
+    )
+
+
+def fetched_group(
+    group_id: str, topics: list[tuple[str, tuple[int, ...]]] | None, offsets_of: OffsetsOf
+) -> OffsetFetchResponseGroup:
+    offsets = offsets_of(group_id)
+    if isinstance(offsets, ErrorCode):
+        return OffsetFetchResponseGroup(group_id=group_id, error_code=offsets)
+    return OffsetFetchResponseGroup(
+        group_id=group_id,
+        topics=tuple(
+            OffsetFetchResponseTopics(
+                name=name,
+                partitions=tuple(
+                    OffsetFetchResponsePartitions(
+                        partition_index=index,
+                        committed_offset=found.offset,
+                        committed_leader_epoch=found.leader_epoch,
+                        metadata=found.metadata,
+                        error_code=ErrorCode.NONE,
+                    )
+                    for index in indexes
+                    for found in (offsets.get((name, index), NO_OFFSET),)
+                ),
+            )
+            for name, indexes in (by_topic(offsets) if topics is None else topics)
+        ),
+    )
+
+
+def by_topic(offsets: Offsets) -> list[tuple[str, tuple[int, ...]]]:
+    topics: dict[str, list[int]] = {}
+    for topic, index in sorted(offsets):
+        topics.setdefault(topic, []).append(index)
+    return [(topic, tuple(indexes)) for topic, indexes in topics.items()]
+
+
+def described(group_id: str, group: Group | None, error: ErrorCode, version: int) -> DescribedGroup:
+    if error is not ErrorCode.NONE or group is None:
+        missing = error is ErrorCode.NONE and version >= MISSING_GROUP_IS_AN_ERROR
+        return DescribedGroup(
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND if missing else error,
+            error_message=f"Group {group_id} not found." if missing else None,
+            group_id=group_id,
+            group_state="" if error is not ErrorCode.NONE else State.DEAD.value,
+            authorized_operations=OPERATIONS_UNKNOWN,
+        )
+    stable = group.state is State.STABLE
+    return DescribedGroup(
+        error_code=ErrorCode.NONE,
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol or "") if stable else "",
+        members=tuple(
+            DescribedGroupMember(
+                member_id=m.member_id,
+                group_instance_id=m.instance_id,
+                client_id=m.client_id,
+                client_host=m.client_host,
+                member_metadata=m.protocols.get(group.protocol or "", b"") if stable else b"",
+                member_assignment=m.assignment if stable else b"",
+            )
+            for m in group.members.values()
+        ),
+        authorized_operations=OPERATIONS_UNKNOWN,
+    )
+
+
+def listed(groups: Sequence[Group], loners: Sequence[str], request: ListGroupsRequest) -> tuple[ListedGroup, ...]:
+    """`loners` are groups that only ever committed offsets."""
+    states = {s.lower() for s in request.states_filter}
+    types = {t.lower() for t in request.types_filter}
+    rows = [(g.group_id, g.protocol_type or "", g.state.value) for g in groups]
+    rows += [(group_id, "", State.EMPTY.value) for group_id in loners]
+    if types and "classic" not in types:
+        return ()
+    return tuple(
+        ListedGroup(group_id=group_id, protocol_type=kind, group_state=state, group_type="classic")
+        for group_id, kind, state in rows
+        if not states or state.lower() in states
+    )
+
+

@@ -1,0 +1,322 @@
+"""One consumer group of the classic protocol: who is in it, and who gets what (the rebalance protocol).
+
+States: Empty → PreparingRebalance (members join) → CompletingRebalance (the leader computes the assignment) → Stable,
+and back to PreparingRebalance whenever the membership changes. The group decides; its coordinator writes what must
+survive (`coordinator.py`).
+
+Invariants (executed by `check`):
+  - the leader is a member, or there is none; a group with members has a leader once it has a generation
+  - generations only grow
+  - nobody is parked in a sync outside CompletingRebalance, nor in a join outside PreparingRebalance
+"""
+
+from enum import Enum
+
+from strandline.base.effects import Effect, Reply, ReplyTo
+from strandline.base.errors import ErrorCode
+from strandline.base.time import NEVER, Instant
+from strandline.base.value import Value
+from strandline.group.member import Member
+from strandline.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from strandline.wire.messages.sync_group import SyncGroupResponse
+
+
+class State(Enum):
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class GroupConfig(Value, frozen=True):
+    min_session_timeout_ms: int = 6000
+    max_session_timeout_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3000
+    max_size: int = (1 << 31) - 1
+    offsets_retention_ms: int = 7 * 24 * 3600 * 1000
+    offset_metadata_max_bytes: int = 4096
+
+
+class Group:
+    def __init__(self, group_id: str, config: GroupConfig, now: Instant) -> None:
+        self.group_id = group_id
+        self.config = config
+        self.state = State.EMPTY
+        self.since = now  # when the state was entered
+        self.generation = 0
+        self.protocol_type: str | None = None
+        self.protocol: str | None = None
+        self.leader: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static: dict[str, str] = {}  # group.instance.id → member id
+        self.pending: dict[str, Instant] = {}  # ids handed out and not joined yet, with their end
+        self.phase_ends: Instant = NEVER  # of the join phase or of the sync phase
+        self.first_join_ends: Instant = NEVER  # the latest end of an empty group's first join phase
+
+    # --- joining
+
+    def why_not_join(self, member_id: str, protocol_type: str, protocols: dict[str, bytes]) -> ErrorCode | None:
+        if self.state is State.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if not protocol_type or not protocols:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        others = [m for m in self.members.values() if m.member_id != member_id]
+        if others and (protocol_type != self.protocol_type or not self.common_protocols(others) & protocols.keys()):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if member_id and member_id not in self.members and member_id not in self.pending:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if member_id not in self.members and len(self.members) >= self.config.max_size:
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        return None
+
+    @staticmethod
+    def common_protocols(members: list[Member]) -> set[str]:
+        common = set(members[0].protocols)
+        for member in members[1:]:
+            common &= member.protocols.keys()
+        return common
+
+    def add(self, member: Member, protocol_type: str, to: ReplyTo, now: Instant) -> list[Effect]:
+        """A new member joins; answered when the join phase ends."""
+        self.pending.pop(member.member_id, None)
+        if not self.members:
+            self.protocol_type = protocol_type
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static[member.instance_id] = member.member_id
+        if self.leader is None:
+            self.leader = member.member_id
+        member.joining = to
+        return self.prepare_rebalance(now)
+
+    def rejoin(self, member: Member, protocols: dict[str, bytes], to: ReplyTo, now: Instant) -> list[Effect]:
+        """A known member joins again: a rebalance if something changed, else its current generation once more."""
+        changed = protocols != member.protocols
+        member.protocols = protocols
+        settled = self.state in (State.STABLE, State.COMPLETING_REBALANCE)
+        leads_stable = self.state is State.STABLE and member.member_id == self.leader
+        if settled and not changed and not leads_stable:
+            member.heard(now)
+            return [Reply(to, self.join_answer(member))]
+        effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID)  # an older request of the same member
+        member.joining = to
+        return effects + self.prepare_rebalance(now)
+
+    def replace_static(self, old: Member, new: Member, to: ReplyTo, now: Instant) -> list[Effect]:
+        """A static member came back under a new member id (KIP-345): it takes over the old one's place, and no
+        rebalance happens if the group is stable and its subscription is the same."""
+        assert new.instance_id is not None
+        effects = self.release_join(old, ErrorCode.FENCED_INSTANCE_ID) + self.release_sync(old, ErrorCode.FENCED_INSTANCE_ID)
+        new.assignment = old.assignment
+        self.members = {(new if m is old else m).member_id: (new if m is old else m) for m in self.members.values()}
+        self.static[new.instance_id] = new.member_id
+        if self.leader == old.member_id:
+            self.leader = new.member_id
+        if self.state is State.STABLE and new.protocols == old.protocols:
+            new.heard(now)
+            return [*effects, Reply(to, self.join_answer(new, skip_assignment=True))]
+        new.joining = to
+        return effects + self.prepare_rebalance(now)
+
+    def prepare_rebalance(self, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        was = self.state
+        if was is State.COMPLETING_REBALANCE:
+            for member in self.members.values():
+                effects += self.release_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
+                member.heard(now)
+        longest = max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+        if was is State.EMPTY and self.config.initial_rebalance_delay_ms > 0:
+            # An empty group waits a little for its other members, and longer while more of them arrive.
+            self.first_join_ends = Instant(now + longest)
+            self.phase_ends = Instant(now + min(self.config.initial_rebalance_delay_ms, longest))
+        elif was is not State.PREPARING_REBALANCE:
+            self.first_join_ends = NEVER
+            self.phase_ends = Instant(now + longest)
+        elif self.first_join_ends != NEVER:
+            self.phase_ends = min(Instant(now + self.config.initial_rebalance_delay_ms), self.first_join_ends)
+        self.enter(State.PREPARING_REBALANCE, now)
+        return effects + self.end_join_if_complete(now)
+
+    def end_join_if_complete(self, now: Instant) -> list[Effect]:
+        waits_for_more = self.first_join_ends != NEVER and now < self.phase_ends
+        everyone = all(m.joining is not None for m in self.members.values()) and not self.pending
+        if self.state is not State.PREPARING_REBALANCE or waits_for_more:
+            return []
+        if not everyone and now < self.phase_ends:
+            return []
+        return self.end_join(now)
+
+    def end_join(self, now: Instant) -> list[Effect]:
+        """The join phase is over: those who did not come are out, the others form the next generation."""
+        self.first_join_ends = NEVER
+        self.pending.clear()
+        for member in [m for m in self.members.values() if m.joining is None and m.instance_id is None]:
+            self.forget(member)
+        self.generation += 1
+        if not any(m.joining is not None for m in self.members.values()):
+            if self.members:  # only static members that are away: wait for them once more
+                self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
+                return []
+            self.protocol = None
+            self.phase_ends = NEVER
+            self.enter(State.EMPTY, now)
+            return []
+        self.protocol = self.vote()
+        self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
+        self.enter(State.COMPLETING_REBALANCE, now)
+        effects: list[Effect] = []
+        for member in self.members.values():
+            if member.joining is not None:
+                effects.append(Reply(member.joining, self.join_answer(member)))
+                member.joining = None
+            member.heard(now)
+        return effects
+
+    def vote(self) -> str:
+        """Each member votes for the first of its protocols that all support."""
+        common = self.common_protocols(list(self.members.values()))
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            choice = next(p for p in member.protocols if p in common)
+            votes[choice] = votes.get(choice, 0) + 1
+        return max(votes, key=lambda p: votes[p])
+
+    def join_answer(self, member: Member, *, skip_assignment: bool = False) -> JoinGroupResponse:
+        assert self.protocol is not None
+        leads = member.member_id == self.leader
+        return JoinGroupResponse(
+            error_code=ErrorCode.NONE,
+            generation_id=self.generation,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol,
+            leader=self.leader or "",
+            skip_assignment=skip_assignment and leads,
+            member_id=member.member_id,
+            members=tuple(
+                JoinGroupResponseMember(
+                    member_id=m.member_id, group_instance_id=m.instance_id, metadata=m.protocols[self.protocol]
+                )
+                for m in self.members.values()
+            )
+            if leads
+            else (),
+        )
+
+    # --- assignment
+
+    def assign(self, assignments: dict[str, bytes]) -> None:
+        for member in self.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+
+    def become_stable(self, now: Instant) -> list[Effect]:
+        self.phase_ends = NEVER
+        self.enter(State.STABLE, now)
+        effects: list[Effect] = []
+        for member in self.members.values():
+            if member.syncing is not None:
+                effects.append(Reply(member.syncing, self.sync_answer(member)))
+                member.syncing = None
+            member.heard(now)
+        return effects
+
+    def fail_sync(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        """The assignment could not be written: nobody gets it, and the group starts over."""
+        effects: list[Effect] = []
+        for member in self.members.values():
+            member.assignment = b""
+            effects += self.release_sync(member, error)
+        return effects + self.prepare_rebalance(now)
+
+    def sync_answer(self, member: Member) -> SyncGroupResponse:
+        return SyncGroupResponse(
+            error_code=ErrorCode.NONE,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol,
+            assignment=member.assignment,
+        )
+
+    # --- leaving
+
+    def remove(self, member: Member, now: Instant) -> list[Effect]:
+        """The member left, or its session ended."""
+        effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID) + self.release_sync(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        self.forget(member)
+        if self.state in (State.STABLE, State.COMPLETING_REBALANCE):
+            return effects + self.prepare_rebalance(now)
+        return effects + self.end_join_if_complete(now)
+
+    def forget(self, member: Member) -> None:
+        del self.members[member.member_id]
+        if member.instance_id is not None and self.static.get(member.instance_id) == member.member_id:
+            del self.static[member.instance_id]
+        if self.leader == member.member_id:
+            self.leader = next(
+                (m.member_id for m in self.members.values() if m.joining is not None), next(iter(self.members), None)
+            )
+
+    def release_join(self, member: Member, error: ErrorCode) -> list[Effect]:
+        to, member.joining = member.joining, None
+        return [] if to is None else [Reply(to, JoinGroupResponse(error_code=error, member_id=member.member_id))]
+
+    def release_sync(self, member: Member, error: ErrorCode) -> list[Effect]:
+        to, member.syncing = member.syncing, None
+        return [] if to is None else [Reply(to, SyncGroupResponse(error_code=error))]
+
+    def dissolve(self, error: ErrorCode) -> list[Effect]:
+        """Another broker coordinates this group from now on."""
+        effects: list[Effect] = []
+        for member in self.members.values():
+            effects += self.release_join(member, error) + self.release_sync(member, error)
+        self.state = State.DEAD
+        return effects
+
+    # --- who may speak
+
+    def why_not(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode | None:
+        """Why may this sender not act for the group in this generation? None means it may."""
+        if self.state is State.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if instance_id is not None:
+            current = self.static.get(instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if current != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        if member_id not in self.members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.ILLEGAL_GENERATION if generation != self.generation else None
+
+    # --- time
+
+    def enter(self, state: State, now: Instant) -> None:
+        if state is not self.state:
+            self.state, self.since = state, now
+
+    def deadline(self) -> Instant:
+        sessions = (m.session_ends for m in self.members.values() if not m.is_parked)
+        return min(self.phase_ends, min(self.pending.values(), default=NEVER), min(sessions, default=NEVER))
+
+    def expire(self, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        for member_id in [m for m, ends in self.pending.items() if ends <= now]:
+            del self.pending[member_id]
+            effects += self.end_join_if_complete(now)
+        for member in [m for m in self.members.values() if not m.is_parked and m.session_ends <= now]:
+            if member.member_id in self.members:
+                effects += self.remove(member, now)
+        if self.phase_ends <= now and self.state is State.PREPARING_REBALANCE:
+            effects += self.end_join(now)
+        if self.phase_ends <= now and self.state is State.COMPLETING_REBALANCE:
+            for member in [m for m in self.members.values() if m.syncing is None]:
+                self.forget(member)  # it joined and never came for its assignment
+            effects += self.prepare_rebalance(now)
+        return effects
+
+    def check(self) -> None:
+        assert self.leader is None or self.leader in self.members
+        assert all(member_id in self.members for member_id in self.static.values())
+        for member in self.members.values():
+            assert member.syncing is None or self.state is State.COMPLETING_REBALANCE
+            assert member.joining is None or self.state is State.PREPARING_REBALANCE

@@ -1,0 +1,391 @@
+"""The group coordinator of one broker: all groups whose `__consumer_offsets` partition this broker leads.
+
+It finds the shard of a request, lets the group decide, and writes what must survive: committed offsets and finished
+assignments. An answer that depends on a write is sent when the write is committed (acks=all), never before.
+
+Invariant: there is a shard for exactly the partitions of `__consumer_offsets` that this broker leads.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch
+from strandline.base.ports import Rng
+from strandline.base.time import NEVER, Instant, after
+from strandline.group import answers
+from strandline.group.classic import Group, GroupConfig, State
+from strandline.group.join import Joining
+from strandline.group.offsets import CommittedOffset, batch_of, expired, offset_record
+from strandline.group.partitioning import partition_for
+from strandline.group.shard import Shard, group_record
+from strandline.metadata.image import Delta, Image
+from strandline.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from strandline.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from strandline.wire.messages.group_records import GroupKey, GroupMetadataKey, GroupValue, OffsetCommitKey
+from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from strandline.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from strandline.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from strandline.wire.messages.offset_commit import OffsetCommitRequest
+from strandline.wire.messages.offset_fetch import OffsetFetchRequest
+from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from strandline.wire.record import Record
+
+RETENTION_CHECK_MS = 600_000  # offsets.retention.check.interval.ms
+Done = Callable[[ErrorCode, int], list[Effect]]
+
+
+class OffsetsLog(Protocol):
+    """The partitions of `__consumer_offsets`, as the replicas of this broker offer them."""
+
+    def append_internal(self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done) -> list[Effect]: ...
+
+    def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
+        """Every record of a partition that this broker leads, from the log's start to its end."""
+        ...
+
+    def leads(self, topic: str, partition: int) -> LeaderEpoch | None: ...
+
+
+class Groups:
+    def __init__(self, config: GroupConfig, log: OffsetsLog, rng: Rng) -> None:
+        self.config = config
+        self.log = log
+        self.joining = Joining(config, rng)
+        self.partitions = 0  # of __consumer_offsets; 0 until it exists
+        self.shards: dict[int, Shard] = {}
+        self.next_retention_check: Instant = NEVER
+        self.routes: dict[type, Callable[[Received, Instant], list[Effect]]] = {
+            JoinGroupRequest: self.join,
+            SyncGroupRequest: self.sync,
+            HeartbeatRequest: self.heartbeat,
+            LeaveGroupRequest: self.leave,
+            OffsetCommitRequest: self.commit_offsets,
+            OffsetFetchRequest: self.fetch_offsets,
+            DescribeGroupsRequest: self.describe,
+            ListGroupsRequest: self.list,
+            DeleteGroupsRequest: self.delete,
+        }
+
+    def answer(self, received: Received, now: Instant) -> list[Effect]:
+        return self.routes[type(received.message)](received, now)
+
+    # --- which groups are ours
+
+    def apply(self, image: Image, delta: Delta, now: Instant) -> list[Effect]:
+        """Leadership of `__consumer_offsets` may have moved. Call after the replicas have applied the same delta."""
+        topic = image.topic_named(OFFSETS_TOPIC)
+        self.partitions = 0 if topic is None else len(topic.partitions)
+        touched = delta.reloaded or any(at.topic_id in delta.topics for at in delta.partitions)
+        if topic is not None and not touched:
+            touched = any(at.topic_id == topic.topic_id for at in delta.partitions)
+        return self.follow_leadership(now) if touched or (topic is None and self.shards) else []
+
+    def follow_leadership(self, now: Instant) -> list[Effect]:
+        led = {p: epoch for p in range(self.partitions) if (epoch := self.log.leads(OFFSETS_TOPIC, p)) is not None}
+        effects: list[Effect] = []
+        for partition, shard in list(self.shards.items()):
+            if led.get(partition) != shard.leader_epoch:
+                del self.shards[partition]
+                for group in shard.groups.values():
+                    effects += group.dissolve(ErrorCode.NOT_COORDINATOR)
+        for partition, epoch in led.items():
+            if partition not in self.shards:
+                shard = self.shards[partition] = Shard(partition, epoch, self.config)
+                shard.load(self.log.records_internal(OFFSETS_TOPIC, partition), now)
+        if self.shards and self.next_retention_check == NEVER:
+            self.next_retention_check = after(now, RETENTION_CHECK_MS)
+        return effects
+
+    def shard_of(self, group_id: str) -> Shard | ErrorCode:
+        if self.partitions == 0:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return self.shards.get(partition_for(group_id, self.partitions), ErrorCode.NOT_COORDINATOR)
+
+    def existing(self, group_id: str) -> tuple[Shard, Group] | ErrorCode:
+        if not group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        shard = self.shard_of(group_id)
+        if isinstance(shard, ErrorCode):
+            return shard
+        group = shard.groups.get(group_id)
+        return ErrorCode.UNKNOWN_MEMBER_ID if group is None else (shard, group)
+
+    # --- membership
+
+    def join(self, received: Received, now: Instant) -> list[Effect]:
+        request: JoinGroupRequest = received.message
+        shard: Shard | ErrorCode = self.shard_of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+        if isinstance(shard, ErrorCode):
+            refusal = JoinGroupResponse(error_code=shard, member_id=request.member_id)
+            return [Reply(received.to, refusal)]
+        unknown = request.group_id not in shard.groups
+        if unknown and request.member_id:
+            refusal = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id=request.member_id)
+            return [Reply(received.to, refusal)]
+        group = shard.group(request.group_id, now)
+        effects = self.joining.join(group, received, request, now)
+        return effects + self.persist_if_emptied(shard, group, now)
+
+    def sync(self, received: Received, now: Instant) -> list[Effect]:
+        request: SyncGroupRequest = received.message
+        found = self.existing(request.group_id)
+        if isinstance(found, ErrorCode):
+            return [Reply(received.to, SyncGroupResponse(error_code=found))]
+        shard, group = found
+        why = group.why_not(request.member_id, request.group_instance_id, request.generation_id)
+        other_type = request.protocol_type not in (None, group.protocol_type)
+        if why is None and (other_type or request.protocol_name not in (None, group.protocol)):
+            why = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if why is None and group.state is State.PREPARING_REBALANCE:
+            why = ErrorCode.REBALANCE_IN_PROGRESS
+        if why is not None:
+            return [Reply(received.to, SyncGroupResponse(error_code=why))]
+        member = group.members[request.member_id]
+        member.heard(now)
+        if group.state is State.STABLE:
+            return [Reply(received.to, group.sync_answer(member))]
+        effects = group.release_sync(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        member.syncing = received.to
+        if member.member_id != group.leader:
+            return effects
+        group.assign({a.member_id: bytes(a.assignment) for a in request.assignments})
+        generation = group.generation
+
+        def done(error: ErrorCode, base_offset: int) -> list[Effect]:
+            del base_offset
+            if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:
+                return []  # the group moved on while the write was under way
+            return group.become_stable(now) if error is ErrorCode.NONE else group.fail_sync(coordinator_error(error), now)
+
+        return effects + self.write(shard, [group_record(group)], now, done)
+
+    def heartbeat(self, received: Received, now: Instant) -> list[Effect]:
+        request: HeartbeatRequest = received.message
+        found = self.existing(request.group_id)
+        if isinstance(found, ErrorCode):
+            return [Reply(received.to, HeartbeatResponse(error_code=found))]
+        group = found[1]
+        why = group.why_not(request.member_id, request.group_instance_id, request.generation_id)
+        if why is None:
+            group.members[request.member_id].heard(now)
+            if group.state is State.PREPARING_REBALANCE:
+                why = ErrorCode.REBALANCE_IN_PROGRESS
+        return [Reply(received.to, HeartbeatResponse(error_code=why or ErrorCode.NONE))]
+
+    def leave(self, received: Received, now: Instant) -> list[Effect]:
+        request: LeaveGroupRequest = received.message
+        found = self.existing(request.group_id)
+        if isinstance(found, ErrorCode):
+            return [Reply(received.to, LeaveGroupResponse(error_code=found))]
+        shard, group = found
+        if received.to.api_version < 3:
+            leaving: tuple[MemberIdentity, ...] = (MemberIdentity(member_id=request.member_id),)
+        else:
+            leaving = request.members
+        effects: list[Effect] = []
+        results = []
+        for identity in leaving:
+            error, consequences = self.leave_one(group, identity, now)
+            effects += consequences
+            results.append(
+                MemberResponse(
+                    member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
+                )
+            )
+        effects += self.persist_if_emptied(shard, group, now)
+        top = results[0].error_code if received.to.api_version < 3 and results else ErrorCode.NONE
+        return [Reply(received.to, LeaveGroupResponse(error_code=top, members=tuple(results))), *effects]
+
+    def leave_one(self, group: Group, identity: MemberIdentity, now: Instant) -> tuple[ErrorCode, list[Effect]]:
+        member_id = identity.member_id
+        if identity.group_instance_id is not None:
+            current = group.static.get(identity.group_instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID, []
+            if member_id and member_id != current:
+                return ErrorCode.FENCED_INSTANCE_ID, []
+            member_id = current
+        if group.pending.pop(member_id, None) is not None:
+            return ErrorCode.NONE, group.end_join_if_complete(now)
+        member = group.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID, []
+        return ErrorCode.NONE, group.remove(member, now)
+
+    # --- offsets
+
+    def commit_offsets(self, received: Received, now: Instant) -> list[Effect]:
+        request: OffsetCommitRequest = received.message
+        shard: Shard | ErrorCode = self.shard_of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+        why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, now)
+        if why is not None or isinstance(shard, ErrorCode):
+            return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config))]
+        accepted = [
+            (topic.name, p.partition_index, CommittedOffset(p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", now))
+            for topic in request.topics
+            for p in topic.partitions
+            if len(p.committed_metadata or "") <= self.config.offset_metadata_max_bytes
+        ]
+        if not accepted:
+            return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config))]
+
+        def done(error: ErrorCode, base_offset: int) -> list[Effect]:
+            del base_offset
+            if error is ErrorCode.NONE:
+                offsets = shard.offsets.setdefault(request.group_id, {})
+                offsets.update({(topic, index): committed for topic, index, committed in accepted})
+            return [Reply(received.to, answers.committed(request, coordinator_error(error), self.config))]
+
+        return self.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
+
+    def why_not_commit(self, shard: Shard, request: OffsetCommitRequest, now: Instant) -> ErrorCode | None:
+        group = shard.groups.get(request.group_id)
+        alone = request.generation_id_or_member_epoch < 0 and not request.member_id
+        if group is None or (alone and not group.members):
+            # A consumer that assigns partitions itself commits without being a member.
+            return None if alone else ErrorCode.ILLEGAL_GENERATION
+        why = group.why_not(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
+        if why is None:
+            group.members[request.member_id].heard(now)
+            if group.state is State.COMPLETING_REBALANCE:
+                why = ErrorCode.REBALANCE_IN_PROGRESS
+        return why
+
+    def fetch_offsets(self, received: Received, now: Instant) -> list[Effect]:
+        del now
+        request: OffsetFetchRequest = received.message
+
+        def offsets_of(group_id: str) -> Any:
+            shard = self.shard_of(group_id)
+            return shard if isinstance(shard, ErrorCode) else shard.offsets.get(group_id, {})
+
+        return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of))]
+
+    # --- administration
+
+    def describe(self, received: Received, now: Instant) -> list[Effect]:
+        del now
+        request: DescribeGroupsRequest = received.message
+        described = []
+        for group_id in request.groups:
+            shard = self.shard_of(group_id)
+            group = None if isinstance(shard, ErrorCode) else shard.groups.get(group_id)
+            error = shard if isinstance(shard, ErrorCode) else ErrorCode.NONE
+            described.append(answers.described(group_id, group, error, received.to.api_version))
+        return [Reply(received.to, DescribeGroupsResponse(groups=tuple(described)))]
+
+    def list(self, received: Received, now: Instant) -> list[Effect]:
+        del now
+        request: ListGroupsRequest = received.message
+        groups = [g for shard in self.shards.values() for g in shard.groups.values()]
+        loners = [
+            group_id for shard in self.shards.values() for group_id in shard.offsets if group_id not in shard.groups
+        ]
+        listed = answers.listed(groups, loners, request)
+        return [Reply(received.to, ListGroupsResponse(groups=listed))]
+
+    def delete(self, received: Received, now: Instant) -> list[Effect]:
+        request: DeleteGroupsRequest = received.message
+        results: list[DeletableGroupResult] = []
+        effects: list[Effect] = []
+        for group_id in request.groups_names:
+            error = self.why_not_delete(group_id)
+            results.append(DeletableGroupResult(group_id=group_id, error_code=error or ErrorCode.NONE))
+            if error is None:
+                shard = self.shards[partition_for(group_id, self.partitions)]
+                offsets = shard.offsets.pop(group_id, {})
+                tombstones: list[tuple[GroupKey, GroupValue | None]] = [
+                    (OffsetCommitKey(group=group_id, topic=topic, partition=index), None) for topic, index in offsets
+                ]
+                if shard.groups.pop(group_id, None) is not None:
+                    tombstones.append((GroupMetadataKey(group=group_id), None))
+                effects += self.write(shard, tombstones, now, lambda error, base: [])
+        return [Reply(received.to, DeleteGroupsResponse(results=tuple(results))), *effects]
+
+    def why_not_delete(self, group_id: str) -> ErrorCode | None:
+        shard = self.shard_of(group_id)
+        if isinstance(shard, ErrorCode):
+            return shard
+        group = shard.groups.get(group_id)
+        if group is None:
+            return None if group_id in shard.offsets else ErrorCode.GROUP_ID_NOT_FOUND
+        return ErrorCode.NON_EMPTY_GROUP if group.members else None
+
+    # --- writing
+
+    def write(
+        self, shard: Shard, records: list[tuple[GroupKey, GroupValue | None]] | list[tuple[GroupKey, GroupValue]], now: Instant, done: Done
+    ) -> list[Effect]:
+        return self.log.append_internal(OFFSETS_TOPIC, shard.partition, batch_of(records, now), now, done)
+
+    def persist_if_emptied(self, shard: Shard, group: Group, now: Instant) -> list[Effect]:
+        """The last member is gone: the next coordinator must not wait for it."""
+        if group.state is State.EMPTY and group.generation > 0 and group.since == now:
+            return self.write(shard, [group_record(group)], now, lambda error, base: [])
+        return []
+
+    # --- time
+
+    def deadline(self) -> Instant:
+        groups = (g.deadline() for shard in self.shards.values() for g in shard.groups.values())
+        return min(min(groups, default=NEVER), self.next_retention_check)
+
+    def expire(self, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        for shard in self.shards.values():
+            for group in list(shard.groups.values()):
+                if group.deadline() <= now:
+                    effects += group.expire(now)
+                    effects += self.persist_if_emptied(shard, group, now)
+        if self.next_retention_check <= now:
+            self.next_retention_check = after(now, RETENTION_CHECK_MS)
+            for shard in self.shards.values():
+                effects += self.forget_old(shard, now)
+        return effects
+
+    def forget_old(self, shard: Shard, now: Instant) -> list[Effect]:
+        tombstones: list[tuple[GroupKey, GroupValue | None]] = []
+        for group_id, offsets in list(shard.offsets.items()):
+            group = shard.groups.get(group_id)
+            if group is not None and group.members:
+                continue
+            empty_since = Instant(0) if group is None else group.since
+            for at in expired(offsets, empty_since, self.config.offsets_retention_ms, now):
+                del offsets[at]
+                tombstones.append((OffsetCommitKey(group=group_id, topic=at[0], partition=at[1]), None))
+            if not offsets:
+                del shard.offsets[group_id]
+                if shard.groups.pop(group_id, None) is not None:
+                    tombstones.append((GroupMetadataKey(group=group_id), None))
+        return self.write(shard, tombstones, now, lambda error, base: []) if tombstones else []
+
+    def check(self) -> None:
+        for shard in self.shards.values():
+            for group in shard.groups.values():
+                group.check()
+
+
+def coordinator_error(error: ErrorCode) -> ErrorCode:
+    """What a failed write means to a group's member: find the coordinator again, or wait, or shrink the request."""
+    match error:
+        case ErrorCode.NOT_LEADER_OR_FOLLOWER | ErrorCode.KAFKA_STORAGE_ERROR:
+            return ErrorCode.NOT_COORDINATOR
+        case (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            | ErrorCode.NOT_ENOUGH_REPLICAS
+            | ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            | ErrorCode.REQUEST_TIMED_OUT
+        ):
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        case ErrorCode.MESSAGE_TOO_LARGE | ErrorCode.RECORD_LIST_TOO_LARGE:
+            return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+        case _:
+            return error

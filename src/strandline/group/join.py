@@ -1,0 +1,71 @@
+"""JoinGroup: who this is, whether it may join, and as what."""
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import Uuid
+from strandline.base.ports import Rng
+from strandline.base.time import Instant
+from strandline.group.classic import Group, GroupConfig
+from strandline.group.member import Member
+from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+MEMBER_ID_FIRST = 4  # from this version on, a new member is given its id and joins with it (KIP-394)
+
+
+class Joining:
+    def __init__(self, config: GroupConfig, rng: Rng) -> None:
+        self.config = config
+        self.rng = rng
+
+    def join(self, group: Group, received: Received, request: JoinGroupRequest, now: Instant) -> list[Effect]:
+        why = self.why_not(group, request)
+        if why is not None:
+            return [Reply(received.to, JoinGroupResponse(error_code=why, member_id=request.member_id))]
+        protocols = {p.name: bytes(p.metadata) for p in request.protocols}
+        instance_id = request.group_instance_id
+        if instance_id is not None and instance_id in group.static and not request.member_id:
+            new = self.member(self.new_id(instance_id), received, request, protocols)
+            return group.replace_static(group.members[group.static[instance_id]], new, received.to, now)
+        if request.member_id in group.members:
+            return group.rejoin(group.members[request.member_id], protocols, received.to, now)
+        if request.member_id or instance_id is not None or received.to.api_version < MEMBER_ID_FIRST:
+            member_id = request.member_id or self.new_id(instance_id or received.caller.client_id)
+            member = self.member(member_id, received, request, protocols)
+            return group.add(member, request.protocol_type, received.to, now)
+        member_id = self.new_id(received.caller.client_id)
+        group.pending[member_id] = Instant(now + request.session_timeout_ms)
+        answer = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+        return [Reply(received.to, answer)]
+
+    def why_not(self, group: Group, request: JoinGroupRequest) -> ErrorCode | None:
+        low, high = self.config.min_session_timeout_ms, self.config.max_session_timeout_ms
+        if not low <= request.session_timeout_ms <= high:
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+        if request.group_instance_id is not None and request.member_id:
+            current = group.static.get(request.group_instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if current != request.member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        member_id = request.member_id
+        if request.group_instance_id is not None and not member_id:
+            member_id = group.static.get(request.group_instance_id, "")
+        return group.why_not_join(member_id, request.protocol_type, {p.name: b"" for p in request.protocols})
+
+    def member(
+        self, member_id: str, received: Received, request: JoinGroupRequest, protocols: dict[str, bytes]
+    ) -> Member:
+        patience = request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
+        return Member(
+            member_id,
+            instance_id=request.group_instance_id,
+            client_id=received.caller.client_id,
+            client_host=f"/{received.caller.host}",
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=patience,
+            protocols=protocols,
+        )
+
+    def new_id(self, prefix: str) -> str:
+        raw = Uuid(self.rng.randbytes(16)).hex()
+        return f"{prefix}-{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"

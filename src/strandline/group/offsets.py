@@ -1,0 +1,52 @@
+"""What the groups of one `__consumer_offsets` partition have committed, and the records that say so."""
+
+from collections.abc import Iterable
+
+from strandline.base.time import Instant
+from strandline.base.value import Value
+from strandline.wire.batch import build
+from strandline.wire.messages.group_records import (
+    GroupKey,
+    GroupValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_value,
+)
+
+
+class CommittedOffset(Value, frozen=True):
+    """`offset` is the next one to consume; `metadata` is the client's own text."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    committed_at: Instant
+
+
+Offsets = dict[tuple[str, int], CommittedOffset]  # by (topic, partition)
+
+
+def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> tuple[GroupKey, GroupValue]:
+    return (
+        OffsetCommitKey(group=group_id, topic=topic, partition=partition),
+        OffsetCommitValue(
+            offset=committed.offset,
+            leader_epoch=committed.leader_epoch,
+            metadata=committed.metadata,
+            commit_timestamp=committed.committed_at,
+        ),
+    )
+
+
+def batch_of(records: Iterable[tuple[GroupKey, GroupValue | None]], now: Instant) -> bytearray:
+    """The records as one batch; a value of None is a tombstone."""
+    drafts = [(now, encode_key(key), None if value is None else encode_value(value), ()) for key, value in records]
+    return bytearray(build(drafts))
+
+
+def expired(offsets: Offsets, empty_since: Instant, retention_ms: int, now: Instant) -> list[tuple[str, int]]:
+    """The partitions whose offsets an empty group no longer needs: retention counts from when it became empty (KIP-211)."""
+    return [
+        at for at, committed in offsets.items() if max(committed.committed_at, empty_since) + retention_ms <= now
+    ]

@@ -1,0 +1,128 @@
+"""The groups of one partition of `__consumer_offsets`, as its leader holds them in memory.
+
+Invariant: `offsets` and the stable groups are what the partition's committed records say, in order.
+"""
+
+from collections.abc import Iterable
+
+from strandline.base.ids import LeaderEpoch
+from strandline.base.time import Instant
+from strandline.group.classic import Group, GroupConfig, State
+from strandline.group.member import Member
+from strandline.group.offsets import CommittedOffset, Offsets
+from strandline.wire.compress import Corrupt
+from strandline.wire.messages.group_records import (
+    GroupKey,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    GroupValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_key,
+    decode_value,
+)
+from strandline.wire.record import Record
+
+
+class Shard:
+    def __init__(self, partition: int, leader_epoch: LeaderEpoch, config: GroupConfig) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.config = config
+        self.groups: dict[str, Group] = {}
+        self.offsets: dict[str, Offsets] = {}
+        self.unreadable = 0  # records that a reader skipped
+
+    def load(self, records: Iterable[Record], now: Instant) -> None:
+        for record in records:
+            try:
+                key = decode_key(record.key)
+                value = None if key is None else decode_value(key, record.value)
+            except Corrupt:
+                self.unreadable += 1
+                continue
+            if key is not None:
+                self.apply(key, value, now)
+
+    def apply(self, key: GroupKey, value: GroupValue | None, now: Instant) -> None:
+        """Replay one record."""
+        match key, value:
+            case OffsetCommitKey(), OffsetCommitValue():
+                committed = CommittedOffset(
+                    value.offset, value.leader_epoch, value.metadata, Instant(value.commit_timestamp)
+                )
+                self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed
+            case OffsetCommitKey(), None:
+                offsets = self.offsets.get(key.group, {})
+                offsets.pop((key.topic, key.partition), None)
+                if not offsets:
+                    self.offsets.pop(key.group, None)
+            case GroupMetadataKey(), GroupMetadataValue():
+                self.groups[key.group] = restored(key.group, value, self.config, now)
+            case GroupMetadataKey(), None:
+                self.groups.pop(key.group, None)
+            case _:
+                self.unreadable += 1
+
+    def group(self, group_id: str, now: Instant) -> Group:
+        """The group, made on first sight."""
+        found = self.groups.get(group_id)
+        if found is None:
+            found = self.groups[group_id] = Group(group_id, self.config, now)
+        return found
+
+
+def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now: Instant) -> Group:
+    """A group as its last record left it: its members have a whole session to show up."""
+    group = Group(group_id, config, now)
+    group.generation = value.generation
+    group.protocol_type = value.protocol_type or None
+    group.protocol = value.protocol
+    group.leader = value.leader if value.members else None
+    for saved in value.members:
+        member = Member(
+            saved.member_id,
+            instance_id=saved.group_instance_id,
+            client_id=saved.client_id,
+            client_host=saved.client_host,
+            session_timeout_ms=saved.session_timeout,
+            rebalance_timeout_ms=saved.rebalance_timeout if saved.rebalance_timeout >= 0 else saved.session_timeout,
+            protocols={value.protocol or "": bytes(saved.subscription)},
+        )
+        member.assignment = bytes(saved.assignment)
+        member.heard(now)
+        group.members[member.member_id] = member
+        if member.instance_id is not None:
+            group.static[member.instance_id] = member.member_id
+    group.state = State.STABLE if value.members else State.EMPTY
+    if value.current_state_timestamp >= 0:
+        group.since = Instant(value.current_state_timestamp)
+    return group
+
+
+def group_record(group: Group) -> tuple[GroupKey, GroupValue]:
+    """The group as a record, with the assignments of its members."""
+    return (
+        GroupMetadataKey(group=group.group_id),
+        GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=group.generation,
+            protocol=group.protocol,
+            leader=group.leader,
+            current_state_timestamp=group.since,
+            members=tuple(
+                MemberMetadata(
+                    member_id=m.member_id,
+                    group_instance_id=m.instance_id,
+                    client_id=m.client_id,
+                    client_host=m.client_host,
+                    rebalance_timeout=m.rebalance_timeout_ms,
+                    session_timeout=m.session_timeout_ms,
+                    subscription=m.protocols.get(group.protocol or "", b""),
+                    assignment=m.assignment,
+                )
+                for m in group.members.values()
+            ),
+        ),
+    )
