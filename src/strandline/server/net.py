@@ -13,6 +13,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from strandline.base.effects import Caller, Close, Disconnected, Endpoint, Event, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
@@ -70,8 +71,7 @@ class Connection(Framed):
         self.closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         peer = transport.get_extra_info("peername") or ("", 0)
         self.caller = Caller("", peer[0], self.listener.name)

@@ -16,6 +16,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
+from typing import cast
 
 from strandline.base.effects import Answered, Endpoint, Event, Failed, Failure, Probe, Probed, Send
 from strandline.base.ports import Buffer
@@ -96,9 +97,8 @@ class Link(Framed):
                 self.fail(Failure.CLOSED, Failure.CLOSED)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        self.transport = transport
         if self.closed:
             transport.abort()
         elif self.unsent:

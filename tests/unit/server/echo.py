@@ -81,7 +81,9 @@ class Rig:
 
     def __init__(self, config: NetConfig) -> None:
         self.loop = asyncio.get_running_loop()
+        self.loop.set_exception_handler(self.unhandled)
         self.node = EchoNode()
+        self.clients: list[Client] = []
         self.stops: list[tuple[int, str]] = []
         self.pump = Pump(self.node, self.loop, Clock(), lambda status, why: self.stops.append((status, why)))
         self.net = Net(self.loop, config, self.pump.event)
@@ -96,8 +98,13 @@ class Rig:
     def endpoint(self) -> Endpoint:
         return self.where["PLAINTEXT"]
 
+    def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self.pump.crash(context.get("exception") or RuntimeError(context["message"]), context["message"])
+
     async def client(self, listener: str = "PLAINTEXT") -> "Client":
-        return Client(*await asyncio.open_connection("127.0.0.1", self.where[listener].port))
+        client = Client(*await asyncio.open_connection("127.0.0.1", self.where[listener].port))
+        self.clients.append(client)
+        return client
 
     async def until(self, is_so: Callable[[], Any]) -> None:
         """Let the loop run until something is so; the test's timeout is the bound."""
@@ -105,6 +112,9 @@ class Rig:
             await asyncio.sleep(0.001)
 
     async def close(self) -> None:
+        for client in self.clients:
+            client.writer.transport.abort()
+        await asyncio.sleep(0)
         await self.net.close()
         self.peers.close()
         self.flusher.close()
