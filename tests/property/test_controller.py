@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.controller.cluster import Cluster
 
 from strandline.base.effects import Failure
 from strandline.metadata.image import Image
@@ -12,7 +13,6 @@ from strandline.wire.messages.create_partitions import CreatePartitionsRequest, 
 from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
-from tests.unit.controller.cluster import Cluster
 
 BROKERS = 4
 UNCLEAN = CreatableTopicConfig(name="unclean.leader.election.enable", value="true")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.unit.controller.cluster import Cluster
 
 from strandline.base.effects import Failure
 from strandline.base.errors import ErrorCode
@@ -10,7 +11,6 @@ from strandline.base.ids import Uuid
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import Feature
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
-from tests.unit.controller.cluster import Cluster
 
 E = ErrorCode
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -12,7 +13,6 @@ from strandline.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.unit.controller.cluster import Cluster
 
 E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3

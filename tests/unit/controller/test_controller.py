@@ -4,6 +4,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.unit.controller.cluster import CALLER, START, Cluster, Log
 
 from strandline.base.effects import Failure, Probe, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
@@ -19,7 +20,6 @@ from strandline.wire.messages.create_partitions import CreatePartitionsRequest, 
 from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from strandline.wire.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
-from tests.unit.controller.cluster import CALLER, START, Cluster, Log
 
 E = ErrorCode
 

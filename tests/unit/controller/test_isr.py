@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
+from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.metadata.image import RECOVERED, RECOVERING
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState
-from tests.unit.controller.cluster import Cluster
 
 E = ErrorCode
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, Uuid
@@ -18,7 +19,6 @@ from strandline.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from tests.unit.controller.cluster import Cluster
 
 E = ErrorCode
 
