@@ -1,0 +1,163 @@
+"""AlterPartition: the leaders' proposals on their way to the controller.
+
+One request in flight per broker, with all proposals that wait; it is retried until the controller has answered or
+metadata has overtaken the proposal. An answer counts only for the very proposal that it was asked about.
+
+What an error means (KIP-497, KIP-841):
+  - INELIGIBLE_REPLICA, OPERATION_NOT_ATTEMPTED: certainly not done; the leader falls back to the committed ISR
+  - FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION, INVALID_REQUEST, UNKNOWN_TOPIC_*, NEW_LEADER_ELECTED: it may have been
+    done, or something else was; the proposal stays pending until metadata says what is
+  - anything else: ask again
+"""
+
+from strandline.base.effects import Effect, ToController
+from strandline.base.errors import ErrorCode, error_of
+from strandline.base.ids import NodeId, PartitionEpoch, TopicIdPartition, Uuid
+from strandline.base.time import Instant
+from strandline.replica.hosted import Host, Hosted
+from strandline.replica.isr import Committed, Pending
+from strandline.replica.leader import Leader
+from strandline.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    PartitionDataResponse,
+    TopicData,
+)
+
+VERSION = 3
+NOT_DONE = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
+AWAIT_METADATA = frozenset(
+    {
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NEW_LEADER_ELECTED,
+    }
+)
+
+
+class Retry:
+    """A timer: proposals wait for it."""
+
+    __slots__ = ("alterations", "done")
+
+    def __init__(self, alterations: "Alterations") -> None:
+        self.alterations = alterations
+        self.done = False
+
+    def expire(self, now: Instant) -> list[Effect]:
+        self.done = True
+        self.alterations.is_backing_off = False
+        return []  # `Replicas` flushes after every step
+
+
+class Alterations:
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.waiting: dict[TopicIdPartition, None] = {}
+        self.asked: dict[TopicIdPartition, Pending] = {}  # of the request in flight
+        self.sequence = 0
+        self.is_in_flight = False
+        self.is_backing_off = False
+
+    def propose(self, hosted: Hosted) -> None:
+        """The partition's leader has a new pending change."""
+        self.waiting[hosted.at] = None
+
+    def flush(self) -> list[Effect]:
+        """Ask the controller, if there is something to ask and nothing on its way."""
+        if not self.waiting or self.is_in_flight or self.is_backing_off:
+            return []
+        topics: dict[Uuid, list[PartitionData]] = {}
+        self.asked = {}
+        for at in self.waiting:
+            leader = self.leader_at(at)
+            if leader is None or isinstance(leader.isr, Committed):
+                continue  # metadata has overtaken the proposal
+            self.asked[at] = leader.isr
+            topics.setdefault(at.topic_id, []).append(proposal_of(at, leader, leader.isr))
+        self.waiting = {}
+        if not topics:
+            return []
+        self.is_in_flight = True
+        self.sequence += 1
+        request = AlterPartitionRequest(
+            broker_id=self.host.me,
+            broker_epoch=self.host.cluster.broker_epoch,
+            topics=tuple(TopicData(topic_id=topic_id, partitions=tuple(rows)) for topic_id, rows in topics.items()),
+        )
+        token = ("replica", "alter", self.sequence)
+        return [ToController(request, VERSION, self.host.config.alter_partition_timeout_ms, token)]
+
+    def leader_at(self, at: TopicIdPartition) -> Leader | None:
+        hosted = self.host.find(at)
+        role = None if hosted is None else hosted.role
+        return role if isinstance(role, Leader) else None
+
+    def failed(self, now: Instant) -> None:
+        """No answer: whether it was done is unknown. Ask again what is still pending."""
+        self.is_in_flight = False
+        for at in self.asked:
+            self.waiting[at] = None
+        self.asked = {}
+        self.back_off(now)
+
+    def back_off(self, now: Instant) -> None:
+        if not self.is_backing_off:
+            self.is_backing_off = True
+            self.host.timers.push(now + self.host.config.alter_partition_retry_ms, Retry(self))
+
+    def answered(self, response: AlterPartitionResponse, now: Instant) -> list[Hosted]:
+        """Returns the partitions whose committed ISR may be another now."""
+        if response.error_code != ErrorCode.NONE:
+            self.failed(now)
+            return []
+        self.is_in_flight = False
+        asked, self.asked = self.asked, {}
+        changed: list[Hosted] = []
+        for topic in response.topics:
+            for row in topic.partitions:
+                at = TopicIdPartition(topic.topic_id, row.partition_index)
+                pending = asked.pop(at, None)
+                leader = self.leader_at(at)
+                if pending is None or leader is None or leader.isr is not pending:
+                    continue
+                if self.settle(at, leader, pending, row, now):
+                    hosted = self.host.find(at)
+                    assert hosted is not None
+                    changed.append(hosted)
+        for at in asked:  # not in the answer at all
+            self.waiting[at] = None
+            self.back_off(now)
+        return changed
+
+    def settle(
+        self, at: TopicIdPartition, leader: Leader, pending: Pending, row: PartitionDataResponse, now: Instant
+    ) -> bool:
+        error = error_of(row.error_code)
+        if error is ErrorCode.NONE:
+            if row.leader_epoch != leader.epoch:
+                return False
+            return leader.committed(tuple(NodeId(node) for node in row.isr), PartitionEpoch(row.partition_epoch))
+        if error in NOT_DONE:
+            leader.refused(pending)
+            return True
+        if error not in AWAIT_METADATA:
+            self.waiting[at] = None
+            self.back_off(now)
+        return False
+
+
+def proposal_of(at: TopicIdPartition, leader: Leader, pending: Pending) -> PartitionData:
+    return PartitionData(
+        partition_index=at.partition,
+        leader_epoch=leader.epoch,
+        new_isr_with_epochs=tuple(BrokerState(broker_id=node, broker_epoch=epoch) for node, epoch in pending.proposal),
+        # There is no recovery of a log beyond what opening it did: a leader that serves is recovered.
+        leader_recovery_state=0,
+        partition_epoch=leader.partition_epoch,
+    )

@@ -1,0 +1,33 @@
+"""What a broker's replicas are configured with. Defaults are Kafka's."""
+
+from strandline.base.ids import Uuid
+from strandline.base.value import Value
+
+
+class LogDir(Value, frozen=True):
+    """One of `log.dirs`, with the id from its meta.properties."""
+
+    path: str
+    directory_id: Uuid
+
+
+class ReplicaConfig(Value, frozen=True):
+    lag_time_max_ms: int = 30_000
+    fetch_wait_max_ms: int = 500
+    fetch_min_bytes: int = 1
+    fetch_max_bytes: int = 1 << 20  # per partition, of a follower's fetch
+    fetch_response_max_bytes: int = 10 << 20
+    fetch_backoff_ms: int = 1_000
+    fetch_retry_ms: int = 100  # when the leader is likely just not there yet: it restarts, or its image lags
+    fetch_timeout_ms: int = 30_000
+    high_watermark_checkpoint_interval_ms: int = 5_000
+    recovery_point_checkpoint_interval_ms: int = 60_000
+    retention_check_interval_ms: int = 300_000
+    answer_bytes_max: int = 55 << 20  # of any Fetch answer, whatever the client asks for
+    fetch_session_slots: int = 1_000
+    fetch_session_eviction_ms: int = 120_000
+    high_watermark_delay_ms: int = 25  # how long a follower may not know the high watermark when nothing else is new
+    alter_partition_retry_ms: int = 50
+    alter_partition_timeout_ms: int = 30_000
+    internal_append_timeout_ms: int = 5_000
+    inter_broker_listener: str = "PLAINTEXT"

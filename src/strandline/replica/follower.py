@@ -1,0 +1,162 @@
+"""The follower of one partition: what to ask its leader for, and what to do with the answer.
+
+Rules:
+  - an answer counts only if epoch and offset are still those that it was asked with (T31);
+  - the last epoch of the log always goes along, so that the leader can name a divergence (T35);
+  - truncate first, then raise the high watermark, to min(leader's, own end) (T22); any cut clamps it (T23);
+  - only batches of the asked epoch or older are appended (T32): the log refuses the others;
+  - what is cut below the old high watermark is counted before it is cut (T38).
+
+Invariant (executed by `check`): log start ≤ high watermark ≤ log end.
+"""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import LeaderEpoch, NodeId
+from strandline.base.ports import Buffer
+from strandline.log.log import Log, Refused
+from strandline.metadata.image import Partition
+
+
+class Position(Struct, frozen=True, gc=False):
+    """What a follower asks for: exactly what its answer must still fit."""
+
+    leader_epoch: int
+    offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+
+
+class Served(Struct, frozen=True, gc=False):
+    """One partition of a leader's answer."""
+
+    error: ErrorCode
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    diverging_epoch: int = -1
+    diverging_end: int = -1
+    records: Buffer | tuple[Buffer, ...] | None = None
+
+
+class Next(Enum):
+    """What the fetcher does with the partition now."""
+
+    GO_ON = "ask on"
+    STALE = "the answer fits no longer: ask again"
+    RETRY_SOON = "the leader is just not there yet"
+    BACK_OFF = "wait, or for metadata"
+
+
+# Metadata reaches brokers one after another: the leader that we know may not know it yet.
+NOT_YET = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+    }
+)
+
+
+class Follower:
+    """`leader` is nobody while the partition is offline."""
+
+    def __init__(self, name: str, log: Log, partition: Partition, high_watermark: int) -> None:
+        self.name = name
+        self.log = log
+        self.leader: NodeId = partition.leader
+        self.epoch: LeaderEpoch = partition.leader_epoch
+        self.isr = partition.isr
+        self.high_watermark = high_watermark
+        self.losses: list[str] = []  # for the operator; taken by `take_losses`
+
+    def position(self) -> Position:
+        log = self.log
+        return Position(self.epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)
+
+    def served(self, asked: Position, answer: Served) -> Next:
+        log = self.log
+        if asked.leader_epoch != self.epoch or asked.offset != log.log_end_offset:
+            return Next.STALE
+        if answer.error is not ErrorCode.NONE:
+            return self.refused(answer)
+        if answer.diverging_epoch >= 0:
+            self.truncate(self.divergence(answer.diverging_epoch, answer.diverging_end), "the leader's log differs")
+            return Next.GO_ON
+        for records in buffers_of(answer.records):
+            appended = log.append_as_follower(memoryview(records), self.epoch)
+            if isinstance(appended, Refused):
+                self.losses.append(f"{self.name}: records of leader {self.leader} refused: {appended.message}")
+                return Next.BACK_OFF
+        end = log.log_end_offset
+        high_watermark = min(answer.high_watermark, end)
+        if high_watermark > self.high_watermark:
+            self.high_watermark = high_watermark
+        if answer.log_start_offset > log.log_start_offset:
+            log.advance_log_start(min(answer.log_start_offset, self.high_watermark))
+        return Next.GO_ON
+
+    def refused(self, answer: Served) -> Next:
+        if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE and answer.log_start_offset >= 0:
+            self.restart_at(answer.log_start_offset)
+            return Next.GO_ON
+        return Next.RETRY_SOON if answer.error in NOT_YET else Next.BACK_OFF
+
+    def divergence(self, epoch: int, end: int) -> int:
+        """Where to cut, if the leader's largest epoch up to ours is `epoch` and ends at `end` (KIP-279, T37).
+
+        1. Our log has that epoch: both agree up to the earlier of its two ends.
+        2. Our largest epoch up to it is older: cut at its end, and ask again with that one.
+        3. Our log has no epoch as old: only the leader's end says anything.
+        """
+        own_epoch, own_end = self.log.end_offset_for_epoch(epoch)
+        if own_epoch < 0:
+            return min(end, self.log.log_end_offset)
+        if own_epoch == epoch:
+            return min(own_end, end)
+        return min(own_end, self.log.log_end_offset)
+
+    def truncate(self, target: int, why: str) -> None:
+        log = self.log
+        target = max(target, log.log_start_offset)
+        if target < self.high_watermark:
+            self.losses.append(
+                f"{self.name}: offsets {target} to {self.high_watermark - 1} were committed here and are cut,"
+                f" because {why}"
+            )
+        log.truncate_to(target)  # also where nothing is cut: an epoch that starts there goes (T33)
+        self.clamp()
+
+    def restart_at(self, offset: int) -> None:
+        """Our log and the leader's have no offset in common any more."""
+        log = self.log
+        if offset < self.high_watermark:
+            self.losses.append(
+                f"{self.name}: offsets {offset} to {self.high_watermark - 1} were committed here and are copied anew"
+            )
+        log.truncate_fully_and_start_at(offset)
+        self.high_watermark = offset
+
+    def clamp(self) -> None:
+        log = self.log
+        self.high_watermark = max(log.log_start_offset, min(self.high_watermark, log.log_end_offset))
+
+    def take_losses(self) -> list[str]:
+        losses, self.losses = self.losses, []
+        return losses
+
+    def check(self) -> None:
+        assert self.log.log_start_offset <= self.high_watermark <= self.log.log_end_offset, self.name
+
+
+def buffers_of(records: Buffer | tuple[Buffer, ...] | None) -> tuple[Buffer, ...]:
+    """A real answer has one buffer; an answer that never was encoded, as in a simulator, may have several."""
+    if records is None:
+        return ()
+    if isinstance(records, tuple):
+        return tuple(part for part in records if len(part))
+    return (records,) if len(records) else ()

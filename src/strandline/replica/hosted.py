@@ -1,0 +1,148 @@
+"""The partitions that this broker hosts, found by topic name or by topic id.
+
+A `Hosted` outlives its roles: the log, who waits for it, and the high watermark pass from one role to the next.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from strandline.base.effects import Effect
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
+from strandline.log.log import Log
+from strandline.metadata.image import Image
+from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.replica.follower import Follower
+from strandline.replica.leader import Cluster, Leader
+from strandline.replica.timers import Timers
+
+
+class Waiter(Protocol):
+    """Someone who waits until the high watermark reaches `required`, or for the end of this leadership."""
+
+    required: int
+    done: bool
+
+    def complete(self, error: ErrorCode) -> list[Effect]: ...
+
+
+class Watcher(Protocol):
+    """A partition of a fetch session or of a parked fetch. See `sessions.Interest`."""
+
+
+class Hosted:
+    """One partition's log on this broker, and the role that metadata gives it."""
+
+    __slots__ = ("at", "deletions", "directory", "gone", "log", "name", "role", "start", "waiting", "watchers")
+
+    def __init__(self, at: TopicIdPartition, name: TopicPartition, log: Log, directory: LogDir, start: int) -> None:
+        self.at = at
+        self.name = name
+        self.log = log
+        self.directory = directory
+        self.start = start  # the high watermark before any role, from the checkpoint
+        self.role: Leader | Follower | None = None  # None: its metadata is not known yet
+        self.waiting: deque[Waiter] = deque()  # by required offset
+        self.deletions: list[Waiter] = []
+        self.watchers: dict[object, None] = {}
+        self.gone = False
+
+    @property
+    def high_watermark(self) -> int:
+        return self.start if self.role is None else self.role.high_watermark
+
+    def wait(self, waiter: Waiter) -> None:
+        """Keep the queue sorted. Only a duplicate's answer waits for less than its predecessors."""
+        waiting = self.waiting
+        if not waiting or waiting[-1].required <= waiter.required:
+            waiting.append(waiter)
+            return
+        at = len(waiting) - 1
+        while at > 0 and waiting[at - 1].required > waiter.required:
+            at -= 1
+        waiting.insert(at, waiter)
+
+    def complete_waiting(self, leader: Leader) -> list[Effect]:
+        """After the high watermark has moved. Costs what completes, not what waits."""
+        effects: list[Effect] = []
+        waiting = self.waiting
+        while waiting and waiting[0].required <= leader.high_watermark:
+            waiter = waiting.popleft()
+            if not waiter.done:
+                enough = not leader.is_under_min_isr()
+                effects += waiter.complete(ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        return effects
+
+    def fail_waiting(self, error: ErrorCode) -> list[Effect]:
+        """This leadership ended."""
+        effects: list[Effect] = []
+        waiting = [*self.waiting, *self.deletions]
+        self.waiting.clear()
+        self.deletions.clear()
+        for waiter in waiting:
+            if not waiter.done:
+                effects += waiter.complete(error)
+        return effects
+
+
+class Host:
+    """What the parts of `Replicas` share: the hosted partitions, the cluster as last heard of, timers."""
+
+    def __init__(self, me: NodeId, config: ReplicaConfig, static: dict[str, str]) -> None:
+        self.me = me
+        self.config = config
+        self.static = static
+        self.image = Image()
+        self.cluster = Cluster(me)
+        self.timers = Timers()
+        self.by_name: dict[str, dict[int, Hosted]] = {}
+        self.by_id: dict[Uuid, dict[int, Hosted]] = {}
+
+    def put(self, hosted: Hosted) -> None:
+        self.by_name.setdefault(hosted.name.topic, {})[hosted.name.partition] = hosted
+        self.by_id.setdefault(hosted.at.topic_id, {})[hosted.at.partition] = hosted
+
+    def drop(self, hosted: Hosted) -> None:
+        for index, key in ((self.by_name, hosted.name.topic), (self.by_id, hosted.at.topic_id)):
+            group = index[key]  # type: ignore[index]
+            if group.get(hosted.name.partition) is hosted:
+                del group[hosted.name.partition]
+            if not group:
+                del index[key]  # type: ignore[arg-type]
+
+    def find(self, at: TopicIdPartition) -> Hosted | None:
+        group = self.by_id.get(at.topic_id)
+        return None if group is None else group.get(at.partition)
+
+    def named(self, topic: str, partition: int) -> Hosted | None:
+        group = self.by_name.get(topic)
+        return None if group is None else group.get(partition)
+
+    def all(self) -> Iterator[Hosted]:
+        for group in self.by_id.values():
+            yield from group.values()
+
+    def leaders(self) -> Iterator[tuple[Hosted, Leader]]:
+        for hosted in self.all():
+            if type(hosted.role) is Leader:
+                yield hosted, hosted.role
+
+    def why_not_leader(self, topic_name: str, topic_id: Uuid | None, hosted: Hosted | None) -> ErrorCode:
+        """The error for a partition that is not led here."""
+        if hosted is not None and not hosted.gone:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if topic_id is not None:
+            known = topic_id in self.image.topics
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_ID
+        known = topic_name in self.image.topic_ids
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def leader_epoch_error(leader: Leader, current_leader_epoch: int) -> ErrorCode | None:
+    """Does the asker know this leadership (KIP-320)? −1 does not say."""
+    if current_leader_epoch < 0 or current_leader_epoch == leader.epoch:
+        return None
+    if current_leader_epoch < leader.epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.UNKNOWN_LEADER_EPOCH

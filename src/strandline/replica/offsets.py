@@ -1,0 +1,225 @@
+"""Questions about offsets (ListOffsets, OffsetForLeaderEpoch), and DeleteRecords, which moves the log's start."""
+
+from strandline.base.effects import Caller, Effect, Reply, ReplyTo
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import LeaderEpoch
+from strandline.base.time import Instant
+from strandline.replica.fetching import Fetching, complete_deletions
+from strandline.replica.hosted import Host, Hosted, leader_epoch_error
+from strandline.replica.leader import Leader
+from strandline.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from strandline.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from strandline.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+TO_HIGH_WATERMARK = -1
+OFFSET_NOT_AVAILABLE_SINCE = 5
+
+
+class Deletion:
+    """A DeleteRecords request, until all live replicas have done it."""
+
+    def __init__(self, offsets: "Offsets", to: ReplyTo) -> None:
+        self.offsets = offsets
+        self.to = to
+        self.topics: list[tuple[str, list[DeletionPart]]] = []
+        self.open = 0
+        self.done = False
+
+    def settled(self) -> list[Effect]:
+        self.open -= 1
+        if self.open > 0 or self.done:
+            return []
+        self.offsets.host.timers.settled()
+        return self.reply()
+
+    def reply(self) -> list[Effect]:
+        self.done = True
+        results = tuple(
+            DeleteRecordsTopicResult(
+                name=name,
+                partitions=tuple(
+                    DeleteRecordsPartitionResult(
+                        partition_index=p.index, low_watermark=p.low_watermark, error_code=p.error
+                    )
+                    for p in parts
+                ),
+            )
+            for name, parts in self.topics
+        )
+        return [Reply(self.to, DeleteRecordsResponse(topics=results))]
+
+    def expire(self, now: Instant) -> list[Effect]:
+        for _, parts in self.topics:
+            for part in parts:
+                if not part.done:
+                    part.done = True
+                    part.error = ErrorCode.REQUEST_TIMED_OUT
+        return self.reply()
+
+
+class DeletionPart:
+    def __init__(self, deletion: Deletion, index: int) -> None:
+        self.deletion = deletion
+        self.index = index
+        self.required = -1
+        self.low_watermark = -1
+        self.error = ErrorCode.NONE
+        self.done = False
+
+    def complete(self, error: ErrorCode) -> list[Effect]:
+        self.done = True
+        self.error = error
+        if error is ErrorCode.NONE:
+            self.low_watermark = self.required
+        return self.deletion.settled()
+
+
+class Offsets:
+    def __init__(self, host: Host, fetching: Fetching) -> None:
+        self.host = host
+        self.fetching = fetching
+
+    # --- ListOffsets
+
+    def list_offsets(self, to: ReplyTo, caller: Caller, request: ListOffsetsRequest, now: Instant) -> list[Effect]:
+        topics = tuple(
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=tuple(
+                    self.offset_of(topic.name, asked, request.replica_id, to.api_version) for asked in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+        return [Reply(to, ListOffsetsResponse(topics=topics))]
+
+    def offset_of(
+        self, topic: str, asked: ListOffsetsPartition, replica: int, version: int
+    ) -> ListOffsetsPartitionResponse:
+        index = asked.partition_index
+        leader = self.leader_of(topic, index, asked.current_leader_epoch)
+        if isinstance(leader, ErrorCode):
+            return ListOffsetsPartitionResponse(partition_index=index, error_code=leader)
+        log = leader.log
+        if asked.timestamp == LATEST:
+            if replica < 0 and leader.high_watermark < leader.epoch_start_offset:
+                # Its old value may have been higher: to answer now would send consumers back.
+                new = version >= OFFSET_NOT_AVAILABLE_SINCE
+                error = ErrorCode.OFFSET_NOT_AVAILABLE if new else ErrorCode.LEADER_NOT_AVAILABLE
+                return ListOffsetsPartitionResponse(partition_index=index, error_code=error)
+            offset = log.log_end_offset if replica >= 0 else leader.high_watermark
+            return ListOffsetsPartitionResponse(partition_index=index, offset=offset, leader_epoch=leader.epoch)
+        if asked.timestamp in (EARLIEST, EARLIEST_LOCAL):
+            return ListOffsetsPartitionResponse(
+                partition_index=index,
+                offset=log.log_start_offset,
+                leader_epoch=self.epoch_at(leader, log.log_start_offset),
+            )
+        if asked.timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            return ListOffsetsPartitionResponse(partition_index=index)
+        if asked.timestamp != MAX_TIMESTAMP and asked.timestamp < 0:
+            return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.UNSUPPORTED_VERSION)
+        found = self.by_time(leader, asked.timestamp)
+        if found is None or found[0] >= leader.high_watermark:
+            return ListOffsetsPartitionResponse(partition_index=index)
+        return ListOffsetsPartitionResponse(
+            partition_index=index, timestamp=found[1], offset=found[0], leader_epoch=self.epoch_at(leader, found[0])
+        )
+
+    def by_time(self, leader: Leader, timestamp: int) -> tuple[int, int] | None:
+        """Offset and timestamp of the first record that is not older, or of the one with the largest timestamp."""
+        if timestamp == MAX_TIMESTAMP:
+            return leader.log.offset_of_max_timestamp()
+        return leader.log.offset_for_timestamp(timestamp)
+
+    def epoch_at(self, leader: Leader, offset: int) -> int:
+        return leader.log.epoch_at(offset)
+
+    def leader_of(self, topic: str, index: int, current_leader_epoch: int) -> Leader | ErrorCode:
+        hosted = self.host.named(topic, index)
+        leader = None if hosted is None else hosted.role
+        if type(leader) is not Leader:
+            return self.host.why_not_leader(topic, None, hosted)
+        return leader_epoch_error(leader, current_leader_epoch) or leader
+
+    # --- OffsetForLeaderEpoch
+
+    def offsets_for_leader_epoch(
+        self, to: ReplyTo, caller: Caller, request: OffsetForLeaderEpochRequest, now: Instant
+    ) -> list[Effect]:
+        topics = tuple(
+            OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=tuple(self.end_of(topic.topic, asked) for asked in topic.partitions)
+            )
+            for topic in request.topics
+        )
+        return [Reply(to, OffsetForLeaderEpochResponse(topics=topics))]
+
+    def end_of(self, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+        leader = self.leader_of(topic, asked.partition, asked.current_leader_epoch)
+        if isinstance(leader, ErrorCode):
+            return EpochEndOffset(partition=asked.partition, error_code=leader)
+        epoch, end = leader.log.end_offset_for_epoch(LeaderEpoch(asked.leader_epoch))
+        return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end)
+
+    # --- DeleteRecords
+
+    def delete_records(self, to: ReplyTo, caller: Caller, request: DeleteRecordsRequest, now: Instant) -> list[Effect]:
+        deletion = Deletion(self, to)
+        waits: list[tuple[Hosted, Leader]] = []
+        for topic in request.topics:
+            parts: list[DeletionPart] = []
+            deletion.topics.append((topic.name, parts))
+            for asked in topic.partitions:
+                part = DeletionPart(deletion, asked.partition_index)
+                parts.append(part)
+                hosted = self.begin(topic.name, asked, part, now)
+                if hosted is not None:
+                    assert type(hosted.role) is Leader
+                    hosted.deletions.append(part)
+                    deletion.open += 1
+                    waits.append((hosted, hosted.role))
+        if not waits:
+            return deletion.reply()
+        self.host.timers.push(now + max(request.timeout_ms, 0), deletion)
+        effects: list[Effect] = []
+        for hosted, leader in waits:
+            effects += complete_deletions(hosted, leader)
+        return effects
+
+    def begin(self, topic: str, asked: DeleteRecordsPartition, part: DeletionPart, now: Instant) -> Hosted | None:
+        """Move the leader's log start. The partition if its followers are to be waited for."""
+        leader = self.leader_of(topic, asked.partition_index, -1)
+        if isinstance(leader, ErrorCode):
+            part.done, part.error = True, leader
+            return None
+        offset = leader.high_watermark if asked.offset == TO_HIGH_WATERMARK else asked.offset
+        if not 0 <= offset <= leader.high_watermark:
+            part.done, part.error = True, ErrorCode.OFFSET_OUT_OF_RANGE
+            return None
+        hosted = self.host.named(topic, asked.partition_index)
+        assert hosted is not None
+        if offset > leader.log.log_start_offset:
+            leader.log.advance_log_start(offset)
+            self.fetching.log_start_moved(hosted, now)
+        part.required = offset
+        return hosted

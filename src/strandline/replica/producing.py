@@ -1,0 +1,241 @@
+"""Produce, and appends by the broker itself: what is written, and when it is acknowledged.
+
+Rules:
+  - acks=−1 is refused before anything is written while the committed ISR is smaller than min.insync.replicas, and
+    acknowledged when the high watermark has passed the last record
+  - acks=1 is acknowledged after the leader's own append; acks=0 never, but an error closes the connection
+  - whoever waits is told REQUEST_TIMED_OUT in time, and NOT_LEADER_OR_FOLLOWER as soon as this leadership ends
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
+from strandline.base.errors import ErrorCode, message_of
+from strandline.base.time import Instant
+from strandline.log.log import Refused
+from strandline.replica.fetching import Fetching
+from strandline.replica.hints import LeaderHints
+from strandline.replica.hosted import Host, Hosted
+from strandline.replica.leader import Leader
+from strandline.wire.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+TOPIC_IDS_SINCE = 13
+ACKS_ALL = -1
+Done = Callable[[ErrorCode, int], list[Effect]]
+NONE = ErrorCode.NONE
+
+
+class ParkedProduce:
+    """A Produce with acks=−1, until all of its partitions are settled."""
+
+    __slots__ = ("done", "open", "producing", "rows", "to")
+
+    def __init__(self, producing: "Producing", to: ReplyTo, rows: list[list[Any]]) -> None:
+        self.producing = producing
+        self.to = to
+        self.rows = rows  # per topic: name, id, then one PartitionProduceResponse or open `Part` for each partition
+        self.open = 0
+        self.done = False
+
+    def settled(self) -> list[Effect]:
+        self.open -= 1
+        if self.open:
+            return []
+        self.done = True
+        self.producing.host.timers.settled()
+        return [Reply(self.to, self.response())]
+
+    def expire(self, now: Instant) -> list[Effect]:
+        self.done = True
+        for row in self.rows:
+            for part in row[2]:
+                if isinstance(part, Part) and not part.done:
+                    part.settle(ErrorCode.REQUEST_TIMED_OUT)
+        return [Reply(self.to, self.response())]
+
+    def response(self) -> ProduceResponse:
+        return ProduceResponse(
+            responses=tuple(
+                TopicProduceResponse(
+                    name=name,
+                    topic_id=topic_id,
+                    partition_responses=tuple(p.row if isinstance(p, Part) else p for p in parts),
+                )
+                for name, topic_id, parts in self.rows
+            )
+        )
+
+
+class Part:
+    """One partition of a parked Produce."""
+
+    __slots__ = ("done", "parked", "required", "row")
+
+    def __init__(self, parked: ParkedProduce, required: int, row: PartitionProduceResponse) -> None:
+        self.parked = parked
+        self.required = required
+        self.row = row
+        self.done = False
+
+    def complete(self, error: ErrorCode) -> list[Effect]:
+        if error is NONE:
+            self.done = True
+        else:
+            self.settle(error)
+        return self.parked.settled()
+
+    def settle(self, error: ErrorCode) -> None:
+        self.done = True
+        self.row = PartitionProduceResponse(index=self.row.index, error_code=error, base_offset=-1)
+
+
+class InternalAppend:
+    """An append of the broker's own, until it is committed."""
+
+    __slots__ = ("base_offset", "done", "host", "required", "then")
+
+    def __init__(self, host: Host, then: Done, base_offset: int, required: int) -> None:
+        self.host = host
+        self.then = then
+        self.base_offset = base_offset
+        self.required = required
+        self.done = False
+
+    def complete(self, error: ErrorCode) -> list[Effect]:
+        self.done = True
+        self.host.timers.settled()
+        return self.then(error, self.base_offset)
+
+    def expire(self, now: Instant) -> list[Effect]:
+        self.done = True
+        return self.then(ErrorCode.REQUEST_TIMED_OUT, self.base_offset)
+
+
+class Producing:
+    def __init__(self, host: Host, fetching: Fetching, hints: LeaderHints) -> None:
+        self.host = host
+        self.fetching = fetching
+        self.hints = hints
+
+    def produce(self, to: ReplyTo, caller: Caller, request: ProduceRequest, now: Instant) -> list[Effect]:
+        acks = request.acks
+        by_id = to.api_version >= TOPIC_IDS_SINCE
+        effects: list[Effect] = []
+        rows: list[list[Any]] = []
+        parked = ParkedProduce(self, to, rows)
+        failed = False
+        moved: dict[int, None] = {}
+        waits: list[tuple[Hosted, Part]] = []
+        for topic in request.topic_data:
+            group = self.host.by_id.get(topic.topic_id) if by_id else self.host.by_name.get(topic.name)
+            parts: list[PartitionProduceResponse | Part] = []
+            rows.append([topic.name, topic.topic_id, parts])
+            for data in topic.partition_data:
+                hosted = None if group is None else group.get(data.index)
+                leader = None if hosted is None else hosted.role
+                if hosted is None or type(leader) is not Leader:
+                    error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, hosted)
+                    parts.append(self.elsewhere(topic, data.index, error, moved))
+                    failed = True
+                    continue
+                if acks not in (ACKS_ALL, 0, 1):
+                    parts.append(refusal(data.index, ErrorCode.INVALID_REQUIRED_ACKS, None))
+                    failed = True
+                    continue
+                appended = self.append(hosted, leader, data.records, acks, effects, now)
+                if isinstance(appended, Refused):
+                    parts.append(refusal(data.index, appended.error, appended.message))
+                    failed = True
+                    continue
+                row = PartitionProduceResponse(
+                    index=data.index,
+                    base_offset=appended.base_offset,
+                    log_append_time_ms=appended.log_append_time,
+                    log_start_offset=appended.log_start_offset,
+                )
+                if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
+                    part = Part(parked, appended.last_offset + 1, row)
+                    parts.append(part)
+                    waits.append((hosted, part))
+                else:
+                    parts.append(row)
+        if waits:
+            parked.open = len(waits)
+            for hosted, part in waits:
+                hosted.wait(part)
+            self.host.timers.push(now + max(request.timeout_ms, 0), parked)
+        elif acks == 0:
+            effects.append(Reply(to, None))
+            if failed:
+                # There is no answer that could say so; a closed connection makes the client ask for metadata.
+                effects.append(Close(to.connection, "a produce request with acks=0 failed"))
+        else:
+            response = parked.response()
+            if moved:
+                response = self.with_endpoints(response, moved, caller.listener)
+            effects.append(Reply(to, response))
+        return effects
+
+    def append(
+        self, hosted: Hosted, leader: Leader, records: Any, acks: int, effects: list[Effect], now: Instant
+    ) -> Any:
+        """Append as the leader and tell everyone whom it concerns; `Appended` or `Refused`."""
+        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:
+            return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, message_of(ErrorCode.NOT_ENOUGH_REPLICAS))
+        if records is None:
+            return Refused(ErrorCode.INVALID_RECORD, "there are no records")
+        leader.stamp_caught_up()
+        appended = leader.log.append_as_leader(records, leader.epoch, now)
+        if not isinstance(appended, Refused) and not appended.duplicate:
+            self.fetching.appended(hosted, leader, len(records), effects, now)
+        return appended
+
+    def append_internal(
+        self, topic: str, partition: int, batch: bytearray, now: Instant, then: Done, timeout_ms: int
+    ) -> list[Effect]:
+        hosted = self.host.named(topic, partition)
+        leader = None if hosted is None else hosted.role
+        if hosted is None or type(leader) is not Leader:
+            return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+        effects: list[Effect] = []
+        appended = self.append(hosted, leader, memoryview(batch), ACKS_ALL, effects, now)
+        if isinstance(appended, Refused):
+            return effects + then(appended.error, -1)
+        if leader.high_watermark > appended.last_offset:
+            return effects + then(NONE, appended.base_offset)
+        waiter = InternalAppend(self.host, then, appended.base_offset, appended.last_offset + 1)
+        hosted.wait(waiter)
+        self.host.timers.push(now + timeout_ms, waiter)
+        return effects
+
+    def elsewhere(self, topic: Any, index: int, error: ErrorCode, moved: dict[int, None]) -> PartitionProduceResponse:
+        leader, epoch = self.hints.leader_of(topic.topic_id, topic.name, index)
+        if leader >= 0:
+            moved[leader] = None
+        return PartitionProduceResponse(
+            index=index,
+            error_code=error,
+            base_offset=-1,
+            current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch),
+        )
+
+    def with_endpoints(self, response: ProduceResponse, moved: dict[int, None], listener: str) -> ProduceResponse:
+        return ProduceResponse(
+            responses=response.responses,
+            node_endpoints=tuple(
+                NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+                for node, host, port, rack in self.hints.endpoints(moved, listener)
+            ),
+        )
+
+
+def refusal(index: int, error: ErrorCode, message: str | None) -> PartitionProduceResponse:
+    return PartitionProduceResponse(index=index, error_code=error, base_offset=-1, error_message=message)

@@ -1,0 +1,404 @@
+"""All partitions of one broker: who leads, who follows, what is served, copied, kept and deleted.
+
+`apply` follows the metadata, the request methods serve clients and followers, `step` takes the answers to what was
+asked of leaders and of the controller. Deletions come first in every delta, so that a topic that was deleted and
+created anew under its name never meets its old log (T39).
+
+Invariants: those of the parts, and
+  - a partition with a role is one that metadata assigns to this broker
+  - a follower of a leader that exists is in that leader's fetcher, and in no other
+"""
+
+from collections.abc import Callable, Sequence
+
+from strandline.base.effects import Answered, Caller, Effect, Failed, ReplyTo, Synced
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, TopicPartition
+from strandline.base.ports import Disk, Rng
+from strandline.base.time import Instant
+from strandline.log.log import Read, Refused
+from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Delta, Image, Partition, Topic
+from strandline.replica.alterations import Alterations
+from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.replica.fetcher import Fetcher
+from strandline.replica.fetching import Fetching, complete_deletions
+from strandline.replica.follower import Follower
+from strandline.replica.hints import LeaderHints
+from strandline.replica.hosted import Host, Hosted
+from strandline.replica.leader import Leader
+from strandline.replica.offsets import Offsets
+from strandline.replica.producing import Done, Producing
+from strandline.replica.storage import Storage
+from strandline.wire.messages.delete_records import DeleteRecordsRequest
+from strandline.wire.messages.fetch import FetchRequest
+from strandline.wire.messages.list_offsets import ListOffsetsRequest
+from strandline.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from strandline.wire.messages.produce import ProduceRequest
+
+Status = tuple[str, int, str, int, int, int, tuple[NodeId, ...]]
+
+
+class Every:
+    """A task that comes again."""
+
+    def __init__(self, span_ms: int, task: Callable[[Instant], list[Effect]]) -> None:
+        self.span_ms = span_ms
+        self.task = task
+        self.next = Instant(0)
+
+
+class Replicas:
+    def __init__(
+        self,
+        me: NodeId,
+        disk: Disk,
+        log_dirs: Sequence[LogDir],
+        config: ReplicaConfig,
+        static: dict[str, str],
+        rng: Rng,
+    ) -> None:
+        self.me = me
+        self.config = config
+        self.host = Host(me, config, static)
+        self.hints = LeaderHints(self.host)
+        self.alterations = Alterations(self.host)
+        self.fetching = Fetching(self.host, self.alterations, self.hints, rng)
+        self.producing = Producing(self.host, self.fetching, self.hints)
+        self.offsets = Offsets(self.host, self.fetching)
+        self.storage = Storage(self.host, disk, log_dirs)
+        self.fetchers: dict[NodeId, Fetcher] = {}
+        self.tasks = [
+            Every(config.lag_time_max_ms // 2, self.shrink),
+            Every(config.high_watermark_checkpoint_interval_ms, self.storage.save_high_watermarks),
+            Every(config.recovery_point_checkpoint_interval_ms, self.storage.flush),
+            Every(config.retention_check_interval_ms, self.retain),
+        ]
+
+    @property
+    def broker_epoch(self) -> BrokerEpoch:
+        return self.host.cluster.broker_epoch
+
+    @broker_epoch.setter
+    def broker_epoch(self, epoch: BrokerEpoch) -> None:
+        self.host.cluster.broker_epoch = epoch
+
+    # --- start and stop
+
+    def load(self, now: Instant, clean: bool) -> list[Effect]:
+        """Open the logs that lie on disk. They get their roles from `apply`."""
+        for task in self.tasks:
+            task.next = Instant(now + task.span_ms)
+        return self.storage.load(now, clean)
+
+    def delete_strays(self, now: Instant) -> list[Effect]:
+        """Delete the logs that metadata does not assign to this broker. Only once metadata has been caught up with."""
+        effects: list[Effect] = []
+        for hosted in list(self.host.all()):
+            if hosted.role is None and not self.is_mine(hosted.at):
+                self.delete(hosted, effects)
+        return effects
+
+    def shutdown(self, now: Instant) -> list[Effect]:
+        """Answer whoever waits, and make everything durable, so that the next start needs no recovery."""
+        effects: list[Effect] = []
+        for hosted in self.host.all():
+            effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.storage.flush_now(now)
+        return effects
+
+    def close(self) -> None:
+        for hosted in self.host.all():
+            hosted.log.close()
+
+    # --- metadata
+
+    def apply(self, image: Image, delta: Delta, now: Instant) -> list[Effect]:
+        self.host.image = image
+        self.host.cluster.brokers = image.brokers
+        effects: list[Effect] = []
+        changed = (
+            dict.fromkeys([h.at for h in self.host.all() if h.role is not None]) | image.hosted.get(self.me, {})
+            if delta.reloaded
+            else delta.partitions
+        )
+        for at in changed:
+            hosted = self.host.find(at)
+            if hosted is not None and hosted.role is not None and not self.is_mine(at):
+                self.delete(hosted, effects)
+        for at in changed:
+            if self.is_mine(at):
+                self.become(at, effects, now)
+        self.reconfigure(delta, effects, now)
+        self.brokers_changed(delta, effects, now)
+        return effects + self.flush(now)
+
+    def is_mine(self, at: TopicIdPartition) -> bool:
+        partition = self.host.image.partition(at)
+        return partition is not None and self.me in partition.replicas
+
+    def become(self, at: TopicIdPartition, effects: list[Effect], now: Instant) -> None:
+        topic = self.host.image.topics[at.topic_id]
+        partition = topic.partitions[at.partition]
+        hosted = self.host.find(at)
+        if hosted is None:
+            hosted = self.create(at, topic, partition, effects, now)
+        elif hosted.role is None:
+            self.storage.reconfigure(hosted)
+        if partition.leader == self.me:
+            self.lead(hosted, topic, partition, effects, now)
+        else:
+            self.follow(hosted, partition, effects)
+
+    def create(
+        self, at: TopicIdPartition, topic: Topic, partition: Partition, effects: list[Effect], now: Instant
+    ) -> Hosted:
+        namesake = self.host.named(topic.name, at.partition)
+        if namesake is not None:
+            self.delete(namesake, effects)  # another topic's log under the same name (T39)
+        directory = partition.directories[partition.replicas.index(self.me)]
+        hosted = self.storage.create(at, TopicPartition(topic.name, at.partition), directory, now)
+        self.host.put(hosted)
+        return hosted
+
+    def lead(self, hosted: Hosted, topic: Topic, partition: Partition, effects: list[Effect], now: Instant) -> None:
+        role = hosted.role
+        min_isr = self.host.image.effective_min_isr(topic, partition, self.host.static)
+        if type(role) is Leader and role.epoch == partition.leader_epoch:
+            role.reassigned(partition, min_isr)
+            leader = role
+        else:
+            if type(role) is Follower:
+                self.unfollow(hosted, role)
+            leader = Leader(
+                self.host.cluster,
+                hosted.log,
+                partition,
+                high_watermark=hosted.high_watermark,
+                min_isr=min_isr,
+                lag_time_max_ms=self.config.lag_time_max_ms,
+                now=now,
+            )
+            hosted.role = leader
+            self.fetching.role_changed(hosted, effects)
+            self.fetching.leads_anew(leader, now)
+        self.recompute(hosted, leader, effects, now)
+
+    def recompute(self, hosted: Hosted, leader: Leader, effects: list[Effect], now: Instant) -> None:
+        """After any change of what the high or the low watermark depends on (T20)."""
+        if leader.advance(now):
+            self.fetching.high_watermark_moved(hosted, leader, effects, now)
+        if hosted.deletions:
+            effects += complete_deletions(hosted, leader)
+
+    def follow(self, hosted: Hosted, partition: Partition, effects: list[Effect]) -> None:
+        role = hosted.role
+        if type(role) is Follower and role.epoch == partition.leader_epoch and role.leader == partition.leader:
+            role.isr = partition.isr
+            return
+        high_watermark = hosted.high_watermark
+        if type(role) is Follower:
+            self.unfollow(hosted, role)
+        effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        hosted.role = Follower(str(hosted.name), hosted.log, partition, high_watermark)
+        self.fetching.role_changed(hosted, effects)
+        if partition.leader != NOBODY:
+            fetcher = self.fetchers.get(partition.leader)
+            if fetcher is None:
+                fetcher = self.fetchers[partition.leader] = Fetcher(self.host, partition.leader)
+            fetcher.follow(hosted)
+
+    def unfollow(self, hosted: Hosted, role: Follower) -> None:
+        fetcher = self.fetchers.get(role.leader)
+        if fetcher is not None:
+            fetcher.leave(hosted.at)
+
+    def delete(self, hosted: Hosted, effects: list[Effect]) -> None:
+        if type(hosted.role) is Follower:
+            self.unfollow(hosted, hosted.role)
+        hosted.gone = True
+        self.host.drop(hosted)
+        effects += hosted.fail_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self.fetching.role_changed(hosted, effects)
+        self.storage.delete(hosted)
+
+    def reconfigure(self, delta: Delta, effects: list[Effect], now: Instant) -> None:
+        everything = delta.reloaded or (BROKER_RESOURCE, CLUSTER_DEFAULT) in delta.configs
+        if everything:
+            affected = list(self.host.all())
+        else:
+            names = [name for kind, name in delta.configs if kind == TOPIC_RESOURCE]
+            affected = [hosted for name in names for hosted in self.host.by_name.get(name, {}).values()]
+        for hosted in affected:
+            if hosted.role is None:
+                continue
+            self.storage.reconfigure(hosted)
+            if type(hosted.role) is Leader:
+                topic = self.host.image.topics[hosted.at.topic_id]
+                partition = topic.partitions[hosted.at.partition]
+                hosted.role.min_isr = self.host.image.effective_min_isr(topic, partition, self.host.static)
+                self.recompute(hosted, hosted.role, effects, now)
+
+    def brokers_changed(self, delta: Delta, effects: list[Effect], now: Instant) -> None:
+        """Eligibility decides who holds the high watermark back; a new registration may be a leader that is back."""
+        for node in delta.brokers:
+            fetcher = self.fetchers.get(node)
+            if fetcher is not None:
+                fetcher.leader_is_back()
+            for at in self.host.image.hosted.get(node, ()):
+                hosted = self.host.find(at)
+                if hosted is not None and type(hosted.role) is Leader:
+                    self.recompute(hosted, hosted.role, effects, now)
+
+    # --- requests
+
+    def produce(self, to: ReplyTo, caller: Caller, request: ProduceRequest, now: Instant) -> list[Effect]:
+        return self.producing.produce(to, caller, request, now)
+
+    def fetch(self, to: ReplyTo, caller: Caller, request: FetchRequest, now: Instant) -> list[Effect]:
+        effects = self.fetching.fetch(to, caller, request, now)
+        if self.alterations.waiting:
+            effects += self.alterations.flush()
+        return effects
+
+    def list_offsets(self, to: ReplyTo, caller: Caller, request: ListOffsetsRequest, now: Instant) -> list[Effect]:
+        return self.offsets.list_offsets(to, caller, request, now)
+
+    def offsets_for_leader_epoch(
+        self, to: ReplyTo, caller: Caller, request: OffsetForLeaderEpochRequest, now: Instant
+    ) -> list[Effect]:
+        return self.offsets.offsets_for_leader_epoch(to, caller, request, now)
+
+    def delete_records(self, to: ReplyTo, caller: Caller, request: DeleteRecordsRequest, now: Instant) -> list[Effect]:
+        return self.offsets.delete_records(to, caller, request, now)
+
+    # --- the broker's own topics
+
+    def append_internal(
+        self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done, timeout_ms: int | None = None
+    ) -> list[Effect]:
+        """Append with acks=−1. `done(error, base_offset)` is called when the batch is committed, or certainly or
+        possibly (REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER after the append) is not."""
+        span = self.config.internal_append_timeout_ms if timeout_ms is None else timeout_ms
+        return self.producing.append_internal(topic, partition, batch, now, done, span)
+
+    def read_internal(self, topic: str, partition: int, offset: int, max_bytes: int) -> Read | Refused:
+        """Read a hosted partition up to its log end: a new coordinator loads what it leads, committed or not yet."""
+        hosted = self.host.named(topic, partition)
+        if hosted is None:
+            return Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the partition is not hosted here")
+        return hosted.log.read(offset, max_bytes, upto=hosted.log.log_end_offset, min_one=True)
+
+    def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
+        hosted = self.host.named(topic, partition)
+        return hosted.role.epoch if hosted is not None and type(hosted.role) is Leader else None
+
+    def high_watermark(self, topic: str, partition: int) -> int:
+        """−1 if the partition is not hosted here."""
+        hosted = self.host.named(topic, partition)
+        return -1 if hosted is None else hosted.high_watermark
+
+    # --- answers and time
+
+    def step(self, event: Answered | Failed | Synced, now: Instant) -> list[Effect]:
+        match event.token[1], event:
+            case "fetch", Answered() | Failed():
+                return self.fetched(event, now)
+            case "alter", Answered() | Failed():
+                return self.altered(event, now)
+            case "flushed", Synced():
+                return self.storage.flushed(event.token[2:])
+        return []
+
+    def fetched(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        _, _, leader, sequence = event.token
+        fetcher = self.fetchers[leader]
+        if sequence != fetcher.sequence:
+            return []
+        effects: list[Effect] = []
+        if isinstance(event, Answered):
+            effects += fetcher.answered(event.message, now)
+        else:
+            effects += fetcher.failed(event.why, now)
+        return effects + fetcher.flush(now)
+
+    def altered(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        if event.token[2] != self.alterations.sequence:
+            return []
+        effects: list[Effect] = []
+        if isinstance(event, Failed):
+            self.alterations.failed(now)
+        else:
+            for hosted in self.alterations.answered(event.message, now):
+                assert type(hosted.role) is Leader
+                self.recompute(hosted, hosted.role, effects, now)
+        return effects + self.alterations.flush()
+
+    def flush(self, now: Instant) -> list[Effect]:
+        """What the fetchers and the controller are to be asked next."""
+        effects = self.alterations.flush()
+        for fetcher in self.fetchers.values():
+            effects += fetcher.flush(now)
+        return effects
+
+    def deadline(self) -> Instant:
+        return min(self.host.timers.deadline(), *[task.next for task in self.tasks])
+
+    def expire(self, now: Instant) -> list[Effect]:
+        effects = self.host.timers.expire(now)
+        for task in self.tasks:
+            if task.next <= now:
+                task.next = Instant(now + task.span_ms)
+                effects += task.task(now)
+        return effects + self.flush(now)
+
+    def shrink(self, now: Instant) -> list[Effect]:
+        """Propose to drop who lags. A replica that is in no ISR may have stopped to hold the high watermark back."""
+        effects: list[Effect] = []
+        for hosted, leader in self.host.leaders():
+            if leader.propose_shrink(now) is not None:
+                self.alterations.propose(hosted)
+            self.recompute(hosted, leader, effects, now)
+        return effects
+
+    def retain(self, now: Instant) -> list[Effect]:
+        """Roll and delete segments as the topics' retention says."""
+        for hosted in self.host.all():
+            if hosted.role is None:
+                continue
+            before = hosted.log.log_start_offset
+            hosted.log.roll_if_due(now)
+            hosted.log.delete_old_segments(now, hosted.high_watermark)
+            if hosted.log.log_start_offset != before:
+                self.fetching.log_start_moved(hosted, now)
+        return []
+
+    # --- views
+
+    def status(self) -> list[Status]:
+        rows: list[Status] = []
+        for hosted in self.host.all():
+            role, log = hosted.role, hosted.log
+            isr: tuple[NodeId, ...] = ()
+            kind, epoch = "stray", -1
+            if type(role) is Leader:
+                kind, epoch, isr = "leader", role.epoch, role.isr.isr
+            elif type(role) is Follower:
+                kind, epoch, isr = "follower", role.epoch, role.isr
+            rows.append((*hosted.name, kind, epoch, hosted.high_watermark, log.log_end_offset, isr))
+        return rows
+
+    def check(self) -> None:
+        self.fetching.sessions.check()
+        for fetcher in self.fetchers.values():
+            fetcher.check()
+        for hosted in self.host.all():
+            role = hosted.role
+            if role is None:
+                continue
+            assert self.is_mine(hosted.at), hosted.name
+            role.check()
+            for node, fetcher in self.fetchers.items():
+                follows = isinstance(role, Follower) and role.leader == node
+                assert (hosted.at in fetcher.partitions) == follows, hosted.name
+            required = [waiter.required for waiter in hosted.waiting]
+            assert required == sorted(required)

@@ -1,0 +1,194 @@
+"""Where the replicas' logs lie: opening, placing, deleting, and what is known of them after a restart.
+
+Per log directory Kafka's two checkpoints: `replication-offset-checkpoint` has the high watermarks, a lower bound that
+only saves work; `recovery-point-offset-checkpoint` has the offsets below which everything is durable, and is saved
+only after what it promises has been synced.
+"""
+
+from collections.abc import Sequence
+
+from strandline.base.effects import Effect, Report, Save, Sync, Token
+from strandline.base.ids import ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ports import Disk
+from strandline.base.time import Instant
+from strandline.log.checkpoints import format_offsets, parse_offsets
+from strandline.log.config import LogConfig
+from strandline.log.directory import (
+    DELETED_SUFFIX,
+    directory_name,
+    parse_directory_name,
+    read_topic_id,
+    write_partition_metadata,
+)
+from strandline.log.log import Log
+from strandline.replica.config import LogDir
+from strandline.replica.hosted import Host, Hosted
+
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+Offsets = dict[TopicPartition, int]
+
+
+class Storage:
+    def __init__(self, host: Host, disk: Disk, log_dirs: Sequence[LogDir]) -> None:
+        assert log_dirs
+        self.host = host
+        self.disk = disk
+        self.log_dirs = tuple(log_dirs)
+        self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
+        self.flushing: dict[TopicIdPartition, int] = {}  # the sync in flight: up to which offset
+
+    # --- opening
+
+    def load(self, now: Instant, clean: bool) -> list[Effect]:
+        effects: list[Effect] = []
+        for log_dir in self.log_dirs:
+            self.disk.make_directory(log_dir.path)
+            high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS)
+            recovery_points = self.read_checkpoint(log_dir, RECOVERY_POINTS)
+            log_starts = self.read_checkpoint(log_dir, LOG_STARTS)
+            for entry in self.disk.list(log_dir.path):
+                path = f"{log_dir.path}/{entry}"
+                if entry.endswith(DELETED_SUFFIX):
+                    self.disk.remove_tree(path)
+                    continue
+                name = parse_directory_name(entry)
+                topic_id = None if name is None else read_topic_id(self.disk, path)
+                if name is None or topic_id is None:
+                    continue  # not a partition's: a checkpoint, the metadata log, something of the user's
+                at = TopicIdPartition(topic_id, name.partition)
+                if self.host.find(at) is not None or self.host.named(*name) is not None:
+                    effects.append(Report("error", f"{path} is a second log of {name}; it is left alone"))
+                    continue
+                log = Log.open(
+                    self.disk,
+                    path,
+                    LogConfig(),
+                    now,
+                    clean=clean,
+                    recovery_point=recovery_points.get(name, 0),
+                    log_start_offset=log_starts.get(name, 0),
+                )
+                high_watermark = min(max(high_watermarks.get(name, 0), log.log_start_offset), log.log_end_offset)
+                self.host.put(Hosted(at, name, log, log_dir, high_watermark))
+        return effects
+
+    def read_checkpoint(self, log_dir: LogDir, file: str) -> Offsets:
+        content = self.disk.read_file(f"{log_dir.path}/{file}")
+        return {} if content is None else parse_offsets(content)
+
+    def create(self, at: TopicIdPartition, name: TopicPartition, directory_id: Uuid, now: Instant) -> Hosted:
+        log_dir = self.place(directory_id)
+        path = f"{log_dir.path}/{directory_name(name)}"
+        self.disk.remove_tree(path)  # a leftover without an id, or of a second log that `load` left alone
+        self.disk.make_directory(path)
+        write_partition_metadata(self.disk, path, at.topic_id)
+        config = self.config_of(name.topic)
+        log = Log.open(self.disk, path, config, now, clean=True, recovery_point=0, log_start_offset=0)
+        return Hosted(at, name, log, log_dir, log.log_start_offset)
+
+    def place(self, directory_id: Uuid) -> LogDir:
+        """The directory that metadata names, else the one with the fewest logs."""
+        counts = {log_dir.path: 0 for log_dir in self.log_dirs}
+        for log_dir in self.log_dirs:
+            if log_dir.directory_id == directory_id and directory_id != ZERO_UUID:
+                return log_dir
+        for hosted in self.host.all():
+            counts[hosted.directory.path] += 1
+        return min(self.log_dirs, key=lambda log_dir: counts[log_dir.path])
+
+    def config_of(self, topic: str) -> LogConfig:
+        return LogConfig.of(lambda key: self.host.image.topic_config(topic, key, self.host.static))
+
+    def reconfigure(self, hosted: Hosted) -> None:
+        hosted.log.reconfigure(self.config_of(hosted.name.topic))
+
+    def delete(self, hosted: Hosted) -> None:
+        """Renamed first, so that a crash in the middle leaves nothing that looks like a log."""
+        self.flushing.pop(hosted.at, None)
+        hosted.log.close()
+        path = f"{hosted.directory.path}/{directory_name(hosted.name)}"
+        grave = f"{path}.{hosted.at.topic_id.hex()}{DELETED_SUFFIX}"
+        self.disk.rename(path, grave)
+        self.disk.remove_tree(grave)
+
+    # --- durability
+
+    def save_high_watermarks(self, now: Instant) -> list[Effect]:
+        return [
+            effect
+            for log_dir in self.log_dirs
+            for effect in self.save(log_dir, HIGH_WATERMARKS, self.high_watermarks(log_dir))
+        ]
+
+    def save(self, log_dir: LogDir, file: str, offsets: Offsets) -> list[Effect]:
+        path = f"{log_dir.path}/{file}"
+        content = format_offsets(offsets)
+        if self.saved.get(path) == content:
+            return []
+        self.saved[path] = content
+        return [Save(path, content, ("replica", "saved"))]
+
+    def in_directory(self, log_dir: LogDir) -> list[Hosted]:
+        return [hosted for hosted in self.host.all() if hosted.directory.path == log_dir.path]
+
+    def high_watermarks(self, log_dir: LogDir) -> Offsets:
+        return {hosted.name: hosted.high_watermark for hosted in self.in_directory(log_dir)}
+
+    def recovery_points(self, log_dir: LogDir) -> Offsets:
+        return {hosted.name: hosted.log.recovery_point for hosted in self.in_directory(log_dir)}
+
+    def log_starts(self, log_dir: LogDir) -> Offsets:
+        """Only those that the first segment's name does not say."""
+        return {
+            hosted.name: hosted.log.log_start_offset
+            for hosted in self.in_directory(log_dir)
+            if hosted.log.log_start_offset > 0
+        }
+
+    def flush(self, now: Instant) -> list[Effect]:
+        """Make the logs durable, a partition at a time; their recovery points follow in `flushed`."""
+        effects: list[Effect] = []
+        for hosted in self.host.all():
+            if hosted.at in self.flushing:
+                continue
+            paths = hosted.log.unsynced()
+            if paths:
+                end = hosted.log.log_end_offset
+                self.flushing[hosted.at] = end
+                effects.append(Sync(tuple(paths), ("replica", "flushed", hosted.at, end)))
+        return effects
+
+    def flushed(self, rest: Token) -> list[Effect]:
+        at, end = rest
+        if self.flushing.pop(at, None) != end:
+            return []
+        hosted = self.host.find(at)
+        if hosted is None:
+            return []
+        hosted.log.mark_synced(min(end, hosted.log.log_end_offset))
+        if self.flushing:
+            return []
+        effects: list[Effect] = []
+        for log_dir in self.log_dirs:
+            effects += self.save(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
+            effects += self.save(log_dir, LOG_STARTS, self.log_starts(log_dir))
+        return effects
+
+    def flush_now(self, now: Instant) -> None:
+        """At shutdown: everything durable, and the checkpoints say so."""
+        for hosted in self.host.all():
+            paths = hosted.log.unsynced()
+            if paths:
+                self.disk.sync(paths)
+            hosted.log.mark_synced(hosted.log.log_end_offset)
+        for log_dir in self.log_dirs:
+            files = {
+                HIGH_WATERMARKS: self.high_watermarks(log_dir),
+                RECOVERY_POINTS: self.recovery_points(log_dir),
+                LOG_STARTS: self.log_starts(log_dir),
+            }
+            for file, offsets in files.items():
+                self.disk.write_file(f"{log_dir.path}/{file}", format_offsets(offsets))
+            self.disk.sync([*(f"{log_dir.path}/{file}" for file in files), log_dir.path])

@@ -1,0 +1,49 @@
+"""Deadlines of parked requests and retries: a heap whose settled entries are swept when they are the majority."""
+
+from heapq import heapify, heappop, heappush
+from typing import Protocol
+
+from strandline.base.effects import Effect
+from strandline.base.time import NEVER, Instant
+
+SWEEP_MIN = 256
+
+
+class Timed(Protocol):
+    done: bool
+
+    def expire(self, now: Instant) -> list[Effect]: ...
+
+
+class Timers:
+    """An entry that becomes `done` before its time must be told by `settled`, so that the heap stays small."""
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, int, Timed]] = []
+        self.count = 0
+        self.settled_count = 0
+
+    def push(self, when: int, entry: Timed) -> None:
+        self.count += 1
+        heappush(self.heap, (when, self.count, entry))
+
+    def settled(self) -> None:
+        self.settled_count += 1
+        if self.settled_count > SWEEP_MIN and self.settled_count * 2 > len(self.heap):
+            self.heap = [item for item in self.heap if not item[2].done]
+            heapify(self.heap)
+            self.settled_count = 0
+
+    def deadline(self) -> Instant:
+        heap = self.heap
+        while heap and heap[0][2].done:
+            heappop(heap)
+        return Instant(heap[0][0]) if heap else NEVER
+
+    def expire(self, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        while self.heap and self.heap[0][0] <= now:
+            entry = heappop(self.heap)[2]
+            if not entry.done:
+                effects += entry.expire(now)
+        return effects

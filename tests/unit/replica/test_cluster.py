@@ -1,0 +1,255 @@
+"""Situations of a whole cluster: replication, acknowledgement, ISR changes, failover, truncation."""
+
+from typing import Any
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
+from strandline.metadata import records as r
+
+
+def test_acks_all_is_answered_when_all_in_sync_replicas_have_the_records(world: Any) -> None:
+    world.create()
+    answer = world.produce(1, 3)
+    world.run(1_000)
+    assert answer().error_code == ErrorCode.NONE
+    assert answer().base_offset == 0
+    assert world.ends() == [3, 3, 3]
+
+
+def test_followers_learn_the_high_watermark_soon_when_nothing_more_is_appended(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.produce(1, 2)
+    world.run(60)
+    assert [world.row(node)[2] for node in (1, 2, 3)] == [2, 2, 2]
+
+
+def test_acks_all_waits_while_a_member_of_the_isr_is_silent(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.kill(3)
+    answer = world.produce(1, timeout_ms=200_000)
+    world.run(5_000)
+    assert answer() is None
+    assert world.row(1)[2] == 0
+    world.run(60_000)  # the lag runs out, the controller agrees to the shrink
+    assert answer().error_code == ErrorCode.NONE
+    assert world.row(1)[4] == (1, 2)
+
+
+def test_a_shrink_counts_only_once_the_controller_has_agreed(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.controller_answers = False
+    world.kill(3)
+    answer = world.produce(1, timeout_ms=200_000)
+    world.run(100_000)
+    assert len(world.held) == 1
+    assert answer() is None
+    world.answer_controller()
+    assert answer().error_code == ErrorCode.NONE
+
+
+def test_a_follower_that_is_back_enters_the_isr(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.kill(3)
+    world.produce(1, 5)
+    world.run(60_000)
+    assert world.row(1)[4] == (1, 2)
+    world.start(NodeId(3))
+    world.run(2_000)
+    assert world.row(1)[4] == (1, 2, 3)
+    assert world.ends() == [5, 5, 5]
+
+
+def test_a_fenced_broker_does_not_enter_the_isr_until_it_is_unfenced(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.kill(3)
+    world.produce(1, 5)
+    world.run(60_000)
+    world.commit(r.BrokerRegistrationChangeRecord(broker_id=3, broker_epoch=103, fenced=1))
+    world.start(NodeId(3))
+    world.run(2_000)
+    assert world.row(3)[3] == 5
+    assert world.row(1)[4] == (1, 2)
+    world.commit(r.BrokerRegistrationChangeRecord(broker_id=3, broker_epoch=103, fenced=-1))
+    world.produce(1)
+    world.run(2_000)
+    assert world.row(1)[4] == (1, 2, 3)
+
+
+def test_a_refused_expansion_leaves_the_isr_and_is_proposed_again(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.kill(3)
+    world.produce(1)
+    world.run(60_000)
+    world.refuse_with = ErrorCode.INELIGIBLE_REPLICA
+    world.start(NodeId(3))
+    world.run(1_000)
+    assert world.row(1)[4] == (1, 2)
+    world.refuse_with = None
+    world.produce(1)
+    world.run(1_000)
+    assert world.row(1)[4] == (1, 2, 3)
+
+
+def test_too_small_an_isr_refuses_acks_all_before_writing_and_freezes_the_high_watermark(world: Any) -> None:
+    world.create(min_insync_replicas="3")
+    world.run(1_000)
+    world.kill(3)
+    stuck = world.produce(1, timeout_ms=200_000)
+    world.run(60_000)
+    assert world.row(1)[4] == (1, 2)
+    assert stuck() is None  # the gate: the committed ISR is too small, though both of its members have the record
+    assert world.row(1)[2:4] == (0, 1)
+    assert world.produce(1)().error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.row(1)[3] == 1
+    assert world.produce(1, acks=1)().error_code == ErrorCode.NONE
+    assert world.consume(1, 0)().records is None
+    world.start(NodeId(3))
+    world.run(5_000)
+    assert stuck().error_code == ErrorCode.NONE
+    assert world.row(1)[2:4] == (2, 2)
+
+
+def test_a_waiting_produce_times_out(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.kill(3)
+    answer = world.produce(1, timeout_ms=700)
+    world.run(699)
+    assert answer() is None
+    world.run(1)
+    assert answer().error_code == ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_a_waiting_produce_and_fetch_learn_at_once_that_the_leadership_is_over(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.cut = {2, 3}
+    produced = world.produce(1)
+    fetched = world.consume(1, 0, max_wait_ms=60_000)
+    assert produced() is None
+    assert fetched() is None
+    world.change(leader=2, isr=(2, 3))
+    assert produced().error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert fetched().error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert fetched().current_leader.leader_id == 2
+
+
+def test_a_diverged_follower_cuts_what_was_never_committed(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.produce(1, 4)
+    world.run(1_000)
+    world.cut = {1}
+    world.produce(1, 10, acks=1)  # only the old leader has these
+    world.change(leader=2, isr=(2, 3), skip=(1,))
+    answer = world.produce(2, 3)
+    world.run(2_000)
+    assert answer().base_offset == 4
+    world.cut = set()
+    world.catch_up(NodeId(1), [world.records[-1]])
+    world.run(3_000)
+    assert world.ends() == [7, 7, 7]
+    assert world.row(2)[4] == (2, 3, 1)
+    assert world.reports == []
+
+
+def test_two_failovers_without_records_between_still_find_the_divergence(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.produce(1, 2)
+    world.run(1_000)
+    world.cut = {1}
+    world.produce(1, 3, acks=1)
+    world.change(leader=2, isr=(2, 3), skip=(1,))
+    world.change(leader=3, isr=(2, 3), skip=(1,))
+    world.produce(3, 5)
+    world.run(2_000)
+    world.cut = set()
+    world.catch_up(NodeId(1), world.records[-2:])
+    world.run(3_000)
+    assert world.ends() == [7, 7, 7]
+    read = [world.consume(3, 0)().records]
+    assert read
+
+
+def test_a_cut_below_the_high_watermark_is_reported_before_it_is_made(world: Any) -> None:
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.produce(1, 5)
+    world.run(1_000)
+    # An unclean election of a replica that lost everything.
+    world.kill(2)
+    world.change(isr=(1,))
+    world.disks[2] = type(world.disks[2])()
+    world.cut = {2}
+    world.start(NodeId(2))
+    world.change(leader=2, isr=(2,), leader_recovery_state=1)
+    world.cut = set()
+    world.run(2_000)
+    assert [world.row(node)[3] for node in (1, 2)] == [0, 0]
+    assert [text for text in world.reports if "offsets 0 to 4 were committed here" in text]
+
+
+def test_a_leader_that_is_elected_keeps_its_high_watermark_and_commits_the_rest(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.produce(1, 4)
+    world.run(10)
+    world.kill(1)
+    world.change(leader=2, isr=(2, 3))
+    world.run(3_000)
+    assert world.row(2)[2:4] == (4, 4)
+
+
+def test_a_deleted_and_recreated_topic_does_not_find_its_old_log(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.produce(1, 5)
+    world.commit(r.RemoveTopicRecord(topic_id=world.image.topic_ids["t"]))
+    assert world.nodes[1].status() == []
+    world.create(replicas=(1,))
+    assert world.row(1)[3] == 0
+
+
+def test_a_log_of_another_topic_id_is_removed_when_the_name_is_used_again(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.produce(1, 5)
+    old = world.image.topic_ids["t"]
+    world.kill(1)
+    world.commit(r.RemoveTopicRecord(topic_id=old))
+    new = bytes(reversed(old))
+    world.commit(
+        r.TopicRecord(name="t", topic_id=new),
+        r.PartitionRecord(
+            partition_id=0, topic_id=new, replicas=(1,), isr=(1,), leader=1, leader_epoch=0, partition_epoch=0
+        ),
+    )
+    world.start(NodeId(1))
+    assert world.row(1)[3] == 0
+
+
+def test_strays_are_kept_until_metadata_is_known_and_then_deleted(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.produce(1, 5)
+    old = world.image.topic_ids["t"]
+    world.kill(1)
+    world.commit(r.RemoveTopicRecord(topic_id=old))
+    world.start(NodeId(1))
+    assert world.row(1)[0] == "stray"
+    world.perform(NodeId(1), world.nodes[1].delete_strays(world.now))
+    assert world.nodes[1].status() == []
+
+
+def test_a_clean_restart_finds_log_and_high_watermark(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.produce(1, 5)
+    world.perform(NodeId(1), world.nodes[1].shutdown(world.now))
+    world.nodes[1].close()
+    world.kill(1)
+    world.start(NodeId(1))
+    assert world.row(1)[2:4] == (5, 5)
