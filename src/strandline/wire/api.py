@@ -89,6 +89,7 @@ APIS = (
     _client(60, "DescribeCluster", "0-2", on_controller=True),
     _controller(62, "BrokerRegistration"),
     _controller(63, "BrokerHeartbeat"),
+    _client(64, "UnregisterBroker", "0", on_controller=True),
     _controller(67, "AllocateProducerIds"),
     _client(75, "DescribeTopicPartitions", "0"),
 )

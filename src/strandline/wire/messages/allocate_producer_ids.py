@@ -1,3 +1,5 @@
+"""AllocateProducerIds (key 67): a broker asks the controller for a block of producer ids."""
+
 from strandline.wire.schema import Int16, Int32, Int64, Message, message
 
 

@@ -1,3 +1,5 @@
+"""CreatePartitions (key 37): more partitions for a topic; null assignments leave the placement to the controller."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Bool, Group, Int16, Int32, Message, Nullable, NullableString, String, message

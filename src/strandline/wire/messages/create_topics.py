@@ -1,3 +1,5 @@
+"""CreateTopics (key 19)."""
+
 from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID

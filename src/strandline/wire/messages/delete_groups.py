@@ -1,3 +1,5 @@
+"""DeleteGroups (key 42)."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Group, Int16, Int32, Message, NullableString, String, V, message

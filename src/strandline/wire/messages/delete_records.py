@@ -1,3 +1,5 @@
+"""DeleteRecords (key 21): move the start of partitions' logs."""
+
 from strandline.wire.schema import Group, Int16, Int32, Int64, Message, String, message
 
 

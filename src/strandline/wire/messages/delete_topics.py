@@ -1,3 +1,5 @@
+"""DeleteTopics (key 20): by name, or from version 6 on by id."""
+
 from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID

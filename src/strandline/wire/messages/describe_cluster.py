@@ -1,3 +1,5 @@
+"""DescribeCluster (key 60): the brokers or, of endpoint type 2, the controllers (KIP-700, KIP-919)."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Bool, Group, Int8, Int16, Int32, Message, NullableString, String, V, message

@@ -1,6 +1,20 @@
+"""DescribeConfigs (key 32); null keys ask for all."""
+
 from typing import Annotated
 
-from strandline.wire.schema import Bool, Group, Int8, Int16, Int32, Message, Nullable, NullableString, String, V, message
+from strandline.wire.schema import (
+    Bool,
+    Group,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    Nullable,
+    NullableString,
+    String,
+    V,
+    message,
+)
 
 
 class DescribeConfigsResource(Group, frozen=True):

@@ -1,3 +1,5 @@
+"""DescribeGroups (key 15) of the classic protocol."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Bool, Bytes, Group, Int16, Int32, Message, NullableString, String, V, message

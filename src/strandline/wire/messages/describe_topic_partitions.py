@@ -1,3 +1,5 @@
+"""DescribeTopicPartitions (key 75): topics page by page, with their eligible leaders (KIP-966)."""
+
 from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID

@@ -1,3 +1,5 @@
+"""Heartbeat (key 12) of the classic protocol."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Int16, Int32, Message, NullableString, String, V, message

@@ -1,3 +1,5 @@
+"""IncrementalAlterConfigs (key 44): set, delete, append to or subtract from single entries (KIP-339)."""
+
 from strandline.wire.schema import Bool, Group, Int8, Int16, Int32, Message, NullableString, String, message
 
 

@@ -1,3 +1,5 @@
+"""InitProducerId (key 22): a producer asks for its id and epoch."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Bool, Int16, Int32, Int64, Message, NullableString, V, message

@@ -1,3 +1,5 @@
+"""JoinGroup (key 11) of the classic protocol."""
+
 from typing import Annotated
 
 from strandline.wire.schema import (

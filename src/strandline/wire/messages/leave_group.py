@@ -1,3 +1,5 @@
+"""LeaveGroup (key 13): one member until version 2, then several (KIP-345)."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Group, Int16, Int32, Message, NullableString, String, V, message

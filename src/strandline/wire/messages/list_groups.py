@@ -1,3 +1,5 @@
+"""ListGroups (key 16): the groups that this broker coordinates."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Group, Int16, Int32, Message, String, V, message

@@ -1,3 +1,5 @@
+"""OffsetCommit (key 8); topics go by id from version 10 on (KIP-848)."""
+
 from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID

@@ -1,3 +1,5 @@
+"""OffsetFetch (key 9): one group until version 7, then several (KIP-709); null topics ask for all."""
+
 from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID

@@ -1,3 +1,5 @@
+"""OffsetForLeaderEpoch (key 23): where an epoch ended (KIP-320)."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Group, Int16, Int32, Int64, Message, String, V, message

@@ -1,3 +1,5 @@
+"""SyncGroup (key 14): the leader hands in the assignments, each member gets its own."""
+
 from typing import Annotated
 
 from strandline.wire.schema import Bytes, Group, Int16, Int32, Message, NullableString, String, V, message

@@ -1,3 +1,5 @@
+"""UnregisterBroker (key 64): forget a broker that is gone for good."""
+
 from strandline.wire.schema import Int16, Int32, Message, NullableString, message
 
 
