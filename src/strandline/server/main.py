@@ -1,7 +1,7 @@
 """One node as a process: the loop, the driver's parts wired together, signals, the exit status.
 
-Start-up order matters: the log directories are locked before anything reads them, ports are bound before the node starts
-(it advertises them), and clients are let in only after it has started.
+Start-up order matters: the log directories are locked before anything reads them, ports are bound before the node
+starts (it advertises them), and clients are let in only after it has started.
 
 The first SIGTERM or SIGINT begins a controlled shutdown; a second one ends the process at once, as a crash would.
 """

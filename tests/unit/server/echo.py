@@ -6,13 +6,12 @@ nothing, "crash" raises.
 """
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import uvloop
-from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
 from strandline.base.effects import Effect, Endpoint, Event, Halt, Received, Reply
 from strandline.base.time import NEVER, Instant
@@ -23,6 +22,8 @@ from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
 from strandline.server.pump import Pump
 from strandline.wire.frame import decode_response, encode_request
+from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
 
 class EchoNode:
@@ -40,9 +41,7 @@ class EchoNode:
     def step(self, event: Event, now: Instant) -> list[Effect]:
         self.events.append(event)
         effects, self.then = self.then, []
-        if isinstance(event, Received):
-            effects = effects + self.received(event)
-        return effects
+        return self.received(event) + effects if isinstance(event, Received) else effects
 
     def received(self, event: Received) -> list[Effect]:
         if isinstance(event.message, ProduceRequest):
@@ -101,8 +100,12 @@ class Rig:
     def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.pump.crash(context.get("exception") or RuntimeError(context["message"]), context["message"])
 
-    async def client(self, listener: str = "PLAINTEXT") -> "Client":
-        client = Client(*await asyncio.open_connection("127.0.0.1", self.where[listener].port))
+    async def client(self, listener: str = "PLAINTEXT", receive_buffer: int = 100_000) -> "Client":
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        sock.setblocking(False)
+        await self.loop.sock_connect(sock, ("127.0.0.1", self.where[listener].port))
+        client = Client(*await asyncio.open_connection(sock=sock))
         self.clients.append(client)
         return client
 

@@ -1,11 +1,11 @@
 """Outbound requests, over real loopback sockets."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-
-from strandline.wire.messages.heartbeat import HeartbeatRequest
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from strandline.base.effects import Answered, Endpoint, Failed, Failure, Probe, Probed, Send
+from strandline.wire.messages.heartbeat import HeartbeatRequest
 
 from .echo import Rig, rig, run
 
@@ -27,12 +27,22 @@ async def port_of_nobody() -> Endpoint:
     return Endpoint("127.0.0.1", port)
 
 
-Conversation = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+@asynccontextmanager
+async def peer_that_says(answer: bytes) -> AsyncIterator[Endpoint]:
+    done = asyncio.Event()
 
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(answer)
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+        done.set()
 
-async def peer(conversation: Conversation) -> tuple[asyncio.AbstractServer, Endpoint]:
-    server = await asyncio.start_server(conversation, "127.0.0.1", 0)
-    return server, Endpoint("127.0.0.1", server.sockets[0].getsockname()[1])
+    server = await asyncio.start_server(converse, "127.0.0.1", 0)
+    yield Endpoint("127.0.0.1", server.sockets[0].getsockname()[1])
+    await done.wait()
+    server.close()
 
 
 def test_requests_are_pipelined_and_each_gets_its_answer() -> None:
@@ -105,34 +115,23 @@ def test_a_request_without_an_answer_times_out_and_takes_its_connection_along() 
 
 
 def test_an_answer_that_cannot_be_parsed_is_malformed() -> None:
-    async def garbage(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(b"\x00\x00\x00\x05\x00\x00\x00\x00\xff")
-
     async def scenario() -> None:
-        server, endpoint = await peer(garbage)
-        async with rig() as it:
+        async with peer_that_says(b"\x00\x00\x00\x05\x00\x00\x00\x00\xff") as endpoint, rig() as it:
             it.peers.send(send(endpoint, 0))
             it.peers.send(send(endpoint, 1))
             await it.until(lambda: len(outcomes(it)) == 2)
             assert outcomes(it) == [Failed(("t", 0), Failure.MALFORMED), Failed(("t", 1), Failure.CLOSED)]
-        server.close()
 
     run(scenario)
 
 
 def test_an_answer_to_another_request_is_malformed() -> None:
-    async def confused(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(b"\x00\x00\x00\x0c" + b"\x00\x00\x00\x07" + b"\x00" + b"\x00" * 7)
-
     async def scenario() -> None:
-        server, endpoint = await peer(confused)
-        async with rig() as it:
+        wrong = b"\x00\x00\x00\x0c" + b"\x00\x00\x00\x07" + b"\x00" * 8
+        async with peer_that_says(wrong) as endpoint, rig() as it:
             it.peers.send(send(endpoint, 0))
             await it.until(lambda: outcomes(it))
             assert outcomes(it) == [Failed(("t", 0), Failure.MALFORMED)]
-        server.close()
 
     run(scenario)
 

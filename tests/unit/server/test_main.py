@@ -1,0 +1,104 @@
+"""A node as a process: start, signals, exit status."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from strandline.server.main import CANNOT_START, INTERRUPTED
+from strandline.server.pump import CRASHED
+
+# A node that halts only on the order that it is given: at shutdown ("polite"), never ("stubborn"), or it crashes.
+PROGRAM = """
+import sys
+from strandline.base.effects import Halt, Report
+from strandline.base.time import NEVER
+from strandline.broker.config import NodeConfig
+from strandline.server.main import serve
+
+class Lonely:
+    def start(self, now):
+        return [Report("info", "started")]
+    def step(self, event, now):
+        return []
+    def deadline(self):
+        return NEVER
+    def expire(self, now):
+        return []
+    def shutdown(self, now):
+        if sys.argv[1] == "crash":
+            raise RuntimeError("cannot even stop")
+        return [Halt("asked to", 0)] if sys.argv[1] == "polite" else [Report("info", "never")]
+
+sys.exit(serve(NodeConfig.from_properties({
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "listeners": "PLAINTEXT://:0,CONTROLLER://127.0.0.1:0",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.voters": "1@127.0.0.1:1",
+    "log.dirs": sys.argv[2],
+}), lambda config, disk, rng, where: Lonely()))
+"""
+
+
+def start(order: str, folder: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, order, str(folder)], stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+
+
+def read_until(process: "subprocess.Popen[str]", text: str) -> str:
+    assert process.stderr is not None
+    seen = ""
+    for line in process.stderr:
+        seen += line
+        if text in line:
+            return seen
+    raise AssertionError(f"{text!r} was not said, but:\n{seen}")
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    _, rest = process.communicate(timeout=20)
+    return process.returncode, rest
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_shuts_down_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    process = start("polite", tmp_path)
+    said = read_until(process, "listens on PLAINTEXT://127.0.0.1:")
+    assert said.index("started") < said.index("listens on"), "nobody is let in before the node has started"
+    read_until(process, "CONTROLLER")
+    process.send_signal(number)
+    status, rest = finish(process)
+    assert status == 0
+    assert "stops: asked to" in rest
+
+
+def test_the_second_signal_stops_at_once(tmp_path: Path) -> None:
+    process = start("stubborn", tmp_path)
+    read_until(process, "CONTROLLER")
+    process.send_signal(signal.SIGTERM)
+    read_until(process, "never")
+    process.send_signal(signal.SIGTERM)
+    assert finish(process)[0] == INTERRUPTED
+
+
+def test_a_crash_is_an_exit_status_and_a_report(tmp_path: Path) -> None:
+    process = start("crash", tmp_path)
+    read_until(process, "CONTROLLER")
+    process.send_signal(signal.SIGTERM)
+    status, rest = finish(process)
+    assert status == CRASHED
+    assert "RuntimeError: cannot even stop" in rest
+
+
+def test_a_second_process_on_the_same_log_directory_does_not_start(tmp_path: Path) -> None:
+    first = start("polite", tmp_path)
+    read_until(first, "CONTROLLER")
+    status, rest = finish(start("polite", tmp_path))
+    assert status == CANNOT_START
+    assert "another process uses this log directory" in rest
+    first.send_signal(signal.SIGTERM)
+    assert finish(first)[0] == 0
