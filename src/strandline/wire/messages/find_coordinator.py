@@ -7,7 +7,7 @@ from strandline.wire.schema import Group, Int8, Int16, Int32, Message, NullableS
 
 @message(key=10, kind="request", versions="0-6", flexible="3+")
 class FindCoordinatorRequest(Message, frozen=True):
-    key: Annotated[String, V("0-3")] = ""  # type: ignore[misc]  # a field of Kafka's, see Message.key
+    key: Annotated[String, V("0-3")] = ""  # type: ignore[assignment, misc]  # a field of Kafka's, see Message.key
     key_type: Annotated[Int8, V("1+")] = 0
     coordinator_keys: Annotated[tuple[String, ...], V("4+")] = ()
 
