@@ -65,14 +65,14 @@ async def run(config: NodeConfig, make_node: MakeNode) -> int:
             halted.set_result(status)
 
     driver = Driver(loop, config, make_node, stop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, driver.interrupted, number)
     try:
         await driver.start()
     except (OSError, DiskError) as error:
         log.error("cannot start: %s", error)
         await driver.close()
         return CANNOT_START
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, driver.interrupted, number)
     tune_garbage_collection()
     status = await halted
     await driver.close()
@@ -133,10 +133,11 @@ class Driver:
             self.pump.crash(error, context.get("message"))
 
     def interrupted(self, number: int) -> None:
-        assert self.pump is not None, "signals are watched only after the start"
         self.interruptions += 1
         name = signal.Signals(number).name
-        if self.interruptions == 1:
+        if self.pump is None:
+            self.on_stop(INTERRUPTED, f"{name} before the node started")
+        elif self.interruptions == 1:
             log.info("%s: node %d shuts down; once more to stop at once", name, self.config.node_id)
             self.pump.shutdown()
         else:

@@ -3,6 +3,8 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -43,10 +45,21 @@ sys.exit(serve(NodeConfig.from_properties({
 """
 
 
-def start(order: str, folder: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, order, str(folder)], stderr=subprocess.PIPE, text=True, bufsize=1
-    )
+Start = Callable[[str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts processes that share a log directory; none outlives its test."""
+    with ExitStack() as running:
+
+        def start_one(order: str) -> "subprocess.Popen[str]":
+            command = [sys.executable, "-c", PROGRAM, order, str(tmp_path)]
+            process = running.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, bufsize=1))
+            running.callback(process.kill)
+            return process
+
+        yield start_one
 
 
 def read_until(process: "subprocess.Popen[str]", text: str) -> str:
@@ -65,8 +78,8 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_first_signal_shuts_down_in_order(tmp_path: Path, number: signal.Signals) -> None:
-    process = start("polite", tmp_path)
+def test_the_first_signal_shuts_down_in_order(start: Start, number: signal.Signals) -> None:
+    process = start("polite")
     said = read_until(process, "listens on PLAINTEXT://127.0.0.1:")
     assert said.index("started") < said.index("listens on"), "nobody is let in before the node has started"
     read_until(process, "CONTROLLER")
@@ -76,8 +89,8 @@ def test_the_first_signal_shuts_down_in_order(tmp_path: Path, number: signal.Sig
     assert "stops: asked to" in rest
 
 
-def test_the_second_signal_stops_at_once(tmp_path: Path) -> None:
-    process = start("stubborn", tmp_path)
+def test_the_second_signal_stops_at_once(start: Start) -> None:
+    process = start("stubborn")
     read_until(process, "CONTROLLER")
     process.send_signal(signal.SIGTERM)
     read_until(process, "never")
@@ -85,8 +98,8 @@ def test_the_second_signal_stops_at_once(tmp_path: Path) -> None:
     assert finish(process)[0] == INTERRUPTED
 
 
-def test_a_crash_is_an_exit_status_and_a_report(tmp_path: Path) -> None:
-    process = start("crash", tmp_path)
+def test_a_crash_is_an_exit_status_and_a_report(start: Start) -> None:
+    process = start("crash")
     read_until(process, "CONTROLLER")
     process.send_signal(signal.SIGTERM)
     status, rest = finish(process)
@@ -94,10 +107,10 @@ def test_a_crash_is_an_exit_status_and_a_report(tmp_path: Path) -> None:
     assert "RuntimeError: cannot even stop" in rest
 
 
-def test_a_second_process_on_the_same_log_directory_does_not_start(tmp_path: Path) -> None:
-    first = start("polite", tmp_path)
+def test_a_second_process_on_the_same_log_directory_does_not_start(start: Start) -> None:
+    first = start("polite")
     read_until(first, "CONTROLLER")
-    status, rest = finish(start("polite", tmp_path))
+    status, rest = finish(start("polite"))
     assert status == CANNOT_START
     assert "another process uses this log directory" in rest
     first.send_signal(signal.SIGTERM)
