@@ -235,21 +235,20 @@ class Fetching:
             high_watermark = leader.high_watermark
             upto = log.log_end_offset if is_follower else high_watermark
             if interest.offset < upto:
-                if left <= 0 and size > 0:
-                    unread.append(interest)
-                    continue
-                read = log.read(interest.offset, min(interest.max_bytes, max(left, 0)), upto=upto, min_one=size == 0)
+                limit = min(interest.max_bytes, left)
+                read = log.read(interest.offset, limit, upto=upto, min_one=size == 0) if left > 0 or size == 0 else None
                 if isinstance(read, Refused):
                     parts.append((interest, self.refusal(interest, read.error)))
                     is_urgent = True
                     continue
-                if read.size:
+                if read is not None and read.size:
                     size += read.size
-                    left -= read.size
+                    left = max(0, left - read.size)
                     parts.append((interest, served(interest, leader, parked.read_committed, read.buffers)))
-                else:
-                    unread.append(interest)
-                continue
+                    continue
+                unread.append(interest)
+                if incremental:
+                    continue
             if not incremental or is_news(interest, high_watermark, log.log_start_offset):
                 parts.append((interest, served(interest, leader, parked.read_committed, None)))
             else:
@@ -289,6 +288,8 @@ class Fetching:
                 dirty[interest] = None  # last, so that the others get their turn first
         if last is not None:
             topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
+        for interest in collected.unread:
+            dirty[interest] = None
         endpoints = tuple(
             NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
             for node, host, port, rack in self.hints.endpoints(moved, parked.listener)
