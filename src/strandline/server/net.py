@@ -13,6 +13,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import cast
 
 from strandline.base.effects import Caller, Close, Disconnected, Endpoint, Event, Received, Reply, ReplyTo
@@ -76,9 +77,10 @@ class Connection(Framed):
         peer = transport.get_extra_info("peername") or ("", 0)
         self.caller = Caller("", peer[0], self.listener.name)
         sock = transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self.net.config.send_buffer_bytes > 0:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.net.config.send_buffer_bytes)
+        with suppress(OSError):  # the other side may be gone already, which the transport will tell
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.net.config.send_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.net.config.send_buffer_bytes)
         self.net.connections[self.number] = self
 
     def connection_lost(self, error: Exception | None) -> None:
