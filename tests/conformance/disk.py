@@ -1,10 +1,10 @@
 """What every Disk must do, real or simulated. A test module makes a suite of it:
 
-    class TestRealDisk(DiskConformance):
-        @pytest.fixture
-        def disk(self, tmp_path): return RealDisk()
-        @pytest.fixture
-        def root(self, tmp_path): return str(tmp_path)
+class TestRealDisk(DiskConformance):
+    @pytest.fixture
+    def disk(self, tmp_path): return RealDisk()
+    @pytest.fixture
+    def root(self, tmp_path): return str(tmp_path)
 """
 
 from typing import Any
