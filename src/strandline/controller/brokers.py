@@ -9,6 +9,7 @@ Invariants:
   - a broker that is fenced or shutting down leads nothing, and stays in an ISR only as its last member.
 """
 
+from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
@@ -30,10 +31,10 @@ START_SHUTDOWN = 1
 NEVER_REGISTERED = -2  # equals no previous broker epoch: -1 means that the broker knows of none
 
 
-def plan_registration(request: BrokerRegistrationRequest, basis: Basis, has_session: bool) -> Plan:
-    """Admit an incarnation. `has_session`: the registered one was heard of within its session."""
+def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive: bool) -> Plan:
+    """Admit an incarnation. `is_alive`: the registered one is in its session, and nothing speaks against it."""
     old = basis.image.brokers.get(NodeId(request.broker_id))
-    why = why_not_registered(request, basis, old, has_session)
+    why = why_not_registered(request, basis, old, is_alive)
     if why is not None:
         return Plan((), BrokerRegistrationResponse(error_code=why))
     assert request.broker_id >= 0
@@ -48,11 +49,11 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, has_sess
 
 
 def why_not_registered(
-    request: BrokerRegistrationRequest, basis: Basis, old: Broker | None, has_session: bool
+    request: BrokerRegistrationRequest, basis: Basis, old: Broker | None, is_alive: bool
 ) -> ErrorCode | None:
     if basis.config.cluster_id and request.cluster_id != basis.config.cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID
-    if old is not None and not old.fenced and has_session and old.incarnation_id != request.incarnation_id:
+    if old is not None and not old.fenced and is_alive and old.incarnation_id != request.incarnation_id:
         return ErrorCode.DUPLICATE_BROKER_REGISTRATION
     if request.broker_id < 0 or request.is_migrating_zk_broker:
         return ErrorCode.INVALID_REGISTRATION
@@ -96,6 +97,15 @@ def registration(
         fenced=fenced,
         in_controlled_shutdown=in_controlled_shutdown,
         log_dirs=tuple(request.log_dirs),
+    )
+
+
+def takes_place_of(request: BrokerRegistrationRequest, old: Broker) -> bool:
+    """Does a new incarnation hold what only one process can: the old one's endpoints and locked directories?"""
+    endpoints = {at.name: Endpoint(at.host, at.port) for at in request.listeners}
+    return bool(endpoints and request.log_dirs) and (endpoints, tuple(request.log_dirs)) == (
+        old.endpoints,
+        old.log_dirs,
     )
 
 

@@ -23,13 +23,20 @@ from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.controller.basis import UNCLEAN_KEY, Basis, ControllerConfig, Plan
-from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_registration, plan_unregistration
+from strandline.controller.brokers import (
+    plan_fencing,
+    plan_heartbeat,
+    plan_registration,
+    plan_unregistration,
+    takes_place_of,
+)
 from strandline.controller.configs import concern, plan_alter_configs
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
 from strandline.controller.partition import Election
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.refusals import REFUSALS, refusal
+from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import Image
@@ -101,9 +108,9 @@ class Controller:
         self.reset()
         self.image, self.epoch, self.is_active = image, epoch, True
         self.next_check = after(now, self.config.leader_imbalance_check_ms)
-        if METADATA_VERSION not in image.features:
-            self.write((FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL),), now)
         effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
+        if METADATA_VERSION not in image.features:
+            effects += self.write((FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL),), now)
         for broker in image.brokers.values():
             if not broker.fenced:
                 self.heartbeats.touch(broker.node_id, None, now)
@@ -112,7 +119,8 @@ class Controller:
 
     def deactivate(self, now: Instant) -> list[Effect]:
         """Another node may lead now: what was written may never be committed, so nothing is promised."""
-        assert self.is_active
+        if not self.is_active:
+            return []
         self.is_active = False
         effects: list[Effect] = [Reply(w.to, refusal(w.request, ErrorCode.NOT_CONTROLLER)) for w in self.waiting]
         self.reset()
@@ -135,19 +143,25 @@ class Controller:
         request = event.message
         if not self.is_active:
             return [Reply(event.to, refusal(request, ErrorCode.NOT_CONTROLLER))]
-        has_session = isinstance(request, BrokerRegistrationRequest) and self.heartbeats.has_session(
-            NodeId(request.broker_id), now
-        )
-        plan = PLANS[type(request)](request, self.basis(), event.to.api_version, has_session)
-        self.write(plan.records, now)
-        self.follow_up(event, plan, now)
+        is_alive = isinstance(request, BrokerRegistrationRequest) and self.is_alive(request, now)
+        plan = PLANS[type(request)](request, self.basis(), event.to.api_version, is_alive)
+        effects = [*self.write(plan.records, now), *self.follow_up(event, plan, now)]
         waiting = Waiting(self.last_written, event.to, request, plan.response)
         if waiting.offset < self.high_watermark:
-            return [Reply(waiting.to, waiting.response)]
+            return [*effects, Reply(waiting.to, waiting.response)]
         self.waiting.append(waiting)
-        return []
+        return effects
 
-    def follow_up(self, event: Received, plan: Plan, now: Instant) -> None:
+    def is_alive(self, request: BrokerRegistrationRequest, now: Instant) -> bool:
+        """Is the registered incarnation in its session? Not if its connection is closed and the new incarnation stands
+        where it stood: a broker that is restarted fast need not wait for the session of its former self (T29)."""
+        node = NodeId(request.broker_id)
+        old = self.image.brokers.get(node)
+        if old is None or not self.heartbeats.has_session(node, now):
+            return False
+        return self.heartbeats.is_connected(node) or not takes_place_of(request, old)
+
+    def follow_up(self, event: Received, plan: Plan, now: Instant) -> list[Effect]:
         """What a request means beyond its records: signs of life, and elections that a configuration now allows."""
         match event.message:
             case BrokerHeartbeatRequest(broker_id=node) if plan.response.error_code == ErrorCode.NONE:
@@ -159,9 +173,10 @@ class Controller:
             case UnregisterBrokerRequest(broker_id=node) if plan.records:
                 self.heartbeats.remove(NodeId(node))
             case IncrementalAlterConfigsRequest() if concern(plan.records, UNCLEAN_KEY):
-                self.write(self.basis().elections(ELECTIONS_PER_CHECK, Election.KEEP), now)
+                return self.write(self.basis().elections(ELECTIONS_PER_CHECK, Election.KEEP), now)
             case _:
                 pass
+        return []
 
     def disconnected(self, connection: int) -> list[Effect]:
         """A closed heartbeat connection is a reason to look, and no more."""
@@ -204,9 +219,7 @@ class Controller:
             self.next_check = after(now, self.config.leader_imbalance_check_ms)
             election = Election.PREFERRED if self.config.is_leader_rebalance_enabled else Election.KEEP
             changes = self.basis().elections(ELECTIONS_PER_CHECK, election)
-            self.write(changes, now)
-            if changes:
-                effects.append(Report("info", f"moved or gave leaders to {len(changes)} partition(s)"))
+            effects += self.write(changes, now)
         return effects
 
     def fence(self, node: NodeId, why: str, now: Instant) -> list[Effect]:
@@ -214,24 +227,26 @@ class Controller:
         broker = self.image.brokers[node]
         if broker.fenced:
             return []
-        records = plan_fencing(broker, self.basis())
-        self.write(records, now)
-        return [Report("warning", f"fenced broker {node} ({len(records) - 1} partition change(s)): {why}")]
+        report = Report("warning", f"broker {node} is fenced: {why}")
+        return [report, *self.write(plan_fencing(broker, self.basis()), now)]
 
     # --- the ledger
 
     def basis(self) -> Basis:
         return Basis(self.image, self.config, self.static, self.rng, self.writer.next_offset)
 
-    def write(self, records: Sequence[Any], now: Instant) -> None:
-        """Write one batch and run ahead with it."""
+    def write(self, records: Sequence[Any], now: Instant) -> list[Effect]:
+        """Write one batch, run ahead with it, and say what it means."""
         if not records:
-            return
+            return []
         assert self.is_active
         first = self.writer.next_offset
         self.last_written = self.writer.append(list(records), now)
         assert self.last_written == first + len(records) - 1, "broker epochs are offsets of this very batch"
+        reports: list[Effect] = [*reports_of(records, self.image)]
         self.image.apply_all(list(records))
+        self.image.take_delta()  # Nobody here asks what has changed, and it would only grow.
+        return reports
 
     def check(self) -> None:
         self.image.check()

@@ -8,6 +8,9 @@ blip or a slow node is never fenced early.
 Heartbeats do not go through the log, so a new controller knows of none: it opens a session for every unfenced broker
 (KAFKA-18138) and probes each at once.
 
+A controller that was itself stalled has heard nobody, and that is no evidence against anybody: it listens for a moment
+before it believes that sessions have ended.
+
 Invariants:
   - a probe belongs to one incarnation; a heartbeat of that incarnation ends it;
   - at most one probe per broker is under way.
@@ -21,6 +24,7 @@ from strandline.controller.basis import ControllerConfig
 from strandline.metadata.image import Broker
 
 DEFAULT_LISTENER = "PLAINTEXT"
+STALL_MS = 1000  # a timer this late means that heartbeats are waiting unread; and how long to read them
 
 
 class Probing(Value, frozen=True):
@@ -56,6 +60,10 @@ class Heartbeats:
 
     def has_session(self, node: NodeId, now: Instant) -> bool:
         return self.ends.get(node, now) > now
+
+    def is_connected(self, node: NodeId) -> bool:
+        """Is the connection open by which the broker was last heard of?"""
+        return node in self.latest
 
     def disconnected(self, connection: int) -> NodeId | None:
         """The broker that this connection was the last sign of, if any."""
@@ -97,6 +105,10 @@ class Heartbeats:
         return [node for node, probing in self.probing.items() if probing.again_at <= now]
 
     def expired(self, now: Instant) -> list[NodeId]:
+        """The brokers whose sessions have ended, unless it is we who did not listen."""
+        if now - min(self.ends.values(), default=now) > STALL_MS:
+            for node, end in self.ends.items():
+                self.ends[node] = max(end, after(now, STALL_MS))
         return [node for node, end in self.ends.items() if end <= now]
 
     def deadline(self) -> Instant:

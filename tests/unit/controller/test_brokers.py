@@ -8,8 +8,9 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.effects import Failure
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
+from strandline.base.time import Instant
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import Feature
+from strandline.wire.messages.broker_registration import Feature, Listener
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 E = ErrorCode
@@ -284,3 +285,36 @@ def test_a_fenced_broker_is_not_probed() -> None:
     cluster.fence(1)
     cluster.disconnect(cluster.connection(1))
     assert cluster.probes() == []
+
+
+# --- a fast restart, and a stalled controller
+
+
+def test_a_fast_restart_need_not_wait_for_the_session_of_its_former_self() -> None:
+    """The connection is closed, and the new process holds the endpoint and the directory: the old one is gone (T29)."""
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    cluster.disconnect(cluster.connection(1))
+    assert cluster.register(1).error_code == E.NONE
+    assert (cluster.partition("t").isr, cluster.partition("t").leader) == ((2,), 2)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"listeners": (Listener(name="PLAINTEXT", host="other", port=9092),)}, {"log_dirs": (Uuid(b"x" * 16),)}]
+)
+def test_another_process_elsewhere_waits_although_the_connection_is_closed(fields: dict[str, Any]) -> None:
+    cluster = Cluster(brokers=1)
+    cluster.disconnect(cluster.connection(1))
+    request = cluster.registration(1, life=2, **fields)
+    assert cluster.ask(request, version=4).error_code == E.DUPLICATE_BROKER_REGISTRATION
+
+
+def test_a_stalled_controller_listens_before_it_fences() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.now = Instant(cluster.now + 60_000)
+    cluster.take(cluster.controller.expire(cluster.now))
+    cluster.beat(1)
+    cluster.wait(999)
+    assert not cluster.image.brokers[2].fenced
+    cluster.wait(1)
+    assert [cluster.image.brokers[n].fenced for n in (1, 2)] == [False, True]
