@@ -1,0 +1,58 @@
+"""What a node must not forget: its epoch, whom it voted for in it, and who leads it. The file `quorum-state`.
+
+Kafka's JSON format, data_version 0 (static voters). Unlike Kafka, the vote is kept when the leader becomes known.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import DecodeError, Struct, field, json
+
+from strandline.base.ids import NOBODY, NodeId
+from strandline.base.value import Value
+
+
+class ElectionState(Value, frozen=True):
+    epoch: int = 0
+    leader: NodeId = NOBODY  # of this epoch, as soon as known; it may have been lost since
+    voted: NodeId = NOBODY  # in this epoch
+
+
+class CurrentVoter(Struct, frozen=True):
+    voter_id: int = field(name="voterId")
+
+
+class QuorumStateFile(Struct, frozen=True, rename="camel"):
+    cluster_id: str
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    applied_offset: int
+    current_voters: list[CurrentVoter] | None
+    data_version: int = field(name="data_version")
+
+
+def encode_election(state: ElectionState, cluster_id: str, voters: Iterable[NodeId]) -> bytes:
+    return json.encode(
+        QuorumStateFile(
+            cluster_id=cluster_id,
+            leader_id=state.leader,
+            leader_epoch=state.epoch,
+            voted_id=state.voted,
+            applied_offset=0,
+            current_voters=[CurrentVoter(voter) for voter in voters],
+            data_version=0,
+        )
+    )
+
+
+def decode_election(content: bytes | None, path: str) -> ElectionState:
+    """Raises ValueError: without a readable vote the node must not take part."""
+    if content is None:
+        return ElectionState()
+    try:
+        stored = json.decode(content, type=QuorumStateFile)
+    except DecodeError as error:
+        raise ValueError(f"{path} is not a quorum-state file: {error}") from None
+    if stored.data_version != 0:
+        raise ValueError(f"{path} has data_version {stored.data_version}; only 0 (static voters) is known here")
+    return ElectionState(max(stored.leader_epoch, 0), NodeId(stored.leader_id), NodeId(stored.voted_id))

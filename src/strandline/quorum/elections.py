@@ -1,0 +1,73 @@
+"""Who has won? The tally of one round of votes, and whom to ask (again) when.
+
+Invariants: a voter is counted once; a round is never both won and lost.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from strandline.base.ids import NodeId
+from strandline.base.time import NEVER, Instant
+
+
+def majority(voters: int) -> int:
+    return voters // 2 + 1
+
+
+class Tally(Struct):
+    """The answers of one round. A voter's first answer counts."""
+
+    voters: tuple[NodeId, ...]
+    granted: list[NodeId]
+    rejected: list[NodeId]
+
+    def grant(self, voter: NodeId) -> None:
+        if voter in self.voters and voter not in self.granted and voter not in self.rejected:
+            self.granted.append(voter)
+
+    def reject(self, voter: NodeId) -> None:
+        if voter in self.voters and voter not in self.granted and voter not in self.rejected:
+            self.rejected.append(voter)
+
+    def is_won(self) -> bool:
+        return len(self.granted) >= majority(len(self.voters))
+
+    def is_lost(self) -> bool:
+        """Even with all outstanding votes it could no longer be won."""
+        return len(self.voters) - len(self.rejected) < majority(len(self.voters))
+
+    def check(self) -> None:
+        assert not (self.is_won() and self.is_lost())
+        assert not [voter for voter in self.granted if voter in self.rejected]
+
+
+def tally(voters: Iterable[NodeId]) -> Tally:
+    return Tally(tuple(voters), [], [])
+
+
+class Outreach(Struct):
+    """Which peers still owe an answer, and when each is asked next; NEVER while a question is on its way."""
+
+    due: dict[NodeId, Instant]
+
+    def take(self, now: Instant) -> list[NodeId]:
+        """The peers to ask now."""
+        peers = [peer for peer, at in self.due.items() if at <= now]
+        for peer in peers:
+            self.due[peer] = NEVER
+        return peers
+
+    def again(self, peer: NodeId, at: Instant) -> None:
+        if peer in self.due:
+            self.due[peer] = at
+
+    def done(self, peer: NodeId) -> None:
+        self.due.pop(peer, None)
+
+    def deadline(self) -> Instant:
+        return min(self.due.values(), default=NEVER)
+
+
+def outreach(peers: Iterable[NodeId], now: Instant) -> Outreach:
+    return Outreach(dict.fromkeys(peers, now))

@@ -1,0 +1,207 @@
+"""What a node may be, one type per role; each stores only what that role knows.
+
+Voters:     Unattached, Voted, Prospective (asks for pre-votes), Candidate (asks for votes), Leader, Follower, Resigned.
+Observers:  Seeking (knows no leader), Observing (follows one). An observer is no voter: it follows and never votes.
+
+The epoch, the vote in it and its leader are the quorum's (`ElectionState`), because they outlive every role.
+Transitions are in `quorum.py` and nowhere else.
+"""
+
+from msgspec import Struct
+
+from strandline.base.effects import ReplyTo
+from strandline.base.ids import NOBODY, NodeId, Uuid
+from strandline.base.time import NEVER, Instant
+from strandline.quorum.elections import Outreach, Tally, majority
+from strandline.quorum.ports import SnapshotId
+
+
+class Download(Struct):
+    """A snapshot on its way here. `position` bytes of it are written."""
+
+    snapshot: SnapshotId
+    position: int = 0
+    is_complete: bool = False
+    is_synced: bool = False
+
+
+class Fetching(Struct):
+    """A follower's or observer's way to the leader's log: one request at a time."""
+
+    retry_at: Instant  # NEVER while a request is on its way
+    request: int = 0  # the number of the request on its way; 0 if none
+    failures: int = 0  # in a row
+    download: Download | None = None
+
+
+class Unattached(Struct):
+    """Knows no leader of this epoch that may be alive, and has not voted in it."""
+
+    election_deadline: Instant
+
+
+class Voted(Struct):
+    """Gave its vote of this epoch to `candidate`, perhaps itself in an election that it lost."""
+
+    candidate: NodeId
+    election_deadline: Instant
+
+
+class Prospective(Struct):
+    """Asks whether it could win (KIP-996) before it disturbs anyone with a new epoch."""
+
+    round: int
+    tally: Tally
+    outreach: Outreach
+    election_deadline: Instant
+
+
+class Candidate(Struct):
+    round: int
+    tally: Tally
+    outreach: Outreach
+    election_deadline: Instant
+
+
+class Follower(Struct):
+    leader: NodeId
+    fetching: Fetching
+    fetch_deadline: Instant
+    has_fetched: bool = False  # the leader has answered
+
+
+class Resigned(Struct):
+    """Led this epoch and does not any more; tells the others until they know."""
+
+    outreach: Outreach
+    successors: tuple[NodeId, ...]
+    election_deadline: Instant
+
+
+class Seeking(Struct):
+    """An observer that asks one voter after the other who leads."""
+
+    asked: int  # index of the voter to ask
+    fetching: Fetching
+
+
+class Observing(Struct):
+    leader: NodeId
+    fetching: Fetching
+    fetch_deadline: Instant
+
+
+class Progress(Struct):
+    """What the leader knows of one replica."""
+
+    directory_id: Uuid
+    end_offset: int = -1  # the replica has, durably, everything below; -1 unknown
+    last_fetch: Instant = Instant(-1)
+    last_caught_up: Instant = Instant(-1)
+    told_high_watermark: int = -1  # by the last answer
+
+
+class Parked(Struct, frozen=True):
+    """A Fetch that waits for something new."""
+
+    to: ReplyTo
+    offset: int
+    known_high_watermark: int
+    until: Instant
+
+
+class Leader(Struct):
+    """Invariants: the high watermark passes the epoch's start only by records of this epoch."""
+
+    me: NodeId
+    voters: tuple[NodeId, ...]
+    epoch_start_offset: int
+    granting: tuple[NodeId, ...]
+    check_quorum_ms: int
+    since: Instant
+    begin: Outreach  # BeginQuorumEpoch: to whom, when
+    progress: dict[NodeId, Progress]  # voters (without me) and observers
+    parked: dict[NodeId, Parked]
+
+    def committed(self, durable_end: int) -> int | None:
+        """The offset that a majority of voters have, durably; None while none of this epoch's records is among them."""
+        ends = [durable_end if voter == self.me else self.progress[voter].end_offset for voter in self.voters]
+        reached = sorted(ends, reverse=True)[majority(len(ends)) - 1]
+        return reached if reached > self.epoch_start_offset else None
+
+    def check_quorum_deadline(self) -> Instant:
+        """When this leader must give up, unless more voters are heard: most would have been silent for too long."""
+        needed = majority(len(self.voters)) - 1
+        if needed == 0:
+            return NEVER
+        others = (self.progress[voter].last_fetch for voter in self.voters if voter != self.me)
+        heard = sorted((max(at, self.since) for at in others), reverse=True)
+        return Instant(heard[needed - 1] + self.check_quorum_ms)
+
+    def successors(self) -> tuple[NodeId, ...]:
+        """The other voters, who has most first."""
+        others = [voter for voter in self.voters if voter != self.me]
+        return tuple(sorted(others, key=lambda voter: (-self.progress[voter].end_offset, voter)))
+
+    def deadline(self) -> Instant:
+        parked = min((fetch.until for fetch in self.parked.values()), default=NEVER)
+        return min(parked, self.begin.deadline(), self.check_quorum_deadline())
+
+
+Role = Unattached | Voted | Prospective | Candidate | Leader | Follower | Resigned | Seeking | Observing
+
+
+def deadline_of(role: Role, *, may_fetch: bool) -> Instant:
+    """When something is due. Fetches are not due while the log has unsynced bytes."""
+    match role:
+        case Unattached() | Voted():
+            return role.election_deadline
+        case Prospective() | Candidate() | Resigned():
+            return min(role.election_deadline, role.outreach.deadline())
+        case Leader():
+            return role.deadline()
+        case Follower() | Observing():
+            return min(role.fetch_deadline, role.fetching.retry_at if may_fetch else NEVER)
+        case Seeking():
+            return role.fetching.retry_at if may_fetch else NEVER
+
+
+def leader_of(role: Role, me: NodeId) -> NodeId | None:
+    """Whom this role follows, itself for a leader; None if it knows no leader."""
+    match role:
+        case Leader():
+            return me
+        case Follower() | Observing():
+            return role.leader
+        case _:
+            return None
+
+
+def why_not_vote(role: Role, *, candidate: NodeId, voted: NodeId, has_leader: bool, is_up_to_date: bool) -> str | None:
+    """Why does a node in this role, which voted for `voted` in this epoch, not vote for `candidate`? None: it does."""
+    match role:
+        case Leader() | Follower() | Resigned():
+            return "the epoch has a leader"
+        case Candidate():
+            return "votes for itself"
+        case Seeking() | Observing():
+            return "is no voter"
+        case Unattached() | Voted() | Prospective():
+            if has_leader:
+                return "the epoch has a leader"
+            if voted != NOBODY:
+                return None if voted == candidate else "has voted for another"
+            return None if is_up_to_date else "the candidate lacks records"
+
+
+def why_not_pre_vote(role: Role, *, is_up_to_date: bool) -> str | None:
+    """Why does a node in this role not believe that `candidate` could win? None: it does (KIP-996)."""
+    match role:
+        case Leader():
+            return "leads"
+        case Follower() if role.has_fetched:
+            return "hears from the leader"
+        case Seeking() | Observing():
+            return "is no voter"
+        case _:
+            return None if is_up_to_date else "the candidate lacks records"
