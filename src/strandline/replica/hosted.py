@@ -4,13 +4,14 @@ A `Hosted` outlives its roles: the log, who waits for it, and the high watermark
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
 from strandline.log.log import Log
+from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import Image
 from strandline.replica.config import LogDir, ReplicaConfig
 from strandline.replica.follower import Follower
@@ -89,7 +90,7 @@ class Hosted:
 class Host:
     """What the parts of `Replicas` share: the hosted partitions, the cluster as last heard of, timers."""
 
-    def __init__(self, me: NodeId, config: ReplicaConfig, static: dict[str, str]) -> None:
+    def __init__(self, me: NodeId, config: ReplicaConfig, static: Mapping[str, ConfigValue]) -> None:
         self.me = me
         self.config = config
         self.static = static

@@ -9,7 +9,7 @@ Invariants: those of the parts, and
   - a follower of a leader that exists is in that leader's fetcher, and in no other
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from strandline.base.effects import Answered, Caller, Effect, Failed, ReplyTo, Synced
 from strandline.base.errors import ErrorCode
@@ -17,6 +17,7 @@ from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicI
 from strandline.base.ports import Disk, Rng
 from strandline.base.time import Instant
 from strandline.log.log import Read, Refused
+from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Delta, Image, Partition, Topic
 from strandline.replica.alterations import Alterations
 from strandline.replica.config import LogDir, ReplicaConfig
@@ -54,7 +55,7 @@ class Replicas:
         disk: Disk,
         log_dirs: Sequence[LogDir],
         config: ReplicaConfig,
-        static: dict[str, str],
+        static: Mapping[str, ConfigValue],
         rng: Rng,
     ) -> None:
         self.me = me

@@ -4,20 +4,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from strandline.log.log import Log
+from tests.datadriven import run
+from tests.memory_disk import MemoryDisk
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
-from strandline.log.log import Log
 from strandline.metadata.image import Broker, Partition
 from strandline.replica.follower import Follower, Served
 from strandline.replica.isr import Committed, PendingExpand
 from strandline.replica.leader import Cluster, Leader
 from strandline.wire.batch import build
-from tests.datadriven import run
-from tests.memory_disk import MemoryDisk
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "replica"
 
