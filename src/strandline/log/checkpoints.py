@@ -1,0 +1,45 @@
+"""Kafka's checkpoint files: a version, a count, and one line per entry. Unreadable content is an error, never a guess."""
+
+from collections.abc import Mapping
+
+from strandline.base.ids import TopicPartition
+from strandline.log.epochs import EpochStart
+
+VERSION = "0"
+
+
+class Unreadable(ValueError):
+    """A checkpoint whose content is not in Kafka's format."""
+
+
+def parse_lines(content: bytes) -> list[list[str]]:
+    lines = content.decode("utf-8", "replace").splitlines()
+    if len(lines) < 2 or lines[0] != VERSION or lines[1] != str(len(lines) - 2):
+        raise Unreadable(f"not a checkpoint of version {VERSION}: {content[:64]!r}")
+    return [line.split(" ") for line in lines[2:]]
+
+
+def format_lines(rows: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in [VERSION, str(len(rows)), *rows]).encode()
+
+
+def parse_offsets(content: bytes) -> dict[TopicPartition, int]:
+    try:
+        return {TopicPartition(t, int(p)): int(offset) for t, p, offset in parse_lines(content)}
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+
+
+def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
+    return format_lines([f"{at.topic} {at.partition} {offset}" for at, offset in sorted(offsets.items())])
+
+
+def parse_epochs(content: bytes) -> list[EpochStart]:
+    try:
+        return [EpochStart(int(epoch), int(start)) for epoch, start in parse_lines(content)]
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+
+
+def format_epochs(entries: list[EpochStart]) -> bytes:
+    return format_lines([f"{e.epoch} {e.start_offset}" for e in entries])

@@ -1,0 +1,28 @@
+"""The settings of one log, in Kafka's names and with Kafka's defaults."""
+
+from collections.abc import Callable
+
+from strandline.base.value import Value
+
+DAY_MS = 24 * 3600 * 1000
+LONG_MAX = (1 << 63) - 1
+
+
+class LogConfig(Value, frozen=True):
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * DAY_MS
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    retention_bytes: int = -1
+    retention_ms: int = 7 * DAY_MS
+    max_message_bytes: int = 1048588
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = LONG_MAX
+    message_timestamp_after_max_ms: int = 3600 * 1000
+    file_delete_delay_ms: int = 60_000
+    cleanup_policy: tuple[str, ...] = ("delete",)
+
+    @classmethod
+    def of(cls, setting: Callable[[str], object]) -> "LogConfig":
+        """From topic configuration: `setting` gives the parsed value of a key."""
+        return cls(**{name: setting(name.replace("_", ".")) for name in cls.__struct_fields__})  # type: ignore[arg-type]  # the table of keys has these types

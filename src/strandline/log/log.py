@@ -1,0 +1,506 @@
+"""The log of one partition: segments, leader epochs, idempotent producers, and the newest bytes in memory.
+
+The high watermark is not known here: it belongs to the replica.
+
+Invariants (executed by `check`):
+  - log_start_offset ≤ recovery point, log end; segments cover [first base offset, log_end_offset) without overlap
+  - every epoch of the cache begins below the log end, or at it (an epoch that has no record yet)
+  - a refused append changes nothing
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from strandline.base.errors import ErrorCode, message_of
+from strandline.base.ports import Buffer, Disk
+from strandline.base.time import Instant
+from strandline.base.value import Value
+from strandline.log.checkpoints import Unreadable, format_epochs, parse_epochs
+from strandline.log.config import LogConfig
+from strandline.log.epochs import Epochs
+from strandline.log.producers import Producers, Remembered
+from strandline.log.segment import OFFSET_SPAN_MAX, Segment
+from strandline.log.tail import Tail
+from strandline.wire.batch import (
+    BatchHeader,
+    patch,
+    patch_log_append_time,
+    read_header,
+    read_produced,
+    scan,
+    why_invalid,
+)
+from strandline.wire.record import records as records_of
+
+EPOCHS_FILE = "leader-epoch-checkpoint"
+TAIL_BYTES = 4 << 20
+LOG_APPEND_TIME = "LogAppendTime"
+
+
+class Appended(Value, frozen=True):
+    """What a leader's append did. For a duplicate the offsets are those of the first time."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time: int  # -1 with CreateTime
+    log_start_offset: int
+    duplicate: bool = False
+
+
+class Refused(Value, frozen=True):
+    error: ErrorCode
+    message: str
+
+
+class Read(Value, frozen=True):
+    buffers: tuple[Buffer, ...]
+    size: int
+
+
+class Found(Value, frozen=True):
+    """A record found by its timestamp."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+NOTHING = Read((), 0)
+
+
+def refused(error: ErrorCode, message: str = "") -> Refused:
+    return Refused(error, message or message_of(error))
+
+
+class Log:
+    def __init__(self, disk: Disk, directory: str, config: LogConfig, tail_bytes: int = TAIL_BYTES) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.config = config
+        self.segments: list[Segment] = []
+        self.bases: list[int] = []
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.recovery_point = 0
+        self.epochs = Epochs()
+        self.producers: Producers | None = None  # read from the log when an idempotent batch first comes
+        self.tail = Tail(tail_bytes)
+        self.unsynced_others: dict[str, None] = {}  # paths other than segments that must be synced
+
+    # --- opening
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        config: LogConfig,
+        now: Instant,
+        *,
+        clean: bool,
+        recovery_point: int,
+        log_start_offset: int,
+        tail_bytes: int = TAIL_BYTES,
+    ) -> "Log":
+        """Load a log, making an empty one if there is none. Unless the last stop was clean, everything from the
+        recovery point on is checked batch by batch, and cut at the first one that is not whole."""
+        log = cls(disk, directory, config, tail_bytes)
+        disk.make_directory(directory)
+        bases = log.list_segments()
+        log.load_epochs()
+        for at, base in enumerate(bases):
+            segment = Segment(disk, directory, base, config.index_interval_bytes)
+            following = bases[at + 1] if at + 1 < len(bases) else None
+            trusted = clean or (following is not None and following <= recovery_point)
+            if trusted:
+                segment.load(next_base=following)
+            else:
+                size_before = segment.size
+                log.recover(segment)
+                if segment.size < size_before or (following is not None and segment.next_offset < following):
+                    log.add(segment, now)
+                    log.drop_files(bases[at + 1 :])
+                    break
+            log.add(segment, now)
+        if not log.segments:
+            log.add(Segment(disk, directory, log_start_offset, config.index_interval_bytes), now)
+            log.unsynced_others[directory] = None
+        log.log_end_offset = log.segments[-1].next_offset
+        log.log_start_offset = min(max(log_start_offset, log.bases[0]), log.log_end_offset)
+        log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
+        if log.epochs.cut_end(log.log_end_offset) | log.epochs.cut_start(log.log_start_offset):
+            log.save_epochs()
+        return log
+
+    def list_segments(self) -> list[int]:
+        """Base offsets, sorted; leftovers of deletions and indexes without a segment are removed."""
+        names = self.disk.list(self.directory)
+        stems = {name.removesuffix(".log") for name in names if name.endswith(".log")}
+        for name in names:
+            orphan = name.endswith((".index", ".timeindex")) and name.split(".")[0] not in stems
+            if orphan or name.endswith(".deleted"):
+                self.disk.remove(f"{self.directory}/{name}")
+        return sorted(int(stem) for stem in stems if stem.isdigit())
+
+    def load_epochs(self) -> None:
+        content = self.disk.read_file(f"{self.directory}/{EPOCHS_FILE}")
+        try:
+            self.epochs = Epochs([] if content is None else parse_epochs(content))
+        except Unreadable:
+            self.epochs = Epochs()  # rebuilt from the batches where they are scanned
+
+    def recover(self, segment: Segment) -> None:
+        for header in segment.recover():
+            if header.partition_leader_epoch >= 0 and self.epochs.assign(
+                header.partition_leader_epoch, header.base_offset
+            ):
+                self.unsynced_others[f"{self.directory}/{EPOCHS_FILE}"] = None
+
+    def drop_files(self, bases: list[int]) -> None:
+        """Segments behind one that was cut can not be continued."""
+        for base in bases:
+            Segment(self.disk, self.directory, base, self.config.index_interval_bytes).delete()
+
+    def add(self, segment: Segment, now: Instant) -> None:
+        if segment.size:
+            segment.first_append = segment.max_timestamp if segment.max_timestamp >= 0 else now
+        self.segments.append(segment)
+        self.bases.append(segment.base_offset)
+
+    # --- what is known
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    @property
+    def latest_epoch(self) -> int:
+        return self.epochs.latest
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    def reconfigure(self, config: LogConfig) -> None:
+        self.config = config
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        return self.epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def epoch_at(self, offset: int) -> int:
+        return self.epochs.epoch_at(offset)
+
+    # --- appending
+
+    def append_as_leader(
+        self, records: memoryview | bytearray, leader_epoch: int, now: Instant, *, internal: bool = False
+    ) -> Appended | Refused:
+        """Append the one batch that a producer sent. Offsets and epoch are written into the buffer itself.
+
+        `internal`: the broker made the batch itself, so control batches are fine and sizes are its own business.
+        """
+        buffer = memoryview(records)
+        config = self.config
+        if internal:
+            header = read_header(buffer)
+        else:
+            read = read_produced(buffer, config.max_message_bytes)
+            if not isinstance(read, BatchHeader):
+                return self.refuse_produced(read, len(buffer))
+            header = read
+            why = self.why_not_timely(header, now)
+            if why is not None:
+                return why
+        if header.producer_id >= 0:
+            verdict = self.producer_states().judge(header)
+            if isinstance(verdict, Remembered):
+                return Appended(verdict.base_offset, verdict.last_offset, -1, self.log_start_offset, duplicate=True)
+            if verdict is not None:
+                return refused(verdict)
+        if buffer.readonly:
+            buffer = memoryview(bytearray(buffer))
+        base = self.log_end_offset
+        patch(buffer, header, base, leader_epoch)
+        stamp = -1
+        if config.message_timestamp_type == LOG_APPEND_TIME and not internal:
+            patch_log_append_time(buffer, header, now)
+            stamp = now
+        last = base + header.last_offset_delta
+        if leader_epoch > self.epochs.latest:
+            self.assign_epoch(leader_epoch, base)
+        self.write(buffer, base, last, header.max_timestamp if stamp < 0 else stamp, now)
+        if header.producer_id >= 0:
+            self.producer_states().appended(header, base)
+        return Appended(base, last, stamp, self.log_start_offset)
+
+    def refuse_produced(self, error: ErrorCode, size: int) -> Refused:
+        if error is ErrorCode.MESSAGE_TOO_LARGE:
+            limit = self.config.max_message_bytes
+            return Refused(
+                error,
+                f"The record batch size in the append to {self.directory.rpartition('/')[2]} is {size} bytes "
+                f"which exceeds the maximum configured value of {limit}.",
+            )
+        return refused(error)
+
+    def why_not_timely(self, header: BatchHeader, now: Instant) -> Refused | None:
+        config = self.config
+        if config.message_timestamp_type == LOG_APPEND_TIME:
+            return None
+        if header.max_timestamp > now + config.message_timestamp_after_max_ms or (
+            0 <= header.base_timestamp < now - config.message_timestamp_before_max_ms
+        ):
+            low, high = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
+            return Refused(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"Timestamp {header.max_timestamp} of message with offset {header.base_offset} is out of range. "
+                f"The timestamp should be within [{low}, {high}]",
+            )
+        return None
+
+    def append_as_follower(self, records: Buffer, leader_epoch_max: int, now: Instant = Instant(0)) -> int | Refused:
+        """Append the leader's batches as they are; return the new log end.
+
+        A batch of a later epoch than the one that was asked (T32), and what follows it, is left out. A batch below the
+        log end is one that we have already; one that is damaged, or that overlaps the log's end, is refused, after what
+        was sound before it.
+        """
+        buffer = memoryview(records)
+        walked = scan(buffer)
+        for header in walked.headers:
+            if header.partition_leader_epoch > leader_epoch_max:
+                break
+            if header.next_offset <= self.log_end_offset:
+                continue
+            if header.base_offset < self.log_end_offset:
+                return refused(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"batch at {header.base_offset} overlaps the log's end {self.log_end_offset}",
+                )
+            why = why_invalid(header, buffer)
+            if why is not None:
+                return refused(why)
+            self.append_copied(header, buffer, now)
+        return self.log_end_offset
+
+    def append_copied(self, header: BatchHeader, buffer: memoryview, now: Instant) -> None:
+        if header.partition_leader_epoch > self.epochs.latest:
+            self.assign_epoch(header.partition_leader_epoch, header.base_offset)
+        batch = buffer[header.position : header.end]
+        self.write(batch, header.base_offset, header.last_offset, header.max_timestamp, now)
+        if header.producer_id >= 0 and self.producers is not None:
+            self.producers.appended(header, header.base_offset)
+
+    def write(self, buffer: memoryview, base: int, last: int, max_timestamp: int, now: Instant) -> None:
+        size = len(buffer)
+        segment = self.segments[-1]
+        if segment.size and (
+            segment.size + size > self.config.segment_bytes
+            or last - segment.base_offset > OFFSET_SPAN_MAX
+            or len(segment.index.offsets) * 8 >= self.config.segment_index_bytes
+        ):
+            segment = self.roll(base)
+        if segment.first_append < 0:
+            segment.first_append = now
+        segment.append((buffer,), size, last, max_timestamp)
+        self.log_end_offset = last + 1
+        self.tail.append(base, last + 1, buffer)
+
+    def roll(self, base_offset: int) -> Segment:
+        self.active.seal()
+        segment = Segment(self.disk, self.directory, base_offset, self.config.index_interval_bytes)
+        self.segments.append(segment)
+        self.bases.append(base_offset)
+        self.unsynced_others[self.directory] = None
+        return segment
+
+    def roll_if_due(self, now: Instant) -> bool:
+        """By segment.ms."""
+        segment = self.active
+        if not segment.size or now - segment.first_append < self.config.segment_ms:
+            return False
+        self.roll(self.log_end_offset)
+        return True
+
+    # --- producers
+
+    def producer_states(self) -> Producers:
+        """Read from the batches' headers the first time that it is needed: no snapshot has to be trusted."""
+        if self.producers is None:
+            self.producers = Producers()
+            for header in self.headers(self.log_start_offset):
+                if header.producer_id >= 0:
+                    self.producers.appended(header, header.base_offset)
+        return self.producers
+
+    def headers(self, offset: int) -> Iterator[BatchHeader]:
+        """Headers from the batch that holds `offset` on."""
+        at = max(0, bisect_right(self.bases, offset) - 1)
+        for segment in self.segments[at:]:
+            position = segment.position_of(offset)
+            if position is not None:
+                yield from segment.headers(position)
+
+    # --- reading
+
+    def read(self, offset: int, max_bytes: int, *, upto: int, min_one: bool) -> Read | Refused:
+        """Whole batches from the one that holds `offset`, below `upto`; at least one if `min_one` and there is one."""
+        if offset >= upto and self.log_start_offset <= offset <= self.log_end_offset:
+            return NOTHING
+        tailed = self.tail.read(offset, max_bytes, upto, min_one=min_one)
+        if tailed is not None and offset >= self.log_start_offset:
+            return Read(tuple(tailed[0]), tailed[1])
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            return refused(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset}, but we only have log segments from offset "
+                f"{self.log_start_offset} to {self.log_end_offset}.",
+            )
+        at = bisect_right(self.bases, offset) - 1
+        for segment in self.segments[max(at, 0) :]:
+            found = segment.read(offset, max_bytes, upto, min_one=min_one)
+            if len(found):
+                return Read((found,), len(found))
+            if segment.next_offset > offset:
+                break
+        return NOTHING
+
+    def offset_for_timestamp(self, timestamp: int) -> Found | None:
+        """The first record, at or after the log start, whose timestamp is at least `timestamp`."""
+        for segment in self.segments:
+            if segment.max_timestamp < timestamp:
+                continue
+            position = segment.position_of(segment.time_index.offset_before(timestamp))
+            for header in segment.headers(position or 0):
+                if header.max_timestamp < timestamp or header.last_offset < self.log_start_offset:
+                    continue
+                for record in records_of(*self.whole_batch(segment, header)):
+                    if record.timestamp >= timestamp and record.offset >= self.log_start_offset:
+                        return Found(record.timestamp, record.offset, header.partition_leader_epoch)
+        return None
+
+    def offset_of_max_timestamp(self) -> Found | None:
+        """The first record with the largest timestamp of the log."""
+        best = max((s for s in self.segments if s.size), key=lambda s: s.max_timestamp, default=None)
+        return None if best is None else self.offset_for_timestamp(best.max_timestamp)
+
+    @staticmethod
+    def whole_batch(segment: Segment, header: BatchHeader) -> tuple[BatchHeader, memoryview]:
+        buffer = segment.file.read(header.position, header.size)
+        return read_header(buffer), buffer
+
+    # --- epochs
+
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """The file is replaced at once; like the batches that bear the epoch it is durable after the next sync."""
+        if self.epochs.assign(epoch, start_offset):
+            self.save_epochs()
+
+    def save_epochs(self) -> None:
+        path = f"{self.directory}/{EPOCHS_FILE}"
+        self.disk.write_file(path, format_epochs(self.epochs.entries))
+        self.unsynced_others[path] = None
+        self.unsynced_others[self.directory] = None
+
+    # --- cutting
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut everything from `offset` on (from the batch that holds it)."""
+        if self.epochs.cut_end(offset):
+            self.save_epochs()
+        if offset >= self.log_end_offset:
+            return
+        if offset <= self.bases[0]:
+            self.truncate_fully_and_start_at(max(offset, 0))
+            return
+        self.tail.clear()
+        self.producers = None
+        while self.active.base_offset >= offset and len(self.segments) > 1:
+            self.bases.pop()
+            self.segments.pop().delete()
+        self.active.truncate_to(offset)
+        self.log_end_offset = self.active.next_offset
+        self.recovery_point = min(self.recovery_point, self.log_end_offset)
+        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        if self.epochs.cut_end(self.log_end_offset):
+            self.save_epochs()
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Throw everything away; the next record has `offset`."""
+        self.tail.clear()
+        self.producers = None
+        for segment in self.segments:
+            segment.delete()
+        self.segments = [Segment(self.disk, self.directory, offset, self.config.index_interval_bytes)]
+        self.bases = [offset]
+        self.log_start_offset = self.log_end_offset = self.recovery_point = offset
+        self.epochs = Epochs()
+        self.save_epochs()
+
+    def advance_log_start(self, offset: int) -> bool:
+        """Records below `offset` are deleted (DeleteRecords); whole segments go at the next retention run."""
+        if not self.log_start_offset < offset <= self.log_end_offset:
+            return False
+        self.log_start_offset = offset
+        if self.epochs.cut_start(offset):
+            self.save_epochs()
+        return True
+
+    def delete_old_segments(self, now: Instant, high_watermark: int) -> int:
+        """Retention by log start, time and size; returns how many segments went. Nothing above the high watermark
+        goes."""
+        deletes = "delete" in self.config.cleanup_policy
+        if deletes and self.active.size and self.is_expired(self.active, now) and self.log_end_offset <= high_watermark:
+            self.roll(self.log_end_offset)
+        size = self.size_bytes
+        count = 0
+        while len(self.segments) > 1 and self.bases[1] <= high_watermark:
+            first = self.segments[0]
+            too_large = 0 <= self.config.retention_bytes <= size - first.size
+            due = self.bases[1] <= self.log_start_offset
+            if not due and not (deletes and (too_large or self.is_expired(first, now))):
+                break
+            size -= first.size
+            first.delete()
+            del self.segments[0], self.bases[0]
+            count += 1
+        if count:
+            self.log_start_offset = max(self.log_start_offset, self.bases[0])
+            if self.epochs.cut_start(self.log_start_offset):
+                self.save_epochs()
+        if self.producers is not None:
+            self.producers.forget_idle(now)
+        return count
+
+    def is_expired(self, segment: Segment, now: Instant) -> bool:
+        newest = segment.max_timestamp if segment.max_timestamp >= 0 else segment.first_append
+        return 0 <= self.config.retention_ms < now - newest
+
+    # --- durability
+
+    def unsynced(self) -> tuple[str, ...]:
+        """Everything that must be synced so that the log is durable up to its present end."""
+        paths = [s.path for s in self.segments if s.next_offset > self.recovery_point]
+        return (*paths, *self.unsynced_others)
+
+    def unsynced_rolled(self) -> tuple[str, ...]:
+        """The part of it that is finished: segments that get no more appends."""
+        return tuple(s.path for s in self.segments[:-1] if s.next_offset > self.recovery_point)
+
+    def mark_synced(self, offset: int) -> None:
+        """What `unsynced` named when the log ended at `offset` is durable now."""
+        if offset >= self.log_end_offset:
+            self.unsynced_others.clear()
+        self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
+
+    def close(self) -> None:
+        for segment in self.segments:
+            segment.seal()
+            segment.close()
+
+    def check(self) -> None:
+        self.epochs.check()
+        assert self.log_start_offset <= self.log_end_offset
+        assert self.recovery_point <= self.log_end_offset
+        assert self.bases == sorted(set(self.bases))
+        assert self.active.next_offset == self.log_end_offset

@@ -1,0 +1,70 @@
+"""What a log knows of idempotent producers: enough to recognise a batch that is sent again, and one that skips.
+
+Invariant: for each producer at most the last five batches of its current epoch, in order (as many as a producer may
+have in flight).
+"""
+
+from strandline.base.errors import ErrorCode
+from strandline.base.time import Instant
+from strandline.base.value import Value
+from strandline.wire.batch import SEQUENCE_MAX, BatchHeader
+
+BATCHES_MAX = 5
+EXPIRATION_MS = 24 * 3600 * 1000  # producer.id.expiration.ms
+
+
+class Remembered(Value, frozen=True):
+    """A batch as it was appended."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class Producer:
+    __slots__ = ("batches", "epoch", "seen")
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.batches: list[Remembered] = []
+        self.seen = 0  # the timestamp of its newest batch
+
+
+class Producers:
+    def __init__(self) -> None:
+        self.known: dict[int, Producer] = {}
+
+    def judge(self, batch: BatchHeader) -> Remembered | ErrorCode | None:
+        """What may a leader do with this batch? None: append it. Remembered: it is a duplicate of that one."""
+        producer = self.known.get(batch.producer_id)
+        if producer is None or not producer.batches:
+            return None  # never seen, or forgotten: any sequence may be its first
+        if batch.producer_epoch < producer.epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if batch.producer_epoch > producer.epoch:
+            return None if batch.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        for old in producer.batches:
+            if old.first_sequence == batch.base_sequence and old.last_sequence == batch.last_sequence:
+                return old
+        last = producer.batches[-1].last_sequence
+        expected = 0 if last == SEQUENCE_MAX else last + 1
+        return None if batch.base_sequence == expected else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+    def appended(self, batch: BatchHeader, base_offset: int) -> None:
+        producer = self.known.get(batch.producer_id)
+        if producer is None or producer.epoch != batch.producer_epoch:
+            producer = self.known[batch.producer_id] = Producer(batch.producer_epoch)
+        producer.seen = batch.max_timestamp
+        if batch.is_control:
+            return
+        last_offset = base_offset + batch.last_offset_delta
+        producer.batches.append(
+            Remembered(batch.base_sequence, batch.last_sequence, base_offset, last_offset, batch.max_timestamp)
+        )
+        del producer.batches[:-BATCHES_MAX]
+
+    def forget_idle(self, now: Instant) -> None:
+        for producer_id in [p for p, state in self.known.items() if state.seen + EXPIRATION_MS < now]:
+            del self.known[producer_id]

@@ -1,0 +1,223 @@
+"""One segment: a file of batches and its two indexes.
+
+Invariants:
+  - batches lie one behind another; the file holds exactly `size` bytes of them
+  - every offset in it is in [base_offset, next_offset)
+"""
+
+from collections.abc import Iterator, Sequence
+
+from strandline.base.ports import Buffer, Disk
+from strandline.log.index import OffsetIndex, TimeIndex
+from strandline.log.tail import cut
+from strandline.wire.batch import HEADER_SIZE, BatchHeader, read_header, why_invalid, why_no_batch
+
+WALK_BYTES = 1 << 20
+SEEK_BYTES = 16 << 10
+OFFSET_SPAN_MAX = (1 << 31) - 1
+
+
+def file_name(base_offset: int, suffix: str) -> str:
+    return f"{base_offset:020d}{suffix}"
+
+
+class Segment:
+    def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> None:
+        self.disk = disk
+        self.path = f"{directory}/{file_name(base_offset, '.log')}"
+        self.base_offset = base_offset
+        self.next_offset = base_offset
+        self.interval_bytes = interval_bytes
+        self.file = disk.open(self.path)
+        self.size = self.file.size()
+        stem = self.path.removesuffix(".log")
+        self.index = OffsetIndex(disk, f"{stem}.index", base_offset)
+        self.time_index = TimeIndex(disk, f"{stem}.timeindex", base_offset)
+        self.since_entry = 0  # bytes appended since the last index entry
+        self.max_timestamp = -1
+        self.max_timestamp_offset = base_offset
+        self.first_append = -1  # when the first batch came, for rolling by time
+
+    # --- loading
+
+    def load(self, *, next_base: int | None) -> None:
+        """Trust the file: find its end and its largest timestamp, with the indexes' help or by rebuilding them."""
+        if not self.index.load(self.size) or not self.time_index.load():
+            self.rebuild()
+            return
+        latest = self.time_index.latest
+        if latest is not None:
+            self.max_timestamp, self.max_timestamp_offset = latest
+        if next_base is not None and latest is not None:
+            self.next_offset = next_base
+            return
+        position = self.index.positions[-1] if len(self.index.positions) else 0
+        self.next_offset = self.base_offset
+        for header in self.headers(position):
+            self.note(header.max_timestamp, header.last_offset)
+            self.next_offset = header.next_offset
+            self.since_entry += header.size
+
+    def rebuild(self) -> None:
+        self.index.clear()
+        self.time_index.clear()
+        self.next_offset = self.base_offset
+        self.max_timestamp, self.max_timestamp_offset, self.since_entry = -1, self.base_offset, 0
+        for header in self.headers(0):
+            self.enter(header.position, header.size, header.last_offset, header.max_timestamp)
+
+    def recover(self) -> Iterator[BatchHeader]:
+        """Check every batch's CRC and place; cut the file at the first that is not right; rebuild the indexes.
+
+        Yields the good headers, for the epochs that they prove.
+        """
+        self.index.clear()
+        self.time_index.clear()
+        self.next_offset = self.base_offset
+        self.max_timestamp, self.max_timestamp_offset, self.since_entry = -1, self.base_offset, 0
+        good = 0
+        for buffer, start in self.windows(0):
+            position = 0
+            while why_no_batch(buffer, position) is None:
+                header = read_header(buffer, position)
+                if why_invalid(header, buffer) is not None or header.base_offset < self.next_offset:
+                    break
+                self.enter(start + position, header.size, header.last_offset, header.max_timestamp)
+                position = header.end
+                good = start + position
+                yield header
+            else:
+                continue
+            if position < len(buffer):
+                break
+        if good < self.size:
+            self.file.truncate(good)
+            self.size = good
+
+    # --- walking
+
+    def windows(self, position: int) -> Iterator[tuple[memoryview, int]]:
+        """The file from `position` on, in pieces that begin with a batch and hold at least one if it is complete."""
+        while position < self.size:
+            buffer = self.file.read(position, WALK_BYTES)
+            if why_no_batch(buffer, 0) is not None and len(buffer) >= HEADER_SIZE:
+                wanted = read_header(buffer, 0).size
+                if WALK_BYTES < wanted <= self.size - position:
+                    buffer = self.file.read(position, wanted)
+            at = 0
+            while why_no_batch(buffer, at) is None:
+                at += read_header(buffer, at).size
+            yield buffer, position
+            if at == 0:
+                return
+            position += at
+
+    def headers(self, position: int) -> Iterator[BatchHeader]:
+        """Headers from `position` on; their positions are those in the file. Contents are not checked."""
+        for buffer, start in self.windows(position):
+            at = 0
+            while why_no_batch(buffer, at) is None:
+                header = read_header(buffer, at)
+                at = header.end
+                yield BatchHeader(start + header.position, *header_tail(header))
+
+    # --- appending
+
+    def append(self, buffers: Sequence[Buffer], size: int, last_offset: int, max_timestamp: int) -> None:
+        """Write whole batches that end at `last_offset`."""
+        position = self.size
+        self.file.append(buffers)
+        self.size = position
+        self.enter(position, size, last_offset, max_timestamp)
+        self.size = position + size
+
+    def enter(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        self.note(max_timestamp, last_offset)
+        if self.since_entry > self.interval_bytes:
+            self.index.append(last_offset, position)
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            self.since_entry = 0
+        self.since_entry += size
+        self.next_offset = last_offset + 1
+
+    def note(self, timestamp: int, offset: int) -> None:
+        if timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = timestamp, offset
+
+    # --- reading
+
+    def position_of(self, offset: int) -> int | None:
+        """Where the batch that holds `offset`, or the next one after it, begins; None if there is none."""
+        position = self.index.position_of(offset)
+        while position < self.size:
+            buffer = self.file.read(position, SEEK_BYTES)
+            at = 0
+            while len(buffer) - at >= HEADER_SIZE:
+                header = read_header(buffer, at)
+                if header.next_offset > offset:
+                    return position + at
+                at += header.size
+            position += at
+            if at == 0:
+                return None
+        return None
+
+    def read(self, offset: int, max_bytes: int, upto: int, *, min_one: bool) -> memoryview:
+        """Whole batches from the one that holds `offset`, below the offset `upto`."""
+        position = self.position_of(offset)
+        if position is None:
+            return memoryview(b"")
+        buffer = self.file.read(position, max(max_bytes, HEADER_SIZE))
+        if len(buffer) >= HEADER_SIZE:
+            first = read_header(buffer, 0).size
+            if first > len(buffer) and min_one:
+                buffer = self.file.read(position, first)
+        start, end, _ = cut(buffer, 0, offset, max_bytes, upto, min_one=min_one)
+        return buffer[start:end]
+
+    # --- changing
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut every batch that holds `offset` or a later one."""
+        position = self.position_of(offset)
+        if position is not None and position < self.size:
+            self.file.truncate(position)
+            self.size = position
+            self.index.truncate(position)
+            self.time_index.truncate(offset)
+        latest = self.time_index.latest
+        self.max_timestamp, self.max_timestamp_offset = latest or (-1, self.base_offset)
+        self.next_offset, self.since_entry = self.base_offset, 0
+        start = self.index.positions[-1] if len(self.index.positions) else 0
+        for header in self.headers(start):
+            self.note(header.max_timestamp, header.last_offset)
+            self.next_offset = header.next_offset
+            self.since_entry += header.size
+
+    def seal(self) -> None:
+        """No more appends: the time index ends with the largest timestamp, as Kafka's does."""
+        if self.max_timestamp >= 0:
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+        self.index.flush()
+        self.time_index.flush()
+
+    @property
+    def paths(self) -> tuple[str, str, str]:
+        return self.path, self.index.path, self.time_index.path
+
+    def close(self) -> None:
+        self.index.close()
+        self.time_index.close()
+        self.file.close()
+
+    def delete(self) -> None:
+        """Renamed first, so that a crash in the middle leaves nothing that looks like a segment."""
+        self.close()
+        for path in self.paths:
+            self.disk.rename(path, f"{path}.deleted")
+        for path in self.paths:
+            self.disk.remove(f"{path}.deleted")
+
+
+def header_tail(header: BatchHeader) -> tuple[int, ...]:
+    return tuple(getattr(header, name) for name in BatchHeader.__struct_fields__[1:])
