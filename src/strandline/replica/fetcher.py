@@ -209,6 +209,7 @@ class Fetcher:
                 row.diverging_epoch.end_offset,
                 row.records,
             ),
+            now,
         )
         if role.losses:
             effects += [Report("error", text) for text in role.take_losses()]

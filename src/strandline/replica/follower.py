@@ -17,6 +17,7 @@ from msgspec import Struct
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import Buffer
+from strandline.base.time import Instant
 from strandline.log.log import Log, Refused
 from strandline.metadata.image import Partition
 
@@ -72,13 +73,14 @@ class Follower:
         self.epoch: LeaderEpoch = partition.leader_epoch
         self.isr = partition.isr
         self.high_watermark = high_watermark
+        self.cuts = 0  # how often the log was truncated: what was being made durable meanwhile may be gone
         self.losses: list[str] = []  # for the operator; taken by `take_losses`
 
     def position(self) -> Position:
         log = self.log
         return Position(self.epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)
 
-    def served(self, asked: Position, answer: Served) -> Next:
+    def served(self, asked: Position, answer: Served, now: Instant) -> Next:
         log = self.log
         if asked.leader_epoch != self.epoch or asked.offset != log.log_end_offset:
             return Next.STALE
@@ -88,7 +90,7 @@ class Follower:
             self.truncate(self.divergence(answer.diverging_epoch, answer.diverging_end), "the leader's log differs")
             return Next.GO_ON
         for records in buffers_of(answer.records):
-            appended = log.append_as_follower(memoryview(records), self.epoch)
+            appended = log.append_as_follower(records, self.epoch, now)
             if isinstance(appended, Refused):
                 self.losses.append(f"{self.name}: records of leader {self.leader} refused: {appended.message}")
                 return Next.BACK_OFF
@@ -128,6 +130,7 @@ class Follower:
                 f"{self.name}: offsets {target} to {self.high_watermark - 1} were committed here and are cut,"
                 f" because {why}"
             )
+        self.cuts += 1
         log.truncate_to(target)  # also where nothing is cut: an epoch that starts there goes (T33)
         self.clamp()
 
@@ -138,6 +141,7 @@ class Follower:
             self.losses.append(
                 f"{self.name}: offsets {offset} to {self.high_watermark - 1} were committed here and are copied anew"
             )
+        self.cuts += 1
         log.truncate_fully_and_start_at(offset)
         self.high_watermark = offset
 

@@ -132,27 +132,21 @@ class Offsets:
             return ListOffsetsPartitionResponse(
                 partition_index=index,
                 offset=log.log_start_offset,
-                leader_epoch=self.epoch_at(leader, log.log_start_offset),
+                leader_epoch=log.epoch_at(log.log_start_offset),
             )
         if asked.timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return ListOffsetsPartitionResponse(partition_index=index)
         if asked.timestamp != MAX_TIMESTAMP and asked.timestamp < 0:
             return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.UNSUPPORTED_VERSION)
-        found = self.by_time(leader, asked.timestamp)
-        if found is None or found[0] >= leader.high_watermark:
+        if asked.timestamp == MAX_TIMESTAMP:
+            found = log.offset_of_max_timestamp()
+        else:
+            found = log.offset_for_timestamp(asked.timestamp)
+        if found is None or found.offset >= leader.high_watermark:
             return ListOffsetsPartitionResponse(partition_index=index)
         return ListOffsetsPartitionResponse(
-            partition_index=index, timestamp=found[1], offset=found[0], leader_epoch=self.epoch_at(leader, found[0])
+            partition_index=index, timestamp=found.timestamp, offset=found.offset, leader_epoch=found.leader_epoch
         )
-
-    def by_time(self, leader: Leader, timestamp: int) -> tuple[int, int] | None:
-        """Offset and timestamp of the first record that is not older, or of the one with the largest timestamp."""
-        if timestamp == MAX_TIMESTAMP:
-            return leader.log.offset_of_max_timestamp()
-        return leader.log.offset_for_timestamp(timestamp)
-
-    def epoch_at(self, leader: Leader, offset: int) -> int:
-        return leader.log.epoch_at(offset)
 
     def leader_of(self, topic: str, index: int, current_leader_epoch: int) -> Leader | ErrorCode:
         hosted = self.host.named(topic, index)

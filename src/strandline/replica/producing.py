@@ -13,7 +13,7 @@ from typing import Any
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.time import Instant
-from strandline.log.log import Refused
+from strandline.log.log import Appended, Refused
 from strandline.replica.fetching import Fetching
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted
@@ -185,15 +185,23 @@ class Producing:
         return effects
 
     def append(
-        self, hosted: Hosted, leader: Leader, records: Any, acks: int, effects: list[Effect], now: Instant
-    ) -> Any:
+        self,
+        hosted: Hosted,
+        leader: Leader,
+        records: Any,
+        acks: int,
+        effects: list[Effect],
+        now: Instant,
+        *,
+        internal: bool = False,
+    ) -> Appended | Refused:
         """Append as the leader and tell everyone whom it concerns; `Appended` or `Refused`."""
         if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:
             return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, message_of(ErrorCode.NOT_ENOUGH_REPLICAS))
         if records is None:
             return Refused(ErrorCode.INVALID_RECORD, "there are no records")
         leader.stamp_caught_up()
-        appended = leader.log.append_as_leader(records, leader.epoch, now)
+        appended = leader.log.append_as_leader(records, leader.epoch, now, internal=internal)
         if not isinstance(appended, Refused) and not appended.duplicate:
             self.fetching.appended(hosted, leader, len(records), effects, now)
         return appended
@@ -206,7 +214,7 @@ class Producing:
         if hosted is None or type(leader) is not Leader:
             return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
         effects: list[Effect] = []
-        appended = self.append(hosted, leader, memoryview(batch), ACKS_ALL, effects, now)
+        appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now, internal=True)
         if isinstance(appended, Refused):
             return effects + then(appended.error, -1)
         if leader.high_watermark > appended.last_offset:

@@ -22,6 +22,7 @@ from strandline.log.directory import (
 )
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
+from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -37,7 +38,8 @@ class Storage:
         self.disk = disk
         self.log_dirs = tuple(log_dirs)
         self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
-        self.flushing: dict[TopicIdPartition, int] = {}  # the sync in flight: up to which offset
+        # The syncs in flight: up to which offset, in which role, after how many truncations.
+        self.flushing: dict[TopicIdPartition, tuple[int, object, int]] = {}
 
     # --- opening
 
@@ -156,18 +158,16 @@ class Storage:
             paths = hosted.log.unsynced()
             if paths:
                 end = hosted.log.log_end_offset
-                self.flushing[hosted.at] = end
+                self.flushing[hosted.at] = (end, hosted.role, cuts_of(hosted))
                 effects.append(Sync(tuple(paths), ("replica", "flushed", hosted.at, end)))
         return effects
 
     def flushed(self, rest: Token) -> list[Effect]:
         at, end = rest
-        if self.flushing.pop(at, None) != end:
-            return []
+        was = self.flushing.pop(at, None)
         hosted = self.host.find(at)
-        if hosted is None:
-            return []
-        hosted.log.mark_synced(min(end, hosted.log.log_end_offset))
+        if hosted is not None and was is not None and was == (end, hosted.role, cuts_of(hosted)):
+            hosted.log.mark_synced(end)
         if self.flushing:
             return []
         effects: list[Effect] = []
@@ -192,3 +192,7 @@ class Storage:
             for file, offsets in files.items():
                 self.disk.write_file(f"{log_dir.path}/{file}", format_offsets(offsets))
             self.disk.sync([*(f"{log_dir.path}/{file}" for file in files), log_dir.path])
+
+
+def cuts_of(hosted: Hosted) -> int:
+    return hosted.role.cuts if isinstance(hosted.role, Follower) else 0

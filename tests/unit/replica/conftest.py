@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.memory_disk import MemoryDisk
+from tests.unit.replica.disk import DictDisk
 
 from strandline.base.effects import (
     Answered,
@@ -52,7 +52,7 @@ class World:
         self.records: list[Any] = []
         self.nodes: dict[NodeId, Replicas] = {}
         self.images: dict[NodeId, Image] = {}
-        self.disks: dict[NodeId, MemoryDisk] = {}
+        self.disks: dict[NodeId, DictDisk] = {}
         self.answers: dict[int, Any] = {}  # to clients, by correlation id
         self.reports: list[str] = []
         self.cut: set[NodeId] = set()  # brokers that cannot be reached, but live
@@ -63,7 +63,7 @@ class World:
         self.refuse_with: ErrorCode | None = None
         self.sequence = 0
         for node in map(NodeId, range(1, brokers + 1)):
-            self.disks[node] = MemoryDisk()
+            self.disks[node] = DictDisk()
             self.start(node)
         for node in self.nodes:
             self.commit(registration(node))

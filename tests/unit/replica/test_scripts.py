@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from strandline.log.log import Log
 from tests.datadriven import run
-from tests.memory_disk import MemoryDisk
+from tests.unit.replica.disk import DictDisk
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
+from strandline.log.log import Log
 from strandline.metadata.image import Broker, Partition
 from strandline.replica.follower import Follower, Served
 from strandline.replica.isr import Committed, PendingExpand
@@ -23,7 +23,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts" / "replica"
 
 
 def a_log() -> Log:
-    disk = MemoryDisk()
+    disk = DictDisk()
     disk.make_directory("/log")
     return Log.open(disk, "/log", LogConfig(), Instant(0), clean=True, recovery_point=0, log_start_offset=0)
 
@@ -173,7 +173,7 @@ class FollowerScript:
             int(end),
             records,
         )
-        went = follower.served(self.asked, answer)
+        went = follower.served(self.asked, answer, Instant(0))
         follower.check()
         return "\n".join([went.name, *follower.take_losses(), self.show()])
 

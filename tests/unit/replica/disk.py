@@ -1,0 +1,79 @@
+"""A disk that is a dictionary: nothing is lost, nothing is slow. Paths are keys, directories are implied or named."""
+
+from collections.abc import Sequence
+
+from strandline.base.ports import Buffer
+
+
+class DictFile:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.content = bytearray()
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        before = len(self.content)
+        for buffer in buffers:
+            self.content += buffer
+        return len(self.content) - before
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        self.content[position : position + len(data)] = data
+
+    def read(self, position: int, size: int) -> memoryview:
+        return memoryview(bytes(self.content[position : position + size]))
+
+    def size(self) -> int:
+        return len(self.content)
+
+    def truncate(self, size: int) -> None:
+        del self.content[size:]
+
+    def close(self) -> None:
+        pass
+
+
+class DictDisk:
+    def __init__(self) -> None:
+        self.files: dict[str, DictFile] = {}
+        self.directories: dict[str, None] = {}
+        self.synced: list[str] = []
+
+    def open(self, path: str) -> DictFile:
+        assert path.rpartition("/")[0] in self.directories, path
+        return self.files.setdefault(path, DictFile(path))
+
+    def exists(self, path: str) -> bool:
+        return path in self.files or path in self.directories
+
+    def list(self, path: str) -> list[str]:
+        below = [key[len(path) + 1 :] for key in [*self.files, *self.directories] if key.startswith(path + "/")]
+        return sorted({key.split("/")[0] for key in below})
+
+    def make_directory(self, path: str) -> None:
+        parts = path.split("/")
+        for end in range(2, len(parts) + 1):
+            self.directories["/".join(parts[:end])] = None
+
+    def rename(self, old: str, new: str) -> None:
+        for paths in (self.files, self.directories):
+            for key in [key for key in paths if key == old or key.startswith(old + "/")]:
+                paths[new + key[len(old) :]] = paths.pop(key)  # type: ignore[index, attr-defined]
+
+    def remove(self, path: str) -> None:
+        self.files.pop(path, None)
+
+    def remove_tree(self, path: str) -> None:
+        for paths in (self.files, self.directories):
+            for key in [key for key in paths if key == path or key.startswith(path + "/")]:
+                del paths[key]  # type: ignore[attr-defined]
+
+    def read_file(self, path: str) -> bytes | None:
+        file = self.files.get(path)
+        return None if file is None else bytes(file.content)
+
+    def write_file(self, path: str, content: bytes) -> None:
+        file = self.files[path] = DictFile(path)
+        file.content += content
+
+    def sync(self, paths: Sequence[str]) -> None:
+        self.synced += paths
