@@ -123,7 +123,8 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
         return Plan((), BrokerHeartbeatResponse(error_code=why))
     broker = basis.image.brokers[NodeId(request.broker_id)]
     is_caught_up = request.current_metadata_offset >= broker.epoch
-    new = next_state(request, broker, is_caught_up, leads(basis, broker.node_id))
+    is_leading = request.want_shut_down and leads(basis, broker.node_id)
+    new = next_state(request, broker, is_caught_up, is_leading)
     records: tuple[object, ...] = ()
     if new.fenced and not broker.fenced:
         records = plan_fencing(broker, basis)

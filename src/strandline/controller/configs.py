@@ -12,7 +12,7 @@ from strandline.base.value import Value
 from strandline.controller.basis import ELR_FEATURE, Basis, Plan
 from strandline.metadata.config_key import LIST
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.metadata.records import ConfigRecord
+from strandline.metadata.records import ClearElrRecord, ConfigRecord
 from strandline.metadata.topic_configs import TOPIC_CONFIGS, why_invalid
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -38,7 +38,7 @@ class Refusal(Value, frozen=True):
 
 def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) -> Plan:
     counts = Counter((r.resource_type, r.resource_name) for r in request.resources)
-    records: list[ConfigRecord] = []
+    records: list[ConfigRecord | ClearElrRecord] = []
     results: list[AlterConfigsResourceResponse] = []
     for resource in request.resources:
         outcome: Refusal | list[ConfigRecord]
@@ -46,7 +46,6 @@ def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) ->
             outcome = Refusal(E.INVALID_REQUEST, "Each resource must appear at most once.")
         else:
             outcome = why_no_resource(resource, basis) or plan_resource(resource, basis)
-        is_refused = isinstance(outcome, Refusal)
         results.append(
             AlterConfigsResourceResponse(
                 error_code=outcome.error if isinstance(outcome, Refusal) else E.NONE,
@@ -55,8 +54,9 @@ def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) ->
                 resource_name=resource.resource_name,
             )
         )
-        if not is_refused and isinstance(outcome, list):
+        if isinstance(outcome, list):
             records += outcome
+            records += clearing(outcome, resource, basis)
     response = IncrementalAlterConfigsResponse(responses=tuple(results))
     return Plan(() if request.validate_only else tuple(records), response)
 
@@ -138,6 +138,13 @@ def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, ba
         return why_invalid(name, value)
     twin = OF_BROKERS.get(name)
     return None if twin is None else TOPIC_CONFIGS[twin].why_invalid(value)
+
+
+def clearing(records: list[ConfigRecord], resource: AlterConfigsResource, basis: Basis) -> list[ClearElrRecord]:
+    """Who is eligible was decided with the old min ISR, so it ends in the batch that changes it (T2)."""
+    if not basis.image.features.get(ELR_FEATURE, 0) or not concern(records, MIN_ISR_KEY):
+        return []
+    return [ClearElrRecord(topic_name=resource.resource_name if resource.resource_type == TOPIC_RESOURCE else "")]
 
 
 def concern(records: Iterable[object], key: str) -> bool:

@@ -414,6 +414,20 @@ def apply_feature(image: Image, record: r.FeatureLevelRecord) -> None:
         image.features[record.name] = record.feature_level
 
 
+def apply_clear_elr(image: Image, record: r.ClearElrRecord) -> None:
+    """The meaning of "in sync enough" has changed, so nobody is eligible by the old one (T2). Only partitions with
+    something to clear are touched (T3). One without an ISR remembers who was eligible, or nobody would be left (L6)."""
+    named = list(image.topics.values()) if not record.topic_name else [image.topic_named(record.topic_name)]
+    for topic in named:
+        assert topic is not None, "a topic that does not exist"
+        for index, old in topic.partitions.items():
+            if not (old.elr or (old.isr and old.last_known_elr)):
+                continue
+            known = () if old.isr else tuple(n for n in old.replicas if n in old.elr or n in old.last_known_elr)
+            change = r.PartitionChangeRecord(eligible_leader_replicas=(), last_known_elr=known)
+            image.put_partition(TopicIdPartition(topic.topic_id, index), merged(old, change))
+
+
 def apply_producer_ids(image: Image, record: r.ProducerIdsRecord) -> None:
     assert record.next_producer_id >= image.next_producer_id
     image.next_producer_id = record.next_producer_id
@@ -433,6 +447,7 @@ APPLY: dict[type, Callable[[Image, Any], None]] = {
     r.UnregisterBrokerRecord: apply_unregister_broker,
     r.BrokerRegistrationChangeRecord: apply_broker_change,
     r.FeatureLevelRecord: apply_feature,
+    r.ClearElrRecord: apply_clear_elr,
     r.ProducerIdsRecord: apply_producer_ids,
     r.NoOpRecord: apply_nothing,
 }

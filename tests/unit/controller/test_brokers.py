@@ -9,6 +9,7 @@ from strandline.base.effects import Failure
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.time import Instant
+from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import Feature, Listener
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
@@ -263,6 +264,21 @@ def test_a_probe_of_an_old_incarnation_says_nothing_about_the_new_one() -> None:
     assert not cluster.image.brokers[1].fenced
 
 
+def test_an_outcome_for_the_old_incarnation_does_not_answer_the_probe_of_the_new_one() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.disconnect(cluster.connection(1))
+    (old,) = cluster.probes()
+    cluster.fence(1)
+    cluster.join(1)
+    cluster.disconnect(cluster.connection(1))
+    (new,) = cluster.probes()
+    cluster.probed(old, Failure.REFUSED)
+    cluster.wait(50)
+    assert cluster.probes() == []
+    cluster.probed(new, None)
+    assert not cluster.image.brokers[1].fenced
+
+
 @pytest.mark.parametrize("connection", [1, 9999])
 def test_other_connections_are_no_evidence(connection: int) -> None:
     cluster = Cluster(brokers=1)
@@ -318,3 +334,47 @@ def test_a_stalled_controller_listens_before_it_fences() -> None:
     assert not cluster.image.brokers[2].fenced
     cluster.wait(1)
     assert [cluster.image.brokers[n].fenced for n in (1, 2)] == [False, True]
+
+
+# --- clean and unclean shutdown (KIP-966): with ELR, the difference is whether a log may lack what it acknowledged
+
+
+def with_elr() -> Cluster:
+    """Broker 1 leads t alone, and broker 2 is eligible, because the ISR is below min ISR."""
+    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
+    feature = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)
+    cluster.controller.write([feature], cluster.now)
+    cluster.create("t", (1, 2))
+    cluster.fence(2)
+    assert (cluster.partition("t").isr, cluster.partition("t").elr) == ((1,), (2,))
+    return cluster
+
+
+def test_a_broker_that_stopped_cleanly_stays_eligible() -> None:
+    cluster = with_elr()
+    cluster.register(2, previous=cluster.epochs[2])
+    assert cluster.partition("t").elr == (2,)
+    cluster.fence(1)
+    assert (cluster.partition("t").isr, cluster.partition("t").elr) == ((), (1, 2))
+    cluster.beat(2)
+    assert (cluster.partition("t").leader, cluster.partition("t").isr, cluster.partition("t").elr) == (2, (2,), (1,))
+
+
+@pytest.mark.parametrize("previous", [-1, 1])
+def test_a_broker_that_may_have_lost_its_tail_is_no_longer_eligible(previous: int) -> None:
+    """T5: the comparison must be on; the broker knows no epoch, or an old one (T28)."""
+    cluster = with_elr()
+    before = cluster.partition("t").partition_epoch
+    cluster.register(2, previous=previous)
+    assert (cluster.partition("t").elr, cluster.partition("t").last_known_elr) == ((), (2,))
+    assert cluster.partition("t").partition_epoch == before + 1
+    cluster.beat(2)
+    cluster.fence(1)
+    assert cluster.partition("t").leader == -1, "broker 2 must not lead: it may miss what was committed"
+
+
+def test_an_unregistered_broker_is_eligible_nowhere() -> None:
+    """L4: an id that never returns must not be waited for."""
+    cluster = with_elr()
+    cluster.ask(UnregisterBrokerRequest(broker_id=2))
+    assert cluster.partition("t").elr == ()

@@ -1,5 +1,6 @@
 """IncrementalAlterConfigs: the four operations, and one row per refusal."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from strandline.wire.messages.incremental_alter_configs import (
 )
 
 E = ErrorCode
+ELR_ON = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 
@@ -129,3 +131,22 @@ def test_allowing_unclean_elections_elects_at_once() -> None:
     assert cluster.partition("t").leader == -1
     alter(cluster, topic(("unclean.leader.election.enable", SET, "true")))
     assert (cluster.partition("t").leader, cluster.partition("t").isr) == (2, (2,))
+
+
+@pytest.mark.parametrize(
+    "changed", [topic(("min.insync.replicas", SET, "1")), broker(("min.insync.replicas", SET, "1"))]
+)
+def test_a_new_min_isr_ends_the_eligibility_by_the_old_one(make: Callable[..., AlterConfigsResource]) -> None:
+    """T2: with min ISR 1 the leader commits alone, so the log of an eligible replica goes stale at once."""
+    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
+    cluster.controller.write(
+        [FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)], cluster.now
+    )
+    cluster.create("t", (1, 2))
+    cluster.create("whole", (1, 2))
+    cluster.alter("t", (1,))
+    assert cluster.partition("t").elr == (2,)
+    epochs = cluster.partition("t").partition_epoch, cluster.partition("whole").partition_epoch
+    assert alter(cluster, make(("min.insync.replicas", SET, "1")))[0].error_code == E.NONE
+    assert (cluster.partition("t").elr, cluster.partition("t").partition_epoch) == ((), epochs[0] + 1)
+    assert cluster.partition("whole").partition_epoch == epochs[1], "nothing to clear, nothing touched (T3)"

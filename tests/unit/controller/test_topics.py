@@ -196,6 +196,11 @@ def test_topics_of_one_request_fail_alone() -> None:
     assert sorted(cluster.image.topic_ids) == ["a.b", "good"]
 
 
+def test_the_partitions_of_all_topics_of_a_request_are_counted() -> None:
+    results = create(Cluster(brokers=1), creatable("a", 6_000, 1), creatable("b", 6_000, 1), creatable("c", 4_000, 1))
+    assert [r.error_code for r in results] == [E.NONE, E.POLICY_VIOLATION, E.NONE]
+
+
 # --- delete
 
 

@@ -158,6 +158,18 @@ def test_effective_min_isr(configured: str, replicas: tuple[int, ...], adding: t
     assert image.effective_min_isr(image.topics[T], found, {}) == effective
 
 
+def test_clearing_the_elr_of_a_leaderless_partition_keeps_who_was_eligible() -> None:
+    """L6: otherwise only an unclean election would be left."""
+    image = image_of(topic(), partition(isr=(), leader=-1, eligible_leader_replicas=(2,), last_known_elr=(1,)))
+    image.apply(r.ClearElrRecord(topic_name=""))
+    image.check()
+    new = image.partition(AT)
+    assert new is not None
+    assert (new.elr, new.last_known_elr, new.partition_epoch) == ((), (1, 2), 8)
+    image.apply(r.ClearElrRecord(topic_name="t"))
+    assert image.partition(AT) == new, "nothing is left to clear"
+
+
 def test_the_delta_remembers_what_was_before() -> None:
     image = image_of(topic(), partition())
     first = image.take_delta()
