@@ -112,9 +112,7 @@ def test_validate_only_changes_nothing() -> None:
 def test_min_isr_of_one_broker_is_refused_under_elr() -> None:
     """T1, T13: controller and brokers must agree on min ISR."""
     cluster = ready()
-    cluster.controller.write(
-        [FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)], cluster.now
-    )
+    cluster.controller.write([ELR_ON], cluster.now)
     one = broker(("min.insync.replicas", SET, "1"), name="1")
     gone = broker(("min.insync.replicas", DELETE, None))
     (refused,) = alter(cluster, one)
@@ -133,15 +131,11 @@ def test_allowing_unclean_elections_elects_at_once() -> None:
     assert (cluster.partition("t").leader, cluster.partition("t").isr) == (2, (2,))
 
 
-@pytest.mark.parametrize(
-    "changed", [topic(("min.insync.replicas", SET, "1")), broker(("min.insync.replicas", SET, "1"))]
-)
+@pytest.mark.parametrize("make", [topic, broker])
 def test_a_new_min_isr_ends_the_eligibility_by_the_old_one(make: Callable[..., AlterConfigsResource]) -> None:
     """T2: with min ISR 1 the leader commits alone, so the log of an eligible replica goes stale at once."""
     cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
-    cluster.controller.write(
-        [FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)], cluster.now
-    )
+    cluster.controller.write([ELR_ON], cluster.now)
     cluster.create("t", (1, 2))
     cluster.create("whole", (1, 2))
     cluster.alter("t", (1,))
