@@ -30,6 +30,7 @@ class ControllerConfig(Value, frozen=True):
     is_topic_deletion_enabled: bool = True  # delete.topic.enable
     is_leader_rebalance_enabled: bool = True  # auto.leader.rebalance.enable
     leader_imbalance_check_ms: int = 300_000  # leader.imbalance.check.interval.seconds
+    max_waiting: int = 10_000  # answers that wait for commits; a log that stalls so long has lost its leader
     probe_timeout_ms: int = 1000
     probe_again_ms: int = 50  # between the first refused connection and the one that proves a broker dead
 

@@ -141,7 +141,7 @@ class Controller:
 
     def serve(self, event: Received, now: Instant) -> list[Effect]:
         request = event.message
-        if not self.is_active:
+        if not self.is_active or len(self.waiting) >= self.config.max_waiting:
             return [Reply(event.to, refusal(request, ErrorCode.NOT_CONTROLLER))]
         is_alive = isinstance(request, BrokerRegistrationRequest) and self.is_alive(request, now)
         plan = PLANS[type(request)](request, self.basis(), event.to.api_version, is_alive)
@@ -254,6 +254,7 @@ class Controller:
             assert not self.waiting and not self.heartbeats.ends
             return
         offsets = [waiting.offset for waiting in self.waiting]
+        assert len(offsets) <= self.config.max_waiting
         assert offsets == sorted(offsets) and all(o >= self.high_watermark for o in offsets)
         assert set(self.heartbeats.ends) <= set(self.image.brokers)
         assert {b.node_id for b in self.image.brokers.values() if not b.fenced} <= set(self.heartbeats.ends)

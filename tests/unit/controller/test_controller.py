@@ -118,6 +118,19 @@ def test_lost_leadership_takes_back_what_was_not_committed() -> None:
     cluster.controller.check()
 
 
+def test_no_more_answers_wait_than_the_bound() -> None:
+    cluster = Cluster(brokers=1)
+    cluster.holds_commits = True
+    for index in range(10_000):
+        cluster.controller.step(Received(ReplyTo(1, index, 0, 0, 7), CALLER, creation("t")), cluster.now)
+    written = len(cluster.log.records)
+    (effect,) = cluster.controller.step(Received(ReplyTo(1, 10_000, 0, 0, 7), CALLER, creation("u")), cluster.now)
+    assert isinstance(effect, Reply) and codes(effect.message) == {E.NOT_CONTROLLER}
+    assert len(cluster.log.records) == written
+    cluster.commit()
+    assert cluster.controller.step(Received(ReplyTo(1, 10_001, 0, 0, 7), CALLER, creation("u")), cluster.now)
+
+
 def failover(cluster: Cluster) -> list[Probe]:
     """Another controller takes over from what is in the log."""
     image = Image()
