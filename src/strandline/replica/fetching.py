@@ -222,7 +222,9 @@ class Fetching:
             hosted = self.resolve(interest)
             leader = None if hosted is None else hosted.role
             if type(leader) is not Leader:
-                error = self.host.why_not_leader(interest.topic, interest.topic_id if context.by_id else None, hosted)
+                error = self.host.why_not_leader(
+                    interest.topic, interest.topic_id if context.by_id else None, interest.index
+                )
                 parts.append((interest, self.refusal(interest, error)))
                 is_urgent = True
                 continue

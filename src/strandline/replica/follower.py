@@ -95,6 +95,8 @@ class Follower:
                 self.losses.append(f"{self.name}: records of leader {self.leader} refused: {appended.message}")
                 return Next.BACK_OFF
         end = log.log_end_offset
+        if end == asked.offset and buffers_of(answer.records):
+            return Next.RETRY_SOON  # nothing of it may be appended in this epoch: metadata must say more first
         high_watermark = min(answer.high_watermark, end)
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark

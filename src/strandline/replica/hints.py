@@ -13,11 +13,11 @@ class LeaderHints:
         self.host = host
 
     def leader_of(self, topic_id: Uuid, topic: str, index: int) -> tuple[int, int]:
-        """The leader's id and epoch; −1 and −1 if there is none, or it is this broker (which is refusing just now)."""
+        """The leader's id and epoch; −1 and −1 if there is none."""
         image = self.host.image
         found = image.topics.get(topic_id) or image.topic_named(topic)
         partition = None if found is None else found.partitions.get(index)
-        if partition is None or partition.leader in (NOBODY, self.host.me):
+        if partition is None or partition.leader == NOBODY:
             return NO_HINT
         return partition.leader, partition.leader_epoch
 

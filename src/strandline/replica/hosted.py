@@ -129,15 +129,17 @@ class Host:
             if type(hosted.role) is Leader:
                 yield hosted, hosted.role
 
-    def why_not_leader(self, topic_name: str, topic_id: Uuid | None, hosted: Hosted | None) -> ErrorCode:
+    def why_not_leader(self, topic_name: str, topic_id: Uuid | None, index: int) -> ErrorCode:
         """The error for a partition that is not led here."""
-        if hosted is not None and not hosted.gone:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if topic_id is not None:
-            known = topic_id in self.image.topics
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_ID
-        known = topic_name in self.image.topic_ids
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            topic = self.image.topics.get(topic_id)
+            if topic is None:
+                return ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            topic = self.image.topic_named(topic_name)
+        if topic is None or index not in topic.partitions:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def leader_epoch_error(leader: Leader, current_leader_epoch: int) -> ErrorCode | None:

@@ -142,7 +142,7 @@ class Producing:
                 hosted = None if group is None else group.get(data.index)
                 leader = None if hosted is None else hosted.role
                 if hosted is None or type(leader) is not Leader:
-                    error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, hosted)
+                    error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, data.index)
                     parts.append(self.elsewhere(topic, data.index, error, moved))
                     failed = True
                     continue

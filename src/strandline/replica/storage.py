@@ -15,6 +15,7 @@ from strandline.log.checkpoints import format_offsets, parse_offsets
 from strandline.log.config import LogConfig
 from strandline.log.directory import (
     DELETED_SUFFIX,
+    PARTITION_METADATA,
     directory_name,
     parse_directory_name,
     read_topic_id,
@@ -88,6 +89,9 @@ class Storage:
         write_partition_metadata(self.disk, path, at.topic_id)
         config = self.config_of(name.topic)
         log = Log.open(self.disk, path, config, now, clean=True, recovery_point=0, log_start_offset=0)
+        # Without its topic id the log would count as nobody's after a power loss.
+        for unsynced in (f"{path}/{PARTITION_METADATA}", log_dir.path):
+            log.unsynced_others[unsynced] = None
         return Hosted(at, name, log, log_dir, log.log_start_offset)
 
     def place(self, directory_id: Uuid) -> LogDir:

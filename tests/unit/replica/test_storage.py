@@ -1,0 +1,85 @@
+"""What lies on disk: checkpoints, what is made durable and when, placement, retention."""
+
+from typing import Any
+
+from strandline.base.effects import Save, Sync, Synced
+from strandline.base.ids import NodeId, TopicPartition
+from strandline.log.checkpoints import parse_offsets
+from strandline.metadata import records as r
+
+AT = TopicPartition("t", 0)
+
+
+def checkpoint(world: Any, node: int, name: str) -> dict[TopicPartition, int]:
+    return parse_offsets(world.disks[node].read_file(f"/data{node}/{name}"))
+
+
+def test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.produce(1, 3)
+    world.run(5_000)
+    assert checkpoint(world, 1, "replication-offset-checkpoint") == {AT: 3}
+    world.sent_by.clear()
+    world.run(20_000)
+    assert not [effect for _, effect in world.sent_by if isinstance(effect, Save)]
+
+
+def test_a_recovery_point_is_saved_only_after_the_sync(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.produce(1, 3)
+    effects = world.nodes[1].storage.flush(world.now)
+    (sync,) = effects
+    assert isinstance(sync, Sync)
+    assert "/data1/t-0/00000000000000000000.log" in sync.paths
+    assert "/data1/t-0/partition.metadata" in sync.paths
+    world.produce(1, 2)  # after the sync was asked for: not covered by it
+    saves = world.nodes[1].step(Synced(sync.token), world.now)
+    assert [
+        parse_offsets(save.content) for save in saves if save.path.endswith("recovery-point-offset-checkpoint")
+    ] == [{AT: 3}]
+
+
+def test_a_sync_says_nothing_about_what_was_truncated_meanwhile(world: Any) -> None:
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.produce(1, 3)
+    world.run(1_000)
+    (sync,) = world.nodes[2].storage.flush(world.now)
+    hosted = world.nodes[2].host.named("t", 0)
+    hosted.role.truncate(0, "this is a test")
+    world.nodes[2].step(Synced(sync.token), world.now)
+    assert hosted.log.recovery_point == 0
+
+
+def test_a_log_goes_to_the_directory_that_metadata_names(world: Any) -> None:
+    world.create(replicas=(1,))
+    assert world.disks[1].exists("/data1/t-0")
+    world.commit(r.RemoveTopicRecord(topic_id=world.image.topic_ids["t"]))
+    assert [name for name in world.disks[1].list("/data1") if name.startswith("t-0")] == []
+
+
+def test_retention_moves_the_log_start_and_followers_hear_of_it(world: Any) -> None:
+    world.create(retention_ms="60000", segment_bytes="1048576")
+    world.run(1_000)
+    for _ in range(3):
+        world.produce(1, 5)
+    world.run(600_000)
+    starts = [world.nodes[node].host.named("t", 0).log.log_start_offset for node in (1, 2, 3)]
+    assert starts == [15, 15, 15]
+    assert world.consume(1, 15)().log_start_offset == 15
+
+
+def test_a_changed_configuration_reaches_the_log(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.commit(r.ConfigRecord(resource_type=2, resource_name="t", name="max.message.bytes", value="10"))
+    assert world.nodes[1].host.named("t", 0).log.config.max_message_bytes == 10
+    assert world.produce(1)().error_code == 10
+
+
+def test_an_unclean_restart_keeps_what_is_whole(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.produce(1, 3)
+    world.kill(1)
+    world.disks[1].files["/data1/t-0/00000000000000000000.log"].content += b"torn"
+    world.start(NodeId(1), clean=False)
+    assert world.row(1)[2:4] == (3, 3)
