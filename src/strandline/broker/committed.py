@@ -55,5 +55,3 @@ class Committed:
     def save_snapshot(self, now: Instant) -> None:
         self.log.write_snapshot(self.end, self.epoch, (encode_record(r) for r in self.image.records()), now)
         self.bytes_since_snapshot = 0
-
-

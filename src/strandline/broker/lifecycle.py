@@ -89,6 +89,10 @@ class Lifecycle:
             case _:
                 return -1
 
+    @property
+    def is_unfenced(self) -> bool:
+        return isinstance(self.role, Registered) and not self.role.fenced
+
     def deadline(self) -> Instant:
         if isinstance(self.role, Left) or self.in_flight:
             return NEVER
@@ -212,12 +216,10 @@ class Lifecycle:
                     self.role = Left(clean=True)
                 else:
                     self.next_send = after(now, LEAVING_RETRY_MS)
-            case (ErrorCode.STALE_BROKER_EPOCH | ErrorCode.BROKER_ID_NOT_REGISTERED), Registered():
+            case ((ErrorCode.STALE_BROKER_EPOCH | ErrorCode.BROKER_ID_NOT_REGISTERED), Registered()):
                 self.role = Registering()
                 self.next_send = now
                 return [Report("warning", "the controller no longer knows this registration; registering again")]
             case _:
                 self.next_send = after(now, RETRY_MS)
         return []
-
-

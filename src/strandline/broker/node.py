@@ -14,7 +14,7 @@ leader epoch; the image never runs ahead of the quorum's high watermark.
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from strandline.base.effects import (
     Answered,
@@ -34,62 +34,70 @@ from strandline.base.effects import (
     Send,
     Synced,
     ToController,
+    Token,
 )
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import NEVER, Instant
-from strandline.broker import forward, lifecycle, producer_ids
+from strandline.broker import forward
+from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
-from strandline.broker.parts import Parts, auto_topic
+from strandline.broker.lifecycle import Left
+from strandline.broker.parts import SUPPORTED_FEATURES, Parts, auto_topic
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.controller.controller import Controller
-from strandline.log.clean_shutdown import write_clean_shutdown
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
+from strandline.quorum.quorum import Quorum
 from strandline.wire.schema import Message
 
 MYSELF = -1  # the connection of requests that this node sends to its own controller
 
 
 class Node:
-    def __init__(self, parts: Parts) -> None:
-        self.me = parts.config.node_id
-        self.config = parts.config
-        self.cluster_id = parts.cluster_id
+    def __init__(self, parts: Parts, now: Instant) -> None:
+        config = parts.config
+        self.config = config
+        self.me = config.node_id
+        self.cluster_id = parts.identity.cluster_id
         self.voters = parts.voters
-        self.supported_features = parts.supported_features
         self.disk = parts.disk
-        self.quorum = parts.quorum
-        self.committed = Committed(parts.metadata_log, parts.config.metadata_snapshot_bytes)
-        self.controller = parts.controller
-        self.replicas = parts.replicas
-        self.groups = parts.groups
-        self.lifecycle = lifecycle.Lifecycle(parts.identity, parts.lifecycle_config)
-        self.forwarding = forward.Forwarding()
-        self.producer_ids = producer_ids.ProducerIds(self.me)
         self.clean_start = parts.clean_start
-        self.known_controller: tuple[NodeId, int] = (NOBODY, -1)
-        self.own_requests: dict[int, tuple[Any, ...]] = {}
+        self.quorum = Quorum(
+            self.me,
+            parts.metadata_directory_id,
+            self.cluster_id,
+            parts.voters,
+            parts.metadata_log,
+            parts.quorum_config,
+            parts.rng,
+            now,
+        )
+        self.metadata_log = parts.metadata_log
+        self.committed = Committed(parts.metadata_log, config.metadata_snapshot_bytes)
+        self.controller: Controller | None = None
+        if config.is_controller:
+            self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
+        self.broker: Broker | None = Broker(parts) if config.is_broker else None
+        self.forwarding = forward.Forwarding()
+        self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
+        self.own_requests: dict[int, Token] = {}
         self.own_count = 0
-        self.own_caller = Caller("strandline", "127.0.0.1", parts.config.controller_listener_names[0])
+        self.own_caller = Caller("strandline", "127.0.0.1", config.controller_listener_names[0])
         self.written: list[Effect] = []  # what the quorum wants done for records that the controller just wrote
         self.halted = False
-        if parts.controller is not None:
-            parts.controller.writer = self
 
     # --- what the driver calls
 
     def start(self, now: Instant) -> list[Effect]:
-        effects = self.replicas.load(now, self.clean_start) if self.replicas else []
-        self.committed.advance(self.quorum.high_watermark, now)
-        effects += self.quorum.start(now)
-        return self.settle(effects, now)
+        effects = self.broker.load(now) if self.broker is not None else []
+        return self.settle(effects + self.quorum.start(now), now)
 
     def step(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case Received():
                 return self.settle(self.received(event, now), now)
             case Disconnected():
-                return self.settle(self.disconnected(event, now), now)
+                return self.settle(self.controller.step(event, now) if self.controller is not None else [], now)
             case _:
                 return self.settle(self.answered(event, now), now)
 
@@ -98,47 +106,44 @@ class Node:
             return NEVER
         return min(
             self.quorum.deadline(),
-            self.controller.deadline() if self.controller else NEVER,
-            self.replicas.deadline() if self.replicas else NEVER,
-            self.groups.deadline() if self.groups else NEVER,
-            self.lifecycle.deadline() if self.replicas else NEVER,
             self.forwarding.deadline(),
-            self.producer_ids.deadline(),
+            self.controller.deadline() if self.controller is not None else NEVER,
+            self.broker.deadline() if self.broker is not None else NEVER,
         )
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.quorum.expire(now)
+        effects += self.forwarding.expire(now)
         if self.controller is not None:
             effects += self.controller.expire(now)
-        if self.replicas is not None:
-            effects += self.replicas.expire(now)
-            effects += self.lifecycle.expire(now)
-        if self.groups is not None:
-            effects += self.groups.expire(now)
-        effects += self.forwarding.expire(now)
-        effects += self.producer_ids.expire(self.lifecycle.epoch, now)
+        if self.broker is not None:
+            effects += self.broker.expire(now)
         return self.settle(effects, now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin a controlled shutdown; it ends with `Halt`."""
-        if self.replicas is None:
+        if self.broker is None:
             return self.settle(self.stop(clean=True, now=now), now)
-        self.lifecycle.leave(now)
+        self.broker.lifecycle.leave(now)
         return self.settle([], now)
 
     def check(self) -> None:
         self.image.check()
         self.quorum.check()
-        for machine in (self.controller, self.replicas, self.groups):
+        for machine in (self.controller, self.broker):
             if machine is not None:
                 machine.check()
-        assert self.committed.end <= max(self.quorum.high_watermark, self.committed.end)
+        assert self.committed.end <= self.quorum.high_watermark
 
     # --- what handlers ask
 
     @property
     def image(self) -> Image:
         return self.committed.image
+
+    @property
+    def supported_features(self) -> dict[str, tuple[int, int]]:
+        return SUPPORTED_FEATURES
 
     @property
     def applied_end(self) -> int:
@@ -163,36 +168,24 @@ class Node:
             return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
         return route(self, event, now)
 
-    def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
-        return self.controller.step(event, now) if self.controller is not None else []
-
     def answered(self, event: Answered | Failed | Synced | Probed, now: Instant) -> list[Effect]:
-        match event.token[0]:
-            case "replica":
-                assert self.replicas is not None and not isinstance(event, Probed)
-                return self.replicas.step(event, now)
-            case "quorum":
-                assert not isinstance(event, Probed)
-                return self.quorum.step(event, now)
-            case "controller":
-                assert self.controller is not None
-                return self.controller.step(event, now)
-            case lifecycle.NAME:
-                assert isinstance(event, Answered | Failed)
-                return self.lifecycle.step(event, now)
-            case forward.NAME:
-                assert isinstance(event, Answered | Failed)
-                return self.forwarding.step(event, now)
-            case producer_ids.NAME:
-                assert isinstance(event, Answered | Failed)
-                return self.producer_ids.step(event, now)
-            case name:
-                raise AssertionError(f"an answer for nobody: {name}")
+        name = event.token[0]
+        if name == "controller":
+            assert self.controller is not None
+            return self.controller.step(event, now)
+        assert not isinstance(event, Probed)
+        if name == "quorum":
+            return self.quorum.step(event, now)
+        if name == forward.NAME:
+            assert not isinstance(event, Synced)
+            return self.forwarding.step(event, now)
+        assert self.broker is not None
+        return self.broker.answered(event, now)
 
     # --- consequences
 
     def settle(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Carry what just happened to every machine it concerns, until nothing moves; return what the driver must do."""
+        """Carry what just happened to every machine it concerns, until nothing moves; the rest is the driver's."""
         done: list[Effect] = []
         while True:
             more: list[Effect] = []
@@ -215,47 +208,44 @@ class Node:
         if quorum.high_watermark > self.committed.end:
             effects += self.apply_committed(now)
         leader = (quorum.leader_id, quorum.leader_epoch)
-        if leader != self.known_controller:
+        if leader != self.known_leader:
             effects += self.leader_changed(leader, now)
-        if self.controller is not None and quorum.is_leader != self.controller.is_active:
-            effects += self.change_controller(self.controller, now)
-        if type(self.lifecycle.role) is lifecycle.Left and not self.halted:
-            effects += self.stop(clean=self.lifecycle.role.clean, now=now)
+        if self.controller is not None:
+            effects += self.follow_leadership(self.controller, now)
+        if self.broker is not None and type(self.broker.lifecycle.role) is Left and not self.halted:
+            effects += self.stop(clean=self.broker.lifecycle.role.clean, now=now)
         return effects
 
     def apply_committed(self, now: Instant) -> list[Effect]:
         effects = self.committed.advance(self.quorum.high_watermark, now)
         delta = self.image.take_delta()
-        if delta and self.replicas is not None:
-            effects += self.replicas.apply(self.image, delta, now)
-            if self.groups is not None:
-                effects += self.groups.apply(self.image, delta, now)
-        self.lifecycle.metadata_moved(self.committed.end, now)
+        if self.broker is not None:
+            effects += self.broker.apply(self.image, delta, self.committed.end, now)
         if self.controller is not None and self.controller.is_active:
             effects += self.controller.committed(self.quorum.high_watermark, now)
         return effects
 
     def leader_changed(self, leader: tuple[NodeId, int], now: Instant) -> list[Effect]:
-        self.known_controller = leader
+        self.known_leader = leader
         if leader[0] == NOBODY:
             return []
-        self.lifecycle.controller_changed(now)
+        if self.broker is not None:
+            self.broker.lifecycle.controller_changed(now)
         return [Report("info", f"the active controller is node {leader[0]} (epoch {leader[1]})")]
 
-    def change_controller(self, controller: Controller, now: Instant) -> list[Effect]:
-        """Standby to active waits until every record of earlier leaders is applied: then the two images agree."""
-        if controller.is_active:
+    def follow_leadership(self, controller: Controller, now: Instant) -> list[Effect]:
+        """Active while this node leads the quorum. A new leader first waits until every record of earlier leaders is
+        applied: then its own image and the committed one agree."""
+        leads = self.quorum.is_leader
+        if controller.is_active and not (leads and controller.epoch == self.quorum.leader_epoch):
             return controller.deactivate(now)
-        if self.committed.end <= self.quorum.epoch_start_offset:
-            return []
-        return controller.activate(self.image.copy(), self.quorum.leader_epoch, now)
+        if leads and not controller.is_active and self.committed.end > self.quorum.epoch_start_offset:
+            return controller.activate(self.image.copy(), self.quorum.leader_epoch, now)
+        return []
 
     def stop(self, *, clean: bool, now: Instant) -> list[Effect]:
         self.halted = True
-        effects: list[Effect] = []
-        if self.replicas is not None:
-            effects += self.replicas.shutdown(now)
-            write_clean_shutdown(self.disk, self.config.log_dirs, self.lifecycle.last_epoch)
+        effects = self.broker.stop(now) if self.broker is not None else []
         effects += self.quorum.resign(now)
         why = "controlled shutdown is complete" if clean else "stopped without a controlled shutdown"
         return [*effects, Halt(why, 0)]
@@ -267,7 +257,7 @@ class Node:
         if leader == self.me:
             self.own_count += 1
             self.own_requests[self.own_count] = effect.token
-            to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).key, effect.version)
+            to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).api_key, effect.version)
             return self.received(Received(to, self.own_caller, effect.message), now)
         if leader not in self.voters:
             return self.answered(Failed(effect.token, Failure.CLOSED), now)
@@ -282,7 +272,7 @@ class Node:
 
     @property
     def next_offset(self) -> int:
-        return self.quorum.log.log_end_offset
+        return self.metadata_log.log_end_offset
 
     def append(self, records: list[Message], now: Instant) -> int:
         """Write records to the metadata log; returns the offset of the last. They are not committed yet."""

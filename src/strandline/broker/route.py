@@ -54,37 +54,44 @@ from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.vote import VoteRequest
 
 if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
     from strandline.broker.node import Node
 
 Route = Callable[["Node", Received, Instant], list[Effect]]
 
 
+def serving(node: Node) -> Broker:
+    assert node.broker is not None, "a node without the broker role has no broker listener"
+    return node.broker
+
+
 def produce(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return node.replicas.produce(received.to, received.caller, received.message, now)
+    return serving(node).replicas.produce(received.to, received.caller, received.message, now)
 
 
 def fetch(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return node.replicas.fetch(received.to, received.caller, received.message, now)
+    return serving(node).replicas.fetch(received.to, received.caller, received.message, now)
 
 
 def list_offsets(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return node.replicas.list_offsets(received.to, received.caller, received.message, now)
+    return serving(node).replicas.list_offsets(received.to, received.caller, received.message, now)
 
 
 def offsets_for_leader_epoch(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return node.replicas.offsets_for_leader_epoch(received.to, received.caller, received.message, now)
+    return serving(node).replicas.offsets_for_leader_epoch(received.to, received.caller, received.message, now)
 
 
 def delete_records(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return node.replicas.delete_records(received.to, received.caller, received.message, now)
+    return serving(node).replicas.delete_records(received.to, received.caller, received.message, now)
 
 
 def init_producer_id(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return node.producer_ids.init_producer_id(received.to, received.message, node.lifecycle.epoch, now)
+    broker = serving(node)
+    return broker.producer_ids.init_producer_id(received.to, received.message, broker.lifecycle.epoch, now)
 
 
 def to_group(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return node.groups.answer(received, now)
+    return serving(node).groups.answer(received, now)
 
 
 def to_quorum(node: Node, received: Received, now: Instant) -> list[Effect]:

@@ -61,5 +61,6 @@ def brokers(node: Node, received: Received, request: DescribeClusterRequest) -> 
 
 def controllers(node: Node) -> tuple[DescribeClusterBroker, ...]:
     return tuple(
-        DescribeClusterBroker(broker_id=voter, host=at.host, port=at.port, rack=None) for voter, at in node.voters.items()
+        DescribeClusterBroker(broker_id=voter, host=at.host, port=at.port, rack=None)
+        for voter, at in node.voters.items()
     )

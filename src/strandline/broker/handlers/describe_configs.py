@@ -44,9 +44,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     return [Reply(received.to, DescribeConfigsResponse(results=results))]
 
 
-def describe(
-    node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest
-) -> DescribeConfigsResult:
+def describe(node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest) -> DescribeConfigsResult:
     match resource.resource_type:
         case kind if kind == TOPIC_RESOURCE:
             if node.image.topic_named(resource.resource_name) is None:

@@ -31,7 +31,9 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     names = sorted({t.name for t in request.topics}) or sorted(node.image.topic_ids)
     why = cursor_error(request.cursor, names, named=bool(request.topics))
     if why is not None:
-        failed = DescribeTopicPartitionsResponseTopic(error_code=why, name=request.cursor.topic_name if request.cursor else "")
+        failed = DescribeTopicPartitionsResponseTopic(
+            error_code=why, name=request.cursor.topic_name if request.cursor else ""
+        )
         return [Reply(received.to, DescribeTopicPartitionsResponse(topics=(failed,)))]
     first = 0
     if request.cursor is not None:

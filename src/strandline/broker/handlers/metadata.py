@@ -56,7 +56,9 @@ def controller_to_name(node: Node) -> NodeId:
     return next((b.node_id for b in node.image.brokers.values() if not b.fenced), NOBODY)
 
 
-def chosen_topics(image: Image, request: MetadataRequest, version: int) -> tuple[list[MetadataResponseTopic], list[str]]:
+def chosen_topics(
+    image: Image, request: MetadataRequest, version: int
+) -> tuple[list[MetadataResponseTopic], list[str]]:
     """The described topics, and the names of those that do not exist. Null (v0: empty) asks for all."""
     if request.topics is None or (version == 0 and not request.topics):
         return [describe(image, topic) for topic in image.topics.values()], []

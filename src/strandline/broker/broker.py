@@ -1,0 +1,108 @@
+"""The broker's part of a node: its replicas, the groups that it coordinates, its standing with the controller."""
+
+from collections.abc import Iterable
+
+from strandline.base.effects import Answered, Effect, Failed, Synced
+from strandline.base.ids import BrokerEpoch, LeaderEpoch
+from strandline.base.time import Instant
+from strandline.broker import lifecycle
+from strandline.broker.lifecycle import Lifecycle
+from strandline.broker.parts import Parts
+from strandline.broker.producer_ids import ProducerIds
+from strandline.group.coordinator import Done, Groups
+from strandline.log.clean_shutdown import write_clean_shutdown
+from strandline.log.log import Refused
+from strandline.metadata.image import Delta, Image
+from strandline.replica.replicas import Replicas
+from strandline.wire.record import Record, all_records
+
+READ_BYTES = 1 << 20
+
+
+class InternalTopics:
+    """The partitions of `__consumer_offsets` as the group coordinator wants them, on top of the replicas."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas = replicas
+
+    def append_internal(self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done) -> list[Effect]:
+        return self.replicas.append_internal(topic, partition, batch, now, done)
+
+    def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
+        return self.replicas.leads(topic, partition)
+
+    def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
+        hosted = self.replicas.host.named(topic, partition)
+        offset = 0 if hosted is None else hosted.log.log_start_offset
+        while True:
+            read = self.replicas.read_internal(topic, partition, offset, READ_BYTES)
+            if isinstance(read, Refused) or not read.size:
+                return
+            for buffer in read.buffers:
+                for record in all_records(buffer):
+                    offset = record.offset + 1
+                    yield record
+
+
+class Broker:
+    def __init__(self, parts: Parts) -> None:
+        config = parts.config
+        self.disk = parts.disk
+        self.directories = [directory.path for directory in parts.directories]
+        self.clean_start = parts.clean_start
+        self.replicas = Replicas(
+            config.node_id, parts.disk, parts.directories, parts.replica_config, config.explicit, parts.rng
+        )
+        self.groups = Groups(parts.group_config, InternalTopics(self.replicas), parts.rng)
+        self.lifecycle = Lifecycle(parts.identity, parts.lifecycle_config)
+        self.producer_ids = ProducerIds(config.node_id)
+        self.strays_deleted = False
+
+    def load(self, now: Instant) -> list[Effect]:
+        return self.replicas.load(now, self.clean_start)
+
+    def apply(self, image: Image, delta: Delta, end: int, now: Instant) -> list[Effect]:
+        """Committed metadata below `end` is applied; `delta` is what it changed."""
+        effects: list[Effect] = []
+        if delta:
+            effects += self.replicas.apply(image, delta, now)
+            effects += self.groups.apply(image, delta, now)
+        self.lifecycle.metadata_moved(end, now)
+        return effects
+
+    def answered(self, event: Answered | Failed | Synced, now: Instant) -> list[Effect]:
+        if event.token[0] == "replica":
+            return self.replicas.step(event, now)
+        assert not isinstance(event, Synced)
+        if event.token[0] != lifecycle.NAME:
+            return self.producer_ids.step(event, now)
+        effects = self.lifecycle.step(event, now)
+        self.replicas.broker_epoch = BrokerEpoch(self.lifecycle.epoch)
+        if not self.strays_deleted and self.lifecycle.is_unfenced:
+            self.strays_deleted = True  # unfenced: metadata is caught up with, so what it does not name is not ours
+            effects += self.replicas.delete_strays(now)
+        return effects
+
+    def deadline(self) -> Instant:
+        return min(
+            self.replicas.deadline(), self.groups.deadline(), self.lifecycle.deadline(), self.producer_ids.deadline()
+        )
+
+    def expire(self, now: Instant) -> list[Effect]:
+        effects = self.replicas.expire(now)
+        effects += self.groups.expire(now)
+        effects += self.lifecycle.expire(now)
+        effects += self.producer_ids.expire(self.lifecycle.epoch, now)
+        return effects
+
+    def stop(self, now: Instant) -> list[Effect]:
+        """Make everything durable, then say so on disk (KIP-966)."""
+        effects = self.replicas.shutdown(now)
+        self.replicas.close()
+        if self.lifecycle.last_epoch >= 0:
+            write_clean_shutdown(self.disk, self.directories, self.lifecycle.last_epoch)
+        return effects
+
+    def check(self) -> None:
+        self.replicas.check()
+        self.groups.check()

@@ -1,0 +1,163 @@
+"""What a node is made of, put together from its configuration and what its disk says about its past."""
+
+from collections.abc import Mapping, Sequence
+
+from strandline.base.effects import Endpoint
+from strandline.base.ids import OFFSETS_TOPIC, NodeId, Uuid
+from strandline.base.ports import Disk, DiskError, Rng
+from strandline.base.time import Instant
+from strandline.base.value import Value
+from strandline.broker.config import NodeConfig
+from strandline.broker.lifecycle import Identity, LifecycleConfig
+from strandline.controller.basis import ControllerConfig
+from strandline.controller.controller import METADATA_LEVEL, METADATA_VERSION, MetadataWriter
+from strandline.group.classic import GroupConfig
+from strandline.log.clean_shutdown import take_clean_shutdown
+from strandline.log.directory import DirectoryMeta, read_meta
+from strandline.quorum.config import QuorumConfig
+from strandline.quorum.metadata_log import MetadataLog
+from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+
+SUPPORTED_FEATURES = {METADATA_VERSION: (1, METADATA_LEVEL)}
+
+
+class Parts(Value, frozen=True):
+    """What `Node` needs to know to build its machines."""
+
+    config: NodeConfig
+    disk: Disk
+    rng: Rng
+    metadata_log: MetadataLog
+    directories: tuple[LogDir, ...]
+    metadata_directory_id: Uuid
+    identity: Identity
+    voters: dict[NodeId, Endpoint]
+    clean_start: bool
+
+    @property
+    def lifecycle_config(self) -> LifecycleConfig:
+        return LifecycleConfig(
+            heartbeat_interval_ms=self.config.integer("broker.heartbeat.interval.ms"),
+            session_timeout_ms=self.config.integer("broker.session.timeout.ms"),
+        )
+
+    @property
+    def quorum_config(self) -> QuorumConfig:
+        return QuorumConfig(
+            election_timeout_ms=self.config.integer("controller.quorum.election.timeout.ms"),
+            fetch_timeout_ms=self.config.integer("controller.quorum.fetch.timeout.ms"),
+            election_backoff_max_ms=self.config.integer("controller.quorum.election.backoff.max.ms"),
+            request_timeout_ms=self.config.integer("controller.quorum.request.timeout.ms"),
+        )
+
+    @property
+    def controller_config(self) -> ControllerConfig:
+        return ControllerConfig(
+            cluster_id=self.identity.cluster_id,
+            session_timeout_ms=self.config.integer("broker.session.timeout.ms"),
+            default_num_partitions=self.config.integer("num.partitions"),
+            default_replication_factor=self.config.integer("default.replication.factor"),
+            is_topic_deletion_enabled=self.config.boolean("delete.topic.enable"),
+            is_leader_rebalance_enabled=self.config.boolean("auto.leader.rebalance.enable"),
+            leader_imbalance_check_ms=1000 * self.config.integer("leader.imbalance.check.interval.seconds"),
+        )
+
+    @property
+    def replica_config(self) -> ReplicaConfig:
+        return ReplicaConfig(
+            lag_time_max_ms=self.config.integer("replica.lag.time.max.ms"),
+            fetch_wait_max_ms=self.config.integer("replica.fetch.wait.max.ms"),
+            fetch_min_bytes=self.config.integer("replica.fetch.min.bytes"),
+            fetch_max_bytes=self.config.integer("replica.fetch.max.bytes"),
+            fetch_response_max_bytes=self.config.integer("replica.fetch.response.max.bytes"),
+            fetch_backoff_ms=self.config.integer("replica.fetch.backoff.ms"),
+            high_watermark_checkpoint_interval_ms=self.config.integer("replica.high.watermark.checkpoint.interval.ms"),
+            retention_check_interval_ms=self.config.integer("log.retention.check.interval.ms"),
+            answer_bytes_max=self.config.integer("fetch.max.bytes"),
+            fetch_session_slots=self.config.integer("max.incremental.fetch.session.cache.slots"),
+            inter_broker_listener=self.config.inter_broker_listener_name,
+        )
+
+    @property
+    def group_config(self) -> GroupConfig:
+        return GroupConfig(
+            min_session_timeout_ms=self.config.integer("group.min.session.timeout.ms"),
+            max_session_timeout_ms=self.config.integer("group.max.session.timeout.ms"),
+            initial_rebalance_delay_ms=self.config.integer("group.initial.rebalance.delay.ms"),
+            max_size=self.config.integer("group.max.size"),
+            offsets_retention_ms=60_000 * self.config.integer("offsets.retention.minutes"),
+            offset_metadata_max_bytes=self.config.integer("offset.metadata.max.bytes"),
+        )
+
+
+def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint], now: Instant) -> Parts:
+    """Read what the disk knows. `where`: each listener's real endpoint, by name.
+
+    Raises DiskError if a directory is not formatted, or belongs to another cluster or node.
+    """
+    paths = sorted({*config.log_dirs, config.metadata_log_dir})
+    metas = {path: formatted(disk, path, config.node_id) for path in paths}
+    clusters = {meta.cluster_id for meta in metas.values()}
+    if len(clusters) > 1:
+        raise DiskError(f"the log directories belong to different clusters: {', '.join(sorted(clusters))}")
+    previous_epoch = take_clean_shutdown(disk, config.log_dirs) if config.is_broker else None
+    metadata_directory_id = metas[config.metadata_log_dir].directory_id
+    advertised = {at.name: at.endpoint for at in config.advertised_listeners}
+    return Parts(
+        config=config,
+        disk=disk,
+        rng=rng,
+        metadata_log=MetadataLog.open(disk, config.metadata_log_dir, now),
+        directories=tuple(LogDir(path, metas[path].directory_id) for path in config.log_dirs),
+        metadata_directory_id=metadata_directory_id,
+        identity=Identity(
+            node_id=config.node_id,
+            cluster_id=clusters.pop(),
+            incarnation_id=Uuid(rng.randbytes(16)),
+            log_dirs=tuple(metas[path].directory_id for path in config.log_dirs),
+            listeners={
+                name: Endpoint(at.host, at.port or where[name].port)
+                for name, at in advertised.items()
+                if name not in config.controller_listener_names
+            },
+            rack=config.text("broker.rack") or None,
+            previous_broker_epoch=-1 if previous_epoch is None else previous_epoch,
+            features=SUPPORTED_FEATURES,
+        ),
+        voters={voter.node_id: voter.endpoint for voter in config.voters},
+        clean_start=previous_epoch is not None,
+    )
+
+
+def formatted(disk: Disk, path: str, node_id: NodeId) -> DirectoryMeta:
+    meta = read_meta(disk, path)
+    if meta is None:
+        raise DiskError(f"no meta.properties in {path}: format it first, with `strandline format`")
+    if meta.node_id != node_id:
+        raise DiskError(f"{path} was formatted for node.id {meta.node_id}, and this is node.id {node_id}")
+    return meta
+
+
+def auto_topic(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
+    """The topics that a client named without creating them, with the broker's defaults."""
+    return CreateTopicsRequest(topics=tuple(topic_to_create(name, config) for name in names), timeout_ms=5000)
+
+
+def topic_to_create(name: str, config: NodeConfig) -> CreatableTopic:
+    if name != OFFSETS_TOPIC:
+        return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+    settings = {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": str(config.integer("offsets.topic.segment.bytes")),
+    }
+    return CreatableTopic(
+        name=name,
+        num_partitions=config.integer("offsets.topic.num.partitions"),
+        replication_factor=config.integer("offsets.topic.replication.factor"),
+        configs=tuple(CreatableTopicConfig(name=key, value=value) for key, value in settings.items()),
+    )
+
+
+__all__ = ["MetadataWriter", "Parts", "auto_topic", "prepare"]
