@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.quorum.network import World
 
 from strandline.base.ids import NodeId
-from tests.unit.quorum.network import World
 
 
 def storm(world: World, rounds: int) -> None:

@@ -21,6 +21,7 @@ class Tally(Struct):
     voters: tuple[NodeId, ...]
     granted: list[NodeId]
     rejected: list[NodeId]
+    absent: list[NodeId]  # no process listens there; it may come back within the round
 
     def grant(self, voter: NodeId) -> None:
         if voter in self.voters and voter not in self.granted and voter not in self.rejected:
@@ -37,13 +38,18 @@ class Tally(Struct):
         """Even with all outstanding votes it could no longer be won."""
         return len(self.voters) - len(self.rejected) < majority(len(self.voters))
 
+    def is_hopeless(self) -> bool:
+        """It could be won only with voters that are down: of two survivors that each voted for itself, say."""
+        open_votes = [voter for voter in self.voters if voter not in self.rejected and voter not in self.absent]
+        return len(open_votes) < majority(len(self.voters))
+
     def check(self) -> None:
         assert not (self.is_won() and self.is_lost())
         assert not [voter for voter in self.granted if voter in self.rejected]
 
 
 def tally(voters: Iterable[NodeId]) -> Tally:
-    return Tally(tuple(voters), [], [])
+    return Tally(tuple(voters), [], [], [])
 
 
 class Outreach(Struct):

@@ -274,22 +274,32 @@ def take_chunk(quorum: Quorum, role: Follower | Observing, download: Download, a
     if download.position < size:
         role.fetching.retry_at = now
         return
-    role.fetching.request = quorum.number()  # nothing is fetched until the file is durable
-    token = ("quorum", "part", role.fetching.request)
-    quorum.out.append(Sync((quorum.log.part_path(download.snapshot),), token))
+    sync_part(quorum, role, quorum.log.part_path(download.snapshot))
+
+
+def sync_part(quorum: Quorum, role: Following, path: str) -> None:
+    """Nothing is fetched until `path` is durable."""
+    role.fetching.request = quorum.number()
+    quorum.out.append(Sync((path,), ("quorum", "part", role.fetching.request)))
 
 
 def part_synced(quorum: Quorum, event: Synced, now: Instant) -> None:
+    """First the content of a download is made durable, then its name; only then the old log is thrown away."""
     role = asker(quorum, event.token[2])
     if role is None or role.fetching.download is None:
         return
-    snapshot = role.fetching.download.snapshot
-    role.fetching.request, role.fetching.download, role.fetching.retry_at = 0, None, now
-    why = quorum.log.install_part(snapshot)
-    if why is not None:
+    download, fetching = role.fetching.download, role.fetching
+    if not download.is_named:
+        why = quorum.log.name_part(download.snapshot)
+        if why is None:
+            download.is_named = True
+            sync_part(quorum, role, quorum.log.directory)
+            return
         quorum.out.append(Report("error", f"the downloaded metadata snapshot is refused: {why}"))
+        fetching.request, fetching.download = 0, None
         back_off(quorum, role, now)
         return
-    # What lay below is replaced, and the snapshot itself is durable once its directory entry is synced.
-    quorum.durable_end = min(quorum.durable_end, quorum.log.log_start_offset)
-    quorum.high_watermark = max(quorum.high_watermark, snapshot.end_offset)
+    fetching.request, fetching.download, fetching.retry_at = 0, None, now
+    quorum.log.install_snapshot(download.snapshot)
+    quorum.durable_end = quorum.log.log_end_offset  # everything below is in the snapshot, which is durable
+    quorum.high_watermark = max(quorum.high_watermark, download.snapshot.end_offset)

@@ -40,6 +40,7 @@ class CommittedBatch(Value, frozen=True):
 
 class RaftLog(Protocol):
     quorum_state_path: str
+    directory: str
 
     @property
     def log_start_offset(self) -> int: ...
@@ -79,6 +80,10 @@ class RaftLog(Protocol):
         are written to again."""
         ...
 
+    def mark_synced(self, end_offset: int) -> None:
+        """What `take_unsynced` named when the log ended at `end_offset` is durable."""
+        ...
+
     def latest_snapshot(self) -> SnapshotId | None: ...
 
     def earliest_snapshot(self) -> SnapshotId | None: ...
@@ -97,8 +102,12 @@ class RaftLog(Protocol):
 
     def append_part(self, snapshot: SnapshotId, content: Buffer) -> None: ...
 
-    def install_part(self, snapshot: SnapshotId) -> str | None:
-        """Give a complete, durable download its name and start the log anew at its end; or say why it is refused."""
+    def name_part(self, snapshot: SnapshotId) -> str | None:
+        """Give a complete, durable download its name; or say why it is refused."""
+        ...
+
+    def install_snapshot(self, snapshot: SnapshotId) -> None:
+        """Start the log anew at the end of a snapshot whose name is durable."""
         ...
 
     def committed_batches(self, from_offset: int, upto: int) -> Iterator[CommittedBatch]: ...

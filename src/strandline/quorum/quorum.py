@@ -445,6 +445,7 @@ class Quorum:
                         pass
             case "log":
                 assert self.syncing is not None
+                self.log.mark_synced(self.syncing)
                 self.durable_end, self.syncing = min(self.syncing, self.log.log_end_offset), None
             case "part":
                 following.part_synced(self, event, now)

@@ -21,8 +21,7 @@ class Download(Struct):
 
     snapshot: SnapshotId
     position: int = 0
-    is_complete: bool = False
-    is_synced: bool = False
+    is_named: bool = False
 
 
 class Fetching(Struct):

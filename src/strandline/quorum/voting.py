@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Answered, Failed, Received
+from strandline.base.effects import Answered, Failed, Failure, Received
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import Instant, after
@@ -111,6 +111,9 @@ def vote_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> Non
     match event, quorum.role:
         case Failed(), (Prospective() | Candidate()) as role if role.round == number:
             role.outreach.again(voter, quorum.retry_at(event.why, now))
+            if event.why is Failure.REFUSED and voter not in role.tally.absent:
+                role.tally.absent.append(voter)
+                count(quorum, role, now)
         case Answered(), _:
             vote_counted(quorum, voter, number, event.message, now)
         case _:
@@ -119,12 +122,18 @@ def vote_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> Non
 
 def vote_counted(quorum: Quorum, voter: NodeId, number: int, response: Any, now: Instant) -> None:
     answer = messages.only_partition(response.topics)
-    if answer is not None and quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
-        return
+    is_granted = answer is not None and answer.error_code == ErrorCode.NONE and answer.vote_granted
+    # A grant counts even if it names a leader: two followers that doubt the same leader would else send each other
+    # back to it forever.
+    if answer is not None and (not is_granted or answer.leader_epoch > quorum.epoch):
+        if quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
+            return
     match quorum.role:
         case (Prospective() | Candidate()) as role if role.round == number:
             role.outreach.done(voter)
-            if answer is not None and answer.error_code == ErrorCode.NONE and answer.vote_granted:
+            if voter in role.tally.absent:
+                role.tally.absent.remove(voter)
+            if is_granted:
                 role.tally.grant(voter)
             else:
                 role.tally.reject(voter)
@@ -142,6 +151,8 @@ def count(quorum: Quorum, role: Prospective | Candidate, now: Instant) -> None:
                 quorum.become_candidate(now)
             case Candidate():
                 quorum.become_leader(role, now)
+    elif isinstance(role, Candidate) and role.tally.is_hopeless():
+        quorum.lose_election(now)  # a pre-vote may wait for voters to come up; an epoch should not
 
 
 # --- BeginQuorumEpoch

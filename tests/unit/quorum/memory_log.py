@@ -7,14 +7,12 @@ from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId
 from strandline.wire.batch import batches
 from strandline.wire.record import records
 
-
-
-
 Content = tuple[tuple[tuple[int, int, int, bytes], ...], tuple[tuple[SnapshotId, bytes], ...], int]
 
 
 class MemoryLog:
     quorum_state_path = "/meta/quorum-state"
+    directory = "/meta"
     log_path = "/meta/log"
 
     def __init__(self) -> None:
@@ -22,6 +20,7 @@ class MemoryLog:
         self.snapshots: dict[SnapshotId, bytes] = {}
         self.start = 0
         self.parts: dict[SnapshotId, bytes] = {}
+        self.named: dict[SnapshotId, bytes] = {}
         self.is_dirty = False
         self.quorum_state: bytes | None = None
         self.durable: Content = ((), (), 0)
@@ -81,6 +80,9 @@ class MemoryLog:
         dirty, self.is_dirty = self.is_dirty, False
         return (self.log_path,) if dirty else ()
 
+    def mark_synced(self, end_offset: int) -> None:
+        pass
+
     def latest_snapshot(self) -> SnapshotId | None:
         return max(self.snapshots, key=lambda snapshot: snapshot.end_offset, default=None)
 
@@ -102,11 +104,14 @@ class MemoryLog:
     def append_part(self, snapshot: SnapshotId, content: Buffer) -> None:
         self.parts[snapshot] += bytes(content)
 
-    def install_part(self, snapshot: SnapshotId) -> str | None:
-        self.snapshots = {snapshot: self.parts.pop(snapshot)}
+    def name_part(self, snapshot: SnapshotId) -> str | None:
+        self.named[snapshot] = self.parts.pop(snapshot)
+        return None
+
+    def install_snapshot(self, snapshot: SnapshotId) -> None:
+        self.snapshots = {snapshot: self.named.pop(snapshot)}
         self.entries, self.start = [], snapshot.end_offset
         self.is_dirty = True
-        return None
 
     def committed_batches(self, from_offset: int, upto: int) -> Iterator[CommittedBatch]:
         for base, last, epoch, content in self.entries:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from random import Random
 
+from tests.unit.quorum.memory_log import MemoryLog
+
 from strandline.base.effects import (
     Answered,
     Caller,
@@ -32,7 +34,6 @@ from strandline.quorum.config import QuorumConfig
 from strandline.quorum.quorum import Quorum
 from strandline.wire.api import api_of
 from strandline.wire.codec import decode_all, encode_bytes
-from tests.unit.quorum.memory_log import MemoryLog
 
 CLUSTER = "a-cluster"
 CALLER = Caller("node", "127.0.0.1", "CONTROLLER")
@@ -172,7 +173,9 @@ class World:
                 case Sync():
                     content = machine.log.content()
                     is_log = MemoryLog.log_path in effect.paths
-                    self.deliver_synced(machine, effect.token, (lambda c=content: self.keep(machine, c)) if is_log else None)
+                    self.deliver_synced(
+                        machine, effect.token, (lambda c=content: self.keep(machine, c)) if is_log else None
+                    )
                 case Save():
                     self.deliver_synced(
                         machine, effect.token, lambda e=effect: setattr(machine.log, "quorum_state", e.content)

@@ -1,9 +1,9 @@
 """Elections and replication in the small world of `network`, when nothing or one thing goes wrong."""
 
 import pytest
+from tests.unit.quorum.network import World
 
 from strandline.base.ids import NOBODY
-from tests.unit.quorum.network import World
 
 
 @pytest.mark.parametrize("seed", range(20))
