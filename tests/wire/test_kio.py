@@ -9,7 +9,7 @@ import pkgutil
 import random
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import Field as KioField
+from dataclasses import MISSING, Field as KioField
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -95,7 +95,8 @@ class Generator:
     def group(self, layout: Layout, kio: Any) -> Both:
         ours, kios = {}, {}
         for field, other in paired(layout, kio):
-            if field.tag is not None and self.rng.random() > self.filled:
+            optional = other.default is not MISSING or other.default_factory is not MISSING
+            if field.tag is not None and optional and self.rng.random() > self.filled:
                 ours[field.name] = field.default
                 continue  # both take their defaults, which must then be the same
             ours[field.name], kios[other.name] = self.value(field.type, other)

@@ -70,7 +70,7 @@ class Groups:
             OffsetCommitRequest: self.commit_offsets,
             OffsetFetchRequest: self.fetch_offsets,
             DescribeGroupsRequest: self.describe,
-            ListGroupsRequest: self.list,
+            ListGroupsRequest: self.list_groups,
             DeleteGroupsRequest: self.delete,
         }
 
@@ -282,7 +282,7 @@ class Groups:
             described.append(answers.described(group_id, group, error, received.to.api_version))
         return [Reply(received.to, DescribeGroupsResponse(groups=tuple(described)))]
 
-    def list(self, received: Received, now: Instant) -> list[Effect]:
+    def list_groups(self, received: Received, now: Instant) -> list[Effect]:
         del now
         request: ListGroupsRequest = received.message
         groups = [g for shard in self.shards.values() for g in shard.groups.values()]

@@ -123,7 +123,6 @@ def entry(
         name=key.name,
         value=found[0].value,
         read_only=read_only,
-        is_default=found[0].source == DEFAULT,
         config_source=found[0].source,
         is_sensitive=False,
         synonyms=synonyms,

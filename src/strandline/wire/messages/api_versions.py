@@ -2,15 +2,13 @@
 
 from typing import Annotated
 
-from strandline.wire.schema import Bool, Group, Int16, Int32, Int64, Message, NullableString, String, Tag, V, message
+from strandline.wire.schema import Bool, Group, Int16, Int32, Int64, Message, String, Tag, V, message
 
 
-@message(key=18, kind="request", versions="0-5", flexible="3+")
+@message(key=18, kind="request", versions="0-4", flexible="3+")
 class ApiVersionsRequest(Message, frozen=True):
     client_software_name: Annotated[String, V("3+")] = ""
     client_software_version: Annotated[String, V("3+")] = ""
-    cluster_id: Annotated[NullableString, V("5+")] = None
-    node_id: Annotated[Int32, V("5+")] = -1
 
 
 class ApiVersion(Group, frozen=True):
@@ -31,7 +29,7 @@ class FinalizedFeatureKey(Group, frozen=True):
     min_version_level: Annotated[Int16, V("3+")] = 0
 
 
-@message(key=18, kind="response", versions="0-5", flexible="3+")
+@message(key=18, kind="response", versions="0-4", flexible="3+")
 class ApiVersionsResponse(Message, frozen=True):
     error_code: Int16 = 0
     api_keys: tuple[ApiVersion, ...] = ()
