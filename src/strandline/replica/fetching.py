@@ -87,6 +87,9 @@ class Fetching:
         self.sessions = Sessions(host.config, rng)
         # Followers whose fetch waits here: a new leadership may be news to them.
         self.parked_followers: dict[NodeId, dict[Context, None]] = {}
+        # Where a follower is not in the ISR. Any fetch of its is a reason to look, also one that does not name the
+        # partition because nothing has changed there: another change of the ISR is over, the broker is unfenced.
+        self.outsiders: dict[NodeId, dict[Hosted, None]] = {}
 
     # --- a request
 
@@ -135,12 +138,36 @@ class Fetching:
                 is not None
             ):
                 continue
-            if replica not in leader.isr.maximal and leader.propose_expansion(replica, now) is not None:
-                self.alterations.propose(hosted)
+            if replica not in leader.isr.maximal:
+                self.outsiders.setdefault(replica, {})[hosted] = None
             if before.log_end_offset != interest.offset and leader.advance(now):
                 self.high_watermark_moved(hosted, leader, effects, now)
             if hosted.deletions and before.log_start_offset != interest.log_start_offset:
                 effects += complete_deletions(hosted, leader)
+
+        if self.outsiders.get(replica):
+            self.expand(replica, now)
+
+    def expand(self, replica: NodeId, now: Instant) -> None:
+        """Propose the follower for every ISR that it may enter."""
+        outside = self.outsiders[replica]
+        for hosted in list(outside):
+            leader = hosted.role
+            if (
+                hosted.gone
+                or type(leader) is not Leader
+                or replica not in leader.followers
+                or replica in leader.isr.isr
+            ):
+                del outside[hosted]
+            elif leader.propose_expansion(replica, now) is not None:
+                self.alterations.propose(hosted)
+
+    def note_outsiders(self, hosted: Hosted, leader: Leader) -> None:
+        """After any change of the ISR or of the replicas."""
+        for node in leader.followers:
+            if node not in leader.isr.isr:
+                self.outsiders.setdefault(node, {})[hosted] = None
 
     def park(self, parked: ParkedFetch, collected: Collected, max_wait_ms: int, now: Instant) -> None:
         context = parked.context

@@ -186,6 +186,7 @@ class Replicas:
 
     def recompute(self, hosted: Hosted, leader: Leader, effects: list[Effect], now: Instant) -> None:
         """After any change of what the high or the low watermark depends on (T20)."""
+        self.fetching.note_outsiders(hosted, leader)
         if leader.advance(now):
             self.fetching.high_watermark_moved(hosted, leader, effects, now)
         if hosted.deletions:

@@ -52,6 +52,7 @@ class World:
         self.records: list[Any] = []
         self.nodes: dict[NodeId, Replicas] = {}
         self.images: dict[NodeId, Image] = {}
+        self.followed: dict[NodeId, int] = {}  # how many metadata records each broker knows
         self.disks: dict[NodeId, DictDisk] = {}
         self.answers: dict[int, Any] = {}  # to clients, by correlation id
         self.reports: list[str] = []
@@ -78,6 +79,7 @@ class World:
         self.perform(node, replicas.load(self.now, clean))
         image = self.images[node] = Image()
         image.apply_all(self.records)
+        self.followed[node] = len(self.records)
         self.perform(node, replicas.apply(image, image.take_delta(), self.now))
 
     def kill(self, node: NodeId) -> None:
@@ -97,11 +99,12 @@ class World:
         self.image.apply_all(list(records))
         for node in list(self.nodes):
             if node not in skip:
-                self.catch_up(node, records)
+                self.catch_up(node)
 
-    def catch_up(self, node: NodeId, records: Any) -> None:
+    def catch_up(self, node: NodeId) -> None:
         image = self.images[node]
-        image.apply_all(list(records))
+        image.apply_all(self.records[self.followed[node] :])
+        self.followed[node] = len(self.records)
         self.perform(node, self.nodes[node].apply(image, image.take_delta(), self.now))
 
     def create(self, *, leader: int = 1, replicas: tuple[int, ...] = (1, 2, 3), **configs: str) -> None:

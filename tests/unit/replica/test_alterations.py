@@ -35,7 +35,7 @@ def answer(world: Any, error: ErrorCode, isr: tuple[int, ...] = (1, 2), partitio
 
 def test_the_proposal_names_incarnations_and_epochs(world: Any) -> None:
     lagging(world)
-    ((node, effect),) = world.held
+    ((_, effect),) = world.held
     row = effect.message.topics[0].partitions[0]
     assert (effect.message.broker_id, effect.message.broker_epoch, effect.version) == (1, 101, 3)
     assert [(s.broker_id, s.broker_epoch) for s in row.new_isr_with_epochs] == [(1, 101), (2, 102)]

@@ -152,7 +152,7 @@ def test_a_diverged_follower_cuts_what_was_never_committed(world: Any) -> None:
     world.run(2_000)
     assert answer().base_offset == 4
     world.cut = set()
-    world.catch_up(NodeId(1), [world.records[-1]])
+    world.catch_up(NodeId(1))
     world.run(3_000)
     assert world.ends() == [7, 7, 7]
     assert world.row(2)[4] == (2, 3, 1)
@@ -171,7 +171,7 @@ def test_two_failovers_without_records_between_still_find_the_divergence(world: 
     world.produce(3, 5)
     world.run(2_000)
     world.cut = set()
-    world.catch_up(NodeId(1), world.records[-2:])
+    world.catch_up(NodeId(1))
     world.run(3_000)
     assert world.ends() == [7, 7, 7]
     read = [world.consume(3, 0)().records]

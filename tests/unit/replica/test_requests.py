@@ -247,7 +247,7 @@ def test_a_new_leader_does_not_name_an_end_that_may_lie_before_the_old_one(world
     assert world.row(2)[2:4] == (0, 3)
     assert list_offset(world, -1, node=2).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
     world.cut = set()
-    world.catch_up(NodeId(1), world.records[-1:])
+    world.catch_up(NodeId(1))
     world.run(3_000)
     assert list_offset(world, -1, node=2).offset == 3
 
