@@ -51,15 +51,19 @@ def append(quorum: Quorum, role: Leader, records: Sequence[bytes], now: Instant)
 
 def drive(quorum: Quorum, role: Leader, now: Instant) -> None:
     """What has become due, or possible, since the last event."""
-    committed = role.committed(quorum.durable_end)
-    if committed is not None and committed > quorum.high_watermark:
-        quorum.high_watermark = committed
+    advance(quorum, role)
     end = quorum.log.log_end_offset
     for replica, waiting in list(role.parked.items()):
         if waiting.offset < end or waiting.known_high_watermark < quorum.high_watermark:
             del role.parked[replica]
             answer_fetch(quorum, role, replica, waiting.to, waiting.offset, now)
     voting.tell_begin(quorum, role, now)
+
+
+def advance(quorum: Quorum, role: Leader) -> None:
+    committed = role.committed(quorum.durable_end)
+    if committed is not None and committed > quorum.high_watermark:
+        quorum.high_watermark = committed
 
 
 # --- Fetch
@@ -125,6 +129,7 @@ def fetched(quorum: Quorum, role: Leader, received: Received, asked: Any, now: I
     if progress is not None:
         progress.directory_id = asked.replica_directory_id
         progress.end_offset = offset
+        advance(quorum, role)  # first, so that the answer tells of what this very Fetch commits
         if offset >= quorum.log.log_end_offset:
             progress.last_caught_up = now
         known = progress.told_high_watermark

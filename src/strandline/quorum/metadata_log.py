@@ -12,7 +12,7 @@ Invariants:
 from collections.abc import Iterable, Iterator
 
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition
-from strandline.base.ports import Buffer, Disk, File
+from strandline.base.ports import Buffer, Disk, DiskError, File
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.directory import PARTITION_METADATA, directory_name, write_partition_metadata
@@ -62,14 +62,17 @@ class MetadataLog:
         directory = f"{log_dir}/{DIRECTORY}"
         disk.make_directory(directory)
         snapshots = load_snapshots(disk, directory)
-        start = snapshots[0].end_offset if snapshots else 0
-        log = Log.open(disk, directory, config, now, clean=False, recovery_point=0, log_start_offset=start)
+        log = Log.open(disk, directory, config, now, clean=False, recovery_point=0, log_start_offset=0)
+        if log.log_start_offset > 0 and not snapshots:
+            raise DiskError(f"{directory}: the log starts at {log.log_start_offset}, and the snapshot below it is gone")
         if not disk.exists(f"{directory}/{PARTITION_METADATA}"):
             write_partition_metadata(disk, directory, METADATA_TOPIC_ID)
         opened = cls(disk, directory, log, snapshots)
         if snapshots and opened.why_not_in_history(snapshots[-1]) is not None:
             log.truncate_fully_and_start_at(snapshots[-1].end_offset)
             opened.forget_snapshots(snapshots[-1])
+        if snapshots and (log.log_start_offset > 0 or len(snapshots) >= SNAPSHOTS_KEPT):
+            log.advance_log_start(snapshots[0].end_offset)
         paths = [f"{directory}/{snapshot_name(snapshot)}{SUFFIX}" for snapshot in opened.snapshots]
         disk.sync([*log.unsynced(), *paths, f"{directory}/{PARTITION_METADATA}", directory, log_dir])
         log.mark_synced(log.log_end_offset)
@@ -108,9 +111,8 @@ class MetadataLog:
             if entry.epoch <= epoch:
                 return EpochEnd(entry.epoch, end)
             end = entry.start_offset
-        if self.snapshots:
-            return EpochEnd(self.snapshots[0].epoch, min(end, self.snapshots[0].end_offset))
-        return EpochEnd(0, end)
+        below = self.snapshots[0].epoch if self.log_start_offset else 0
+        return EpochEnd(below, min(end, self.log_start_offset))
 
     def read_quorum_state(self) -> bytes | None:
         return self.disk.read_file(self.quorum_state_path)
@@ -285,7 +287,7 @@ class MetadataLog:
 
 
 def load_snapshots(disk: Disk, directory: str) -> list[SnapshotId]:
-    """The complete ones, oldest first. Unfinished downloads, and snapshots that a crash left incomplete, are removed."""
+    """The complete ones, oldest first. Unfinished downloads, and snapshots that a crash left torn, are removed."""
     found: list[SnapshotId] = []
     for name in disk.list(directory):
         snapshot = parse_snapshot_name(name)

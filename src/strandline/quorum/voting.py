@@ -125,9 +125,9 @@ def vote_counted(quorum: Quorum, voter: NodeId, number: int, response: Any, now:
     is_granted = answer is not None and answer.error_code == ErrorCode.NONE and answer.vote_granted
     # A grant counts even if it names a leader: two followers that doubt the same leader would else send each other
     # back to it forever.
-    if answer is not None and (not is_granted or answer.leader_epoch > quorum.epoch):
-        if quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
-            return
+    is_telling = answer is not None and (not is_granted or answer.leader_epoch > quorum.epoch)
+    if is_telling and quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
+        return
     match quorum.role:
         case (Prospective() | Candidate()) as role if role.round == number:
             role.outreach.done(voter)

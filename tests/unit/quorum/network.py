@@ -171,15 +171,10 @@ class World:
                 case Reply():
                     self.answer(machine, effect)
                 case Sync():
-                    content = machine.log.content()
-                    is_log = MemoryLog.log_path in effect.paths
-                    self.deliver_synced(
-                        machine, effect.token, (lambda c=content: self.keep(machine, c)) if is_log else None
-                    )
+                    is_log = machine.log.log_path in effect.paths
+                    self.deliver_synced(machine, effect.token, self.keeping(machine) if is_log else None)
                 case Save():
-                    self.deliver_synced(
-                        machine, effect.token, lambda e=effect: setattr(machine.log, "quorum_state", e.content)
-                    )
+                    self.deliver_synced(machine, effect.token, self.saving(machine, effect))
                 case Report():
                     self.reports.append(effect)
                 case Halt():
@@ -189,8 +184,20 @@ class World:
         self.look(machine)
         self.arm(machine)
 
-    def keep(self, machine: Machine, content: object) -> None:
-        machine.log.durable = content  # type: ignore[assignment]
+    def keeping(self, machine: Machine) -> Callable[[], None]:
+        """What the log holds now survives a crash after the sync is done."""
+        content = machine.log.content()
+
+        def keep() -> None:
+            machine.log.durable = content
+
+        return keep
+
+    def saving(self, machine: Machine, effect: Save) -> Callable[[], None]:
+        def save() -> None:
+            machine.log.quorum_state = effect.content
+
+        return save
 
     def deliver_synced(self, machine: Machine, token: tuple[object, ...], done: Callable[[], object] | None) -> None:
         life = machine.life

@@ -1,0 +1,212 @@
+"""The metadata log on a real disk: what it keeps over restarts, snapshots, and downloads."""
+
+from pathlib import Path
+
+import pytest
+
+from strandline.base.ports import DiskError
+from strandline.base.time import Instant
+from strandline.quorum.metadata_log import MetadataLog
+from strandline.quorum.ports import EpochEnd, SnapshotId
+from strandline.quorum.snapshot_file import encode_snapshot, why_incomplete
+from strandline.server.disk import RealDisk
+from strandline.wire.batch import build
+from strandline.wire.control import LeaderChangeMessage, build_control
+
+NOW = Instant(1_000)
+
+
+def opened(path: Path) -> MetadataLog:
+    return MetadataLog.open(RealDisk(), str(path), NOW)
+
+
+def batch(log: MetadataLog, epoch: int, *values: bytes) -> bytes:
+    drafts = [(NOW, None, value, ()) for value in values]
+    return build(drafts, base_offset=log.log_end_offset, leader_epoch=epoch)
+
+
+def begin_epoch(log: MetadataLog, epoch: int) -> None:
+    record = LeaderChangeMessage(leader_id=1)
+    log.append_as_leader(build_control([record], timestamp=NOW, base_offset=log.log_end_offset, leader_epoch=epoch))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> MetadataLog:
+    """Offsets 0-2 of epoch 1, 3-5 of epoch 3; the first of each is a control record."""
+    log = opened(tmp_path)
+    for epoch in (1, 3):
+        begin_epoch(log, epoch)
+        log.append_as_leader(batch(log, epoch, b"%d a" % epoch, b"%d b" % epoch))
+    return log
+
+
+def values(log: MetadataLog, start: int, end: int) -> list[bytes]:
+    return [value for found in log.committed_batches(start, end) for value in found.records]
+
+
+def test_new_log_is_empty(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    assert (log.log_start_offset, log.log_end_offset, log.last_epoch) == (0, 0, 0)
+    assert log.latest_snapshot() is None
+    assert log.end_of_epoch(0) == EpochEnd(0, 0)
+    assert log.read_quorum_state() is None
+
+
+def test_only_data_below_the_high_watermark_is_committed(log: MetadataLog) -> None:
+    found = list(log.committed_batches(0, 4))
+    assert [(b.base_offset, b.last_offset, b.epoch, b.append_time, b.records) for b in found] == [
+        (1, 2, 1, NOW, [b"1 a", b"1 b"])
+    ]
+    assert values(log, 3, 6) == [b"3 a", b"3 b"]
+
+
+def test_epoch_ends(log: MetadataLog) -> None:
+    ends = [log.end_of_epoch(epoch) for epoch in range(5)]
+    assert ends == [EpochEnd(0, 0), EpochEnd(1, 3), EpochEnd(1, 3), EpochEnd(3, 6), EpochEnd(3, 6)]
+
+
+def test_restart_finds_everything(log: MetadataLog, tmp_path: Path) -> None:
+    log.close()
+    again = opened(tmp_path)
+    assert (again.log_end_offset, again.last_epoch) == (6, 3)
+    assert values(again, 0, 6) == [b"1 a", b"1 b", b"3 a", b"3 b"]
+
+
+def test_unsynced_paths_are_named_once_per_write(log: MetadataLog) -> None:
+    assert log.take_unsynced()
+    assert log.take_unsynced() == ()
+    log.append_as_leader(batch(log, 3, b"more"))
+    log.mark_synced(6)
+    assert log.take_unsynced()
+
+
+def test_follower_refuses_a_gap_an_older_epoch_and_damage(log: MetadataLog) -> None:
+    gap = build([(NOW, None, b"x", ())], base_offset=9, leader_epoch=3)
+    old = build([(NOW, None, b"x", ())], base_offset=6, leader_epoch=2)
+    torn = bytearray(batch(log, 3, b"x"))
+    torn[-1] ^= 1
+    for bad in (gap, old, bytes(torn)):
+        assert log.append_as_follower(bad) is not None
+    assert log.log_end_offset == 6
+    assert log.append_as_follower(batch(log, 4, b"x")) is None
+    assert (log.log_end_offset, log.last_epoch) == (7, 4)
+
+
+def test_truncation_forgets_later_epochs(log: MetadataLog) -> None:
+    log.truncate_to(3)
+    assert (log.log_end_offset, log.last_epoch) == (3, 1)
+    assert log.end_of_epoch(3) == EpochEnd(1, 3)
+
+
+def sync(log: MetadataLog) -> None:
+    end = log.log_end_offset
+    assert log.take_unsynced()
+    log.mark_synced(end)
+
+
+def test_snapshot_is_read_back_and_outlives_a_restart(log: MetadataLog, tmp_path: Path) -> None:
+    state = [b"s%d" % n for n in range(1000)]
+    log.write_snapshot(6, 3, state, NOW)
+    assert (tmp_path / "__cluster_metadata-0" / "00000000000000000006-0000000003.checkpoint").exists()
+    log.close()
+    again = opened(tmp_path)
+    assert again.latest_snapshot() == SnapshotId(6, 3)
+    assert list(again.read_snapshot(SnapshotId(6, 3))) == state
+
+
+def test_log_starts_at_the_older_of_two_snapshots(log: MetadataLog, tmp_path: Path) -> None:
+    log.write_snapshot(3, 1, [b"old"], NOW)
+    assert log.log_start_offset == 0  # the only snapshot may not be durable yet
+    sync(log)
+    log.append_as_leader(batch(log, 3, b"3 c"))
+    log.write_snapshot(7, 3, [b"new"], NOW)
+    log.check()
+    assert (log.log_start_offset, log.log_end_offset) == (3, 7)
+    assert (log.earliest_snapshot(), log.latest_snapshot()) == (SnapshotId(3, 1), SnapshotId(7, 3))
+    log.close()
+    again = opened(tmp_path)
+    again.check()
+    assert (again.log_start_offset, again.log_end_offset) == (3, 7)
+    assert values(again, 0, 7) == [b"3 a", b"3 b", b"3 c"]
+    again.append_as_leader(batch(again, 3, b"3 d"))
+    sync(again)
+    again.write_snapshot(8, 3, [b"newest"], NOW)
+    assert again.snapshot_size(SnapshotId(3, 1)) is None
+    assert again.log_start_offset == 7
+
+
+def test_unsynced_snapshot_deletes_nothing(log: MetadataLog) -> None:
+    log.write_snapshot(3, 1, [b"old"], NOW)
+    log.write_snapshot(6, 3, [b"new"], NOW)
+    assert log.log_start_offset == 0
+
+
+def download(log: MetadataLog, snapshot: SnapshotId, content: bytes) -> str | None:
+    log.begin_part(snapshot)
+    for position in range(0, len(content), 100):
+        log.append_part(snapshot, content[position : position + 100])
+    return log.name_part(snapshot)
+
+
+def test_downloaded_snapshot_replaces_the_log(log: MetadataLog, tmp_path: Path) -> None:
+    snapshot = SnapshotId(20, 5)
+    assert download(log, snapshot, encode_snapshot([b"state"], 5, NOW)) is None
+    log.install_snapshot(snapshot)
+    log.check()
+    assert (log.log_start_offset, log.log_end_offset, log.last_epoch) == (20, 20, 5)
+    assert log.end_of_epoch(5) == EpochEnd(5, 20)
+    log.append_as_leader(batch(log, 6, b"after"))
+    log.close()
+    again = opened(tmp_path)
+    assert list(again.read_snapshot(snapshot)) == [b"state"]
+    assert (again.log_start_offset, again.log_end_offset, again.last_epoch) == (20, 21, 6)
+
+
+def test_crash_between_naming_and_installing_is_made_up_for(log: MetadataLog, tmp_path: Path) -> None:
+    assert download(log, SnapshotId(20, 5), encode_snapshot([b"state"], 5, NOW)) is None
+    log.close()
+    again = opened(tmp_path)
+    assert (again.log_start_offset, again.log_end_offset, again.last_epoch) == (20, 20, 5)
+
+
+def test_snapshot_beside_the_logs_history_wins(log: MetadataLog, tmp_path: Path) -> None:
+    assert download(log, SnapshotId(5, 2), encode_snapshot([b"state"], 2, NOW)) is None
+    log.close()
+    again = opened(tmp_path)
+    assert (again.log_start_offset, again.log_end_offset, again.last_epoch) == (5, 5, 2)
+
+
+def test_damaged_download_is_refused(log: MetadataLog) -> None:
+    whole = encode_snapshot([b"state"], 5, NOW)
+    damaged = bytearray(whole)
+    damaged[-1] ^= 1
+    headless = build([(NOW, None, b"x", ())], base_offset=0, leader_epoch=5)
+    for content in (whole[:-1], whole[: len(whole) // 2], bytes(damaged), headless, b""):
+        assert download(log, SnapshotId(20, 5), content) is not None
+    assert log.log_end_offset == 6
+
+
+def test_torn_snapshot_is_removed_at_start(log: MetadataLog, tmp_path: Path) -> None:
+    log.write_snapshot(6, 3, [b"state"], NOW)
+    log.close()
+    path = tmp_path / "__cluster_metadata-0" / "00000000000000000006-0000000003.checkpoint"
+    path.write_bytes(path.read_bytes()[:-3])
+    again = opened(tmp_path)
+    assert again.latest_snapshot() is None
+    assert not path.exists()
+    assert again.log_end_offset == 6
+
+
+def test_large_snapshot_has_several_batches() -> None:
+    content = encode_snapshot([b"x" * 600_000] * 5, 1, NOW)
+    assert why_incomplete(content) is None
+
+
+def test_lost_snapshot_below_the_log_is_no_silent_loss(log: MetadataLog, tmp_path: Path) -> None:
+    snapshot = SnapshotId(20, 5)
+    assert download(log, snapshot, encode_snapshot([b"state"], 5, NOW)) is None
+    log.install_snapshot(snapshot)
+    log.close()
+    RealDisk().remove(log.snapshot_path(snapshot))
+    with pytest.raises(DiskError, match="snapshot below it is gone"):
+        opened(tmp_path)
