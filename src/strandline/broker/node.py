@@ -48,8 +48,10 @@ from strandline.controller.controller import Controller
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
 from strandline.quorum.quorum import Quorum
+from strandline.wire.messages.api_versions import ApiVersionsRequest
 from strandline.wire.schema import Message
 
+EARLY_MAX = 10_000
 MYSELF = -1  # the connection of requests that this node sends to its own controller
 
 
@@ -85,6 +87,7 @@ class Node:
         self.own_caller = Caller("strandline", "127.0.0.1", config.controller_listener_names[0])
         self.written: list[Effect] = []  # what the quorum wants done for records that the controller just wrote
         self.halted = False
+        self.early: list[Received] | None = []  # clients' requests from before this broker was let in; None since then
 
     # --- what the driver calls
 
@@ -163,10 +166,24 @@ class Node:
 
     def received(self, event: Received, now: Instant) -> list[Effect]:
         routes = CONTROLLER_ROUTES if self.is_controller_listener(event.caller.listener) else BROKER_ROUTES
+        if self.early is not None and routes is BROKER_ROUTES and type(event.message) is not ApiVersionsRequest:
+            return self.hold(event)
         route = routes.get(type(event.message))
         if route is None:
             return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
         return route(self, event, now)
+
+    def hold(self, event: Received) -> list[Effect]:
+        """Until this broker is let in its image may be empty, and a client that is told so does not ask again soon."""
+        assert self.early is not None
+        if len(self.early) >= EARLY_MAX:
+            return [Close(event.to.connection, "too many requests before this broker has joined the cluster")]
+        self.early.append(event)
+        return []
+
+    def let_clients_in(self, now: Instant) -> list[Effect]:
+        held, self.early = self.early or [], None
+        return [effect for event in held for effect in self.received(event, now)]
 
     def answered(self, event: Answered | Failed | Synced | Probed, now: Instant) -> list[Effect]:
         name = event.token[0]
@@ -212,6 +229,8 @@ class Node:
             effects += self.leader_changed(leader, now)
         if self.controller is not None:
             effects += self.follow_leadership(self.controller, now)
+        if self.early is not None and self.broker is not None and self.broker.lifecycle.is_unfenced:
+            effects += self.let_clients_in(now)
         if self.broker is not None and type(self.broker.lifecycle.role) is Left and not self.halted:
             effects += self.stop(clean=self.broker.lifecycle.role.clean, now=now)
         return effects

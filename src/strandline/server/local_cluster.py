@@ -1,0 +1,222 @@
+"""A cluster of real node processes on this machine: laid out in folders, started, killed, restarted.
+
+`strandline up`, the demo and the tests share it. Everything listens on 127.0.0.1. A node's folder holds
+`server.properties`, `data/` (its log directory) and `node.log` (what it printed).
+"""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from strandline.base.ids import parse_uuid
+from strandline.server.storage import format_directories, random_uuid_text
+
+HOST = "127.0.0.1"
+
+
+class StartFailed(Exception):
+    """A node did not come up; the message holds the end of its log."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nothing listened on a moment ago, all different."""
+    with ExitStack() as open_sockets:
+        ports = []
+        for _ in range(count):
+            probe = open_sockets.enter_context(socket.socket())
+            probe.bind((HOST, 0))
+            ports.append(probe.getsockname()[1])
+        return ports
+
+
+class NodeProcess:
+    """One node: its folder, its ports and, while it runs, its process."""
+
+    def __init__(self, node_id: int, folder: Path, port: int, controller_port: int) -> None:
+        self.node_id = node_id
+        self.folder = folder
+        self.port = port
+        self.controller_port = controller_port
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def config_path(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "node.log"
+
+    @property
+    def data_path(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        assert not self.running
+        with self.log_path.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "strandline", "node", "--config", str(self.config_path)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C reaches the parent alone, which then stops nodes in order
+            )
+
+    def listens(self) -> bool:
+        try:
+            socket.create_connection((HOST, self.port), timeout=0.2).close()
+        except OSError:
+            return False
+        return True
+
+    def wait_listening(self, timeout_s: float = 20.0) -> None:
+        until = time.monotonic() + timeout_s
+        while not self.listens():
+            if not self.running or time.monotonic() > until:
+                raise StartFailed(f"node {self.node_id} did not come up; the end of {self.log_path}:\n{self.log_tail()}")
+            time.sleep(0.02)
+
+    def log_tail(self, lines: int = 20) -> str:
+        text = self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def kill(self) -> None:
+        """SIGKILL: the process is gone at once; what it had written stays in the page cache."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+
+    def terminate(self) -> None:
+        """Ask for a controlled shutdown."""
+        if self.running:
+            assert self.process is not None
+            self.process.send_signal(signal.SIGTERM)
+
+    def wait_stopped(self, timeout_s: float = 20.0) -> int:
+        """The exit status; a node that does not stop in time is killed."""
+        assert self.process is not None
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return -signal.SIGKILL
+
+
+class LocalCluster:
+    """Nodes 1..n, each broker and controller, in `folder`/node-<id>."""
+
+    def __init__(
+        self,
+        folder: Path,
+        nodes: int = 3,
+        *,
+        ports: Sequence[int] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """`ports`: a broker port and a controller port for each node; free ones if None."""
+        assert nodes >= 1
+        ports = ports or free_ports(2 * nodes)
+        self.folder = folder
+        self.properties = dict(properties or {})
+        self.nodes = [
+            NodeProcess(i + 1, folder / f"node-{i + 1}", ports[2 * i], ports[2 * i + 1]) for i in range(nodes)
+        ]
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.address for node in self.nodes)
+
+    def node(self, node_id: int) -> NodeProcess:
+        return self.nodes[node_id - 1]
+
+    def lay_out(self) -> None:
+        """Write configurations; format folders that are not formatted yet. Data that is there stays."""
+        cluster_id_path = self.folder / "cluster.id"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not cluster_id_path.exists():
+            cluster_id_path.write_text(random_uuid_text() + "\n")
+        cluster_id = cluster_id_path.read_text().strip()
+        parse_uuid(cluster_id)
+        for node in self.nodes:
+            node.folder.mkdir(exist_ok=True)
+            node.config_path.write_text(self.properties_text(node))
+            format_directories([str(node.data_path)], cluster_id, node.node_id, ignore_formatted=True)
+
+    def properties_text(self, node: NodeProcess) -> str:
+        voters = ",".join(f"{n.node_id}@{HOST}:{n.controller_port}" for n in self.nodes)
+        replication = min(3, len(self.nodes))
+        rows = {
+            "process.roles": "broker,controller",
+            "node.id": str(node.node_id),
+            "controller.quorum.voters": voters,
+            "listeners": f"PLAINTEXT://{HOST}:{node.port},CONTROLLER://{HOST}:{node.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{node.port}",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "log.dirs": str(node.data_path),
+            "default.replication.factor": str(replication),
+            "min.insync.replicas": str(max(1, replication - 1)),
+            "offsets.topic.replication.factor": str(replication),
+            **self.properties,
+        }
+        return "".join(f"{key}={value}\n" for key, value in rows.items())
+
+    def start(self) -> None:
+        self.lay_out()
+        for node in self.nodes:
+            node.start()
+        for node in self.nodes:
+            node.wait_listening()
+
+    def stop(self, timeout_s: float = 20.0) -> list[int]:
+        """Controlled shutdown of every running node, one after another, so that leadership can move; exit statuses."""
+        statuses = []
+        for node in self.nodes:
+            if node.running:
+                node.terminate()
+                statuses.append(node.wait_stopped(timeout_s))
+        return statuses
+
+    def kill(self) -> None:
+        for node in self.nodes:
+            if node.running:
+                node.resume()
+                node.kill()
+
+    def __enter__(self) -> "LocalCluster":
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.kill()
