@@ -196,8 +196,11 @@ class MetadataLog:
     def snapshot_size(self, snapshot: SnapshotId) -> int | None:
         if snapshot not in self.snapshots:
             return None
-        content = self.disk.read_file(self.snapshot_path(snapshot))
-        return None if content is None else len(content)
+        file = self.disk.open(self.snapshot_path(snapshot))
+        try:
+            return file.size()
+        finally:
+            file.close()
 
     def read_snapshot_bytes(self, snapshot: SnapshotId, position: int, size: int) -> Buffer:
         file = self.disk.open(self.snapshot_path(snapshot))

@@ -122,12 +122,14 @@ def vote_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> Non
 
 def vote_counted(quorum: Quorum, voter: NodeId, number: int, response: Any, now: Instant) -> None:
     answer = messages.only_partition(response.topics)
-    is_granted = answer is not None and answer.error_code == ErrorCode.NONE and answer.vote_granted
-    # A grant counts even if it names a leader: two followers that doubt the same leader would else send each other
-    # back to it forever.
-    is_telling = answer is not None and (not is_granted or answer.leader_epoch > quorum.epoch)
-    if is_telling and quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
-        return
+    is_granted = False
+    if answer is not None:
+        is_granted = answer.error_code == ErrorCode.NONE and answer.vote_granted
+        # A grant counts even if it names a leader: two followers that doubt the same leader would else send each other
+        # back to it forever.
+        is_telling = not is_granted or answer.leader_epoch > quorum.epoch
+        if is_telling and quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
+            return
     match quorum.role:
         case (Prospective() | Candidate()) as role if role.round == number:
             role.outreach.done(voter)

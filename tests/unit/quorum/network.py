@@ -121,6 +121,13 @@ class World:
         assert machine.quorum is not None
         self.perform(machine, machine.quorum.resign(self.now))
 
+    def snapshot(self, n: int) -> None:
+        """Of everything that the machine knows to be committed."""
+        machine = self.machines[NodeId(n)]
+        end = self.quorum(n).high_watermark
+        if end > machine.log.start:
+            machine.log.snapshot_at(end, b"state below %d" % end)
+
     def quorum(self, n: int) -> Quorum:
         quorum = self.machines[NodeId(n)].quorum
         assert quorum is not None

@@ -1,0 +1,50 @@
+"""The file `quorum-state`."""
+
+import json
+
+import pytest
+
+from strandline.base.ids import NOBODY, NodeId
+from strandline.quorum.election_state import ElectionState, decode_election, encode_election
+
+
+def test_the_file_has_kafkas_fields() -> None:
+    content = encode_election(ElectionState(7, NodeId(2), NOBODY), "cluster", [NodeId(1), NodeId(2)])
+    assert json.loads(content) == {
+        "clusterId": "cluster",
+        "leaderId": 2,
+        "leaderEpoch": 7,
+        "votedId": -1,
+        "appliedOffset": 0,
+        "currentVoters": [{"voterId": 1}, {"voterId": 2}],
+        "data_version": 0,
+    }
+
+
+def test_round_trip() -> None:
+    state = ElectionState(7, NOBODY, NodeId(3))
+    assert decode_election(encode_election(state, "c", [NodeId(3)]), "path") == state
+
+
+def test_kafkas_own_file_is_read() -> None:
+    content = (
+        b'{"clusterId":"","leaderId":1,"leaderEpoch":5,"votedId":-1,"appliedOffset":0,'
+        b'"currentVoters":[{"voterId":1}],"data_version":0}'
+    )
+    assert decode_election(content, "path") == ElectionState(5, NodeId(1), NOBODY)
+
+
+def test_no_file_means_nothing_happened_yet() -> None:
+    assert decode_election(None, "path") == ElectionState(0, NOBODY, NOBODY)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"leaderId": 1', b"\xff\xfe"])
+def test_a_damaged_file_is_no_licence_to_vote_again(content: bytes) -> None:
+    with pytest.raises(ValueError, match="quorum-state"):
+        decode_election(content, "/meta/quorum-state")
+
+
+def test_dynamic_voters_are_not_known_here() -> None:
+    content = encode_election(ElectionState(1), "c", []).replace(b'"data_version":0', b'"data_version":1')
+    with pytest.raises(ValueError, match="data_version 1"):
+        decode_election(content, "path")
