@@ -36,6 +36,7 @@ TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
 READ_COMMITTED = 1
 NONE = int(ErrorCode.NONE)
+EMPTY = b""  # not null, which librdkafka takes for a malformed answer
 
 
 class ParkedFetch:
@@ -223,6 +224,7 @@ class Fetching:
                     last_stable_offset=leader.high_watermark,
                     log_start_offset=log.log_start_offset,
                     diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end),
+                    records=EMPTY,
                 )
         if not log.log_start_offset <= offset <= log.log_end_offset:
             return out_of_range(interest, leader)
@@ -234,6 +236,7 @@ class Fetching:
             partition_index=interest.index,
             error_code=error,
             high_watermark=-1,
+            records=EMPTY,
             current_leader=LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1]),
         )
 
@@ -279,7 +282,7 @@ class Fetching:
                 if incremental:
                     continue
             if not incremental or is_news(interest, high_watermark, log.log_start_offset):
-                parts.append((interest, served(interest, leader, parked.read_committed, None)))
+                parts.append((interest, served(interest, leader, parked.read_committed, EMPTY)))
             else:
                 context.dirty.pop(interest, None)
         return Collected(parts, size, is_urgent, unread)
@@ -313,16 +316,18 @@ class Fetching:
             interest.known_high_watermark = data.high_watermark
             interest.known_log_start_offset = data.log_start_offset
             dirty.pop(interest, None)
-            if data.records is not None:
+            if data.records:
                 dirty[interest] = None  # last, so that the others get their turn first
         if last is not None:
             topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
         for interest in collected.unread:
             dirty[interest] = None
-        endpoints = tuple(
-            NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
-            for node, host, port, rack in self.hints.endpoints(moved, parked.listener)
-        )
+        endpoints: tuple[NodeEndpoint, ...] = ()
+        if moved:
+            endpoints = tuple(
+                NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+                for node, host, port, rack in self.hints.endpoints(moved, parked.listener)
+            )
         return Reply(
             parked.to,
             FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints),
@@ -432,6 +437,7 @@ def out_of_range(interest: Interest, leader: Leader) -> PartitionData:
         high_watermark=leader.high_watermark,
         last_stable_offset=leader.high_watermark,
         log_start_offset=leader.log.log_start_offset,
+        records=EMPTY,
     )
 
 

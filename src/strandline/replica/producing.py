@@ -62,16 +62,15 @@ class ParkedProduce:
         return [Reply(self.to, self.response())]
 
     def response(self) -> ProduceResponse:
-        return ProduceResponse(
-            responses=tuple(
-                TopicProduceResponse(
-                    name=name,
-                    topic_id=topic_id,
-                    partition_responses=tuple(p.row if isinstance(p, Part) else p for p in parts),
-                )
-                for name, topic_id, parts in self.rows
+        responses = [
+            TopicProduceResponse(
+                name=name,
+                topic_id=topic_id,
+                partition_responses=tuple([part.row if type(part) is Part else part for part in parts]),
             )
-        )
+            for name, topic_id, parts in self.rows
+        ]
+        return ProduceResponse(responses=tuple(responses))
 
 
 class Part:

@@ -30,6 +30,7 @@ from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.replica.config import LogDir, ReplicaConfig
 from strandline.replica.replicas import Replicas
 from strandline.wire.batch import build
+from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -162,17 +163,18 @@ class World:
         self.sequence += 1
         to = ReplyTo(target, self.sequence, 0, 1, effect.version)
         self.asked_of_peers[to] = (sender, effect.token)
-        self.perform(target, self.nodes[target].fetch(to, CALLER, effect.message, self.now))
+        request = carried(effect.message, effect.version)
+        self.perform(target, self.nodes[target].fetch(to, CALLER, request, self.now))
 
     def route(self, to: ReplyTo, message: Any) -> None:
         if to.correlation_id:
-            self.answers[to.correlation_id] = message
+            self.answers[to.correlation_id] = None if message is None else carried(message, to.api_version)
             return
         asker = self.asked_of_peers.pop(to, None)
         if asker is not None and asker[0] in self.nodes:
             node, token = asker
             lost = {node, NodeId(to.connection)} & self.cut
-            event = Failed(token, Failure.CLOSED) if lost else Answered(token, message)
+            event = Failed(token, Failure.CLOSED) if lost else Answered(token, carried(message, to.api_version))
             self.perform(node, self.nodes[node].step(event, self.now))
 
     def answer_controller(self) -> None:
@@ -280,6 +282,11 @@ class World:
 
     def ends(self) -> list[int]:
         return [self.row(node)[3] for node in self.nodes]
+
+
+def carried(message: Any, version: int) -> Any:
+    """What the other side gets: the message as bytes and back."""
+    return decode_all(type(message), version, memoryview(bytearray(encode_bytes(message, version))))
 
 
 def a_batch(values: int = 1, **fields: Any) -> bytes:

@@ -128,7 +128,7 @@ def test_a_consumer_sees_only_what_is_committed(world: Any) -> None:
     world.cut = {2, 3}
     world.produce(1, acks=1)
     answer = world.consume(1, 0)()
-    assert (answer.error_code, answer.high_watermark, answer.records) == (ErrorCode.NONE, 0, None)
+    assert (answer.error_code, answer.high_watermark, len(answer.records)) == (ErrorCode.NONE, 0, 0)
 
 
 def test_a_long_poll_is_answered_when_the_high_watermark_passes(world: Any) -> None:
@@ -262,7 +262,7 @@ def test_the_end_of_an_epoch(world: Any) -> None:
     world.run(1_000)
     asked = OffsetForLeaderPartition(partition=0, current_leader_epoch=1, leader_epoch=0)
     request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=(asked,)),))
-    row = ask(world, 2, "offsets_for_leader_epoch", request)().topics[0].partitions[0]
+    row = ask(world, 2, "offsets_for_leader_epoch", request, version=4)().topics[0].partitions[0]
     assert (row.leader_epoch, row.end_offset) == (0, 3)
 
 
