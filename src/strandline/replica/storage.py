@@ -8,7 +8,7 @@ only after what it promises has been synced.
 from collections.abc import Sequence
 
 from strandline.base.effects import Effect, Report, Save, Sync, Token
-from strandline.base.ids import ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.log.checkpoints import format_offsets, parse_offsets
@@ -58,8 +58,8 @@ class Storage:
                     continue
                 name = parse_directory_name(entry)
                 topic_id = None if name is None else read_topic_id(self.disk, path)
-                if name is None or topic_id is None:
-                    continue  # not a partition's: a checkpoint, the metadata log, something of the user's
+                if name is None or topic_id is None or name.topic == METADATA_TOPIC:
+                    continue  # not ours: a checkpoint, the metadata log, something of the user's
                 at = TopicIdPartition(topic_id, name.partition)
                 if self.host.find(at) is not None or self.host.named(*name) is not None:
                     effects.append(Report("error", f"{path} is a second log of {name}; it is left alone"))

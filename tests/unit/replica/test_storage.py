@@ -3,8 +3,9 @@
 from typing import Any
 
 from strandline.base.effects import Save, Sync, Synced
-from strandline.base.ids import NodeId, TopicPartition
+from strandline.base.ids import METADATA_TOPIC_ID, NodeId, TopicPartition
 from strandline.log.checkpoints import parse_offsets
+from strandline.log.directory import write_partition_metadata
 from strandline.metadata import records as r
 
 AT = TopicPartition("t", 0)
@@ -83,3 +84,13 @@ def test_an_unclean_restart_keeps_what_is_whole(world: Any) -> None:
     world.disks[1].files["/data1/t-0/00000000000000000000.log"].content += b"torn"
     world.start(NodeId(1), clean=False)
     assert world.row(1)[2:4] == (3, 3)
+
+
+def test_the_metadata_log_is_no_stray(world: Any) -> None:
+    disk = world.disks[1]
+    disk.make_directory("/data1/__cluster_metadata-0")
+    write_partition_metadata(disk, "/data1/__cluster_metadata-0", METADATA_TOPIC_ID)
+    world.kill(1)
+    world.start(NodeId(1))
+    world.perform(NodeId(1), world.nodes[1].delete_strays(world.now))
+    assert disk.exists("/data1/__cluster_metadata-0/partition.metadata")
