@@ -1,4 +1,7 @@
-"""Kafka's checkpoint files: a version, a count, and one line per entry. Unreadable content is an error, never a guess."""
+"""Kafka's checkpoint files: a version, a count, and one line per entry.
+
+Unreadable content is an error, never a guess.
+"""
 
 from collections.abc import Mapping
 

@@ -50,7 +50,7 @@ def directory_name(at: TopicPartition) -> str:
 def parse_directory_name(name: str) -> TopicPartition | None:
     """None if it is not the name of a partition's directory."""
     topic, dash, partition = name.rpartition("-")
-    if not dash or not topic or not partition.isdigit():
+    if not dash or not topic or not (partition.isascii() and partition.isdigit()):
         return None
     return TopicPartition(topic, int(partition))
 

@@ -11,11 +11,25 @@ from array import array
 from bisect import bisect_right
 from struct import Struct
 
-from strandline.base.ports import Disk, File
+from strandline.base.ports import Disk
 
 OFFSET_ENTRY = Struct(">ii")
 TIME_ENTRY = Struct(">qi")
 WRITE_BEHIND = 256  # entries
+
+
+def append_file(disk: Disk, path: str, content: bytes) -> None:
+    """Also makes the file if there is none. Not kept open: a log with many segments needs its descriptors."""
+    file = disk.open(path)
+    if content:
+        file.append([content])
+    file.close()
+
+
+def cut_file(disk: Disk, path: str, size: int) -> None:
+    file = disk.open(path)
+    file.truncate(size)
+    file.close()
 
 
 class OffsetIndex:
@@ -25,8 +39,7 @@ class OffsetIndex:
         self.base_offset = base_offset
         self.offsets = array("i")
         self.positions = array("i")
-        self.written = 0
-        self.file: File | None = None
+        self.written = 0  # entries that are in the file, if there is one
 
     def load(self, segment_size: int) -> bool:
         """Read the file; False if it is missing or does not fit the segment, and must be rebuilt."""
@@ -54,11 +67,6 @@ class OffsetIndex:
         at = bisect_right(self.offsets, offset - self.base_offset)
         return self.positions[at - 1] if at else 0
 
-    def position_before(self, position: int) -> int:
-        """The last indexed position that is not beyond `position`."""
-        at = bisect_right(self.positions, position)
-        return self.positions[at - 1] if at else 0
-
     def truncate(self, position: int) -> None:
         """Forget the entries of batches that lie at or after `position`."""
         at = bisect_right(self.positions, position - 1)
@@ -66,29 +74,21 @@ class OffsetIndex:
         del self.positions[at:]
         if self.written > at:
             self.written = at
-            self.opened().truncate(at * OFFSET_ENTRY.size)
+            cut_file(self.disk, self.path, at * OFFSET_ENTRY.size)
 
     def clear(self) -> None:
         self.truncate(0)
         if self.disk.exists(self.path):
-            self.opened().truncate(0)
+            cut_file(self.disk, self.path, 0)
 
     def flush(self) -> None:
         fresh = range(self.written, len(self.offsets))
         content = b"".join(OFFSET_ENTRY.pack(self.offsets[i], self.positions[i]) for i in fresh)
-        if content or self.file is None:
-            self.opened().append([content] if content else [])
+        append_file(self.disk, self.path, content)
         self.written = len(self.offsets)
-
-    def opened(self) -> File:
-        if self.file is None:
-            self.file = self.disk.open(self.path)
-        return self.file
 
     def close(self) -> None:
         self.flush()
-        self.opened().close()
-        self.file = None
 
 
 class TimeIndex:
@@ -98,8 +98,7 @@ class TimeIndex:
         self.base_offset = base_offset
         self.timestamps = array("q")
         self.offsets = array("i")
-        self.written = 0
-        self.file: File | None = None
+        self.written = 0  # entries that are in the file, if there is one
 
     def load(self) -> bool:
         content = self.disk.read_file(self.path)
@@ -107,7 +106,7 @@ class TimeIndex:
             return False
         last = (-1, -1)
         for entry in TIME_ENTRY.iter_unpack(content):
-            if entry[0] < last[0] or entry[1] < last[1]:
+            if entry[0] <= last[0] or entry[1] <= last[1]:
                 return False
             self.timestamps.append(entry[0])
             self.offsets.append(entry[1])
@@ -140,26 +139,18 @@ class TimeIndex:
         del self.offsets[at:]
         if self.written > at:
             self.written = at
-            self.opened().truncate(at * TIME_ENTRY.size)
+            cut_file(self.disk, self.path, at * TIME_ENTRY.size)
 
     def clear(self) -> None:
         self.truncate(self.base_offset)
         if self.disk.exists(self.path):
-            self.opened().truncate(0)
+            cut_file(self.disk, self.path, 0)
 
     def flush(self) -> None:
         fresh = range(self.written, len(self.offsets))
         content = b"".join(TIME_ENTRY.pack(self.timestamps[i], self.offsets[i]) for i in fresh)
-        if content or self.file is None:
-            self.opened().append([content] if content else [])
+        append_file(self.disk, self.path, content)
         self.written = len(self.offsets)
-
-    def opened(self) -> File:
-        if self.file is None:
-            self.file = self.disk.open(self.path)
-        return self.file
 
     def close(self) -> None:
         self.flush()
-        self.opened().close()
-        self.file = None

@@ -3,13 +3,13 @@
 The high watermark is not known here: it belongs to the replica.
 
 Invariants (executed by `check`):
-  - log_start_offset ≤ recovery point, log end; segments cover [first base offset, log_end_offset) without overlap
+  - log_start_offset and recovery point ≤ log end; segments cover [first base offset, log_end_offset) without overlap
   - every epoch of the cache begins below the log end, or at it (an epoch that has no record yet)
   - a refused append changes nothing
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ports import Buffer, Disk
@@ -20,7 +20,7 @@ from strandline.log.config import LogConfig
 from strandline.log.epochs import Epochs
 from strandline.log.producers import Producers, Remembered
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
-from strandline.log.tail import Tail
+from strandline.log.tail import Tail, TailBudget
 from strandline.wire.batch import (
     BatchHeader,
     patch,
@@ -30,11 +30,14 @@ from strandline.wire.batch import (
     scan,
     why_invalid,
 )
+from strandline.wire.batch import Tail as End
+from strandline.wire.compress import Corrupt
 from strandline.wire.record import records as records_of
 
 EPOCHS_FILE = "leader-epoch-checkpoint"
 TAIL_BYTES = 4 << 20
 LOG_APPEND_TIME = "LogAppendTime"
+UNKNOWN = Instant(-1)
 
 
 class Appended(Value, frozen=True):
@@ -73,7 +76,14 @@ def refused(error: ErrorCode, message: str = "") -> Refused:
 
 
 class Log:
-    def __init__(self, disk: Disk, directory: str, config: LogConfig, tail_bytes: int = TAIL_BYTES) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        config: LogConfig,
+        tail_bytes: int = TAIL_BYTES,
+        tail_budget: TailBudget | None = None,
+    ) -> None:
         self.disk = disk
         self.directory = directory
         self.config = config
@@ -84,8 +94,10 @@ class Log:
         self.recovery_point = 0
         self.epochs = Epochs()
         self.producers: Producers | None = None  # read from the log when an idempotent batch first comes
-        self.tail = Tail(tail_bytes)
-        self.unsynced_others: dict[str, None] = {}  # paths other than segments that must be synced
+        self.tail = Tail(tail_bytes, tail_budget)
+        # Paths other than segments that must be synced, and where the log ended when `unsynced` named them first.
+        self.unsynced_others: dict[str, int | None] = {}
+        self.warm: Segment | None = None  # the one old segment whose file is left open
 
     # --- opening
 
@@ -101,34 +113,41 @@ class Log:
         recovery_point: int,
         log_start_offset: int,
         tail_bytes: int = TAIL_BYTES,
+        tail_budget: TailBudget | None = None,
     ) -> "Log":
         """Load a log, making an empty one if there is none. Unless the last stop was clean, everything from the
         recovery point on is checked batch by batch, and cut at the first one that is not whole."""
-        log = cls(disk, directory, config, tail_bytes)
+        log = cls(disk, directory, config, tail_bytes, tail_budget)
         disk.make_directory(directory)
         bases = log.list_segments()
-        log.load_epochs()
+        known = log.load_epochs()
+        entries = list(log.epochs.entries)
         for at, base in enumerate(bases):
             segment = Segment(disk, directory, base, config.index_interval_bytes)
             following = bases[at + 1] if at + 1 < len(bases) else None
-            trusted = clean or (following is not None and following <= recovery_point)
-            if trusted:
+            log.add(segment)
+            whole = True
+            if clean or (following is not None and following <= recovery_point):
                 segment.load(next_base=following)
+                if not known:
+                    log.learn_epochs(segment.headers(0))
             else:
-                size_before = segment.size
-                log.recover(segment)
-                if segment.size < size_before or (following is not None and segment.next_offset < following):
-                    log.add(segment, now)
-                    log.drop_files(bases[at + 1 :])
-                    break
-            log.add(segment, now)
+                whole = log.recover(segment, following)
+            segment.started(now)
+            if following is not None:
+                segment.release()
+            if not whole:
+                log.drop_files(bases[at + 1 :])
+                break
         if not log.segments:
-            log.add(Segment(disk, directory, log_start_offset, config.index_interval_bytes), now)
+            log.add(Segment(disk, directory, log_start_offset, config.index_interval_bytes))
             log.unsynced_others[directory] = None
         log.log_end_offset = log.segments[-1].next_offset
         log.log_start_offset = min(max(log_start_offset, log.bases[0]), log.log_end_offset)
         log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
-        if log.epochs.cut_end(log.log_end_offset) | log.epochs.cut_start(log.log_start_offset):
+        log.epochs.cut_end(log.log_end_offset)
+        log.epochs.cut_start(log.log_start_offset)
+        if log.epochs.entries != entries:
             log.save_epochs()
         return log
 
@@ -140,30 +159,39 @@ class Log:
             orphan = name.endswith((".index", ".timeindex")) and name.split(".")[0] not in stems
             if orphan or name.endswith(".deleted"):
                 self.disk.remove(f"{self.directory}/{name}")
-        return sorted(int(stem) for stem in stems if stem.isdigit())
+        return sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isascii() and stem.isdigit())
 
-    def load_epochs(self) -> None:
+    def load_epochs(self) -> bool:
+        """False if there is no file that can be read: then the batches tell."""
         content = self.disk.read_file(f"{self.directory}/{EPOCHS_FILE}")
         try:
             self.epochs = Epochs([] if content is None else parse_epochs(content))
         except Unreadable:
-            self.epochs = Epochs()  # rebuilt from the batches where they are scanned
+            self.epochs = Epochs()
+            return False
+        return content is not None
 
-    def recover(self, segment: Segment) -> None:
-        for header in segment.recover():
-            if header.partition_leader_epoch >= 0 and self.epochs.assign(
-                header.partition_leader_epoch, header.base_offset
-            ):
-                self.unsynced_others[f"{self.directory}/{EPOCHS_FILE}"] = None
+    def learn_epochs(self, headers: Iterable[BatchHeader]) -> None:
+        for header in headers:
+            if header.partition_leader_epoch > self.epochs.latest:
+                self.epochs.assign(header.partition_leader_epoch, header.base_offset)
+
+    def recover(self, segment: Segment, following: int | None) -> bool:
+        """Check a segment; False if what lies behind it can not be continued: because something was cut off here, was
+        lost, or because the next segment is a leftover of before a truncation that begins in the middle of this one."""
+        size = segment.size
+        gaps = "compact" in self.config.cleanup_policy
+        self.learn_epochs(segment.recover(gaps=gaps))
+        if segment.size < size:
+            return False
+        return following is None or segment.next_offset == following or (gaps and segment.next_offset < following)
 
     def drop_files(self, bases: list[int]) -> None:
-        """Segments behind one that was cut can not be continued."""
         for base in bases:
             Segment(self.disk, self.directory, base, self.config.index_interval_bytes).delete()
+        self.unsynced_others[self.directory] = None
 
-    def add(self, segment: Segment, now: Instant) -> None:
-        if segment.size:
-            segment.first_append = segment.max_timestamp if segment.max_timestamp >= 0 else now
+    def add(self, segment: Segment) -> None:
         self.segments.append(segment)
         self.bases.append(segment.base_offset)
 
@@ -212,9 +240,10 @@ class Log:
             if why is not None:
                 return why
         if header.producer_id >= 0:
-            verdict = self.producer_states().judge(header)
+            verdict = self.producer_states(now).judge(header)
             if isinstance(verdict, Remembered):
-                return Appended(verdict.base_offset, verdict.last_offset, -1, self.log_start_offset, duplicate=True)
+                stamp = verdict.timestamp if config.message_timestamp_type == LOG_APPEND_TIME else -1
+                return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, duplicate=True)
             if verdict is not None:
                 return refused(verdict)
         if buffer.readonly:
@@ -230,7 +259,7 @@ class Log:
             self.assign_epoch(leader_epoch, base)
         self.write(buffer, base, last, header.max_timestamp if stamp < 0 else stamp, now)
         if header.producer_id >= 0:
-            self.producer_states().appended(header, base)
+            self.producer_states(now).appended(header, base, now, stamp)
         return Appended(base, last, stamp, self.log_start_offset)
 
     def refuse_produced(self, error: ErrorCode, size: int) -> Refused:
@@ -258,29 +287,32 @@ class Log:
             )
         return None
 
-    def append_as_follower(self, records: Buffer, leader_epoch_max: int, now: Instant = Instant(0)) -> int | Refused:
+    def append_as_follower(self, records: Buffer, leader_epoch_max: int, now: Instant = UNKNOWN) -> int | Refused:
         """Append the leader's batches as they are; return the new log end.
 
         A batch of a later epoch than the one that was asked (T32), and what follows it, is left out. A batch below the
-        log end is one that we have already; one that is damaged, or that overlaps the log's end, is refused, after what
-        was sound before it.
+        log end is one that we have already; one that is damaged, overlaps the log's end, or leaves a gap that no
+        cleaner made, is refused, after what was sound before it.
         """
         buffer = memoryview(records)
         walked = scan(buffer)
         for header in walked.headers:
             if header.partition_leader_epoch > leader_epoch_max:
-                break
+                return self.log_end_offset
             if header.next_offset <= self.log_end_offset:
                 continue
-            if header.base_offset < self.log_end_offset:
+            gap = header.base_offset - self.log_end_offset
+            if gap < 0 or (gap and "compact" not in self.config.cleanup_policy):
                 return refused(
                     ErrorCode.CORRUPT_MESSAGE,
-                    f"batch at {header.base_offset} overlaps the log's end {self.log_end_offset}",
+                    f"batch at {header.base_offset} does not follow the log's end {self.log_end_offset}",
                 )
             why = why_invalid(header, buffer)
             if why is not None:
                 return refused(why)
             self.append_copied(header, buffer, now)
+        if walked.tail is End.CORRUPT:
+            return refused(ErrorCode.CORRUPT_MESSAGE, f"no batch follows offset {self.log_end_offset}")
         return self.log_end_offset
 
     def append_copied(self, header: BatchHeader, buffer: memoryview, now: Instant) -> None:
@@ -289,7 +321,7 @@ class Log:
         batch = buffer[header.position : header.end]
         self.write(batch, header.base_offset, header.last_offset, header.max_timestamp, now)
         if header.producer_id >= 0 and self.producers is not None:
-            self.producers.appended(header, header.base_offset)
+            self.producers.appended(header, header.base_offset, now)
 
     def write(self, buffer: memoryview, base: int, last: int, max_timestamp: int, now: Instant) -> None:
         size = len(buffer)
@@ -301,17 +333,21 @@ class Log:
         ):
             segment = self.roll(base)
         if segment.first_append < 0:
-            segment.first_append = now
+            segment.first_append = max(now, max_timestamp) if now < 0 else now
         segment.append((buffer,), size, last, max_timestamp)
         self.log_end_offset = last + 1
         self.tail.append(base, last + 1, buffer)
 
     def roll(self, base_offset: int) -> Segment:
-        self.active.seal()
+        sealed = self.active
+        sealed.seal()
+        self.rest(self.warm)
+        self.warm = sealed
         segment = Segment(self.disk, self.directory, base_offset, self.config.index_interval_bytes)
-        self.segments.append(segment)
-        self.bases.append(base_offset)
-        self.unsynced_others[self.directory] = None
+        self.add(segment)
+        # A time index that lost its end would make the segment look older than it is.
+        for path in (self.directory, *sealed.paths[1:]):
+            self.unsynced_others[path] = None
         return segment
 
     def roll_if_due(self, now: Instant) -> bool:
@@ -324,13 +360,13 @@ class Log:
 
     # --- producers
 
-    def producer_states(self) -> Producers:
+    def producer_states(self, now: Instant) -> Producers:
         """Read from the batches' headers the first time that it is needed: no snapshot has to be trusted."""
         if self.producers is None:
             self.producers = Producers()
             for header in self.headers(self.log_start_offset):
                 if header.producer_id >= 0:
-                    self.producers.appended(header, header.base_offset)
+                    self.producers.appended(header, header.base_offset, now)
         return self.producers
 
     def headers(self, offset: int) -> Iterator[BatchHeader]:
@@ -340,6 +376,18 @@ class Log:
             position = segment.position_of(offset)
             if position is not None:
                 yield from segment.headers(position)
+            self.rest(segment)
+
+    def rest(self, segment: Segment | None) -> None:
+        """Close the file of an old segment, unless it is the one that is left open for the next reader."""
+        if segment is not None and segment is not self.active and segment is not self.warm:
+            segment.release()
+
+    def warmed(self, segment: Segment) -> None:
+        """Readers of old records mostly stay in one segment: its file stays open, and no other one's."""
+        if segment is not self.warm and segment is not self.active:
+            previous, self.warm = self.warm, segment
+            self.rest(previous)
 
     # --- reading
 
@@ -358,6 +406,7 @@ class Log:
             )
         at = bisect_right(self.bases, offset) - 1
         for segment in self.segments[max(at, 0) :]:
+            self.warmed(segment)
             found = segment.read(offset, max_bytes, upto, min_one=min_one)
             if len(found):
                 return Read((found,), len(found))
@@ -368,21 +417,43 @@ class Log:
     def offset_for_timestamp(self, timestamp: int) -> Found | None:
         """The first record, at or after the log start, whose timestamp is at least `timestamp`."""
         for segment in self.segments:
-            if segment.max_timestamp < timestamp:
+            if segment.max_timestamp < timestamp or segment.next_offset <= self.log_start_offset:
                 continue
+            self.warmed(segment)
             position = segment.position_of(segment.time_index.offset_before(timestamp))
             for header in segment.headers(position or 0):
                 if header.max_timestamp < timestamp or header.last_offset < self.log_start_offset:
                     continue
-                for record in records_of(*self.whole_batch(segment, header)):
-                    if record.timestamp >= timestamp and record.offset >= self.log_start_offset:
-                        return Found(record.timestamp, record.offset, header.partition_leader_epoch)
+                found = self.first_of(segment, header, timestamp)
+                if found is not None:
+                    return found
+        return None
+
+    def first_of(self, segment: Segment, header: BatchHeader, timestamp: int) -> Found | None:
+        """A producer may have sent records that can not be read: then the batch counts as one record."""
+        epoch = header.partition_leader_epoch
+        try:
+            for record in records_of(*self.whole_batch(segment, header)):
+                if record.timestamp >= timestamp and record.offset >= self.log_start_offset:
+                    return Found(record.timestamp, record.offset, epoch)
+        except Corrupt:
+            return Found(header.max_timestamp, max(header.base_offset, self.log_start_offset), epoch)
         return None
 
     def offset_of_max_timestamp(self) -> Found | None:
         """The first record with the largest timestamp of the log."""
         best = max((s for s in self.segments if s.size), key=lambda s: s.max_timestamp, default=None)
-        return None if best is None else self.offset_for_timestamp(best.max_timestamp)
+        if best is None:
+            return None
+        found = self.offset_for_timestamp(best.max_timestamp)
+        if found is not None or self.log_start_offset == self.bases[0]:
+            return found
+        stamps = [h.max_timestamp for h in self.headers(self.log_start_offset)]
+        while stamps and found is None:  # the record was deleted, in the middle of a segment or even of a batch
+            latest = max(stamps)
+            found = self.offset_for_timestamp(latest)
+            stamps = [stamp for stamp in stamps if stamp < latest]
+        return found
 
     @staticmethod
     def whole_batch(segment: Segment, header: BatchHeader) -> tuple[BatchHeader, memoryview]:
@@ -418,7 +489,9 @@ class Log:
         while self.active.base_offset >= offset and len(self.segments) > 1:
             self.bases.pop()
             self.segments.pop().delete()
+            self.unsynced_others[self.directory] = None
         self.active.truncate_to(offset)
+        self.warm = None
         self.log_end_offset = self.active.next_offset
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
@@ -429,6 +502,7 @@ class Log:
         """Throw everything away; the next record has `offset`."""
         self.tail.clear()
         self.producers = None
+        self.warm = None
         for segment in self.segments:
             segment.delete()
         self.segments = [Segment(self.disk, self.directory, offset, self.config.index_interval_bytes)]
@@ -462,6 +536,7 @@ class Log:
                 break
             size -= first.size
             first.delete()
+            self.unsynced_others[self.directory] = None
             del self.segments[0], self.bases[0]
             count += 1
         if count:
@@ -480,6 +555,9 @@ class Log:
 
     def unsynced(self) -> tuple[str, ...]:
         """Everything that must be synced so that the log is durable up to its present end."""
+        for path, end in self.unsynced_others.items():
+            if end is None:
+                self.unsynced_others[path] = self.log_end_offset
         paths = [s.path for s in self.segments if s.next_offset > self.recovery_point]
         return (*paths, *self.unsynced_others)
 
@@ -488,15 +566,19 @@ class Log:
         return tuple(s.path for s in self.segments[:-1] if s.next_offset > self.recovery_point)
 
     def mark_synced(self, offset: int) -> None:
-        """What `unsynced` named when the log ended at `offset` is durable now."""
-        if offset >= self.log_end_offset:
-            self.unsynced_others.clear()
+        """What `unsynced` named when the log ended at `offset` is durable now; what was added since is not."""
+        if self.unsynced_others:
+            self.unsynced_others = {
+                path: end for path, end in self.unsynced_others.items() if end is None or end > offset
+            }
         self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
 
     def close(self) -> None:
         for segment in self.segments:
-            segment.seal()
+            if segment is self.active:
+                segment.seal()
             segment.close()
+        self.tail.clear()
 
     def check(self) -> None:
         self.epochs.check()

@@ -29,7 +29,7 @@ class Producer:
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.batches: list[Remembered] = []
-        self.seen = 0  # the timestamp of its newest batch
+        self.seen = 0  # when it was last heard of
 
 
 class Producers:
@@ -39,10 +39,12 @@ class Producers:
     def judge(self, batch: BatchHeader) -> Remembered | ErrorCode | None:
         """What may a leader do with this batch? None: append it. Remembered: it is a duplicate of that one."""
         producer = self.known.get(batch.producer_id)
-        if producer is None or not producer.batches:
+        if producer is None:
             return None  # never seen, or forgotten: any sequence may be its first
         if batch.producer_epoch < producer.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
+        if not producer.batches:
+            return None
         if batch.producer_epoch > producer.epoch:
             return None if batch.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         for old in producer.batches:
@@ -52,16 +54,18 @@ class Producers:
         expected = 0 if last == SEQUENCE_MAX else last + 1
         return None if batch.base_sequence == expected else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
-    def appended(self, batch: BatchHeader, base_offset: int) -> None:
+    def appended(self, batch: BatchHeader, base_offset: int, now: Instant, stamp: int = -1) -> None:
+        """`now` and not the batch's timestamp says how idle a producer is: old records may be written today."""
         producer = self.known.get(batch.producer_id)
         if producer is None or producer.epoch != batch.producer_epoch:
             producer = self.known[batch.producer_id] = Producer(batch.producer_epoch)
-        producer.seen = batch.max_timestamp
+        producer.seen = now
         if batch.is_control:
             return
         last_offset = base_offset + batch.last_offset_delta
+        timestamp = stamp if stamp >= 0 else batch.max_timestamp
         producer.batches.append(
-            Remembered(batch.base_sequence, batch.last_sequence, base_offset, last_offset, batch.max_timestamp)
+            Remembered(batch.base_sequence, batch.last_sequence, base_offset, last_offset, timestamp)
         )
         del producer.batches[:-BATCHES_MAX]
 

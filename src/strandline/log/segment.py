@@ -7,10 +7,10 @@ Invariants:
 
 from collections.abc import Iterator, Sequence
 
-from strandline.base.ports import Buffer, Disk
+from strandline.base.ports import Buffer, Disk, File
 from strandline.log.index import OffsetIndex, TimeIndex
-from strandline.log.tail import cut
-from strandline.wire.batch import HEADER_SIZE, BatchHeader, read_header, why_invalid, why_no_batch
+from strandline.log.tail import DELTA, DELTA_AT, STEP, cut
+from strandline.wire.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, read_header, why_invalid, why_no_batch
 
 WALK_BYTES = 1 << 20
 SEEK_BYTES = 16 << 10
@@ -28,7 +28,7 @@ class Segment:
         self.base_offset = base_offset
         self.next_offset = base_offset
         self.interval_bytes = interval_bytes
-        self.file = disk.open(self.path)
+        self.opened: File | None = None
         self.size = self.file.size()
         stem = self.path.removesuffix(".log")
         self.index = OffsetIndex(disk, f"{stem}.index", base_offset)
@@ -38,50 +38,70 @@ class Segment:
         self.max_timestamp_offset = base_offset
         self.first_append = -1  # when the first batch came, for rolling by time
 
+    @property
+    def file(self) -> File:
+        """Opened when it is needed: a log keeps few of its segments open."""
+        if self.opened is None:
+            self.opened = self.disk.open(self.path)
+        return self.opened
+
+    def release(self) -> None:
+        """Close the file until somebody reads it again."""
+        if self.opened is not None:
+            self.opened.close()
+            self.opened = None
+
     # --- loading
 
     def load(self, *, next_base: int | None) -> None:
         """Trust the file: find its end and its largest timestamp, with the indexes' help or by rebuilding them."""
-        if not self.index.load(self.size) or not self.time_index.load():
-            self.rebuild()
-            return
-        latest = self.time_index.latest
-        if latest is not None:
-            self.max_timestamp, self.max_timestamp_offset = latest
-        if next_base is not None and latest is not None:
+        sound = self.index.load(self.size) and self.time_index.load()
+        if not sound or (len(self.index.positions) and self.time_index.latest is None):
+            self.forget()
+        elif next_base is not None and self.time_index.latest is not None:
+            self.max_timestamp, self.max_timestamp_offset = self.time_index.latest
             self.next_offset = next_base
             return
-        position = self.index.positions[-1] if len(self.index.positions) else 0
-        self.next_offset = self.base_offset
-        for header in self.headers(position):
-            self.note(header.max_timestamp, header.last_offset)
-            self.next_offset = header.next_offset
-            self.since_entry += header.size
+        self.walk_on()
 
-    def rebuild(self) -> None:
+    def forget(self) -> None:
+        """Empty the indexes: they are built again from the file."""
         self.index.clear()
         self.time_index.clear()
         self.next_offset = self.base_offset
         self.max_timestamp, self.max_timestamp_offset, self.since_entry = -1, self.base_offset, 0
-        for header in self.headers(0):
-            self.enter(header.position, header.size, header.last_offset, header.max_timestamp)
 
-    def recover(self) -> Iterator[BatchHeader]:
+    def walk_on(self) -> None:
+        """From the last index entry to the end of the file, adding the entries that are missing."""
+        self.max_timestamp, self.max_timestamp_offset = self.time_index.latest or (-1, self.base_offset)
+        self.next_offset, self.since_entry = self.base_offset, 0
+        indexed = self.index.positions[-1] if len(self.index.positions) else -1
+        for header in self.headers(max(indexed, 0)):
+            if header.position == indexed:
+                self.note(header.max_timestamp, header.last_offset)
+                self.next_offset, self.since_entry = header.next_offset, header.size
+            else:
+                self.enter(header.position, header.size, header.last_offset, header.max_timestamp)
+
+    def recover(self, *, gaps: bool = False) -> Iterator[BatchHeader]:
         """Check every batch's CRC and place; cut the file at the first that is not right; rebuild the indexes.
 
-        Yields the good headers, for the epochs that they prove.
+        Base offset and epoch are not covered by the CRC: so unless a cleaner made `gaps`, each batch must begin where
+        the one before it ended, and epochs never fall. Yields the good headers, for the epochs that they prove.
         """
-        self.index.clear()
-        self.time_index.clear()
-        self.next_offset = self.base_offset
-        self.max_timestamp, self.max_timestamp_offset, self.since_entry = -1, self.base_offset, 0
+        self.forget()
         good = 0
+        epoch = -1
         for buffer, start in self.windows(0):
             position = 0
             while why_no_batch(buffer, position) is None:
                 header = read_header(buffer, position)
-                if why_invalid(header, buffer) is not None or header.base_offset < self.next_offset:
+                gap = header.base_offset - self.next_offset
+                if gap < 0 or (gap and not gaps) or header.partition_leader_epoch < epoch:
                     break
+                if why_invalid(header, buffer) is not None:
+                    break
+                epoch = header.partition_leader_epoch
                 self.enter(start + position, header.size, header.last_offset, header.max_timestamp)
                 position = header.end
                 good = start + position
@@ -93,6 +113,11 @@ class Segment:
         if good < self.size:
             self.file.truncate(good)
             self.size = good
+
+    def started(self, now: int) -> None:
+        """Rolling by time goes on where it was, as well as the batches tell."""
+        if self.size:
+            self.first_append = self.max_timestamp if self.max_timestamp >= 0 else now
 
     # --- walking
 
@@ -119,7 +144,7 @@ class Segment:
             while why_no_batch(buffer, at) is None:
                 header = read_header(buffer, at)
                 at = header.end
-                yield BatchHeader(start + header.position, *header_tail(header))
+                yield BatchHeader(start + header.position, *HEADER.unpack_from(buffer, header.position))
 
     # --- appending
 
@@ -135,7 +160,8 @@ class Segment:
         self.note(max_timestamp, last_offset)
         if self.since_entry > self.interval_bytes:
             self.index.append(last_offset, position)
-            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            if self.max_timestamp >= 0:
+                self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
             self.since_entry = 0
         self.since_entry += size
         self.next_offset = last_offset + 1
@@ -153,10 +179,12 @@ class Segment:
             buffer = self.file.read(position, SEEK_BYTES)
             at = 0
             while len(buffer) - at >= HEADER_SIZE:
-                header = read_header(buffer, at)
-                if header.next_offset > offset:
+                base, length = STEP.unpack_from(buffer, at)
+                if base + DELTA.unpack_from(buffer, at + DELTA_AT)[0] >= offset:
                     return position + at
-                at += header.size
+                if length < 0:
+                    return None  # the medium has rotted
+                at += length + LOG_OVERHEAD
             position += at
             if at == 0:
                 return None
@@ -185,14 +213,9 @@ class Segment:
             self.size = position
             self.index.truncate(position)
             self.time_index.truncate(offset)
-        latest = self.time_index.latest
-        self.max_timestamp, self.max_timestamp_offset = latest or (-1, self.base_offset)
-        self.next_offset, self.since_entry = self.base_offset, 0
-        start = self.index.positions[-1] if len(self.index.positions) else 0
-        for header in self.headers(start):
-            self.note(header.max_timestamp, header.last_offset)
-            self.next_offset = header.next_offset
-            self.since_entry += header.size
+        self.walk_on()
+        if not self.size:
+            self.first_append = -1
 
     def seal(self) -> None:
         """No more appends: the time index ends with the largest timestamp, as Kafka's does."""
@@ -208,7 +231,7 @@ class Segment:
     def close(self) -> None:
         self.index.close()
         self.time_index.close()
-        self.file.close()
+        self.release()
 
     def delete(self) -> None:
         """Renamed first, so that a crash in the middle leaves nothing that looks like a segment."""
@@ -217,7 +240,3 @@ class Segment:
             self.disk.rename(path, f"{path}.deleted")
         for path in self.paths:
             self.disk.remove(f"{path}.deleted")
-
-
-def header_tail(header: BatchHeader) -> tuple[int, ...]:
-    return tuple(getattr(header, name) for name in BatchHeader.__struct_fields__[1:])

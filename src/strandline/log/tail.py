@@ -14,6 +14,8 @@ from strandline.wire.batch import LOG_OVERHEAD
 STEP = Struct(">qi")
 DELTA = Struct(">i")
 DELTA_AT = 23
+CHUNK_OVERHEAD = 256  # bytes that Python needs for a chunk beside its content
+BUDGET_BYTES = 32 << 20
 
 
 def cut(
@@ -32,7 +34,7 @@ def cut(
         base, length = STEP.unpack_from(buffer, position)
         end = position + length + LOG_OVERHEAD
         after = base + DELTA.unpack_from(buffer, position + DELTA_AT)[0] + 1
-        if end > size or after > upto:
+        if end > size or after > upto or length < 0:
             break
         if not found:
             if after <= offset:
@@ -47,9 +49,43 @@ def cut(
     return start, position if found else start, next_offset
 
 
-class Tail:
-    def __init__(self, bytes_max: int) -> None:
+class TailBudget:
+    """What the tails of many logs may hold together. When it is spent, the log that was idle longest gives up its
+    whole tail; its readers go to the file.
+
+    Invariant: `used` is the sum of the sizes of `tails`, in the order of their last append.
+    """
+
+    def __init__(self, bytes_max: int = BUDGET_BYTES) -> None:
         self.bytes_max = bytes_max
+        self.used = 0
+        self.tails: dict[Tail, None] = {}
+        self.newest: Tail | None = None
+
+    def grew(self, tail: "Tail", size: int) -> None:
+        self.used += size
+        if tail is not self.newest:
+            self.tails.pop(tail, None)
+            self.tails[tail] = None
+            self.newest = tail
+        while self.used > self.bytes_max:
+            oldest = next(iter(self.tails))
+            if oldest is tail:
+                tail.shrink(self.bytes_max * 3 // 4)
+                return
+            oldest.clear()
+
+    def cleared(self, tail: "Tail", size: int) -> None:
+        self.used -= size
+        self.tails.pop(tail, None)
+        if tail is self.newest:
+            self.newest = None
+
+
+class Tail:
+    def __init__(self, bytes_max: int, budget: TailBudget | None = None) -> None:
+        self.bytes_max = bytes_max
+        self.budget = TailBudget(bytes_max) if budget is None else budget
         self.bases: list[int] = []
         self.chunks: list[memoryview] = []
         self.end = -1  # the offset after the last chunk
@@ -58,23 +94,27 @@ class Tail:
     def append(self, base_offset: int, next_offset: int, buffer: memoryview) -> None:
         if base_offset != self.end:
             self.clear()
+        size = len(buffer) + CHUNK_OVERHEAD
         self.bases.append(base_offset)
         self.chunks.append(buffer)
         self.end = next_offset
-        self.size += len(buffer)
+        self.size += size
+        self.budget.grew(self, size)
         if self.size > self.bytes_max:
-            self.shrink()
+            self.shrink(self.bytes_max * 3 // 4)
 
-    def shrink(self) -> None:
-        """Down to three quarters, so that the lists are not shifted for every append."""
-        goal, drop = self.bytes_max * 3 // 4, 0
+    def shrink(self, goal: int) -> None:
+        """Well below the bound, so that the lists are not shifted for every append."""
+        before, drop = self.size, 0
         while self.size > goal and drop < len(self.chunks):
-            self.size -= len(self.chunks[drop])
+            self.size -= len(self.chunks[drop]) + CHUNK_OVERHEAD
             drop += 1
         del self.bases[:drop]
         del self.chunks[:drop]
+        self.budget.used -= before - self.size
 
     def clear(self) -> None:
+        self.budget.cleared(self, self.size)
         self.bases.clear()
         self.chunks.clear()
         self.size = 0
