@@ -85,9 +85,16 @@ class MetadataLog:
             return "it ends behind the log"
         if end < self.log.log_start_offset:
             return "it ends before the log"
-        if end > self.log.log_start_offset and self.log.epoch_at(end - 1) != snapshot.epoch:
+        if end > self.log.log_start_offset and self.epoch_of_record(end - 1) != snapshot.epoch:
             return "the log has another epoch there"
         return None
+
+    def epoch_of_record(self, offset: int) -> int | None:
+        """From the batch itself: the list of epochs is cut where the log starts, and a crash may bring back batches
+        below that."""
+        holding = (header for header in self.log.headers(offset) if header.last_offset >= offset)
+        found = next(holding, None)
+        return found.partition_leader_epoch if found is not None and found.base_offset <= offset else None
 
     # --- what is known
 
