@@ -214,7 +214,7 @@ class Controller:
         for node in self.heartbeats.expired(now):
             effects += self.fence(node, f"no heartbeat for {self.config.session_timeout_ms} ms", now)
         for node in self.heartbeats.due(now):
-            effects += self.heartbeats.probe(self.image.brokers[node], 2)
+            effects += self.heartbeats.probe(self.image.brokers[node])
         if self.next_check <= now:
             self.next_check = after(now, self.config.leader_imbalance_check_ms)
             election = Election.PREFERRED if self.config.is_leader_rebalance_enabled else Election.KEEP

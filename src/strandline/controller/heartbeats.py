@@ -1,9 +1,10 @@
 """Which brokers are alive? Sessions, and the evidence of death that ends one early.
 
 A broker's session lasts `session_timeout_ms` after its last heartbeat. When the connection of its heartbeats closes,
-its listener is probed: a refused connection, refused again 50 ms later, proves that no process listens there, and the
-broker need not be waited for. Everything else (accepted, timed out, broken) proves nothing, and the session goes on: a
-blip or a slow node is never fenced early.
+its listener is probed, and again and again until the broker is heard of: two refused connections in a row, 50 ms apart,
+prove that no process listens there, and the broker need not be waited for. Everything else (accepted, timed out,
+broken) proves nothing, and the session goes on: a blip or a slow node is never fenced early. One look is not enough: a
+process that is being killed loses its connections one by one, and may still seem to listen when the first is gone.
 
 Heartbeats do not go through the log, so a new controller knows of none: it opens a session for every unfenced broker
 (KAFKA-18138) and probes each at once.
@@ -24,14 +25,17 @@ from strandline.controller.basis import ControllerConfig
 from strandline.metadata.image import Broker
 
 DEFAULT_LISTENER = "PLAINTEXT"
+REFUSALS_PROVE = 2
+PROBE_PAUSE_MS_MAX = 500
 STALL_MS = 1000  # a timer this late means that heartbeats are waiting unread; and how long to read them
 
 
 class Probing(Value, frozen=True):
-    """A broker under suspicion. `again_at` is set between the first refusal and the second probe."""
+    """A broker under suspicion. `again_at` is set between two probes; `refusals` counts the latest ones in a row."""
 
     epoch: BrokerEpoch
     attempt: int
+    refusals: int = 0
     again_at: Instant = NEVER
 
 
@@ -75,15 +79,15 @@ class Heartbeats:
 
     def suspect(self, broker: Broker) -> list[Probe]:
         """Look whether the broker still listens."""
-        if broker.node_id in self.probing:
-            return []
-        return self.probe(broker, 1)
+        return [] if broker.node_id in self.probing else self.probe(broker)
 
-    def probe(self, broker: Broker, attempt: int) -> list[Probe]:
+    def probe(self, broker: Broker) -> list[Probe]:
+        before = self.probing.get(broker.node_id, Probing(broker.epoch, 0))
+        attempt = before.attempt + 1
         endpoint = broker.endpoints.get(self.listener) or next(iter(broker.endpoints.values()), None)
         if endpoint is None:
             return []
-        self.probing[broker.node_id] = Probing(broker.epoch, attempt)
+        self.probing[broker.node_id] = Probing(broker.epoch, attempt, before.refusals)
         token = ("controller", "probe", broker.node_id, broker.epoch, attempt)
         return [Probe(endpoint, self.config.probe_timeout_ms, token)]
 
@@ -92,16 +96,16 @@ class Heartbeats:
         probing = self.probing.get(node)
         if probing is None or (probing.epoch, probing.attempt) != (epoch, attempt):
             return False  # A heartbeat, or another incarnation, came in between.
-        del self.probing[node]
-        if why is not Failure.REFUSED:
-            return False
-        if attempt == 1:
-            self.probing[node] = Probing(epoch, 2, after(now, self.config.probe_again_ms))
-            return False
-        return True
+        refusals = probing.refusals + 1 if why is Failure.REFUSED else 0
+        if refusals == REFUSALS_PROVE:
+            del self.probing[node]
+            return True
+        pause = min(self.config.probe_again_ms * attempt, PROBE_PAUSE_MS_MAX)
+        self.probing[node] = Probing(epoch, attempt, refusals, after(now, pause))
+        return False
 
     def due(self, now: Instant) -> list[NodeId]:
-        """The brokers to probe a second time."""
+        """The brokers to probe again."""
         return [node for node, probing in self.probing.items() if probing.again_at <= now]
 
     def expired(self, now: Instant) -> list[NodeId]:

@@ -15,7 +15,9 @@ from pathlib import Path
 from types import TracebackType
 
 from strandline.base.ids import parse_uuid
+from strandline.server.ask import ask
 from strandline.server.storage import format_directories, random_uuid_text
+from strandline.wire.messages.metadata import MetadataRequest
 
 HOST = "127.0.0.1"
 
@@ -92,7 +94,24 @@ class NodeProcess:
         until = time.monotonic() + timeout_s
         while not self.listens():
             if not self.running or time.monotonic() > until:
-                raise StartFailed(f"node {self.node_id} did not come up; the end of {self.log_path}:\n{self.log_tail()}")
+                raise StartFailed(
+                    f"node {self.node_id} did not come up; the end of {self.log_path}:\n{self.log_tail()}"
+                )
+            time.sleep(0.02)
+
+    def brokers_seen(self) -> int:
+        """How many brokers this node's metadata names; 0 while it has not joined yet."""
+        try:
+            return len(ask(HOST, self.port, MetadataRequest(topics=()), 12, timeout_s=1.0).brokers)
+        except OSError:
+            return 0
+
+    def wait_sees(self, brokers: int, timeout_s: float = 20.0) -> None:
+        """Until this node has joined, and knows of so many brokers that have."""
+        until = time.monotonic() + timeout_s
+        while self.brokers_seen() < brokers:
+            if not self.running or time.monotonic() > until:
+                raise StartFailed(f"node {self.node_id} sees no {brokers} brokers; its log ends:\n{self.log_tail()}")
             time.sleep(0.02)
 
     def log_tail(self, lines: int = 20) -> str:
@@ -194,6 +213,8 @@ class LocalCluster:
             node.start()
         for node in self.nodes:
             node.wait_listening()
+        for node in self.nodes:
+            node.wait_sees(len(self.nodes))
 
     def stop(self, timeout_s: float = 20.0) -> list[int]:
         """Controlled shutdown of every running node, one after another, so that leadership can move; exit statuses."""
@@ -218,5 +239,7 @@ class LocalCluster:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.kill()

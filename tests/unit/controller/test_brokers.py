@@ -296,6 +296,18 @@ def test_an_old_connection_of_a_broker_that_has_a_new_one_is_no_evidence() -> No
     assert len(cluster.probes()) == 1
 
 
+def test_a_killed_process_that_still_seemed_to_listen_is_looked_at_again() -> None:
+    """Its connections die one by one: the first probe may reach a listener that is closed a moment later."""
+    cluster = Cluster(brokers=2)
+    cluster.disconnect(cluster.connection(1))
+    cluster.probed(cluster.probes()[0], None)
+    for _ in range(2):
+        assert not cluster.image.brokers[NodeId(1)].fenced
+        cluster.wait(500)
+        cluster.probed(cluster.probes()[0], Failure.REFUSED)
+    assert cluster.image.brokers[NodeId(1)].fenced
+
+
 def test_a_fenced_broker_is_not_probed() -> None:
     cluster = Cluster(brokers=1)
     cluster.fence(1)
