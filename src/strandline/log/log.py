@@ -21,6 +21,7 @@ from strandline.log.epochs import Epochs
 from strandline.log.producers import Producers, Remembered
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
 from strandline.log.tail import Tail, TailBudget
+from strandline.log.timestamps import Found, at_or_after, latest
 from strandline.wire.batch import (
     BatchHeader,
     patch,
@@ -31,8 +32,6 @@ from strandline.wire.batch import (
     why_invalid,
 )
 from strandline.wire.batch import Tail as End
-from strandline.wire.compress import Corrupt
-from strandline.wire.record import records as records_of
 
 EPOCHS_FILE = "leader-epoch-checkpoint"
 TAIL_BYTES = 4 << 20
@@ -58,14 +57,6 @@ class Refused(Value, frozen=True):
 class Read(Value, frozen=True):
     buffers: tuple[Buffer, ...]
     size: int
-
-
-class Found(Value, frozen=True):
-    """A record found by its timestamp."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 NOTHING = Read((), 0)
@@ -165,11 +156,13 @@ class Log:
         """False if there is no file that can be read: then the batches tell."""
         content = self.disk.read_file(f"{self.directory}/{EPOCHS_FILE}")
         try:
-            self.epochs = Epochs([] if content is None else parse_epochs(content))
+            entries = [] if content is None else parse_epochs(content)
         except Unreadable:
-            self.epochs = Epochs()
-            return False
-        return content is not None
+            entries = []
+        self.epochs = Epochs(entries)
+        if self.epochs.entries != entries:
+            self.epochs = Epochs()  # out of order
+        return bool(self.epochs.entries)
 
     def learn_epochs(self, headers: Iterable[BatchHeader]) -> None:
         for header in headers:
@@ -187,7 +180,7 @@ class Log:
         return following is None or segment.next_offset == following or (gaps and segment.next_offset < following)
 
     def drop_files(self, bases: list[int]) -> None:
-        for base in bases:
+        for base in reversed(bases):
             Segment(self.disk, self.directory, base, self.config.index_interval_bytes).delete()
         self.unsynced_others[self.directory] = None
 
@@ -416,49 +409,16 @@ class Log:
 
     def offset_for_timestamp(self, timestamp: int) -> Found | None:
         """The first record, at or after the log start, whose timestamp is at least `timestamp`."""
-        for segment in self.segments:
-            if segment.max_timestamp < timestamp or segment.next_offset <= self.log_start_offset:
-                continue
-            self.warmed(segment)
-            position = segment.position_of(segment.time_index.offset_before(timestamp))
-            for header in segment.headers(position or 0):
-                if header.max_timestamp < timestamp or header.last_offset < self.log_start_offset:
-                    continue
-                found = self.first_of(segment, header, timestamp)
-                if found is not None:
-                    return found
-        return None
-
-    def first_of(self, segment: Segment, header: BatchHeader, timestamp: int) -> Found | None:
-        """A producer may have sent records that can not be read: then the batch counts as one record."""
-        epoch = header.partition_leader_epoch
-        try:
-            for record in records_of(*self.whole_batch(segment, header)):
-                if record.timestamp >= timestamp and record.offset >= self.log_start_offset:
-                    return Found(record.timestamp, record.offset, epoch)
-        except Corrupt:
-            return Found(header.max_timestamp, max(header.base_offset, self.log_start_offset), epoch)
-        return None
+        return self.rested(at_or_after(self.segments, timestamp, self.log_start_offset))
 
     def offset_of_max_timestamp(self) -> Found | None:
         """The first record with the largest timestamp of the log."""
-        best = max((s for s in self.segments if s.size), key=lambda s: s.max_timestamp, default=None)
-        if best is None:
-            return None
-        found = self.offset_for_timestamp(best.max_timestamp)
-        if found is not None or self.log_start_offset == self.bases[0]:
-            return found
-        stamps = [h.max_timestamp for h in self.headers(self.log_start_offset)]
-        while stamps and found is None:  # the record was deleted, in the middle of a segment or even of a batch
-            latest = max(stamps)
-            found = self.offset_for_timestamp(latest)
-            stamps = [stamp for stamp in stamps if stamp < latest]
-        return found
+        return self.rested(latest(self.segments, self.log_start_offset))
 
-    @staticmethod
-    def whole_batch(segment: Segment, header: BatchHeader) -> tuple[BatchHeader, memoryview]:
-        buffer = segment.file.read(header.position, header.size)
-        return read_header(buffer), buffer
+    def rested(self, found: Found | None) -> Found | None:
+        for segment in self.segments:
+            self.rest(segment)
+        return found
 
     # --- epochs
 
@@ -503,7 +463,7 @@ class Log:
         self.tail.clear()
         self.producers = None
         self.warm = None
-        for segment in self.segments:
+        for segment in reversed(self.segments):  # a crash in the middle leaves a prefix, never a hole at the start
             segment.delete()
         self.segments = [Segment(self.disk, self.directory, offset, self.config.index_interval_bytes)]
         self.bases = [offset]

@@ -1,0 +1,64 @@
+"""Records found by their timestamps (ListOffsets).
+
+Headers and time indexes say where to look; only the one batch that may have the answer is decoded. A producer may have
+sent records that can not be read, with a header that is sound: such a batch counts as one record.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from strandline.base.value import Value
+from strandline.log.segment import Segment
+from strandline.wire.batch import BatchHeader, read_header
+from strandline.wire.compress import Corrupt
+from strandline.wire.record import records
+
+
+class Found(Value, frozen=True):
+    """A record found by its timestamp."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+def at_or_after(segments: Iterable[Segment], timestamp: int, log_start_offset: int) -> Found | None:
+    """The first record, at or after the log start, whose timestamp is at least `timestamp`."""
+    for segment in segments:
+        if segment.max_timestamp < timestamp or segment.next_offset <= log_start_offset:
+            continue
+        position = segment.position_of(segment.time_index.offset_before(timestamp))
+        for header in segment.headers(position or 0):
+            if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
+                continue
+            for found in stamps(segment, header, log_start_offset):
+                if found.timestamp >= timestamp:
+                    return found
+    return None
+
+
+def latest(segments: Sequence[Segment], log_start_offset: int) -> Found | None:
+    """The first record with the largest timestamp, at or after the log start."""
+    largest = max((s.max_timestamp for s in segments if s.size), default=None)
+    found = None if largest is None else at_or_after(segments, largest, log_start_offset)
+    if found is not None:
+        return found
+    # It was deleted, perhaps in the middle of a batch; or its header lied about the records.
+    best: Found | None = None
+    for segment in segments:
+        for header in segment.headers(segment.position_of(log_start_offset) or 0):
+            if header.last_offset >= log_start_offset and (best is None or header.max_timestamp > best.timestamp):
+                for found in stamps(segment, header, log_start_offset):
+                    best = found if best is None or found.timestamp > best.timestamp else best
+    return best
+
+
+def stamps(segment: Segment, header: BatchHeader, log_start_offset: int) -> Iterator[Found]:
+    """The records of a batch that are not deleted."""
+    epoch = header.partition_leader_epoch
+    buffer = segment.file.read(header.position, header.size)
+    try:
+        for record in records(read_header(buffer), buffer):
+            if record.offset >= log_start_offset:
+                yield Found(record.timestamp, record.offset, epoch)
+    except Corrupt:
+        yield Found(header.max_timestamp, max(header.base_offset, log_start_offset), epoch)
