@@ -5,6 +5,7 @@ asked of leaders and of the controller. Deletions come first in every delta, so 
 created anew under its name never meets its old log (T39).
 
 Invariants: those of the parts, and
+  - nothing is done by metadata from before this incarnation's own registration
   - a partition with a role is one that metadata assigns to this broker
   - a follower of a leader that exists is in that leader's fetcher, and in no other
 """
@@ -68,6 +69,7 @@ class Replicas:
         self.offsets = Offsets(self.host, self.fetching)
         self.storage = Storage(self.host, disk, log_dirs)
         self.fetchers: dict[NodeId, Fetcher] = {}
+        self.has_caught_up = False  # with metadata, at least up to this incarnation's registration
         self.tasks = [
             Every(config.lag_time_max_ms // 2, self.shrink),
             Every(config.high_watermark_checkpoint_interval_ms, self.storage.save_high_watermarks),
@@ -116,10 +118,18 @@ class Replicas:
     def apply(self, image: Image, delta: Delta, now: Instant) -> list[Effect]:
         self.host.image = image
         self.host.cluster.brokers = image.brokers
+        anew = delta.reloaded
+        if not self.has_caught_up:
+            # What is replayed before this incarnation's own registration is history. To act on it could delete a log
+            # that was reassigned away and back, or lead in an epoch that is long over.
+            registered = image.brokers.get(self.me)
+            if registered is None or registered.epoch != self.broker_epoch:
+                return []
+            self.has_caught_up = anew = True
         effects: list[Effect] = []
         changed = (
             dict.fromkeys([h.at for h in self.host.all() if h.role is not None]) | image.hosted.get(self.me, {})
-            if delta.reloaded
+            if anew
             else delta.partitions
         )
         for at in changed:
@@ -129,7 +139,7 @@ class Replicas:
         for at in changed:
             if self.is_mine(at):
                 self.become(at, effects, now)
-        self.reconfigure(delta, effects, now)
+        self.reconfigure(delta, anew, effects, now)
         self.brokers_changed(delta, effects, now)
         return effects + self.flush(now)
 
@@ -223,8 +233,8 @@ class Replicas:
         self.fetching.role_changed(hosted, effects)
         self.storage.delete(hosted)
 
-    def reconfigure(self, delta: Delta, effects: list[Effect], now: Instant) -> None:
-        everything = delta.reloaded or (BROKER_RESOURCE, CLUSTER_DEFAULT) in delta.configs
+    def reconfigure(self, delta: Delta, anew: bool, effects: list[Effect], now: Instant) -> None:
+        everything = anew or (BROKER_RESOURCE, CLUSTER_DEFAULT) in delta.configs
         if everything:
             affected = list(self.host.all())
         else:

@@ -72,15 +72,22 @@ class World:
 
     # --- nodes
 
-    def start(self, node: NodeId, clean: bool = True) -> None:
+    def start(self, node: NodeId, clean: bool = True, replay_each: bool = False) -> None:
         log_dir = LogDir(f"/data{node}", Uuid(bytes([node]) * 16))
         replicas = Replicas(node, self.disks[node], [log_dir], self.config, {}, random.Random(node))
         replicas.broker_epoch = 100 + node
         self.nodes[node] = replicas
         self.perform(node, replicas.load(self.now, clean))
         image = self.images[node] = Image()
-        image.apply_all(self.records)
         self.followed[node] = len(self.records)
+        if replay_each:
+            replicas.broker_epoch = 1_000  # a new incarnation, which registers anew after all that it replays
+            for record in self.records:
+                image.apply(record)
+                self.perform(node, replicas.apply(image, image.take_delta(), self.now))
+            self.commit(registration(node, broker_epoch=1_000))
+            return
+        image.apply_all(self.records)
         self.perform(node, replicas.apply(image, image.take_delta(), self.now))
 
     def kill(self, node: NodeId) -> None:

@@ -94,3 +94,16 @@ def test_the_metadata_log_is_no_stray(world: Any) -> None:
     world.start(NodeId(1))
     world.perform(NodeId(1), world.nodes[1].delete_strays(world.now))
     assert disk.exists("/data1/__cluster_metadata-0/partition.metadata")
+
+
+def test_a_log_that_was_reassigned_away_and_back_outlives_the_replay_of_that_history(world: Any) -> None:
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.produce(1, 3)
+    world.run(1_000)
+    world.kill(2)
+    world.change(replicas=(1,), isr=(1,))
+    world.change(replicas=(1, 2))
+    world.cut = {2}
+    world.start(NodeId(2), replay_each=True)
+    assert world.row(2)[3] == 3
