@@ -302,10 +302,10 @@ def test_a_killed_process_that_still_seemed_to_listen_is_looked_at_again() -> No
     cluster.disconnect(cluster.connection(1))
     cluster.probed(cluster.probes()[0], None)
     for _ in range(2):
-        assert not cluster.image.brokers[NodeId(1)].fenced
+        assert not cluster.image.brokers[1].fenced
         cluster.wait(500)
         cluster.probed(cluster.probes()[0], Failure.REFUSED)
-    assert cluster.image.brokers[NodeId(1)].fenced
+    assert cluster.image.brokers[1].fenced
 
 
 def test_a_fenced_broker_is_not_probed() -> None:
