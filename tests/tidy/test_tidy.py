@@ -1,0 +1,64 @@
+"""House rules about the code's shape that no linter knows, and the architecture page held against the tree."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "strandline"
+CORE = ("base", "wire", "log", "metadata", "quorum", "controller", "replica", "group", "broker")
+FILE_LINES_MAX = 560
+FUNCTION_LINES_MAX = 60
+VAGUE = re.compile(r"(manager|util|helper|common|misc|handler|processor)$", re.IGNORECASE)
+
+
+def files() -> Iterator[tuple[Path, str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text()
+        yield path.relative_to(SOURCE), text, ast.parse(text)
+
+
+def objections(where: Path, node: ast.AST) -> Iterator[str]:
+    in_core = where.parts[0] in CORE
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES_MAX:
+                yield f"{node.name} exceeds {FUNCTION_LINES_MAX} lines"
+            if in_core and isinstance(node, ast.AsyncFunctionDef):
+                yield f"{node.name} is async; the core runs to completion"
+        case ast.ClassDef() if VAGUE.search(node.name):
+            yield f"class {node.name}: name says nothing; name what it knows"
+        case ast.For(iter=ast.Set() | ast.SetComp()) if in_core:
+            yield "iterates a set; the order would depend on PYTHONHASHSEED"
+        case ast.ExceptHandler(type=None):
+            yield "bare except"
+
+
+def test_no_file_breaks_the_house_rules() -> None:
+    complaints = []
+    for where, text, tree in files():
+        if text.count("\n") > FILE_LINES_MAX:
+            complaints.append(f"{where}: exceeds {FILE_LINES_MAX} lines; it needs a second noun")
+        if VAGUE.search(where.stem):
+            complaints.append(f"{where}: name says nothing; name what it knows")
+        if where.parts[0] in CORE and text.strip() and not ast.get_docstring(tree):
+            complaints.append(f"{where}: a core module opens with what it decides and its invariants")
+        complaints += [
+            f"{where}:{getattr(node, 'lineno', 0)}: {why}" for node in ast.walk(tree) for why in objections(where, node)
+        ]
+    assert complaints == []
+
+
+def test_the_architecture_page_names_every_folder_and_no_other() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and (path / "__init__.py").exists()}
+    assert named == folders
+
+
+def test_the_files_that_the_architecture_page_names_exist() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", page)
+    assert len(named) > 15
+    assert [name for name in named if not (SOURCE / name).exists()] == []
