@@ -118,7 +118,8 @@ class Log:
             following = bases[at + 1] if at + 1 < len(bases) else None
             log.add(segment)
             whole = True
-            if clean or (following is not None and following <= recovery_point):
+            # A segment that begins at the recovery point itself may be a leftover of before a truncation to there.
+            if clean or (following is not None and following < recovery_point):
                 segment.load(next_base=following)
                 if not known:
                     log.learn_epochs(segment.headers(0))
@@ -174,7 +175,8 @@ class Log:
         lost, or because the next segment is a leftover of before a truncation that begins in the middle of this one."""
         size = segment.size
         gaps = "compact" in self.config.cleanup_policy
-        self.learn_epochs(segment.recover(gaps=gaps))
+        self.epochs.cut_end(segment.base_offset)  # from here on the batches know better than the file
+        self.learn_epochs(segment.recover(self.epochs.latest, gaps=gaps))
         if segment.size < size:
             return False
         return following is None or segment.next_offset == following or (gaps and segment.next_offset < following)

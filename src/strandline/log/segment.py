@@ -83,15 +83,16 @@ class Segment:
             else:
                 self.enter(header.position, header.size, header.last_offset, header.max_timestamp)
 
-    def recover(self, *, gaps: bool = False) -> Iterator[BatchHeader]:
+    def recover(self, epoch: int, *, gaps: bool) -> Iterator[BatchHeader]:
         """Check every batch's CRC and place; cut the file at the first that is not right; rebuild the indexes.
 
         Base offset and epoch are not covered by the CRC: so unless a cleaner made `gaps`, each batch must begin where
-        the one before it ended, and epochs never fall. Yields the good headers, for the epochs that they prove.
+        the one before it ended, and epochs never fall below `epoch`, that of the segment before.
+
+        Yields the good headers, for the epochs that they prove.
         """
         self.forget()
         good = 0
-        epoch = -1
         for buffer, start in self.windows(0):
             position = 0
             while why_no_batch(buffer, position) is None:
