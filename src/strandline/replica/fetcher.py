@@ -56,6 +56,7 @@ class Fetcher:
         self.forgotten: dict[TopicIdPartition, None] = {}  # in the session, but no longer to be answered
         self.session_id = NO_SESSION
         self.session_epoch = 0
+        self.has_cut = False  # a log was truncated since this was last looked at
         self.sequence = 0
         self.is_in_flight = False
         self.pause: Wake | None = None
@@ -211,6 +212,8 @@ class Fetcher:
             ),
             now,
         )
+        if role.log.log_end_offset < asked.offset:
+            self.has_cut = True
         if role.losses:
             effects += [Report("error", text) for text in role.take_losses()]
         if went is Next.RETRY_SOON or went is Next.BACK_OFF:

@@ -334,6 +334,9 @@ class Replicas:
         effects: list[Effect] = []
         if isinstance(event, Answered):
             effects += fetcher.answered(event.message, now)
+            if fetcher.has_cut:
+                fetcher.has_cut = False
+                effects += self.storage.truncated()
         else:
             effects += fetcher.failed(event.why, now)
         return effects + fetcher.flush(now)

@@ -22,6 +22,7 @@ from strandline.log.directory import (
     write_partition_metadata,
 )
 from strandline.log.log import Log
+from strandline.log.tail import TailBudget
 from strandline.replica.config import LogDir
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
@@ -38,6 +39,7 @@ class Storage:
         self.host = host
         self.disk = disk
         self.log_dirs = tuple(log_dirs)
+        self.tail_budget = TailBudget()
         self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
         # The syncs in flight: up to which offset, in which role, after how many truncations.
         self.flushing: dict[TopicIdPartition, tuple[int, object, int]] = {}
@@ -72,6 +74,7 @@ class Storage:
                     clean=clean,
                     recovery_point=recovery_points.get(name, 0),
                     log_start_offset=log_starts.get(name, 0),
+                    tail_budget=self.tail_budget,
                 )
                 high_watermark = min(max(high_watermarks.get(name, 0), log.log_start_offset), log.log_end_offset)
                 self.host.put(Hosted(at, name, log, log_dir, high_watermark))
@@ -88,7 +91,16 @@ class Storage:
         self.disk.make_directory(path)
         write_partition_metadata(self.disk, path, at.topic_id)
         config = self.config_of(name.topic)
-        log = Log.open(self.disk, path, config, now, clean=True, recovery_point=0, log_start_offset=0)
+        log = Log.open(
+            self.disk,
+            path,
+            config,
+            now,
+            clean=True,
+            recovery_point=0,
+            log_start_offset=0,
+            tail_budget=self.tail_budget,
+        )
         # Without its topic id the log would count as nobody's after a power loss.
         for unsynced in (f"{path}/{PARTITION_METADATA}", log_dir.path):
             log.unsynced_others[unsynced] = None
@@ -172,13 +184,26 @@ class Storage:
         hosted = self.host.find(at)
         if hosted is not None and was is not None and was == (end, hosted.role, cuts_of(hosted)):
             hosted.log.mark_synced(end)
-        if self.flushing:
-            return []
+        return [] if self.flushing else self.save_recovery_points()
+
+    def save_recovery_points(self) -> list[Effect]:
+        """What a flush has proven, or what is left of it."""
         effects: list[Effect] = []
         for log_dir in self.log_dirs:
             effects += self.save(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
             effects += self.save(log_dir, LOG_STARTS, self.log_starts(log_dir))
         return effects
+
+    def truncated(self) -> list[Effect]:
+        """A log was cut. A saved recovery point above its new end would vouch, after a power loss, for batches that it
+        gets next, so it is lowered durably before anything is appended: this once, the disk is waited for. The `Save`
+        that follows overtakes an older one that may be on its way."""
+        for log_dir in self.log_dirs:
+            path = f"{log_dir.path}/{RECOVERY_POINTS}"
+            self.disk.write_file(path, format_offsets(self.recovery_points(log_dir)))
+            self.disk.sync([path, log_dir.path])
+            self.saved.pop(path, None)
+        return self.save_recovery_points()
 
     def flush_now(self, now: Instant) -> None:
         """At shutdown: everything durable, and the checkpoints say so."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import uvloop
 
-from strandline.base.effects import Endpoint
+from strandline.base.effects import Endpoint, Save, Sync
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.broker.config import NodeConfig
 from strandline.server.clock import Clock
@@ -98,14 +98,16 @@ class Driver:
         self.net = Net(loop, net_config(config), self.event)
         self.peers = Peers(loop, f"strandline-{config.node_id}", self.event)
         self.disk = RealDisk()
+        # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
+        self.data_flusher = Flusher(loop, self.disk, self.event, self.crash)
 
     async def start(self) -> None:
         self.loop.set_exception_handler(self.unhandled)
         where = self.net.bind(listeners_of(self.config))
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop)
-        pump.connect(self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flusher.submit)
+        pump.connect(self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flush)
         pump.start()
         await self.net.serve()
         for name, endpoint in where.items():
@@ -115,6 +117,10 @@ class Driver:
         await self.net.close()
         self.peers.close()
         self.flusher.close()
+        self.data_flusher.close()
+
+    def flush(self, effect: Sync | Save) -> None:
+        (self.data_flusher if effect.token[0] == "replica" else self.flusher).submit(effect)
 
     def event(self, event: Any) -> None:
         assert self.pump is not None, "nothing happens before the node exists"

@@ -52,6 +52,34 @@ def test_a_sync_says_nothing_about_what_was_truncated_meanwhile(world: Any) -> N
     assert hosted.log.recovery_point == 0
 
 
+def test_a_saved_recovery_point_falls_with_the_log_that_is_cut(world: Any) -> None:
+    """Else, after a power loss, it would vouch for batches that were appended after the cut and never synced."""
+    world.create()
+    world.run(1_000)
+    world.cut = {1}
+    world.produce(1, 10, acks=1)  # only the old leader has these
+    (sync,) = world.nodes[1].storage.flush(world.now)
+    for effect in world.nodes[1].step(Synced(sync.token), world.now):
+        world.perform(NodeId(1), [effect])
+    assert checkpoint(world, 1, "recovery-point-offset-checkpoint") == {AT: 10}
+    world.change(leader=2, isr=(2, 3), skip=(1,))
+    world.produce(2, 3)
+    fallen = []
+    sync_now = world.disks[1].sync
+
+    def note(paths: Any) -> None:
+        fallen.append(checkpoint(world, 1, "recovery-point-offset-checkpoint")[AT])
+        sync_now(paths)
+
+    world.disks[1].sync = note
+    world.cut = set()
+    world.catch_up(NodeId(1))
+    world.run(3_000)
+    assert world.ends() == [3, 3, 3]
+    assert fallen[0] == 0
+    assert checkpoint(world, 1, "recovery-point-offset-checkpoint") == {AT: 0}
+
+
 def test_a_log_goes_to_the_directory_that_metadata_names(world: Any) -> None:
     world.create(replicas=(1,))
     assert world.disks[1].exists("/data1/t-0")
