@@ -4,7 +4,7 @@ import sys
 
 
 def run() -> None:
-    """Entry point. `node` skips the command-line library: three of them start at once, and imports are their boot time."""
+    """Entry point. `node` goes without the command-line library: imports are most of its boot time."""
     if sys.argv[1:2] == ["node"]:
         from strandline.cli.node import run_node
 

@@ -12,7 +12,8 @@ from strandline.broker.parts import prepare
 from strandline.server.clock import Clock
 from strandline.server.main import serve
 
-USAGE = "usage: strandline node --config FILE\n  FILE has Kafka's properties: node.id, process.roles, listeners, log.dirs, …"
+USAGE = """usage: strandline node --config FILE
+  FILE has Kafka's properties: node.id, process.roles, listeners, log.dirs, …"""
 
 
 def make_node(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint]) -> Node:

@@ -37,6 +37,16 @@ def free_ports(count: int) -> list[int]:
         return ports
 
 
+def is_port_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+        return True
+
+
 class NodeProcess:
     """One node: its folder, its ports and, while it runs, its process."""
 

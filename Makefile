@@ -1,0 +1,37 @@
+# `make demo` and `make test` need nothing but Python 3.11, git and a C compiler: they set the project up themselves.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: help setup demo test check lint clean
+
+help: ## what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(STAMP) ## the virtual environment, with everything in it
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed (set PYTHON=…)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "no venv module: on Debian, apt-get install python3-venv"; exit 1; }
+	@echo "setting up .venv (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## three nodes, the leader killed under load, nothing lost
+	@$(BIN)/strandline demo
+
+test: check ## all checks and all tests
+
+check: lint ## ruff, strict types, layers, tests
+	$(BIN)/python -m pytest -q -n 2 tests
+
+lint: $(STAMP) ## ruff, strict types, layers
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean: ## forget the virtual environment and what tools left
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,36 @@
+"""All commands but `node`, which must start fast and is handled before this is imported."""
+
+from pathlib import Path
+
+from cyclopts import App
+
+from strandline.base import VERSION
+from strandline.cli import topics
+from strandline.cli.bench import bench
+from strandline.cli.consume import consume
+from strandline.cli.demo import demo
+from strandline.cli.format import format_storage, random_uuid
+from strandline.cli.node import run_node
+from strandline.cli.produce import produce
+from strandline.cli.up import up
+
+app = App(name="strandline", version=VERSION, help="A replicated log that speaks Kafka's protocol.")
+app.command(up)
+app.command(topics.app)
+app.command(produce)
+app.command(consume)
+app.command(format_storage, name="format")
+app.command(random_uuid)
+app.command(demo)
+app.command(bench)
+
+
+@app.command
+def node(*, config: Path) -> int:
+    """Run one node until it is told to stop (SIGTERM or Ctrl-C: a controlled shutdown).
+
+    Parameters
+    ----------
+    config: the node's properties, with Kafka's names
+    """
+    return run_node(["--config", str(config)])

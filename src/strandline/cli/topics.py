@@ -1,0 +1,115 @@
+"""`strandline topics`: create, list, describe, delete."""
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.cimpl import NewTopic
+from cyclopts import App, Parameter
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail, why
+
+app = App(name="topics", help="Create, list, describe and delete topics.")
+
+
+@app.command
+def create(
+    name: str,
+    *,
+    partitions: int = -1,
+    replication_factor: int = -1,
+    config: Annotated[list[str] | None, Parameter(help="key=value, repeatable", negative="")] = None,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Create a topic. Without numbers the cluster's defaults hold.
+
+    Parameters
+    ----------
+    partitions: how many partitions
+    replication_factor: how many replicas each of them has
+    """
+    settings = dict(key_value(entry) for entry in config or [])
+    topic = NewTopic(name, partitions, replication_factor, config=settings)
+    finish(admin(bootstrap).create_topics([topic], request_timeout=TIMEOUT_S), "created")
+
+
+@app.command(name="list")
+def list_topics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+    """The names of all topics, one a line."""
+    names = sorted(admin(bootstrap).list_topics(timeout=TIMEOUT_S).topics)
+    print(json.dumps(names) if json_output else "\n".join(names))
+
+
+@app.command
+def describe(name: str | None = None, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+    """Partitions with their leaders, replicas and in-sync replicas.
+
+    Parameters
+    ----------
+    name: the topic; all if none is given
+    """
+    metadata = admin(bootstrap).list_topics(timeout=TIMEOUT_S)
+    if name is not None and name not in metadata.topics:
+        fail(f"topic '{name}' does not exist", "`strandline topics list` names those that do")
+    rows = [row for topic in sorted(metadata.topics) if name in (None, topic) for row in rows_of(metadata, topic)]
+    if json_output:
+        print(json.dumps(rows))
+    else:
+        Console().print(table_of(rows))
+
+
+@app.command
+def delete(names: list[str], /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+    """Delete topics and all their records."""
+    finish(admin(bootstrap).delete_topics(names, request_timeout=TIMEOUT_S), "deleted")
+
+
+def key_value(entry: str) -> tuple[str, str]:
+    key, equals, value = entry.partition("=")
+    if not equals:
+        fail(f"--config wants key=value, not '{entry}'", status=2)
+    return key, value
+
+
+def finish(futures: dict[str, Any], done: str) -> None:
+    """Wait for each topic's outcome; fail if one failed, after all have been reported."""
+    failed = []
+    for name, future in futures.items():
+        try:
+            future.result(TIMEOUT_S)
+            print(f"{done} topic {name}")
+        except KafkaException as error:
+            failed.append(f"{name}: {why(error)}")
+    if failed:
+        fail("; ".join(failed))
+
+
+def rows_of(metadata: Any, topic: str) -> Iterable[dict[str, Any]]:
+    partitions = metadata.topics[topic].partitions
+    return [
+        {
+            "topic": topic,
+            "partition": index,
+            "leader": partitions[index].leader,
+            "replicas": list(partitions[index].replicas),
+            "isr": list(partitions[index].isrs),
+        }
+        for index in sorted(partitions)
+    ]
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("topic", "partition", "leader", "replicas", "isr"):
+        table.add_column(column, justify="left" if column in ("topic", "replicas", "isr") else "right")
+    for row in rows:
+        short = set(row["isr"]) < set(row["replicas"])
+        style = "red" if row["leader"] < 0 else "yellow" if short else ""
+        leader = str(row["leader"]) if row["leader"] >= 0 else "none"
+        replicas, isr = (",".join(map(str, row[key])) for key in ("replicas", "isr"))
+        table.add_row(row["topic"], str(row["partition"]), leader, replicas, isr, style=style)
+    return table

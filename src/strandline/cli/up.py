@@ -1,0 +1,108 @@
+"""`strandline up`: a cluster for daily use, with a live view, until Ctrl-C."""
+
+import sys
+import time
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from strandline.cli.connect import client_config, fail
+from strandline.cli.topics import rows_of, table_of
+from strandline.server.local_cluster import LocalCluster, NodeProcess, StartFailed, is_port_free
+from strandline.server.storage import NotFormattable
+
+REFRESH_S = 1.0
+TOPIC_ROWS_MAX = 30
+
+
+def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092) -> None:  # noqa: A002  # the option's name
+    """Run a cluster on this machine until Ctrl-C, which stops it in order.
+
+    Data stays in the folder; the same command goes on with it.
+
+    Parameters
+    ----------
+    nodes: how many nodes, each broker and controller
+    dir: the folder for configurations, logs and data
+    port: of the first node; the others take the next even ones, controllers the odd ones between
+    """
+    console = Console()
+    ports = [port + i for i in range(2 * nodes)]
+    busy = [str(p) for p in ports if not is_port_free(p)]
+    if busy:
+        fail(f"port {', '.join(busy)} is in use", "is a cluster running already? Choose others with --port")
+    cluster = LocalCluster(dir.absolute(), nodes, ports=ports)
+    started = time.monotonic()
+    try:
+        cluster.start()
+    except (StartFailed, NotFormattable) as error:
+        cluster.kill()
+        fail(str(error))
+    try:
+        console.print(f"ready after {time.monotonic() - started:.1f} s; data in {cluster.folder}")
+        console.print(f"bootstrap address: [bold]{cluster.bootstrap}[/bold]\n")
+        console.print("  strandline topics create greetings --partitions 3")
+        console.print("  echo hello | strandline produce greetings")
+        console.print("  strandline consume greetings --from-beginning\n")
+        watch(cluster, console)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        stop(cluster, console)
+
+
+def watch(cluster: LocalCluster, console: Console) -> None:
+    """Show the cluster until Ctrl-C; on something that is no terminal, one line when something changes."""
+    client = AdminClient(client_config(cluster.bootstrap))
+    if not console.is_terminal:
+        known: dict[int, bool] = {}
+        while True:
+            for node in cluster.nodes:
+                if known.get(node.node_id) != node.running:
+                    known[node.node_id] = node.running
+                    print(f"node {node.node_id} {state(node)}", flush=True)
+            time.sleep(REFRESH_S)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            live.update(view(cluster, client), refresh=True)
+            time.sleep(REFRESH_S)
+
+
+def view(cluster: LocalCluster, client: AdminClient) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("node", "address", "pid", "state", "leads", "in sync"):
+        table.add_column(column, justify="right" if column in ("node", "pid", "leads", "in sync") else "left")
+    try:
+        metadata = client.list_topics(timeout=REFRESH_S)
+        rows = [row for topic in sorted(metadata.topics) for row in rows_of(metadata, topic)]
+    except KafkaException:
+        rows = []
+    for node in cluster.nodes:
+        leads = sum(row["leader"] == node.node_id for row in rows)
+        in_sync = sum(node.node_id in row["isr"] for row in rows)
+        pid = str(node.pid) if node.running else "–"
+        style = "" if node.running else "red"
+        table.add_row(str(node.node_id), node.address, pid, state(node), str(leads), str(in_sync), style=style)
+    shown = [row for row in rows if not row["topic"].startswith("__")][:TOPIC_ROWS_MAX]
+    return Group(table, table_of(shown) if shown else Text(), Text("Ctrl-C stops the cluster", style="dim"))
+
+
+def state(node: NodeProcess) -> str:
+    return "running" if node.running else f"is down; see {node.log_path}"
+
+
+def stop(cluster: LocalCluster, console: Console) -> None:
+    with console.status("stopping…") as status:
+        for node in cluster.nodes:
+            if node.running:
+                status.update(f"stopping node {node.node_id}: its leaderships move first")
+                node.terminate()
+                if node.wait_stopped() != 0:
+                    print(f"node {node.node_id} did not stop in order; see {node.log_path}", file=sys.stderr)
+    console.print("stopped")
