@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.cluster.driving import QUICK, create
 
 from strandline.server.local_cluster import LocalCluster
-from tests.cluster.driving import QUICK, create
 
 
 @pytest.fixture(scope="session")

@@ -3,18 +3,17 @@
 from collections.abc import Callable
 
 import pytest
-
-from strandline.server.local_cluster import LocalCluster, NodeProcess
 from tests.cluster.driving import (
     active_controller,
     assert_nothing_lost,
     create,
     flowing,
-    headers_on,
     isr_of,
     leader_of,
     until,
 )
+
+from strandline.server.local_cluster import LocalCluster, NodeProcess
 
 pytestmark = pytest.mark.cluster
 
