@@ -89,7 +89,6 @@ def test_an_unknown_api_is_refused() -> None:
         pack(">hhih", 18, 0, 1, -2),
         pack(">hhih", 18, 0, 1, 1) + b"\xff",
         pack(">hhih", 18, 3, 1, -1) + b"\x01\x00\x7f",
-        pack(">hhih", 18, 0, 1, -1) + b"trailing",
     ],
 )
 def test_a_header_that_lies_is_malformed(data: bytes) -> None:
@@ -136,3 +135,12 @@ def test_the_request_header_is_kios(version: int, header: type[Any]) -> None:
     request = API_BY_KEY[1].request()
     frame = frame_of(encode_request(request, version, 7, "me"))
     assert bytes(frame) == stream.getvalue() + encode_bytes(request, version)
+
+
+def test_stray_bytes_behind_a_request_are_ignored() -> None:
+    """As librdkafka 2.16 sends it when it asks for all topics; Kafka takes it too."""
+    frame = bytes.fromhex("0003000d00000003000772646b61666b610000000000010000")
+    request = decode_request(memoryview(frame))
+    assert (request.api_key, request.api_version, request.client_id) == (3, 13, "rdkafka")
+    assert request.message.topics is None
+    assert request.message.allow_auto_topic_creation is False

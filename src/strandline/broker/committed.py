@@ -18,7 +18,6 @@ class Committed:
         self.log = log
         self.image = Image()
         self.end = 0
-        self.epoch = 0  # of the last batch applied
         self.bytes_since_snapshot = 0
         self.snapshot_bytes = snapshot_bytes
 
@@ -33,7 +32,6 @@ class Committed:
             for payload in batch.records:
                 self.image.apply(decode_record(payload))
                 self.bytes_since_snapshot += len(payload)
-            self.epoch = batch.epoch
         self.end = max(self.end, high_watermark)  # control batches hold no records but take offsets
         if self.bytes_since_snapshot >= self.snapshot_bytes:
             self.save_snapshot(now)
@@ -49,9 +47,13 @@ class Committed:
         image.take_delta()
         image.delta.reloaded = True
         self.image = image
-        self.end, self.epoch = snapshot.end_offset, snapshot.epoch
+        self.end = snapshot.end_offset
         self.bytes_since_snapshot = 0
 
     def save_snapshot(self, now: Instant) -> None:
-        self.log.write_snapshot(self.end, self.epoch, (encode_record(r) for r in self.image.records()), now)
+        """A snapshot is named after the last record below its end, which may be a leader's first one: under another
+        epoch it would not fit the log, and the next start would throw away what lies behind it."""
+        epoch = self.log.epoch_of_record(self.end - 1)
+        assert epoch is not None, "what was applied is in the log"
+        self.log.write_snapshot(self.end, epoch, (encode_record(r) for r in self.image.records()), now)
         self.bytes_since_snapshot = 0

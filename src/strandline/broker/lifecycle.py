@@ -46,7 +46,7 @@ class Identity(Value, frozen=True):
 class LifecycleConfig(Value, frozen=True):
     heartbeat_interval_ms: int = 2000
     session_timeout_ms: int = 9000
-    leave_patience_ms: int = 5000
+    leave_patience_ms: int = 2000  # how long no controller may answer before we leave without its consent
 
 
 class Registering(Value, frozen=True):
@@ -215,6 +215,7 @@ class Lifecycle:
                 if answer.should_shut_down:
                     self.role = Left(clean=True)
                 else:
+                    self.role = Leaving(self.role.epoch, after(now, self.config.leave_patience_ms))
                     self.next_send = after(now, LEAVING_RETRY_MS)
             case ((ErrorCode.STALE_BROKER_EPOCH | ErrorCode.BROKER_ID_NOT_REGISTERED), Registered()):
                 self.role = Registering()

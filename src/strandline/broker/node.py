@@ -36,7 +36,7 @@ from strandline.base.effects import (
     ToController,
     Token,
 )
-from strandline.base.ids import NOBODY, NodeId
+from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
 from strandline.base.time import NEVER, Instant
 from strandline.broker import forward
 from strandline.broker.broker import Broker
@@ -115,13 +115,17 @@ class Node:
         )
 
     def expire(self, now: Instant) -> list[Effect]:
-        effects = self.quorum.expire(now)
-        effects += self.forwarding.expire(now)
+        # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
+        # that is none any more must not write.
+        done = self.settle(self.quorum.expire(now), now)
+        if self.halted:
+            return done
+        effects = self.forwarding.expire(now)
         if self.controller is not None:
             effects += self.controller.expire(now)
         if self.broker is not None:
             effects += self.broker.expire(now)
-        return self.settle(effects, now)
+        return done + self.settle(effects, now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin a controlled shutdown; it ends with `Halt`."""
@@ -156,10 +160,14 @@ class Node:
         return listener in self.config.controller_listener_names
 
     def create_missing_topics(self, names: Sequence[str], now: Instant) -> list[Effect]:
-        """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again."""
-        if not self.config.auto_create_topics_enable:
+        """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again.
+
+        Groups need the offsets topic whatever auto.create.topics.enable says.
+        """
+        wanted = [name for name in names if name == OFFSETS_TOPIC or self.config.auto_create_topics_enable]
+        if not wanted:
             return []
-        request = auto_topic(names, self.config)
+        request = auto_topic(wanted, self.config)
         return self.forwarding.forward(None, request, 7, 5000, now)
 
     # --- events

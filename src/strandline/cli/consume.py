@@ -3,10 +3,17 @@
 import json
 import sys
 import time
-import uuid
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, admin, client_config, fail, hide_broken_pipe, why
 
@@ -34,20 +41,27 @@ def consume(
     group: the consumer group; with one, offsets are committed
     format_: what a line shows: %t topic, %p partition, %o offset, %k key, %v value, %T timestamp
     """
-    if topic not in admin(bootstrap).list_topics(timeout=10).topics:
+    topics = admin(bootstrap).list_topics(timeout=10).topics
+    if topic not in topics:
         fail(f"topic '{topic}' does not exist", f"create it with `strandline topics create {topic}`")
+    partitions = topics[topic].partitions
     consumer = Consumer(
         client_config(
             bootstrap,
             **{
-                "group.id": group or f"strandline-consume-{uuid.uuid4().hex[:8]}",
+                "group.id": group or "strandline-consume",
                 "auto.offset.reset": "earliest" if from_beginning else "latest",
                 "enable.auto.commit": group is not None,
                 "fetch.wait.max.ms": 100,
             },
         )
     )
-    consumer.subscribe([topic])
+    if group is not None:
+        consumer.subscribe([topic])
+    else:
+        # Alone there is nobody to share partitions with: no group, no wait for it.
+        start = OFFSET_BEGINNING if from_beginning else OFFSET_END
+        consumer.assign([TopicPartition(topic, p, start) for p in partitions])
     try:
         read(consumer, max_messages, timeout_ms, format_, json_output)
     except KeyboardInterrupt:

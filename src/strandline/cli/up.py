@@ -1,5 +1,6 @@
 """`strandline up`: a cluster for daily use, with a live view, until Ctrl-C."""
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -37,6 +38,8 @@ def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092)
     busy = [str(p) for p in ports if not is_port_free(p)]
     if busy:
         fail(f"port {', '.join(busy)} is in use", "is a cluster running already? Choose others with --port")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)  # also when a shell started us in the background
     cluster = LocalCluster(dir.absolute(), nodes, ports=ports)
     started = time.monotonic()
     try:

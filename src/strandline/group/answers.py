@@ -56,7 +56,9 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
         return OffsetFetchResponse(
             groups=tuple(
                 fetched_group(
-                    g.group_id, None if g.topics is None else [(t.name, t.partition_indexes) for t in g.topics], offsets_of
+                    g.group_id,
+                    None if g.topics is None else [(t.name, t.partition_indexes) for t in g.topics],
+                    offsets_of,
                 )
                 for g in request.groups
             )
@@ -167,5 +169,3 @@ def listed(groups: Sequence[Group], loners: Sequence[str], request: ListGroupsRe
         for group_id, kind, state in rows
         if not states or state.lower() in states
     )
-
-

@@ -20,6 +20,8 @@ from strandline.group.member import Member
 from strandline.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from strandline.wire.messages.sync_group import SyncGroupResponse
 
+SKIP_ASSIGNMENT = 9  # the JoinGroup version that has the field
+
 
 class State(Enum):
     EMPTY = "Empty"
@@ -90,10 +92,13 @@ class Group:
         member.joining = to
         return self.prepare_rebalance(now)
 
-    def rejoin(self, member: Member, protocols: dict[str, bytes], to: ReplyTo, now: Instant) -> list[Effect]:
-        """A known member joins again: a rebalance if something changed, else its current generation once more."""
-        changed = protocols != member.protocols
-        member.protocols = protocols
+    def rejoin(self, member: Member, asked: Member, to: ReplyTo, now: Instant) -> list[Effect]:
+        """A known member joins again, now as `asked`: a rebalance if its subscription changed, else its current
+        generation once more."""
+        changed = list(asked.protocols.items()) != list(member.protocols.items())  # their order is the preference
+        member.protocols = asked.protocols
+        member.session_timeout_ms = asked.session_timeout_ms
+        member.rebalance_timeout_ms = asked.rebalance_timeout_ms
         settled = self.state in (State.STABLE, State.COMPLETING_REBALANCE)
         leads_stable = self.state is State.STABLE and member.member_id == self.leader
         if settled and not changed and not leads_stable:
@@ -103,21 +108,33 @@ class Group:
         member.joining = to
         return effects + self.prepare_rebalance(now)
 
-    def replace_static(self, old: Member, new: Member, to: ReplyTo, now: Instant) -> list[Effect]:
-        """A static member came back under a new member id (KIP-345): it takes over the old one's place, and no
-        rebalance happens if the group is stable and its subscription is the same."""
+    def can_swap_quietly(self, old: Member, new: Member) -> bool:
+        """Would the group assign the same with `new` in the place of `old`? Compared is the chosen protocol's
+        subscription only: a coordinator that has just loaded the group knows no other."""
+        if self.state is not State.STABLE or self.protocol is None or self.protocol not in new.protocols:
+            return False
+        after = [new if m is old else m for m in self.members.values()]
+        same = new.protocols[self.protocol] == old.protocols.get(self.protocol)
+        return same and self.vote(after) == self.protocol
+
+    def replace_static(self, old: Member, new: Member, now: Instant) -> list[Effect]:
+        """A static member came back under a new member id (KIP-345) and takes over the old one's place."""
         assert new.instance_id is not None
-        effects = self.release_join(old, ErrorCode.FENCED_INSTANCE_ID) + self.release_sync(old, ErrorCode.FENCED_INSTANCE_ID)
+        effects = self.release_join(old, ErrorCode.FENCED_INSTANCE_ID) + self.release_sync(
+            old, ErrorCode.FENCED_INSTANCE_ID
+        )
         new.assignment = old.assignment
         self.members = {(new if m is old else m).member_id: (new if m is old else m) for m in self.members.values()}
         self.static[new.instance_id] = new.member_id
         if self.leader == old.member_id:
             self.leader = new.member_id
-        if self.state is State.STABLE and new.protocols == old.protocols:
-            new.heard(now)
-            return [*effects, Reply(to, self.join_answer(new, skip_assignment=True))]
+        new.heard(now)
+        return effects
+
+    def join_replaced(self, new: Member, to: ReplyTo, now: Instant) -> list[Effect]:
+        """The replacement changes what the group would assign, so everybody joins again."""
         new.joining = to
-        return effects + self.prepare_rebalance(now)
+        return self.prepare_rebalance(now)
 
     def prepare_rebalance(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -151,47 +168,59 @@ class Group:
     def end_join(self, now: Instant) -> list[Effect]:
         """The join phase is over: those who did not come are out, the others form the next generation."""
         self.first_join_ends = NEVER
-        self.pending.clear()
         for member in [m for m in self.members.values() if m.joining is None and m.instance_id is None]:
             self.forget(member)
+        joined = [m for m in self.members.values() if m.joining is not None]
+        if self.members and not joined:  # only static members that are away: wait until they come or their sessions end
+            self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
+            return []
         self.generation += 1
-        if not any(m.joining is not None for m in self.members.values()):
-            if self.members:  # only static members that are away: wait for them once more
-                self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
-                return []
+        if not joined:
             self.protocol = None
             self.phase_ends = NEVER
             self.enter(State.EMPTY, now)
             return []
-        self.protocol = self.vote()
+        if all(m.member_id != self.leader for m in joined):
+            self.leader = joined[0].member_id  # a static leader that is away could not assign anything
+        self.protocol = self.vote(list(self.members.values()))
         self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
         self.enter(State.COMPLETING_REBALANCE, now)
         effects: list[Effect] = []
-        for member in self.members.values():
-            if member.joining is not None:
-                effects.append(Reply(member.joining, self.join_answer(member)))
-                member.joining = None
+        for member in joined:
+            assert member.joining is not None
+            effects.append(Reply(member.joining, self.join_answer(member)))
+            member.joining = None
             member.heard(now)
         return effects
 
-    def vote(self) -> str:
+    def vote(self, members: list[Member]) -> str:
         """Each member votes for the first of its protocols that all support."""
-        common = self.common_protocols(list(self.members.values()))
+        common = self.common_protocols(members)
         votes: dict[str, int] = {}
-        for member in self.members.values():
+        for member in members:
             choice = next(p for p in member.protocols if p in common)
             votes[choice] = votes.get(choice, 0) + 1
         return max(votes, key=lambda p: votes[p])
 
-    def join_answer(self, member: Member, *, skip_assignment: bool = False) -> JoinGroupResponse:
+    def swap_answer(self, new: Member, old_leader: str | None, version: int) -> JoinGroupResponse:
+        """What a static member gets that slipped back into a stable group. The leader must not assign again; before
+        SkipAssignment existed it could be kept from that only by being told of another leader (KIP-814)."""
+        if version >= SKIP_ASSIGNMENT:
+            return self.join_answer(new, skip_assignment=True)
+        return self.join_answer(new, leader=old_leader)
+
+    def join_answer(
+        self, member: Member, *, skip_assignment: bool = False, leader: str | None = None
+    ) -> JoinGroupResponse:
         assert self.protocol is not None
-        leads = member.member_id == self.leader
+        leader = leader or self.leader
+        leads = member.member_id == leader
         return JoinGroupResponse(
             error_code=ErrorCode.NONE,
             generation_id=self.generation,
             protocol_type=self.protocol_type,
             protocol_name=self.protocol,
-            leader=self.leader or "",
+            leader=leader or "",
             skip_assignment=skip_assignment and leads,
             member_id=member.member_id,
             members=tuple(
@@ -218,7 +247,7 @@ class Group:
             if member.syncing is not None:
                 effects.append(Reply(member.syncing, self.sync_answer(member)))
                 member.syncing = None
-            member.heard(now)
+                member.heard(now)
         return effects
 
     def fail_sync(self, error: ErrorCode, now: Instant) -> list[Effect]:
@@ -241,7 +270,9 @@ class Group:
 
     def remove(self, member: Member, now: Instant) -> list[Effect]:
         """The member left, or its session ended."""
-        effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID) + self.release_sync(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID) + self.release_sync(
+            member, ErrorCode.UNKNOWN_MEMBER_ID
+        )
         self.forget(member)
         if self.state in (State.STABLE, State.COMPLETING_REBALANCE):
             return effects + self.prepare_rebalance(now)

@@ -39,13 +39,18 @@ from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespo
 from strandline.wire.record import Record
 
 RETENTION_CHECK_MS = 600_000  # offsets.retention.check.interval.ms
+LEAVE_TOGETHER = 3  # the LeaveGroup version from which several members leave with one request (KIP-345)
+MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group has an error of its own
 Done = Callable[[ErrorCode, int], list[Effect]]
+Records = list[tuple[GroupKey, GroupValue | None]]  # None: a tombstone
 
 
 class OffsetsLog(Protocol):
     """The partitions of `__consumer_offsets`, as the replicas of this broker offer them."""
 
-    def append_internal(self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done) -> list[Effect]: ...
+    def append_internal(
+        self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done
+    ) -> list[Effect]: ...
 
     def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
         """Every record of a partition that this broker leads, from the log's start to its end."""
@@ -131,7 +136,11 @@ class Groups:
             refusal = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id=request.member_id)
             return [Reply(received.to, refusal)]
         group = shard.group(request.group_id, now)
-        effects = self.joining.join(group, received, request, now)
+
+        def persist(changed: Group, then: Callable[[ErrorCode], list[Effect]]) -> list[Effect]:
+            return self.write(shard, [group_record(changed)], now, lambda error, base: then(membership_error(error)))
+
+        effects = self.joining.join(group, received, request, persist, now)
         return effects + self.persist_if_emptied(shard, group, now)
 
     def sync(self, received: Received, now: Instant) -> list[Effect]:
@@ -163,7 +172,9 @@ class Groups:
             del base_offset
             if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:
                 return []  # the group moved on while the write was under way
-            return group.become_stable(now) if error is ErrorCode.NONE else group.fail_sync(coordinator_error(error), now)
+            return (
+                group.become_stable(now) if error is ErrorCode.NONE else group.fail_sync(membership_error(error), now)
+            )
 
         return effects + self.write(shard, [group_record(group)], now, done)
 
@@ -183,25 +194,22 @@ class Groups:
     def leave(self, received: Received, now: Instant) -> list[Effect]:
         request: LeaveGroupRequest = received.message
         found = self.existing(request.group_id)
+        one = received.to.api_version < LEAVE_TOGETHER
+        leaving = (MemberIdentity(member_id=request.member_id),) if one else request.members
+        if found is ErrorCode.UNKNOWN_MEMBER_ID and not one:  # no such group, so each of them is unknown
+            unknown = tuple(left(identity, ErrorCode.UNKNOWN_MEMBER_ID) for identity in leaving)
+            return [Reply(received.to, LeaveGroupResponse(members=unknown))]
         if isinstance(found, ErrorCode):
             return [Reply(received.to, LeaveGroupResponse(error_code=found))]
         shard, group = found
-        if received.to.api_version < 3:
-            leaving: tuple[MemberIdentity, ...] = (MemberIdentity(member_id=request.member_id),)
-        else:
-            leaving = request.members
         effects: list[Effect] = []
         results = []
         for identity in leaving:
             error, consequences = self.leave_one(group, identity, now)
             effects += consequences
-            results.append(
-                MemberResponse(
-                    member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
-                )
-            )
+            results.append(left(identity, error))
         effects += self.persist_if_emptied(shard, group, now)
-        top = results[0].error_code if received.to.api_version < 3 and results else ErrorCode.NONE
+        top = results[0].error_code if one else ErrorCode.NONE
         return [Reply(received.to, LeaveGroupResponse(error_code=top, members=tuple(results))), *effects]
 
     def leave_one(self, group: Group, identity: MemberIdentity, now: Instant) -> tuple[ErrorCode, list[Effect]]:
@@ -225,11 +233,16 @@ class Groups:
     def commit_offsets(self, received: Received, now: Instant) -> list[Effect]:
         request: OffsetCommitRequest = received.message
         shard: Shard | ErrorCode = self.shard_of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
-        why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, now)
+        version = received.to.api_version
+        why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, now)
         if why is not None or isinstance(shard, ErrorCode):
             return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config))]
         accepted = [
-            (topic.name, p.partition_index, CommittedOffset(p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", now))
+            (
+                topic.name,
+                p.partition_index,
+                CommittedOffset(p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", now),
+            )
             for topic in request.topics
             for p in topic.partitions
             if len(p.committed_metadata or "") <= self.config.offset_metadata_max_bytes
@@ -246,12 +259,15 @@ class Groups:
 
         return self.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
 
-    def why_not_commit(self, shard: Shard, request: OffsetCommitRequest, now: Instant) -> ErrorCode | None:
+    def why_not_commit(
+        self, shard: Shard, request: OffsetCommitRequest, version: int, now: Instant
+    ) -> ErrorCode | None:
         group = shard.groups.get(request.group_id)
-        alone = request.generation_id_or_member_epoch < 0 and not request.member_id
-        if group is None or (alone and not group.members):
-            # A consumer that assigns partitions itself commits without being a member.
-            return None if alone else ErrorCode.ILLEGAL_GENERATION
+        alone = request.generation_id_or_member_epoch < 0
+        if alone and (group is None or not group.members):
+            return None  # a consumer that assigns partitions itself commits without being a member
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND if version >= MISSING_GROUP_NAMED else ErrorCode.ILLEGAL_GENERATION
         why = group.why_not(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
         if why is None:
             group.members[request.member_id].heard(now)
@@ -279,6 +295,8 @@ class Groups:
             shard = self.shard_of(group_id)
             group = None if isinstance(shard, ErrorCode) else shard.groups.get(group_id)
             error = shard if isinstance(shard, ErrorCode) else ErrorCode.NONE
+            if group is None and not isinstance(shard, ErrorCode) and group_id in shard.offsets:
+                group = Group(group_id, self.config, Instant(0))  # it only ever committed offsets
             described.append(answers.described(group_id, group, error, received.to.api_version))
         return [Reply(received.to, DescribeGroupsResponse(groups=tuple(described)))]
 
@@ -293,22 +311,31 @@ class Groups:
         return [Reply(received.to, ListGroupsResponse(groups=listed))]
 
     def delete(self, received: Received, now: Instant) -> list[Effect]:
+        """Answered when the last of the deletions is written: a deletion that was reported never comes back."""
         request: DeleteGroupsRequest = received.message
-        results: list[DeletableGroupResult] = []
+        names = list(dict.fromkeys(request.groups_names))
+        errors: dict[str, ErrorCode] = {}
+
+        def settle(group_id: str, error: ErrorCode) -> list[Effect]:
+            errors[group_id] = error
+            if len(errors) < len(names):
+                return []
+            results = tuple(DeletableGroupResult(group_id=name, error_code=errors[name]) for name in names)
+            return [Reply(received.to, DeleteGroupsResponse(results=results))]
+
+        if not names:
+            return [Reply(received.to, DeleteGroupsResponse(results=()))]
         effects: list[Effect] = []
-        for group_id in request.groups_names:
-            error = self.why_not_delete(group_id)
-            results.append(DeletableGroupResult(group_id=group_id, error_code=error or ErrorCode.NONE))
-            if error is None:
-                shard = self.shards[partition_for(group_id, self.partitions)]
-                offsets = shard.offsets.pop(group_id, {})
-                tombstones: list[tuple[GroupKey, GroupValue | None]] = [
-                    (OffsetCommitKey(group=group_id, topic=topic, partition=index), None) for topic, index in offsets
-                ]
-                if shard.groups.pop(group_id, None) is not None:
-                    tombstones.append((GroupMetadataKey(group=group_id), None))
-                effects += self.write(shard, tombstones, now, lambda error, base: [])
-        return [Reply(received.to, DeleteGroupsResponse(results=tuple(results))), *effects]
+        for group_id in names:
+            why = self.why_not_delete(group_id)
+            effects += settle(group_id, why) if why is not None else self.delete_one(group_id, settle, now)
+        return effects
+
+    def delete_one(self, group_id: str, settle: Callable[[str, ErrorCode], list[Effect]], now: Instant) -> list[Effect]:
+        shard = self.shards[partition_for(group_id, self.partitions)]
+        offsets = list(shard.offsets.get(group_id, {}))
+        tombstones = self.tombstones(shard, group_id, offsets, with_group=True)
+        return self.forget(shard, tombstones, now, lambda error: settle(group_id, membership_error(error)))
 
     def why_not_delete(self, group_id: str) -> ErrorCode | None:
         shard = self.shard_of(group_id)
@@ -321,8 +348,35 @@ class Groups:
 
     # --- writing
 
+    def tombstones(
+        self, shard: Shard, group_id: str, offsets: Iterable[tuple[str, int]], *, with_group: bool
+    ) -> Records:
+        """The group itself is gone from memory at once, so that whoever joins now founds a new one."""
+        records: Records = [(OffsetCommitKey(group=group_id, topic=topic, partition=p), None) for topic, p in offsets]
+        if with_group and shard.groups.pop(group_id, None) is not None:
+            records.append((GroupMetadataKey(group=group_id), None))
+        return records
+
+    def forget(
+        self, shard: Shard, tombstones: Records, now: Instant, then: Callable[[ErrorCode], list[Effect]]
+    ) -> list[Effect]:
+        """Offsets go when their tombstones are committed, in the log's order with commits that are under way."""
+
+        def done(error: ErrorCode, base_offset: int) -> list[Effect]:
+            del base_offset
+            for key, value in tombstones:
+                if error is ErrorCode.NONE and isinstance(key, OffsetCommitKey):
+                    shard.apply(key, value, now)
+            return then(error)
+
+        return self.write(shard, tombstones, now, done)
+
     def write(
-        self, shard: Shard, records: list[tuple[GroupKey, GroupValue | None]] | list[tuple[GroupKey, GroupValue]], now: Instant, done: Done
+        self,
+        shard: Shard,
+        records: Records | list[tuple[GroupKey, GroupValue]],
+        now: Instant,
+        done: Done,
     ) -> list[Effect]:
         return self.log.append_internal(OFFSETS_TOPIC, shard.partition, batch_of(records, now), now, done)
 
@@ -352,20 +406,17 @@ class Groups:
         return effects
 
     def forget_old(self, shard: Shard, now: Instant) -> list[Effect]:
-        tombstones: list[tuple[GroupKey, GroupValue | None]] = []
-        for group_id, offsets in list(shard.offsets.items()):
+        """Empty groups lose the offsets whose time is up, and with the last of them themselves."""
+        tombstones: Records = []
+        for group_id in list(dict.fromkeys([*shard.offsets, *shard.groups])):
             group = shard.groups.get(group_id)
-            if group is not None and group.members:
+            if group is not None and (group.members or group.pending):
                 continue
+            offsets = shard.offsets.get(group_id, {})
             empty_since = Instant(0) if group is None else group.since
-            for at in expired(offsets, empty_since, self.config.offsets_retention_ms, now):
-                del offsets[at]
-                tombstones.append((OffsetCommitKey(group=group_id, topic=at[0], partition=at[1]), None))
-            if not offsets:
-                del shard.offsets[group_id]
-                if shard.groups.pop(group_id, None) is not None:
-                    tombstones.append((GroupMetadataKey(group=group_id), None))
-        return self.write(shard, tombstones, now, lambda error, base: []) if tombstones else []
+            old = expired(offsets, empty_since, self.config.offsets_retention_ms, now)
+            tombstones += self.tombstones(shard, group_id, old, with_group=len(old) == len(offsets))
+        return self.forget(shard, tombstones, now, lambda error: []) if tombstones else []
 
     def check(self) -> None:
         for shard in self.shards.values():
@@ -389,3 +440,13 @@ def coordinator_error(error: ErrorCode) -> ErrorCode:
             return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         case _:
             return error
+
+
+def membership_error(error: ErrorCode) -> ErrorCode:
+    """The same for writes of a group itself, whose size is no fault of the member that asks."""
+    found = coordinator_error(error)
+    return ErrorCode.UNKNOWN_SERVER_ERROR if found is ErrorCode.INVALID_COMMIT_OFFSET_SIZE else found
+
+
+def left(identity: MemberIdentity, error: ErrorCode) -> MemberResponse:
+    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)

@@ -1,6 +1,8 @@
 """JoinGroup: who this is, whether it may join, and as what."""
 
-from strandline.base.effects import Effect, Received, Reply
+from collections.abc import Callable
+
+from strandline.base.effects import Effect, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.ports import Rng
@@ -9,6 +11,7 @@ from strandline.group.classic import Group, GroupConfig
 from strandline.group.member import Member
 from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
+Persist = Callable[[Group, Callable[[ErrorCode], list[Effect]]], list[Effect]]
 MEMBER_ID_FIRST = 4  # from this version on, a new member is given its id and joins with it (KIP-394)
 
 
@@ -17,7 +20,10 @@ class Joining:
         self.config = config
         self.rng = rng
 
-    def join(self, group: Group, received: Received, request: JoinGroupRequest, now: Instant) -> list[Effect]:
+    def join(
+        self, group: Group, received: Received, request: JoinGroupRequest, persist: Persist, now: Instant
+    ) -> list[Effect]:
+        """`persist` writes the group as it is now, and calls back when the write is committed or has failed."""
         why = self.why_not(group, request)
         if why is not None:
             return [Reply(received.to, JoinGroupResponse(error_code=why, member_id=request.member_id))]
@@ -25,9 +31,10 @@ class Joining:
         instance_id = request.group_instance_id
         if instance_id is not None and instance_id in group.static and not request.member_id:
             new = self.member(self.new_id(instance_id), received, request, protocols)
-            return group.replace_static(group.members[group.static[instance_id]], new, received.to, now)
+            return self.replace(group, group.members[group.static[instance_id]], new, received.to, persist, now)
         if request.member_id in group.members:
-            return group.rejoin(group.members[request.member_id], protocols, received.to, now)
+            asked = self.member(request.member_id, received, request, protocols)
+            return group.rejoin(group.members[request.member_id], asked, received.to, now)
         if request.member_id or instance_id is not None or received.to.api_version < MEMBER_ID_FIRST:
             member_id = request.member_id or self.new_id(instance_id or received.caller.client_id)
             member = self.member(member_id, received, request, protocols)
@@ -36,6 +43,25 @@ class Joining:
         group.pending[member_id] = Instant(now + request.session_timeout_ms)
         answer = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
         return [Reply(received.to, answer)]
+
+    def replace(
+        self, group: Group, old: Member, new: Member, to: ReplyTo, persist: Persist, now: Instant
+    ) -> list[Effect]:
+        """A quiet swap is answered when it is durable: the next coordinator would fence the new member id."""
+        is_quiet, old_leader = group.can_swap_quietly(old, new), group.leader
+        effects = group.replace_static(old, new, now)
+        if not is_quiet:
+            return effects + group.join_replaced(new, to, now)
+        answer = group.swap_answer(new, old_leader, to.api_version)
+
+        def done(error: ErrorCode) -> list[Effect]:
+            if error is ErrorCode.NONE and group.members.get(new.member_id) is not new:
+                # It was removed while the write was under way, or a third process came with the same instance id.
+                fenced = new.instance_id in group.static
+                error = ErrorCode.FENCED_INSTANCE_ID if fenced else ErrorCode.UNKNOWN_MEMBER_ID
+            return [Reply(to, answer if error is ErrorCode.NONE else JoinGroupResponse(error_code=error))]
+
+        return effects + persist(group, done)
 
     def why_not(self, group: Group, request: JoinGroupRequest) -> ErrorCode | None:
         low, high = self.config.min_session_timeout_ms, self.config.max_session_timeout_ms

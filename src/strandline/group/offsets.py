@@ -46,7 +46,5 @@ def batch_of(records: Iterable[tuple[GroupKey, GroupValue | None]], now: Instant
 
 
 def expired(offsets: Offsets, empty_since: Instant, retention_ms: int, now: Instant) -> list[tuple[str, int]]:
-    """The partitions whose offsets an empty group no longer needs: retention counts from when it became empty (KIP-211)."""
-    return [
-        at for at, committed in offsets.items() if max(committed.committed_at, empty_since) + retention_ms <= now
-    ]
+    """Which offsets an empty group no longer needs: retention counts from when it became empty (KIP-211)."""
+    return [at for at, committed in offsets.items() if max(committed.committed_at, empty_since) + retention_ms <= now]

@@ -1,4 +1,8 @@
-"""Which partition of `__consumer_offsets` keeps a group: Java's String.hashCode modulo, as every Kafka client expects."""
+"""Which partition of `__consumer_offsets` keeps a group, computed as every Kafka broker computes it.
+
+Java's String.hashCode over UTF-16 units, its absolute value, modulo the number of partitions. The absolute value is
+Kafka's `Utils.abs`, where the smallest integer, which has none, counts as 0.
+"""
 
 
 def partition_for(group_id: str, partitions: int) -> int:
@@ -6,4 +10,5 @@ def partition_for(group_id: str, partitions: int) -> int:
     units = group_id.encode("utf-16-be")
     for at in range(0, len(units), 2):
         code = (31 * code + (units[at] << 8) + units[at + 1]) & 0xFFFFFFFF
-    return (code & 0x7FFFFFFF) % partitions
+    signed = code - (1 << 32) if code >= 1 << 31 else code
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions

@@ -79,7 +79,6 @@ def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now:
     group.generation = value.generation
     group.protocol_type = value.protocol_type or None
     group.protocol = value.protocol
-    group.leader = value.leader if value.members else None
     for saved in value.members:
         member = Member(
             saved.member_id,
@@ -95,6 +94,8 @@ def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now:
         group.members[member.member_id] = member
         if member.instance_id is not None:
             group.static[member.instance_id] = member.member_id
+    known = value.leader in group.members  # another writer's record may name a leader that is gone
+    group.leader = value.leader if known else next(iter(group.members), None)
     group.state = State.STABLE if value.members else State.EMPTY
     if value.current_state_timestamp >= 0:
         group.since = Instant(value.current_state_timestamp)

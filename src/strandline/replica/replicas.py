@@ -167,6 +167,7 @@ class Replicas:
         if namesake is not None:
             self.delete(namesake, effects)  # another topic's log under the same name (T39)
         directory = partition.directories[partition.replicas.index(self.me)]
+        effects += self.storage.forget(TopicPartition(topic.name, at.partition))
         hosted = self.storage.create(at, TopicPartition(topic.name, at.partition), directory, now)
         self.host.put(hosted)
         return hosted

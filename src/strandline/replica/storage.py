@@ -41,6 +41,7 @@ class Storage:
         self.log_dirs = tuple(log_dirs)
         self.tail_budget = TailBudget()
         self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
+        self.listed: dict[TopicPartition, None] = {}  # what a checkpoint on disk may have a row for
         # The syncs in flight: up to which offset, in which role, after how many truncations.
         self.flushing: dict[TopicIdPartition, tuple[int, object, int]] = {}
 
@@ -53,6 +54,7 @@ class Storage:
             high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS)
             recovery_points = self.read_checkpoint(log_dir, RECOVERY_POINTS)
             log_starts = self.read_checkpoint(log_dir, LOG_STARTS)
+            self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts])
             for entry in self.disk.list(log_dir.path):
                 path = f"{log_dir.path}/{entry}"
                 if entry.endswith(DELETED_SUFFIX):
@@ -87,6 +89,7 @@ class Storage:
     def create(self, at: TopicIdPartition, name: TopicPartition, directory_id: Uuid, now: Instant) -> Hosted:
         log_dir = self.place(directory_id)
         path = f"{log_dir.path}/{directory_name(name)}"
+        assert name not in self.listed, "an earlier log's checkpoints would speak for the new one"
         self.disk.remove_tree(path)  # a leftover without an id, or of a second log that `load` left alone
         self.disk.make_directory(path)
         write_partition_metadata(self.disk, path, at.topic_id)
@@ -105,6 +108,24 @@ class Storage:
         for unsynced in (f"{path}/{PARTITION_METADATA}", log_dir.path):
             log.unsynced_others[unsynced] = None
         return Hosted(at, name, log, log_dir, log.log_start_offset)
+
+    def forget(self, name: TopicPartition) -> list[Effect]:
+        """Before a log is created under a name that had one. Checkpoints know logs by name alone: after a crash, the
+        rows of a deleted topic would vouch for records of its namesake that are not committed, or not whole. All rows
+        of logs that are gone go durably; the disk is waited for, as in `truncated`."""
+        if name not in self.listed:
+            return []
+        self.listed = {}
+        effects: list[Effect] = []
+        for log_dir in self.log_dirs:
+            rows = self.checkpoints(log_dir)
+            for file, offsets in rows.items():
+                path = f"{log_dir.path}/{file}"
+                self.disk.write_file(path, format_offsets(offsets))
+                self.saved.pop(path, None)
+                effects += self.save(log_dir, file, offsets)
+            self.disk.sync([*(f"{log_dir.path}/{file}" for file in rows), log_dir.path])
+        return effects
 
     def place(self, directory_id: Uuid) -> LogDir:
         """The directory that metadata names, else the one with the fewest logs."""
@@ -146,6 +167,7 @@ class Storage:
         if self.saved.get(path) == content:
             return []
         self.saved[path] = content
+        self.listed |= dict.fromkeys(offsets)
         return [Save(path, content, ("replica", "saved"))]
 
     def in_directory(self, log_dir: LogDir) -> list[Hosted]:
@@ -163,6 +185,13 @@ class Storage:
             hosted.name: hosted.log.log_start_offset
             for hosted in self.in_directory(log_dir)
             if hosted.log.log_start_offset > 0
+        }
+
+    def checkpoints(self, log_dir: LogDir) -> dict[str, Offsets]:
+        return {
+            HIGH_WATERMARKS: self.high_watermarks(log_dir),
+            RECOVERY_POINTS: self.recovery_points(log_dir),
+            LOG_STARTS: self.log_starts(log_dir),
         }
 
     def flush(self, now: Instant) -> list[Effect]:
@@ -213,11 +242,7 @@ class Storage:
                 self.disk.sync(paths)
             hosted.log.mark_synced(hosted.log.log_end_offset)
         for log_dir in self.log_dirs:
-            files = {
-                HIGH_WATERMARKS: self.high_watermarks(log_dir),
-                RECOVERY_POINTS: self.recovery_points(log_dir),
-                LOG_STARTS: self.log_starts(log_dir),
-            }
+            files = self.checkpoints(log_dir)
             for file, offsets in files.items():
                 self.disk.write_file(f"{log_dir.path}/{file}", format_offsets(offsets))
             self.disk.sync([*(f"{log_dir.path}/{file}" for file in files), log_dir.path])

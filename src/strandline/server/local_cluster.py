@@ -213,6 +213,7 @@ class LocalCluster:
             "default.replication.factor": str(replication),
             "min.insync.replicas": str(max(1, replication - 1)),
             "offsets.topic.replication.factor": str(replication),
+            "group.initial.rebalance.delay.ms": "0",  # a single consumer need not wait for others, as in Kafka's own
             **self.properties,
         }
         return "".join(f"{key}={value}\n" for key, value in rows.items())

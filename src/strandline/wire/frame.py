@@ -88,9 +88,9 @@ def decode_request(frame: memoryview) -> Request:
         raise UnsupportedVersion(api_key, api_version, correlation_id, client_id)
     if api_version in cls.flexible:
         position = _skip_tagged(frame, position)
-    message, position = decoder_of(cls, api_version)(frame, position)
-    if position != len(frame):
-        raise Malformed(f"{cls.__name__} v{api_version}: {len(frame) - position} bytes too many")
+    # Like Kafka, what follows the message is ignored: librdkafka leaves three stray bytes behind a request for the
+    # metadata of all topics.
+    message, _ = decoder_of(cls, api_version)(frame, position)
     return Request(api_key, api_version, correlation_id, client_id, message)
 
 
