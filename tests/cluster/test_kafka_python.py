@@ -1,0 +1,137 @@
+"""kafka-python, whose protocol code is its own, against a cluster that stays whole."""
+
+import uuid
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.cluster.driving import create, leads, until
+
+from strandline.server.local_cluster import LocalCluster
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka.admin import NewTopic
+    from kafka.structs import OffsetAndMetadata
+
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
+
+DAY_ONE = 1_700_000_000_000
+
+
+def send(cluster: LocalCluster, topic: str, *values: bytes | None, **settings: Any) -> None:
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap.split(","), acks="all", **settings)
+    try:
+        sent = [
+            producer.send(topic, value, key=b"k%d" % i, timestamp_ms=DAY_ONE + i, headers=[("n", b"%d" % i)])
+            for i, value in enumerate(values)
+        ]
+        for future in sent:
+            future.get(15)
+    finally:
+        producer.close()
+
+
+def reader(cluster: LocalCluster, *topics: str, **settings: Any) -> Any:
+    chosen = {"auto_offset_reset": "earliest", "enable_auto_commit": False, **settings}
+    return KafkaConsumer(*topics, bootstrap_servers=cluster.bootstrap.split(","), **chosen)
+
+
+def take(consumer: Any, count: int) -> list[Any]:
+    taken: list[Any] = []
+
+    def enough() -> bool:
+        for records in consumer.poll(timeout_ms=100, max_records=count - len(taken)).values():
+            taken.extend(records)
+        return len(taken) >= count
+
+    until(enough)
+    return taken
+
+
+@pytest.fixture
+def admin(shared_cluster: LocalCluster) -> Iterator[Any]:
+    client = KafkaAdminClient(bootstrap_servers=shared_cluster.bootstrap.split(","))
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize("codec", [None, "gzip"])  # its other codecs need more packages; aiokafka is tried with them
+def test_records_come_back_as_they_were_sent(shared_cluster: LocalCluster, topic: str, codec: str | None) -> None:
+    values = [b"", None, b"x" * 300_000, b"last"]
+    send(shared_cluster, topic, *values, compression_type=codec)
+    consumer = reader(shared_cluster, topic)
+    got = take(consumer, 4)
+    consumer.close()
+    assert [record.value for record in got] == values
+    assert [record.key for record in got] == [b"k%d" % i for i in range(4)]
+    assert [record.timestamp for record in got] == [DAY_ONE + i for i in range(4)]
+    assert [tuple(map(tuple, record.headers)) for record in got] == [(("n", b"%d" % i),) for i in range(4)]
+
+
+def test_an_idempotent_producer_a_seek_and_the_ends(shared_cluster: LocalCluster, topic: str) -> None:
+    send(shared_cluster, topic, *[b"%d" % i for i in range(50)], enable_idempotence=True)
+    where = TopicPartition(topic, 0)
+    consumer = reader(shared_cluster)
+    consumer.assign([where])
+    assert consumer.beginning_offsets([where]) == {where: 0}
+    assert consumer.end_offsets([where]) == {where: 50}
+    assert consumer.offsets_for_times({where: DAY_ONE + 20})[where].offset == 20
+    consumer.seek(where, 40)
+    assert take(consumer, 1)[0].value == b"40"
+    consumer.close()
+
+
+def test_a_group_goes_on_where_it_committed(shared_cluster: LocalCluster, topic: str, admin: Any) -> None:
+    send(shared_cluster, topic, b"1", b"2", b"3")
+    where = TopicPartition(topic, 0)
+    first = reader(shared_cluster, topic, group_id=topic)
+    take(first, 3)
+    first.commit({where: OffsetAndMetadata(1, "note", -1)})
+    first.close()
+    second = reader(shared_cluster, topic, group_id=topic)
+    assert take(second, 1)[0].value == b"2"
+    assert second.committed(where) == 1
+    assert topic in str(admin.list_groups())
+    second.close()
+    until(lambda: "Empty" in str(admin.describe_groups([topic])))
+    admin.delete_groups([topic])
+    assert topic not in str(admin.list_groups())
+
+
+def test_two_members_share_the_partitions(shared_cluster: LocalCluster) -> None:
+    name = f"k-{uuid.uuid4().hex[:10]}"
+    create(shared_cluster, name, partitions=4)
+    settings = {"group_id": name, "heartbeat_interval_ms": 200, "session_timeout_ms": 6000}
+    one, two = reader(shared_cluster, name, **settings), reader(shared_cluster, name, **settings)
+
+    def even() -> bool:
+        one.poll(50)
+        two.poll(50)
+        return len(one.assignment()) == len(two.assignment()) == 2
+
+    until(even)
+    assert one.assignment() | two.assignment() == {TopicPartition(name, p) for p in range(4)}
+    two.close()
+    until(lambda: one.poll(50) or len(one.assignment()) == 4)
+    one.close()
+
+
+def test_topics_are_created_grown_and_deleted(shared_cluster: LocalCluster, admin: Any) -> None:
+    name = f"k-{uuid.uuid4().hex[:10]}"
+    admin.create_topics([NewTopic(name, 2, 3)])
+    until(lambda: leads(shared_cluster, name, 1))
+    (told,) = admin.describe_topics([name])
+    assert len(told["partitions"]) == 2
+    admin.create_partitions({name: 3})
+    until(lambda: leads(shared_cluster, name, 2))
+    admin.delete_topics([name])
+    until(lambda: name not in admin.list_topics())
+
+
+def test_the_metadata_quorum_is_described(shared_cluster: LocalCluster, admin: Any) -> None:
+    told = admin.describe_metadata_quorum()
+    voters = str(told)
+    assert "__cluster_metadata" in voters or "leader" in voters
