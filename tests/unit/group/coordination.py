@@ -1,0 +1,213 @@
+"""A coordinator on a log whose writes are committed, or fail, when a test says so."""
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import LeaderEpoch
+from strandline.base.time import Instant
+from strandline.group.classic import Group, GroupConfig
+from strandline.group.coordinator import Done, Groups
+from strandline.group.shard import Shard
+from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.messages.heartbeat import HeartbeatRequest
+from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from strandline.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from strandline.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from strandline.wire.record import Record, all_records
+
+START = 1_000_000
+LATEST = {"JoinGroupRequest": 9, "SyncGroupRequest": 5, "HeartbeatRequest": 4, "LeaveGroupRequest": 5}
+
+
+class HeldLog:
+    """One partition of `__consumer_offsets`. Appends wait in `under_way` until the test settles them, in order."""
+
+    def __init__(self) -> None:
+        self.batches: list[bytes] = []
+        self.under_way: list[tuple[bytes, Done]] = []
+        self.epoch: LeaderEpoch | None = LeaderEpoch(0)
+
+    def append_internal(self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done) -> list[Effect]:
+        self.under_way.append((bytes(batch), done))
+        return []
+
+    def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
+        return [record for batch in self.batches for record in all_records(batch)]
+
+    def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
+        return self.epoch
+
+
+class Coordination:
+    """Requests go in as a client would send them, and every answer is encoded in the version it was asked in."""
+
+    def __init__(self, *, delay_ms: int = 0, **config: int) -> None:
+        self.log = HeldLog()
+        self.config = GroupConfig(initial_rebalance_delay_ms=delay_ms, **config)
+        self.groups = Groups(self.config, self.log, random.Random(1))
+        self.groups.partitions = 1
+        self.now = START
+        self.answers: dict[int, Any] = {}
+        self.asked: dict[int, Any] = {}
+        self.take(self.groups.follow_leadership(Instant(self.now)))
+
+    # --- the world
+
+    def take(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            assert isinstance(effect, Reply)
+            number = effect.to.sequence
+            assert number in self.asked, "an answer to nobody"
+            assert number not in self.answers, "answered twice"
+            message = effect.message
+            again = decode_all(type(message), effect.to.api_version, encode_bytes(message, effect.to.api_version))
+            self.answers[number] = again
+        self.groups.check()
+
+    def send(self, message: Any, version: int | None = None) -> int:
+        number = len(self.asked)
+        self.asked[number] = message
+        chosen = LATEST.get(type(message).__name__, type(message).versions[-1]) if version is None else version
+        to = ReplyTo(1, number, number, type(message).key, chosen)
+        received = Received(to, Caller("app", "10.0.0.1", "PLAINTEXT"), message)
+        self.take(self.groups.answer(received, Instant(self.now)))
+        return number
+
+    def ask(self, message: Any, version: int | None = None) -> Any:
+        """Send, let writes be committed, and give back the answer, which must be there."""
+        number = self.send(message, version)
+        self.commit()
+        return self.answers[number]
+
+    def commit(self) -> int:
+        count = 0
+        while self.log.under_way:
+            batch, done = self.log.under_way.pop(0)
+            self.log.batches.append(batch)
+            self.take(done(ErrorCode.NONE, 0))
+            count += 1
+        return count
+
+    def fail(self, error: ErrorCode) -> None:
+        _, done = self.log.under_way.pop(0)
+        self.take(done(error, -1))
+
+    def wait(self, span_ms: int) -> None:
+        """Let time pass, stopping at each deadline as a driver does."""
+        end = self.now + span_ms
+        while self.groups.deadline() <= end:
+            self.now = max(self.now, self.groups.deadline())
+            self.take(self.groups.expire(Instant(self.now)))
+            assert self.groups.deadline() > self.now, "the deadline does not move: a driver would spin"
+        self.now = end
+
+    def unanswered(self) -> list[Any]:
+        return [self.asked[n] for n in self.asked if n not in self.answers]
+
+    @property
+    def shard(self) -> Shard:
+        return self.groups.shards[0]
+
+    @property
+    def group(self) -> Group:
+        return self.shard.groups["g"]
+
+    def reload(self) -> Shard:
+        """What a new leader of the partition would hold."""
+        shard = Shard(0, LeaderEpoch(1), self.config)
+        shard.load(self.log.records_internal("", 0), Instant(self.now))
+        return shard
+
+    # --- requests
+
+    def join(self, member_id: str = "", *, version: int | None = None, **changes: Any) -> int:
+        return self.send(join_request(member_id, **changes), version)
+
+    def enter(self, **changes: Any) -> tuple[str, int]:
+        """Both steps of joining: the id, and the number of the JoinGroup that is under way with it."""
+        member_id = self.answers[self.join(**changes)].member_id
+        return member_id, self.join(member_id, **changes)
+
+    def sync(self, member_id: str, generation: int, assignments: dict[str, bytes] | None = None, **changes: Any) -> int:
+        parts = tuple(SyncGroupRequestAssignment(member_id=m, assignment=a) for m, a in (assignments or {}).items())
+        return self.send(
+            SyncGroupRequest(group_id="g", member_id=member_id, generation_id=generation, assignments=parts, **changes),
+            5 if changes else 3,
+        )
+
+    def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
+        request = HeartbeatRequest(
+            group_id="g", member_id=member_id, generation_id=generation, group_instance_id=instance_id
+        )
+        return ErrorCode(self.answers[self.send(request)].error_code)
+
+    def leave(self, *members: MemberIdentity) -> LeaveGroupResponse:
+        answer = self.answers[self.send(LeaveGroupRequest(group_id="g", members=members))]
+        assert isinstance(answer, LeaveGroupResponse)
+        return answer
+
+    def joined(self, number: int) -> JoinGroupResponse:
+        answer = self.answers[number]
+        assert isinstance(answer, JoinGroupResponse)
+        assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
+        return answer
+
+    def stable(self, **changes: Any) -> str:
+        """A group of one member, stable in generation 1."""
+        member_id, number = self.enter(**changes)
+        if self.config.initial_rebalance_delay_ms:
+            self.wait(self.config.initial_rebalance_delay_ms)
+        assert self.joined(number).generation_id == 1
+        self.sync(member_id, 1, {member_id: b"all"})
+        self.commit()
+        return member_id
+
+    def static(self, instance_id: str = "i1", **changes: Any) -> str:
+        """A group of one static member, stable in generation 1."""
+        number = self.join(group_instance_id=instance_id, **changes)
+        member_id = self.joined(number).member_id
+        self.sync(member_id, 1, {member_id: b"all"})
+        self.commit()
+        return member_id
+
+
+def join_request(
+    member_id: str = "",
+    *,
+    group_id: str = "g",
+    group_instance_id: str | None = None,
+    session: int = 10_000,
+    rebalance: int = 60_000,
+    protocol_type: str = "consumer",
+    protocols: dict[str, bytes] | None = None,
+) -> JoinGroupRequest:
+    offered = {"range": b"topics"} if protocols is None else protocols
+    return JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=session,
+        rebalance_timeout_ms=rebalance,
+        member_id=member_id,
+        group_instance_id=group_instance_id,
+        protocol_type=protocol_type,
+        protocols=tuple(JoinGroupRequestProtocol(name=n, metadata=m) for n, m in offered.items()),
+    )
+
+
+def commit_request(
+    offset: int, member_id: str = "", generation: int = -1, metadata: str = "", topic: str = "t", partition: int = 0
+) -> OffsetCommitRequest:
+    part = OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset, committed_metadata=metadata)
+    return OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
+        topics=(OffsetCommitRequestTopic(name=topic, partitions=(part,)),),
+    )
