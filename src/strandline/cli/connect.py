@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from cyclopts import Parameter
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
-TIMEOUT_S = 10.0
+TIMEOUT_S = 5.0
 
 Bootstrap = Annotated[
     str,

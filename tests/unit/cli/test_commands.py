@@ -1,0 +1,139 @@
+"""What commands do with bad input, and how they show records, without a cluster."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strandline.base.ids import parse_uuid
+from strandline.cli.consume import json_line, line
+from strandline.cli.load import Latency
+from strandline.cli.produce import split
+from strandline.server.local_cluster import LocalCluster
+from strandline.server.storage import NotFormattable, format_directories, random_uuid_text
+
+
+def strandline(*arguments: str, **environment: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "strandline", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+class FakeMessage:
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return 2
+
+    def offset(self) -> int:
+        return 7
+
+    def key(self) -> bytes | None:
+        return None
+
+    def value(self) -> bytes:
+        return b"v\xff"
+
+    def timestamp(self) -> tuple[int, int]:
+        return (1, 1000)
+
+
+def test_a_record_is_shown_as_the_format_says() -> None:
+    message: Any = FakeMessage()
+    assert line(message, "%v") == b"v\xff\n"
+    assert line(message, "%t-%p@%o %k=%v %T 100%") == b"t-2@7 =v\xff 1000 100%\n"
+
+
+def test_a_record_as_json_is_always_text() -> None:
+    message: Any = FakeMessage()
+    assert b'"key": null, "value": "v\\\\xff"' in json_line(message)
+
+
+def test_a_line_without_the_separator_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert split(b"k:v:w", ":") == (b"k", b"v:w")
+    assert split(b"k:v", None) == (None, b"k:v")
+    with pytest.raises(SystemExit) as ended:
+        split(b"kv", ":")
+    assert ended.value.code == 2
+    assert "no key separator" in capsys.readouterr().err
+
+
+def test_percentiles_are_of_the_ordered_values() -> None:
+    latency = Latency.of([0.004, 0.001, 0.002, 0.003])
+    assert latency is not None
+    assert latency.percentiles == (3.0, 4.0, 4.0, 4.0)
+    assert Latency.of([]) is None
+
+
+def test_a_directory_is_formatted_once_and_for_one_node(tmp_path: Path) -> None:
+    cluster, path = random_uuid_text(), str(tmp_path / "data")
+    parse_uuid(cluster)
+    assert format_directories([path], cluster, 1, ignore_formatted=False) == [path]
+    before = (tmp_path / "data/meta.properties").read_text()
+    with pytest.raises(NotFormattable, match="already formatted"):
+        format_directories([path], cluster, 1, ignore_formatted=False)
+    assert format_directories([path], cluster, 1, ignore_formatted=True) == []
+    with pytest.raises(NotFormattable, match="belongs to node 1"):
+        format_directories([path], cluster, 2, ignore_formatted=True)
+    assert (tmp_path / "data/meta.properties").read_text() == before
+
+
+def test_a_refused_format_leaves_the_other_directories_alone(tmp_path: Path) -> None:
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    format_directories([old], random_uuid_text(), 1, ignore_formatted=False)
+    with pytest.raises(NotFormattable):
+        format_directories([new, old], random_uuid_text(), 1, ignore_formatted=True)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_local_cluster_is_laid_out_with_kafkas_property_names(tmp_path: Path) -> None:
+    cluster = LocalCluster(tmp_path, 3, properties={"log.segment.bytes": "1048576"})
+    cluster.lay_out()
+    text = cluster.node(2).config_path.read_text()
+    assert "node.id=2\n" in text
+    assert "log.segment.bytes=1048576\n" in text
+    assert "min.insync.replicas=2\n" in text
+    metas = {(tmp_path / f"node-{i}/data/meta.properties").read_text() for i in (1, 2, 3)}
+    assert len(metas) == 3
+    cluster.lay_out()  # again: nothing is formatted anew
+    assert {(tmp_path / f"node-{i}/data/meta.properties").read_text() for i in (1, 2, 3)} == metas
+
+
+def test_format_and_node_say_what_is_wrong(tmp_path: Path) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text("node.id=one\nprocess.roles=broker,controller\n")
+    status, _, errors = strandline("node", "--config", str(config))
+    assert status == 2
+    assert "Invalid value one for configuration node.id" in errors
+    status, _, errors = strandline("node", "--config", str(tmp_path / "nowhere"))
+    assert (status, "cannot read" in errors) == (2, True)
+    status, _, errors = strandline("format", "--config", str(config), "--cluster-id", "short")
+    assert (status, "is not a cluster id" in errors) == (2, True)
+
+
+def test_a_node_with_an_unformatted_directory_names_the_way_out(tmp_path: Path) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text(
+        "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:1\n"
+        "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0\ncontroller.listener.names=CONTROLLER\n"
+        f"advertised.listeners=PLAINTEXT://127.0.0.1:9092\nlog.dirs={tmp_path}/data\n"
+    )
+    status, _, errors = strandline("node", "--config", str(config))
+    assert status == 1
+    assert "format it first" in errors
+
+
+def test_without_a_cluster_a_command_says_so_and_fails() -> None:
+    status, output, errors = strandline("topics", "list", STRANDLINE_BOOTSTRAP="127.0.0.1:1")
+    assert (status, output) == (1, "")
+    assert "no cluster answers at 127.0.0.1:1" in errors
