@@ -1,0 +1,37 @@
+"""Committed metadata and its snapshots, over the log on a disk."""
+
+from tests.memory_disk import MemoryDisk
+
+from strandline.base.time import Instant
+from strandline.broker.committed import Committed
+from strandline.metadata.framing import encode_record
+from strandline.metadata.records import FeatureLevelRecord
+from strandline.quorum.metadata_log import MetadataLog
+from strandline.wire.batch import build
+from strandline.wire.control import LeaderChangeMessage, build_control
+
+NOW = Instant(1_700_000_000_000)
+
+
+def test_a_snapshot_that_ends_with_a_leaders_first_record_keeps_the_log_behind_it_over_a_restart() -> None:
+    disk = MemoryDisk()
+    log = MetadataLog.open(disk, "/d", NOW)
+    record = encode_record(FeatureLevelRecord(name="metadata.version", feature_level=1))
+
+    def data(epoch: int) -> None:
+        log.append_as_leader(build([(NOW, None, record, ())], base_offset=log.log_end_offset, leader_epoch=epoch))
+
+    def leader_change(epoch: int) -> None:
+        message = LeaderChangeMessage(leader_id=1)
+        batch = build_control([message], timestamp=NOW, base_offset=log.log_end_offset, leader_epoch=epoch)
+        log.append_as_leader(batch)
+
+    leader_change(1)
+    data(1)
+    leader_change(2)
+    committed = Committed(log, snapshot_bytes=1)
+    committed.advance(log.log_end_offset, NOW)
+    data(2)
+    end = log.log_end_offset
+    log.close()
+    assert MetadataLog.open(disk, "/d", NOW).log_end_offset == end
