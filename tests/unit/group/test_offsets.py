@@ -1,0 +1,180 @@
+"""Committed offsets: who may commit, what a fetch shows, and when they are forgotten."""
+
+import pytest
+from tests.unit.group.coordination import Coordination, commit_request
+
+from strandline.base.errors import ErrorCode as E
+from strandline.group.coordinator import RETENTION_CHECK_MS
+from strandline.wire.messages.leave_group import MemberIdentity
+from strandline.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from strandline.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+
+DAY = 24 * 3600 * 1000
+
+
+def error_of(answer: OffsetCommitResponse) -> E:
+    return E(answer.topics[0].partitions[0].error_code)
+
+
+def committed(c: Coordination, request: OffsetCommitRequest, version: int = 9) -> E:
+    return error_of(c.ask(request, version))
+
+
+def offset(c: Coordination, topic: str = "t", partition: int = 0) -> int:
+    found = c.shard.offsets.get("g", {}).get((topic, partition))
+    return -1 if found is None else found.offset
+
+
+def test_an_offset_is_visible_and_answered_when_it_is_written() -> None:
+    c = Coordination()
+    number = c.send(commit_request(5), 9)
+    assert (number in c.answers, offset(c)) == (False, -1)
+    c.commit()
+    assert (error_of(c.answers[number]), offset(c)) == (E.NONE, 5)
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (E.NOT_LEADER_OR_FOLLOWER, E.NOT_COORDINATOR),
+        (E.NOT_ENOUGH_REPLICAS_AFTER_APPEND, E.COORDINATOR_NOT_AVAILABLE),
+        (E.RECORD_LIST_TOO_LARGE, E.INVALID_COMMIT_OFFSET_SIZE),
+    ],
+)
+def test_an_offset_that_cannot_be_written_is_not_remembered(failure: E, told: E) -> None:
+    c = Coordination()
+    number = c.send(commit_request(5), 9)
+    c.fail(failure)
+    assert (error_of(c.answers[number]), offset(c)) == (told, -1)
+
+
+def test_a_member_commits_in_its_generation_and_that_keeps_its_session() -> None:
+    c = Coordination()
+    a = c.stable(session=10_000)
+    c.wait(9999)
+    assert committed(c, commit_request(5, a, 1)) is E.NONE
+    c.wait(9999)
+    assert c.heartbeat(a, 1) is E.NONE
+    assert committed(c, commit_request(6, a, 0)) is E.ILLEGAL_GENERATION
+    assert committed(c, commit_request(6, "nobody", 1)) is E.UNKNOWN_MEMBER_ID
+    assert committed(c, commit_request(6)) is E.UNKNOWN_MEMBER_ID, "an outsider, while the group has members"
+    assert offset(c) == 5
+
+
+def test_commits_while_members_join_are_taken_and_while_the_leader_assigns_are_not() -> None:
+    c = Coordination()
+    a = c.stable()
+    c.enter()
+    assert committed(c, commit_request(5, a, 1)) is E.NONE
+    c.join(a)
+    assert committed(c, commit_request(6, a, 2)) is E.REBALANCE_IN_PROGRESS
+    assert offset(c) == 5
+
+
+def test_without_a_group_only_a_consumer_of_its_own_commits() -> None:
+    c = Coordination()
+    assert committed(c, commit_request(1, "x", 3), 8) is E.ILLEGAL_GENERATION
+    assert committed(c, commit_request(1, "x", 3), 9) is E.GROUP_ID_NOT_FOUND
+    assert committed(c, commit_request(1, "x", -1)) is E.NONE
+    a = c.stable()
+    c.leave(MemberIdentity(member_id=a))
+    assert committed(c, commit_request(2)) is E.NONE, "all members are gone"
+
+
+def test_metadata_that_is_too_large_is_refused_and_the_rest_is_written() -> None:
+    c = Coordination(offset_metadata_max_bytes=4)
+    both = OffsetCommitRequest(
+        group_id="g", topics=commit_request(1, metadata="12345").topics + commit_request(2, topic="u").topics
+    )
+    answer = c.ask(both, 9)
+    errors = [t.partitions[0].error_code for t in answer.topics]
+    assert errors == [E.OFFSET_METADATA_TOO_LARGE, E.NONE]
+    assert (offset(c), offset(c, "u")) == (-1, 2)
+    assert committed(c, commit_request(1, metadata="1234")) is E.NONE, "at the edge"
+    number = c.send(commit_request(1, metadata="12345"), 9)
+    assert error_of(c.answers[number]) is E.OFFSET_METADATA_TOO_LARGE, "nothing to write, nothing to wait for"
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_fetching_the_offsets_of_one_group(version: int) -> None:
+    c = Coordination()
+    c.ask(commit_request(7, metadata="mine"), 9)
+    topic = OffsetFetchRequestTopic(name="t", partition_indexes=(0, 1))
+    answer = c.ask(OffsetFetchRequest(group_id="g", topics=(topic,), require_stable=True), version)
+    found = [(p.partition_index, p.committed_offset, p.metadata, p.error_code) for p in answer.topics[0].partitions]
+    assert found == [(0, 7, "mine", E.NONE), (1, -1, "", E.NONE)]
+    if version >= 2:
+        everything = c.ask(OffsetFetchRequest(group_id="g", topics=None), version)
+        assert [(t.name, len(t.partitions)) for t in everything.topics] == [("t", 1)]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_fetching_the_offsets_of_several_groups(version: int) -> None:
+    c = Coordination()
+    c.ask(commit_request(7), 9)
+    some = OffsetFetchRequestGroup(group_id="g", topics=(OffsetFetchRequestTopics(name="t", partition_indexes=(0, 1)),))
+    every = OffsetFetchRequestGroup(group_id="g", topics=None)
+    none = OffsetFetchRequestGroup(group_id="other", topics=None)
+    answer = c.ask(OffsetFetchRequest(groups=(some, every, none), require_stable=True), version)
+    found = [[p.committed_offset for t in g.topics for p in t.partitions] for g in answer.groups]
+    assert found == [[7, -1], [7], []]
+    assert [g.error_code for g in answer.groups] == [E.NONE] * 3
+
+
+@pytest.mark.parametrize("version", range(1, 10))
+def test_a_fetch_from_a_broker_that_does_not_coordinate_the_group(version: int) -> None:
+    c = Coordination()
+    c.groups.shards.clear()
+    topic = OffsetFetchRequestTopic(name="t", partition_indexes=(0,))
+    group = OffsetFetchRequestGroup(group_id="g", topics=None)
+    answer = c.ask(OffsetFetchRequest(group_id="g", topics=(topic,), groups=(group,)), version)
+    if version == 1:
+        error = answer.topics[0].partitions[0].error_code
+    else:
+        error = answer.groups[0].error_code if version >= 8 else answer.error_code
+    assert error == E.NOT_COORDINATOR
+
+
+def test_offsets_without_members_are_forgotten_after_their_retention() -> None:
+    c = Coordination(offsets_retention_ms=DAY)
+    c.ask(commit_request(5), 9)
+    c.wait(DAY - RETENTION_CHECK_MS)
+    assert offset(c) == 5
+    c.wait(2 * RETENTION_CHECK_MS)
+    assert offset(c) == 5, "not before the tombstone is written"
+    c.commit()
+    assert offset(c) == -1
+    assert c.reload().offsets == {}
+
+
+def test_retention_counts_from_when_the_last_member_left() -> None:
+    c = Coordination(offsets_retention_ms=DAY)
+    a = c.stable(session=1_800_000)
+    c.ask(commit_request(5, a, 1), 9)
+    for _ in range(60):
+        c.wait(1_000_000)
+        assert c.heartbeat(a, 1) is E.NONE
+        c.commit()
+    assert offset(c) == 5
+    c.leave(MemberIdentity(member_id=a))
+    c.wait(DAY - RETENTION_CHECK_MS)
+    c.commit()
+    assert offset(c) == 5
+    c.wait(2 * RETENTION_CHECK_MS)
+    c.commit()
+    assert (c.shard.offsets, c.shard.groups) == ({}, {})
+    assert c.reload().groups == {}
+
+
+def test_an_empty_group_that_never_committed_is_forgotten_at_the_next_check() -> None:
+    c = Coordination()
+    a = c.stable()
+    c.leave(MemberIdentity(member_id=a))
+    c.wait(RETENTION_CHECK_MS)
+    c.commit()
+    assert (c.shard.groups, c.reload().groups) == ({}, {})
