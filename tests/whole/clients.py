@@ -1,6 +1,7 @@
 """Clients that behave as real ones do: they follow Metadata, retry, and remember what they were told.
 
-Each is a generator that yields a request and gets the answer (None if there was none), or yields milliseconds to wait.
+Each is a generator that yields a request and gets the answer (None if there was none), or a list of requests to be sent
+at once and gets a list, or yields milliseconds to wait.
 """
 
 from collections.abc import Generator
@@ -58,6 +59,8 @@ class Client(Station):
         self.is_done = False
         self.asked = 0
         self.life_of: Life | None = None
+        self.answers: dict[int, Any] = {}
+        self.is_list = False
         self.leader: tuple[int, int, Uuid] | None = None  # node, leader epoch, topic id
         self.epoch_seen: dict[Uuid, int] = {}
 
@@ -79,14 +82,20 @@ class Client(Station):
             if isinstance(wish, int):
                 self.world.time.later(wish, lambda: self.go(None))
                 return
-            to, message, version, timeout_ms = wish
-            self.asked += 1
-            self.network.send(self, Send(to, "", message, version, timeout_ms, ("client", self.asked)))
+            wishes = wish if isinstance(wish, list) else [wish]
+            self.is_list = isinstance(wish, list)
+            self.answers = {}
+            for to, message, version, timeout_ms in wishes:
+                self.asked += 1
+                self.answers[self.asked] = ...
+                self.network.send(self, Send(to, "", message, version, timeout_ms, ("client", self.asked)))
 
     def event(self, event: Event) -> None:
         assert isinstance(event, Answered | Failed), event
-        assert event.token[1] == self.asked
-        self.go(event.message if isinstance(event, Answered) else None)
+        self.answers[event.token[1]] = event.message if isinstance(event, Answered) else None
+        answers = list(self.answers.values())
+        if ... not in answers:
+            self.go(answers if self.is_list else answers[0])
 
     def tell(self, text: str) -> None:
         self.world.tell(f"{self.name} {text}")
@@ -124,7 +133,7 @@ class Producer(Client):
         self.pid, self.pid_epoch, self.sequence = -1, -1, 0
         self.sent = 0
         self.acked = 0
-        self.pause_ms = 15
+        self.pause_ms = 30
         self.patience_ms = 1 << 40 if self.is_idempotent else 20_000
         self.sequence_topic: Uuid | None = None  # to which topic the sequence belongs, once something is acknowledged
 
@@ -158,13 +167,7 @@ class Producer(Client):
                 yield self.rng.randrange(20, 100)
                 continue
             assert self.leader is not None
-            rows = (PartitionProduceData(index=self.at.partition, records=bytearray(batch)),)
-            request = ProduceRequest(
-                acks=self.acks,
-                timeout_ms=1500,
-                topic_data=(TopicProduceData(name=self.at.topic, partition_data=rows),),
-            )
-            answer = yield endpoint(self.leader[0]), request, 9, 2500
+            answer = yield self.request(batch)
             if answer is None:
                 self.leader = None
                 yield 20
@@ -182,6 +185,12 @@ class Producer(Client):
             yield self.rng.randrange(10, 60)
         self.pid = -1
 
+    def request(self, batch: bytes) -> Any:
+        assert self.leader is not None
+        rows = (PartitionProduceData(index=self.at.partition, records=bytearray(batch)),)
+        data = (TopicProduceData(name=self.at.topic, partition_data=rows),)
+        return endpoint(self.leader[0]), ProduceRequest(acks=self.acks, timeout_ms=1500, topic_data=data), 9, 2500
+
     def acknowledged(self, offset: int, values: tuple[bytes, ...]) -> None:
         self.acked += 1
         self.sequence += len(values) if self.is_idempotent else 0
@@ -192,12 +201,51 @@ class Producer(Client):
 
     def refused(self, error: ErrorCode, values: tuple[bytes, ...]) -> None:
         self.tell(f"is refused {values[0]!r}: {error.name}")
+        if self.world.laws.is_data_lost:
+            return
         if error in (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID) and self.sequence_topic is not None:
             # Between topics of one name this is right; within one it means that an acknowledged batch is forgotten.
             live = [at for at in self.world.laws.named(self.at) if at.topic_id not in self.world.laws.deleted]
             assert not live or self.sequence_topic in self.world.laws.deleted, (
                 f"{self.name} lost its sequence in {self.at}: {error.name} for {values} at {self.sequence}"
             )
+
+
+class Pipelined(Producer):
+    """Several batches in flight; what was refused is sent again, in order (max.in.flight.requests.per.connection=3)."""
+
+    def produce(self, values: tuple[bytes, ...]) -> Life:
+        world = self.world
+        window: list[tuple[bytes, bytes]] = []
+        for i, value in enumerate(values):
+            batch = build(
+                [(world.now, None, value, ())],
+                producer_id=self.pid,
+                producer_epoch=self.pid_epoch,
+                base_sequence=self.sequence + i,
+            )
+            window.append((value, batch))
+        while window:
+            if self.leader is None and not (yield from self.find_leader(*self.at)):
+                yield self.rng.randrange(20, 100)
+                continue
+            answers = yield [self.request(batch) for _, batch in window]
+            left: list[tuple[bytes, bytes]] = []
+            for entry, answer in zip(window, answers, strict=True):
+                row = None if answer is None else answer.responses[0].partition_responses[0]
+                error = None if row is None else E(row.error_code)
+                if row is not None and error in (E.NONE, E.DUPLICATE_SEQUENCE_NUMBER):
+                    self.acknowledged(row.base_offset, (entry[0],))
+                    continue
+                if error in (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID) and not left:
+                    self.refused(error, (entry[0],))
+                    self.pid = -1
+                    return
+                left.append(entry)
+            if left:
+                self.leader = None
+                yield self.rng.randrange(10, 60)
+            window = left
 
 
 class Consumer(Client):
@@ -230,7 +278,9 @@ class Consumer(Client):
             data = answer.responses[0].partitions[0]
             if data.error_code:
                 error = E(data.error_code)
-                assert error is not E.OFFSET_OUT_OF_RANGE, f"{self.name}: {position} of {self.at} is out of range"
+                if error is E.OFFSET_OUT_OF_RANGE:
+                    assert self.world.laws.is_data_lost, f"{self.name}: {position} of {self.at} is out of range"
+                    self.positions[topic_id] = 0
                 self.leader = None
                 yield 30
                 continue
@@ -297,6 +347,8 @@ class Committer(Client):
                 continue
             row = answer.groups[0].topics[0].partitions[0]
             assert E(row.error_code) is E.NONE, E(row.error_code)
+            if self.world.laws.is_data_lost:
+                return
             # An unanswered commit may still arrive, so that only the lower bound is certain.
             assert self.acked <= row.committed_offset <= self.tried or (
                 not self.acked and row.committed_offset == -1
@@ -334,14 +386,24 @@ class Admin(Client):
             yield 200
 
     def delete(self, name: str) -> Life:
-        """By name, so that a repeated request may hit a topic that was created in between: then that one goes."""
+        """By id: a request by name that arrives late would take the next topic of that name."""
+        wanted = (MetadataRequestTopic(name=name),)
+        topic_id = None
+        while topic_id is None:
+            request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+            answer = yield self.any_node(), request, 12, 1000
+            if answer is not None and answer.topics and not answer.topics[0].error_code:
+                topic_id = answer.topics[0].topic_id
+                if topic_id in self.world.laws.deleted:
+                    return  # this node does not know yet that it was deleted, and created again
+            else:
+                yield 100
+        self.world.laws.deleted[topic_id] = None
         while True:
-            laws = self.world.laws
-            laws.deleted.update({at.topic_id: None for at, known in laws.names.items() if known.topic == name})
-            request = DeleteTopicsRequest(topics=(DeleteTopicState(name=name),), timeout_ms=2000)
-            answer = yield from self.ask(f"deletes {name}", request, 6)
+            deletion = DeleteTopicsRequest(topics=(DeleteTopicState(topic_id=topic_id),), timeout_ms=2000)
+            answer = yield from self.ask(f"deletes {name}", deletion, 6)
             error = None if answer is None else E(answer.responses[0].error_code)
-            if error in (E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION):
+            if error in (E.NONE, E.UNKNOWN_TOPIC_ID):
                 return
             yield 200
 

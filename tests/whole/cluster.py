@@ -35,6 +35,7 @@ from strandline.log.directory import DirectoryMeta, write_meta
 
 NODES = (1, 2, 3)
 DATA = "/d"
+RECOVERY_POINT_MS = 1300  # Kafka's minute is longer than most histories here
 CLUSTER_ID = "sim-cluster-000000000A"
 SETTINGS = {
     "process.roles": "broker,controller",
@@ -59,6 +60,8 @@ SETTINGS = {
     "controller.quorum.request.timeout.ms": "1000",
     "metadata.log.max.record.bytes.between.snapshots": "1500",
     "leader.imbalance.check.interval.seconds": "4",
+    "log.roll.ms": "3000",
+    "log.retention.check.interval.ms": "1000",
 }
 
 
@@ -78,6 +81,7 @@ class Host(Station):
         self.armed = NEVER
         self.flushes: deque[Sync | Save] = deque()
         self.is_flushing = False
+        self.checked_end = -1
         directory = Uuid(world.rng.randbytes(16))
         write_meta(self.disk, DATA, DirectoryMeta(CLUSTER_ID, node_id, directory))
         self.disk.sync([DATA])
@@ -104,6 +108,11 @@ class Host(Station):
         rng = Random(world.rng.getrandbits(64))
         with world.telling(f"{self.name} start"):
             self.node = Node(prepare(config, self.disk, rng, where, world.now), world.now)
+        assert self.node.broker is not None
+        replicas = self.node.broker.replicas
+        for task in replicas.tasks:
+            if task.task == replicas.storage.flush:
+                task.span_ms = RECOVERY_POINT_MS
         self.run("start", lambda node, now: node.start(now))
 
     def event(self, event: Event) -> None:
@@ -118,7 +127,10 @@ class Host(Station):
             for effect in effects:
                 self.perform(effect)
             if self.is_running:
-                node.check()
+                world.events += 1
+                if node.committed.end != self.checked_end or world.events % world.check_every == 0:
+                    self.checked_end = node.committed.end
+                    node.check()
                 world.laws.look(self)
                 self.arm(node.deadline())
 
@@ -254,6 +266,8 @@ class World:
         self.network = Network(self.time, self.rng)
         self.story: deque[str] = deque(maxlen=400)
         self.slow_sync_ms = 100
+        self.events = 0
+        self.check_every = 1
         self.laws = Laws(self.tell)
         self.hosts = {n: Host(self, n) for n in NODES}
 

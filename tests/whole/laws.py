@@ -61,6 +61,7 @@ class Laws:
         self.acknowledged: list[tuple[TopicPartition, int, tuple[bytes, ...]]] = []
         self.once: dict[bytes, None] = {}  # values of idempotent producers
         self.deleted: dict[bytes, None] = {}
+        self.is_data_lost = False  # more was lost than replication can make good: metadata alone must hold
 
     # --- after every event
 
@@ -71,7 +72,7 @@ class Laws:
             self.applied[host.name] = end = node.committed.end
             digest = hash(tuple(sorted(map(repr, node.image.records()))))
             assert self.metadata.setdefault(end, digest) == digest, f"metadata at {end} differs on {host.name}"
-        if node.broker is None:
+        if node.broker is None or self.is_data_lost:
             return
         for hosted in node.broker.replicas.host.all():
             if type(hosted.role) is Leader:
@@ -128,6 +129,8 @@ class Laws:
         return [at for at, known in self.names.items() if known == name]
 
     def acked(self, name: TopicPartition, offset: int, values: tuple[bytes, ...], *, once: bool) -> None:
+        if self.is_data_lost:
+            return
         self.acknowledged.append((name, offset, values))
         self.once.update(dict.fromkeys(values) if once else {})
         found = []
@@ -136,6 +139,8 @@ class Laws:
         assert list(values) in found, f"{name} at {offset}: acknowledged {values}, committed {found}"
 
     def consumed(self, at: TopicIdPartition, offset: int, value: bytes) -> None:
+        if self.is_data_lost:
+            return
         truth = self.committed.get(at, [])
         assert offset < len(truth), f"{self.names.get(at)}: read offset {offset} of {len(truth)} committed"
         assert truth[offset][1] == value, f"{self.names.get(at)}: read {value!r} at {offset}, committed {truth[offset]}"
@@ -170,6 +175,10 @@ class Laws:
         for at, copies in everywhere.items():
             replicas = image.partition(at).replicas
             assert sorted(host.node_id for host, _ in copies) == sorted(replicas), (at, replicas)
+            if self.is_data_lost:
+                logs = [entries(hosted.log, 0, hosted.log.log_end_offset) for _, hosted in copies]
+                assert all(log == logs[0] for log in logs), f"the replicas of {copies[0][1].name} differ"
+                continue
             truth = self.committed[at]
             for host, hosted in copies:
                 assert hosted.log.log_end_offset == len(truth), (hosted.name, host.name)
