@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 
-from strandline.base.effects import Answered, Effect, Failed, Synced
+from strandline.base.effects import Answered, Effect, Failed, Failure, Synced
 from strandline.base.ids import BrokerEpoch, LeaderEpoch
 from strandline.base.time import Instant
 from strandline.broker import lifecycle
 from strandline.broker.lifecycle import Lifecycle
 from strandline.broker.parts import Parts
 from strandline.broker.producer_ids import ProducerIds
+from strandline.broker.suspects import Suspects
 from strandline.group.coordinator import Done, Groups
 from strandline.log.clean_shutdown import write_clean_shutdown
 from strandline.log.log import Refused
@@ -56,6 +57,7 @@ class Broker:
         self.groups = Groups(parts.group_config, InternalTopics(self.replicas), parts.rng)
         self.lifecycle = Lifecycle(parts.identity, parts.lifecycle_config)
         self.producer_ids = ProducerIds(config.node_id)
+        self.suspects = Suspects()
         self.strays_deleted = False
 
     def load(self, now: Instant) -> list[Effect]:
@@ -72,6 +74,8 @@ class Broker:
 
     def answered(self, event: Answered | Failed | Synced, now: Instant) -> list[Effect]:
         if event.token[0] == "replica":
+            if event.token[1] == "fetch":
+                self.judge_leader(event, now)
             return self.replicas.step(event, now)
         assert not isinstance(event, Synced)
         if event.token[0] != lifecycle.NAME:
@@ -83,9 +87,20 @@ class Broker:
             effects += self.replicas.delete_strays(now)
         return effects
 
+    def judge_leader(self, event: Answered | Failed | Synced, now: Instant) -> None:
+        leader = event.token[2]
+        if isinstance(event, Failed) and event.why in (Failure.CLOSED, Failure.REFUSED):
+            self.suspects.lost(leader, now)
+        elif self.suspects.until:
+            self.suspects.heard(leader)
+
     def deadline(self) -> Instant:
         return min(
-            self.replicas.deadline(), self.groups.deadline(), self.lifecycle.deadline(), self.producer_ids.deadline()
+            self.suspects.deadline(),
+            self.replicas.deadline(),
+            self.groups.deadline(),
+            self.lifecycle.deadline(),
+            self.producer_ids.deadline(),
         )
 
     def expire(self, now: Instant) -> list[Effect]:

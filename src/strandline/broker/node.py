@@ -125,6 +125,8 @@ class Node:
             effects += self.controller.expire(now)
         if self.broker is not None:
             effects += self.broker.expire(now)
+            if self.broker.suspects.deadline() <= now:
+                effects += self.answer_held(self.broker, now)
         return done + self.settle(effects, now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
@@ -193,6 +195,9 @@ class Node:
         held, self.early = self.early or [], None
         return [effect for event in held for effect in self.received(event, now)]
 
+    def answer_held(self, broker: Broker, now: Instant) -> list[Effect]:
+        return [effect for event in broker.suspects.take_held() for effect in self.received(event, now)]
+
     def answered(self, event: Answered | Failed | Synced | Probed, now: Instant) -> list[Effect]:
         name = event.token[0]
         if name == "controller":
@@ -248,6 +253,7 @@ class Node:
         delta = self.image.take_delta()
         if self.broker is not None:
             effects += self.broker.apply(self.image, delta, self.committed.end, now)
+            effects += self.answer_held(self.broker, now)
         if self.controller is not None and self.controller.is_active:
             effects += self.controller.committed(self.quorum.high_watermark, now)
         return effects

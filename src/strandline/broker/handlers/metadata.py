@@ -20,13 +20,22 @@ from strandline.wire.messages.metadata import (
 if TYPE_CHECKING:
     from strandline.broker.node import Node
 
+BY_ID = 12  # the version from which topics may be asked for by id
+
 
 def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     request: MetadataRequest = received.message
     version = received.to.api_version
     image = node.image
     listener = received.caller.listener
-    topics, missing = chosen_topics(image, request, version)
+    topics, missing = (
+        refused_topics(request) if has_early_ids(request, version) else chosen_topics(image, request, version)
+    )
+    suspects = node.broker.suspects if node.broker is not None else None
+    if suspects is not None and suspects.until:
+        leaders = {partition.leader_id for topic in topics for partition in topic.partitions}
+        if suspects.hold(received, leaders, now):
+            return []
     effects: list[Effect] = []
     if missing and request.allow_auto_topic_creation:
         effects = node.create_missing_topics(missing, now)
@@ -54,6 +63,19 @@ def controller_to_name(node: Node) -> NodeId:
     if node.image.is_active(node.quorum.leader_id):
         return node.quorum.leader_id
     return next((b.node_id for b in node.image.brokers.values() if not b.fenced), NOBODY)
+
+
+def has_early_ids(request: MetadataRequest, version: int) -> bool:
+    """Versions 10 and 11 have a field for topic ids, but their answers cannot go without a name."""
+    return version < BY_ID and any(t.name is None or t.topic_id != ZERO_UUID for t in request.topics or ())
+
+
+def refused_topics(request: MetadataRequest) -> tuple[list[MetadataResponseTopic], list[str]]:
+    refused = [
+        MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=t.name or "", topic_id=t.topic_id)
+        for t in request.topics or ()
+    ]
+    return refused, []
 
 
 def chosen_topics(
