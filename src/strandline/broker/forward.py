@@ -16,6 +16,7 @@ NAME = "forward"
 RETRY_MS = 50
 TIMEOUT_MS_MAX = 30_000
 WAITING_MAX = 1000
+MOVED = (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # the second in answers of the quorum
 
 
 class Waiting(Value, frozen=True):
@@ -47,7 +48,7 @@ class Forwarding:
         number = event.token[1]
         waiting = self.out[number]
         match event:
-            case Answered(message=message) if error_in(message) != ErrorCode.NOT_CONTROLLER:
+            case Answered(message=message) if error_in(message) not in MOVED:
                 del self.out[number]
                 return self.answer(waiting.to, message)
             case Failed(why=Failure.TIMED_OUT):

@@ -94,9 +94,14 @@ class Lifecycle:
         return isinstance(self.role, Registered) and not self.role.fenced
 
     def deadline(self) -> Instant:
-        if isinstance(self.role, Left) or self.in_flight:
-            return NEVER
-        return self.next_send
+        """Leaving ends when patience does, even while a heartbeat is out that nobody will answer."""
+        match self.role:
+            case Left():
+                return NEVER
+            case Leaving(until=until):
+                return until if self.in_flight else min(self.next_send, until)
+            case _:
+                return NEVER if self.in_flight else self.next_send
 
     def expire(self, now: Instant) -> list[Effect]:
         if now < self.deadline():

@@ -12,7 +12,6 @@ from strandline.wire.messages.init_producer_id import InitProducerIdRequest, Ini
 
 NAME = "producer_ids"
 REQUEST_TIMEOUT_MS = 1000
-RETRY_MS = 50
 WAITING_MAX = 10_000
 
 
@@ -27,7 +26,8 @@ class ProducerIds:
     def init_producer_id(self, to: ReplyTo, request: InitProducerIdRequest, epoch: int, now: Instant) -> list[Effect]:
         """`epoch` is this broker's epoch."""
         if request.transactional_id is not None:
-            # There is no transaction coordinator: say so rather than hand out an id that cannot commit anything.
+            # There is no transaction coordinator, and clients ask for one first (see handlers/find_coordinator.py).
+            # Of the errors that fit, this is the one that librdkafka and the Java client take as fatal.
             return [Reply(to, refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))]
         if len(self.waiting) >= WAITING_MAX:
             return [Reply(to, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))]
@@ -59,8 +59,10 @@ class ProducerIds:
                 self.next_try = now if len(self.waiting) > len(self.block) else NEVER
                 return self.hand_out()
             case _:
-                self.next_try = after(now, RETRY_MS)
-                return []
+                # Nobody is kept waiting for a controller that may be long in coming: clients try again by themselves.
+                waiting, self.waiting = self.waiting, []
+                self.next_try = NEVER
+                return [Reply(to, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)) for to in waiting]
 
     def deadline(self) -> Instant:
         return NEVER if self.asking else self.next_try

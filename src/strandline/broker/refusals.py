@@ -5,6 +5,9 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, message_of
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from strandline.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from strandline.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -64,6 +67,9 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     DeleteTopicsRequest: delete_topics,
     CreatePartitionsRequest: create_partitions,
     IncrementalAlterConfigsRequest: alter_configs,
+    BrokerRegistrationRequest: lambda _, error: BrokerRegistrationResponse(error_code=error),
+    BrokerHeartbeatRequest: lambda _, error: BrokerHeartbeatResponse(error_code=error),
+    AlterPartitionRequest: lambda _, error: AlterPartitionResponse(error_code=error),
     AllocateProducerIdsRequest: lambda _, error: AllocateProducerIdsResponse(error_code=error),
     DescribeQuorumRequest: lambda _, error: DescribeQuorumResponse(error_code=error),
     UnregisterBrokerRequest: lambda _, error: UnregisterBrokerResponse(error_code=error),
@@ -84,5 +90,7 @@ def error_in(response: Any) -> ErrorCode:
             return ErrorCode(first.error_code)
         case CreatePartitionsResponse(results=(first, *_)):
             return ErrorCode(first.error_code)
+        case DescribeQuorumResponse(error_code=ErrorCode.NONE, topics=(topic, *_)) if topic.partitions:
+            return ErrorCode(topic.partitions[0].error_code)
         case _:
             return ErrorCode(getattr(response, "error_code", 0))

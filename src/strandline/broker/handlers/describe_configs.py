@@ -69,7 +69,7 @@ def describe(node: Node, resource: DescribeConfigsResource, request: DescribeCon
         configs=tuple(
             entry(key, found, request, read_only=read_only)
             for key, found in rows
-            if wanted is None or key.name in wanted
+            if not wanted or key.name in wanted  # null and empty both ask for all
         ),
     )
 
@@ -87,10 +87,14 @@ def topic_settings(node: Node, topic: str, key: ConfigKey) -> list[Setting]:
     own = node.image.configs.get((TOPIC_RESOURCE, topic), {})
     found = [Setting(key.name, own[key.name], TOPIC)] if key.name in own else []
     dynamic = node.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
-    found += [Setting(s, dynamic[s], DYNAMIC_DEFAULT) for s, _ in key.synonyms if s in dynamic]
-    value, source = topic_default(key.name, node.config.explicit)
-    if source is not None:
-        found.append(Setting(source, show_value(value), STATIC))
+    if any(s in dynamic for s, _ in key.synonyms):
+        # A synonym may count in another unit; the image knows the value in the topic's own.
+        source = next(s for s, _ in key.synonyms if s in dynamic)
+        value = node.image.topic_config("", key.name, node.config.explicit)
+        found.append(Setting(source, show_value(value), DYNAMIC_DEFAULT))
+    static, static_source = topic_default(key.name, node.config.explicit)
+    if static_source is not None:
+        found.append(Setting(static_source, show_value(static), STATIC))
     found.append(Setting(key.synonyms[0][0] if key.synonyms else key.name, show_value(key.default), DEFAULT))
     return found
 

@@ -66,6 +66,7 @@ def page(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
             )
             topics.append(DescribeTopicPartitionsResponseTopic(error_code=error, name=name))
+            first = 0  # the cursor's topic is gone; the next one is wanted whole
             continue
         indexes = [i for i in sorted(topic.partitions) if i >= first]
         first = 0

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from strandline.broker.node import Node
 
 GROUP = 0
+# Asked for a transaction coordinator, or any other that there is none of. librdkafka asks again every 500 ms for ever
+# after any error but this and CLUSTER_AUTHORIZATION_FAILED; for it and for the Java client this one is fatal at once.
+NO_COORDINATOR_OF_THIS_KIND = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+NO_COORDINATOR_MESSAGE = "This cluster has no coordinator of this kind: transactions are not supported."
 NOWHERE = Endpoint("", -1)
 
 
@@ -43,7 +47,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
 
 def find(node: Node, received: Received, key_type: int, key: str) -> Coordinator:
     if key_type != GROUP:
-        return entry(key, NOBODY, NOWHERE, ErrorCode.INVALID_REQUEST)
+        return entry(key, NOBODY, NOWHERE, NO_COORDINATOR_OF_THIS_KIND, NO_COORDINATOR_MESSAGE)
     topic = node.image.topic_named(OFFSETS_TOPIC)
     if topic is None or not topic.partitions:
         return entry(key, NOBODY, NOWHERE, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -54,12 +58,12 @@ def find(node: Node, received: Received, key_type: int, key: str) -> Coordinator
     return entry(key, broker.node_id, broker.endpoints[received.caller.listener], ErrorCode.NONE)
 
 
-def entry(key: str, node_id: NodeId, at: Endpoint, error: ErrorCode) -> Coordinator:
+def entry(key: str, node_id: NodeId, at: Endpoint, error: ErrorCode, why: str | None = None) -> Coordinator:
     return Coordinator(
         key=key,
         node_id=node_id,
         host=at.host,
         port=at.port,
         error_code=error,
-        error_message=None if error is ErrorCode.NONE else message_of(error),
+        error_message=None if error is ErrorCode.NONE else why or message_of(error),
     )

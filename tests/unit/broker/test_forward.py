@@ -1,0 +1,140 @@
+"""Requests for the controller: passed on, tried again while it moves, answered in their own form when time is up."""
+
+from typing import Any
+
+import pytest
+
+from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, ReplyTo, ToController
+from strandline.base.errors import ErrorCode as E
+from strandline.base.time import NEVER, Instant
+from strandline.broker.forward import RETRY_MS, TIMEOUT_MS_MAX, WAITING_MAX, Forwarding
+from strandline.broker.refusals import error_in, refusal_of
+from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, pass_on, to_controller
+from strandline.wire.codec import encode_bytes
+from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from strandline.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest
+from strandline.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    PartitionDataResponse,
+    TopicDataResponse,
+)
+from strandline.wire.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+
+T = Instant(1000)
+TO = ReplyTo(1, 0, 7, CreateTopicsRequest.api_key, 7)
+CREATE = CreateTopicsRequest(topics=(CreatableTopic(name="t"), CreatableTopic(name="u")))
+MOVED = CreateTopicsResponse(topics=(CreatableTopicResult(name="t", error_code=E.NOT_CONTROLLER),))
+
+
+def asked(effects: list[Effect]) -> ToController:
+    (only,) = effects
+    assert isinstance(only, ToController)
+    return only
+
+
+def told(effects: list[Effect]) -> Any:
+    (only,) = effects
+    assert isinstance(only, Reply)
+    assert only.to == TO
+    return only.message
+
+
+def test_the_request_goes_on_unchanged_and_so_does_the_answer() -> None:
+    forwarding = Forwarding()
+    question = asked(forwarding.forward(TO, CREATE, 7, 5000, T))
+    assert (question.message, question.version, question.timeout_ms) == (CREATE, 7, 5000)
+    response = CreateTopicsResponse(topics=(CreatableTopicResult(name="t", error_code=E.TOPIC_ALREADY_EXISTS),))
+    assert told(forwarding.step(Answered(question.token, response), T)) is response
+    assert (forwarding.out, forwarding.deadline()) == ({}, NEVER)
+
+
+@pytest.mark.parametrize("failure", [Failure.CLOSED, Failure.REFUSED, Failure.MALFORMED, None])
+def test_without_a_controller_it_is_tried_again_until_its_time_is_up(failure: Failure | None) -> None:
+    forwarding = Forwarding()
+    now = T
+    effects = forwarding.forward(TO, CREATE, 7, 1000, now)
+    tries = 0
+    while effects and isinstance(effects[0], ToController):
+        tries += 1
+        assert effects[0].timeout_ms == T + 1000 - now, "what is left of its time"
+        token = effects[0].token
+        event = Answered(token, MOVED) if failure is None else Failed(token, failure)
+        assert forwarding.step(event, now) == []
+        now = forwarding.deadline()
+        effects = forwarding.expire(now)
+    assert tries == 1000 // RETRY_MS
+    refused = told(effects)
+    assert [(t.name, t.error_code) for t in refused.topics] == [("t", E.REQUEST_TIMED_OUT), ("u", E.REQUEST_TIMED_OUT)]
+    assert (forwarding.out, forwarding.again) == ({}, {})
+
+
+def test_a_controller_that_does_not_answer_in_time_is_not_asked_again() -> None:
+    forwarding = Forwarding()
+    question = asked(forwarding.forward(TO, CREATE, 7, 5000, T))
+    refused = told(forwarding.step(Failed(question.token, Failure.TIMED_OUT), T))
+    assert refused.topics[0].error_code == E.REQUEST_TIMED_OUT
+
+
+def test_time_is_at_least_a_second_and_at_most_half_a_minute() -> None:
+    forwarding = Forwarding()
+    assert asked(forwarding.forward(TO, CREATE, 7, 0, T)).timeout_ms == 1000
+    assert asked(forwarding.forward(TO, CREATE, 7, 10**9, T)).timeout_ms == TIMEOUT_MS_MAX
+
+
+def test_what_this_node_asks_itself_answers_nobody() -> None:
+    forwarding = Forwarding()
+    question = asked(forwarding.forward(None, CREATE, 7, 1000, T))
+    assert forwarding.step(Answered(question.token, CreateTopicsResponse()), T) == []
+
+
+def test_no_more_than_a_bounded_number_waits() -> None:
+    forwarding = Forwarding()
+    for _ in range(WAITING_MAX):
+        asked(forwarding.forward(None, CREATE, 7, 1000, T))
+    assert told(forwarding.forward(TO, CREATE, 7, 1000, T)).topics[0].error_code == E.REQUEST_TIMED_OUT
+
+
+def test_a_quorum_leader_that_stepped_down_says_so_per_partition_and_is_not_the_last_word() -> None:
+    forwarding = Forwarding()
+    question = asked(forwarding.forward(TO, DescribeQuorumRequest(), 2, 1000, T))
+    partition = PartitionDataResponse(error_code=E.NOT_LEADER_OR_FOLLOWER)
+    moved = DescribeQuorumResponse(topics=(TopicDataResponse(partitions=(partition,)),))
+    assert forwarding.step(Answered(question.token, moved), T) == []
+    assert forwarding.deadline() == T + RETRY_MS
+
+
+FULL: dict[type, Any] = {
+    CreateTopicsRequest: CREATE,
+    DeleteTopicsRequest: DeleteTopicsRequest(topic_names=("t",)),
+    CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),
+    IncrementalAlterConfigsRequest: IncrementalAlterConfigsRequest(
+        resources=(AlterConfigsResource(resource_type=2, resource_name="t"),)
+    ),
+    DescribeQuorumRequest: DescribeQuorumRequest(),
+    UnregisterBrokerRequest: UnregisterBrokerRequest(broker_id=1),
+}
+
+
+def test_every_request_that_is_passed_on_has_a_refusal_of_its_own_form() -> None:
+    forwarded = [cls for cls, route in BROKER_ROUTES.items() if route is pass_on]
+    assert set(forwarded) == set(FULL)
+    for cls in forwarded:
+        refused = refusal_of(FULL[cls], E.REQUEST_TIMED_OUT)
+        assert error_in(refused) is E.REQUEST_TIMED_OUT, cls
+        for version in cls.versions:
+            assert encode_bytes(refused, version), (cls, version)
+
+
+def test_what_a_node_without_a_controller_refuses_has_a_form_too() -> None:
+    for cls in [cls for cls, route in CONTROLLER_ROUTES.items() if route is to_controller]:
+        refused = refusal_of(FULL.get(cls) or cls(), E.NOT_CONTROLLER)
+        for version in cls.versions:
+            encode_bytes(refused, version)

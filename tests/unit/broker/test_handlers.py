@@ -1,0 +1,274 @@
+"""What the broker answers from its image: coordinators, pages of topics, configurations, the cluster."""
+
+from typing import Any
+
+import pytest
+
+from strandline.base.effects import Caller, Effect, Endpoint, Received, Reply, ReplyTo
+from strandline.base.errors import ErrorCode as E
+from strandline.base.ids import NOBODY, OFFSETS_TOPIC, BrokerEpoch, NodeId, Uuid
+from strandline.base.time import Instant
+from strandline.broker.handlers import (
+    describe_cluster,
+    describe_configs,
+    describe_topic_partitions,
+    find_coordinator,
+    metadata,
+)
+from strandline.group.partitioning import partition_for
+from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
+from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.messages.describe_cluster import DescribeClusterRequest
+from strandline.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from strandline.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+NOW = Instant(0)
+ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
+A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
+
+
+class Leader:
+    leader_id = ONE
+
+
+class Settings:
+    def __init__(self) -> None:
+        self.explicit: dict[str, Any] = {}
+
+
+class FakeNode:
+    """The questions that the answers put to a node, answered from a real image."""
+
+    def __init__(self) -> None:
+        self.image = Image()
+        self.me = ONE
+        self.cluster_id = "cluster"
+        self.quorum = Leader()
+        self.config = Settings()
+        self.voters = {NodeId(9): Endpoint("c9", 9093)}
+        self.broker = None
+        self.created: list[str] = []
+        for node in (ONE, TWO, THREE):
+            self.image.put_broker(
+                Broker(
+                    node, Uuid(bytes(16)), BrokerEpoch(5), {"PLAINTEXT": Endpoint(f"b{node}", 9092)}, fenced=node == 3
+                )
+            )
+
+    def topic(self, name: str, topic_id: Uuid, partitions: int, leader: NodeId = ONE) -> None:
+        found = Partition((leader, THREE), (A, A), (leader,), leader)
+        self.image.topics[topic_id] = Topic(name, topic_id, dict.fromkeys(range(partitions), found))
+        self.image.topic_ids[name] = topic_id
+
+    def is_controller_listener(self, listener: str) -> bool:
+        return listener == "CONTROLLER"
+
+    def create_missing_topics(self, names: list[str], now: Instant) -> list[Effect]:
+        self.created += names
+        return []
+
+
+def ask(module: Any, node: FakeNode, message: Any, version: int, listener: str = "PLAINTEXT") -> Any:
+    """The answer, as the asker would read it from the wire."""
+    to = ReplyTo(1, 0, 0, type(message).api_key, version)
+    (reply,) = module.answer(node, Received(to, Caller("app", "10.0.0.1", listener), message), NOW)
+    assert isinstance(reply, Reply)
+    return decode_all(type(reply.message), version, encode_bytes(reply.message, version))
+
+
+# --- Metadata
+
+
+def test_brokers_that_are_fenced_are_not_shown_and_their_replicas_are_offline() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    answer = ask(metadata, node, MetadataRequest(topics=None), 12)
+    assert [b.node_id for b in answer.brokers] == [1, 2]
+    assert answer.topics[0].partitions[0].offline_replicas == (3,)
+
+
+def test_null_asks_for_all_topics_and_empty_does_so_in_version_0_only() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    for version, request, shown in ((0, (), 1), (1, None, 1), (1, (), 0), (12, None, 1), (12, (), 0)):
+        assert len(ask(metadata, node, MetadataRequest(topics=request), version).topics) == shown, version
+
+
+@pytest.mark.parametrize("version", [0, 1, 4, 9, 12])
+def test_missing_topics_are_created_if_the_client_wants_that_and_the_name_is_valid(version: int) -> None:
+    for wanted in (True, False):
+        node = FakeNode()
+        topics = (MetadataRequestTopic(name="new"), MetadataRequestTopic(name="not valid"))
+        answer = ask(metadata, node, MetadataRequest(topics=topics, allow_auto_topic_creation=wanted), version)
+        assert [t.error_code for t in answer.topics] == [E.UNKNOWN_TOPIC_OR_PARTITION, E.INVALID_TOPIC_EXCEPTION]
+        assert node.created == (["new"] if wanted else [])
+
+
+def test_topics_by_id_from_version_12_on() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    topics = (MetadataRequestTopic(topic_id=A, name=None), MetadataRequestTopic(topic_id=B, name=None))
+    answer = ask(metadata, node, MetadataRequest(topics=topics), 12)
+    assert [(t.name, t.error_code) for t in answer.topics] == [("t", E.NONE), (None, E.UNKNOWN_TOPIC_ID)]
+    assert node.created == []
+
+
+def test_a_partition_without_a_leader_says_so() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1, NOBODY)
+    answer = ask(metadata, node, MetadataRequest(topics=None), 12)
+    assert answer.topics[0].partitions[0].error_code == E.LEADER_NOT_AVAILABLE
+
+
+# --- FindCoordinator
+
+
+def test_a_groups_coordinator_leads_its_partition() -> None:
+    node = FakeNode()
+    node.topic(OFFSETS_TOPIC, A, 50, TWO)
+    old = ask(find_coordinator, node, FindCoordinatorRequest(key="g", key_type=0), 3)
+    assert (old.error_code, old.node_id, old.host, old.port) == (E.NONE, 2, "b2", 9092)
+    new = ask(find_coordinator, node, FindCoordinatorRequest(coordinator_keys=("g", "h"), key_type=0), 4)
+    assert [(c.key, c.node_id, c.error_code) for c in new.coordinators] == [("g", 2, E.NONE), ("h", 2, E.NONE)]
+
+
+def test_each_group_has_the_leader_of_its_own_partition() -> None:
+    node = FakeNode()
+    node.topic(OFFSETS_TOPIC, A, 2, TWO)
+    mine = partition_for("g", 2)
+    topic = node.image.topics[A]
+    topic.partitions[mine] = Partition((ONE,), (A,), (ONE,), ONE)
+    other = next(name for name in "abcdef" if partition_for(name, 2) != mine)
+    answer = ask(find_coordinator, node, FindCoordinatorRequest(coordinator_keys=("g", other), key_type=0), 4)
+    assert [c.node_id for c in answer.coordinators] == [1, 2]
+
+
+def test_the_offsets_topic_is_made_when_first_needed_and_a_fenced_leader_coordinates_nothing() -> None:
+    node = FakeNode()
+    request = FindCoordinatorRequest(key="g", key_type=0)
+    assert ask(find_coordinator, node, request, 3).error_code == E.COORDINATOR_NOT_AVAILABLE
+    assert node.created == [OFFSETS_TOPIC]
+    node.topic(OFFSETS_TOPIC, A, 1, THREE)
+    assert ask(find_coordinator, node, request, 3).error_code == E.COORDINATOR_NOT_AVAILABLE
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_a_transactional_producer_fails_fast(version: int) -> None:
+    request = FindCoordinatorRequest(key="x", coordinator_keys=("x",), key_type=1)
+    answer = ask(find_coordinator, FakeNode(), request, version)
+    one = answer.coordinators[0] if version >= 4 else answer
+    assert (one.error_code, one.node_id) == (E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1)
+    assert "not supported" in one.error_message
+
+
+# --- DescribeTopicPartitions
+
+
+def pages(node: FakeNode, names: tuple[str, ...], limit: int) -> list[list[tuple[str, list[int]]]]:
+    seen, cursor = [], None
+    while True:
+        request = DescribeTopicPartitionsRequest(
+            topics=tuple(TopicRequest(name=n) for n in names), response_partition_limit=limit, cursor=cursor
+        )
+        answer = ask(describe_topic_partitions, node, request, 0)
+        seen.append([(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics])
+        if answer.next_cursor is None:
+            return seen
+        cursor = Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
+
+
+@pytest.mark.parametrize("named", [("b", "a"), ()])
+def test_pages_follow_each_other_by_name_without_gap_or_repetition(named: tuple[str, ...]) -> None:
+    node = FakeNode()
+    node.topic("a", A, 3)
+    node.topic("b", B, 2)
+    assert pages(node, named, 2) == [[("a", [0, 1])], [("a", [2]), ("b", [0])], [("b", [1])]]
+    assert pages(node, named, 3) == [[("a", [0, 1, 2])], [("b", [0, 1])]]
+    assert pages(node, named, 100) == [[("a", [0, 1, 2]), ("b", [0, 1])]]
+
+
+def test_a_cursor_whose_topic_was_deleted_hides_nothing_of_the_next_one() -> None:
+    node = FakeNode()
+    node.topic("b", B, 3)
+    request = DescribeTopicPartitionsRequest(
+        topics=(TopicRequest(name="a"), TopicRequest(name="b")),
+        response_partition_limit=10,
+        cursor=Cursor(topic_name="a", partition_index=2),
+    )
+    answer = ask(describe_topic_partitions, node, request, 0)
+    assert [t.error_code for t in answer.topics] == [E.UNKNOWN_TOPIC_OR_PARTITION, E.NONE]
+    assert [p.partition_index for p in answer.topics[1].partitions] == [0, 1, 2]
+
+
+# --- DescribeConfigs
+
+
+def configs(node: FakeNode, kind: int, name: str, keys: tuple[str, ...] | None, version: int = 4) -> Any:
+    resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+    request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
+    return ask(describe_configs, node, request, version).results[0]
+
+
+def test_a_topics_value_comes_from_the_first_source_that_has_one() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    seen = []
+    for step in ("default", "static", "cluster", "topic"):
+        if step == "static":
+            node.config.explicit["log.retention.ms"] = 3
+        if step == "cluster":
+            node.image.configs[(BROKER_RESOURCE, CLUSTER_DEFAULT)] = {"log.retention.ms": "2"}
+        if step == "topic":
+            node.image.configs[(TOPIC_RESOURCE, "t")] = {"retention.ms": "1"}
+        (entry,) = configs(node, TOPIC_RESOURCE, "t", ("retention.ms",)).configs
+        assert entry.synonyms[0].value == entry.value
+        seen.append((entry.value, entry.config_source))
+    assert seen == [("604800000", 5), ("3", 4), ("2", 3), ("1", 1)]
+    assert [s.source for s in entry.synonyms] == [1, 3, 4, 5]
+
+
+def test_a_cluster_default_in_another_unit_is_shown_in_the_topics_own() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    node.image.configs[(BROKER_RESOURCE, CLUSTER_DEFAULT)] = {"log.retention.hours": "1"}
+    (entry,) = configs(node, TOPIC_RESOURCE, "t", ("retention.ms",)).configs
+    assert (entry.value, entry.config_source) == ("3600000", 3)
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_null_and_empty_both_ask_for_every_key(version: int) -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    all_keys = configs(node, TOPIC_RESOURCE, "t", None, version).configs
+    assert len(all_keys) > 10
+    assert configs(node, TOPIC_RESOURCE, "t", (), version).configs == all_keys
+
+
+def test_resources_that_cannot_be_described() -> None:
+    node = FakeNode()
+    assert configs(node, TOPIC_RESOURCE, "none", None).error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert configs(node, BROKER_RESOURCE, "2", None).error_code == E.INVALID_REQUEST, "another broker"
+    assert configs(node, BROKER_RESOURCE, "1", None).error_code == E.NONE
+    assert configs(node, 99, "x", None).error_code == E.INVALID_REQUEST
+
+
+# --- DescribeCluster
+
+
+def test_each_listener_describes_its_own_kind_of_node() -> None:
+    node = FakeNode()
+    rows = [
+        ("PLAINTEXT", 1, E.NONE, [1, 2]),
+        ("CONTROLLER", 2, E.NONE, [9]),
+        ("PLAINTEXT", 2, E.MISMATCHED_ENDPOINT_TYPE, []),
+        ("CONTROLLER", 1, E.MISMATCHED_ENDPOINT_TYPE, []),
+        ("PLAINTEXT", 7, E.UNSUPPORTED_ENDPOINT_TYPE, []),
+    ]
+    for listener, kind, error, shown in rows:
+        answer = ask(describe_cluster, node, DescribeClusterRequest(endpoint_type=kind), 1, listener)
+        assert (answer.error_code, [b.broker_id for b in answer.brokers]) == (error, shown)
+    everyone = DescribeClusterRequest(endpoint_type=1, include_fenced_brokers=True)
+    answer = ask(describe_cluster, node, everyone, 2)
+    assert [(b.broker_id, b.is_fenced) for b in answer.brokers] == [(1, False), (2, False), (3, True)]

@@ -1,0 +1,194 @@
+"""A broker's standing with the controller: registering, running, leaving, and everything that gets in between."""
+
+from typing import Any
+
+from strandline.base.effects import Answered, Effect, Endpoint, Failed, Failure, Report, ToController
+from strandline.base.errors import ErrorCode as E
+from strandline.base.ids import NodeId, Uuid
+from strandline.base.time import NEVER, Instant
+from strandline.broker.lifecycle import (
+    RETRY_MS,
+    Identity,
+    Leaving,
+    Left,
+    Lifecycle,
+    LifecycleConfig,
+    Registered,
+    Registering,
+)
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+
+IDENTITY = Identity(
+    NodeId(3),
+    "cluster",
+    Uuid(b"i" * 16),
+    (Uuid(b"d" * 16),),
+    {"PLAINTEXT": Endpoint("here", 9092)},
+    "rack-a",
+    41,
+    {"metadata.version": (7, 25)},
+)
+T = Instant(1000)
+
+
+def at(ms: int) -> Instant:
+    return Instant(T + ms)
+
+
+def sent(effects: list[Effect]) -> ToController:
+    (only,) = effects
+    assert isinstance(only, ToController)
+    return only
+
+
+def fresh() -> tuple[Lifecycle, ToController]:
+    lifecycle = Lifecycle(IDENTITY, LifecycleConfig())
+    return lifecycle, sent(lifecycle.expire(T))
+
+
+def answer(lifecycle: Lifecycle, question: ToController, message: Any, now: Instant = T) -> list[Effect]:
+    return lifecycle.step(Answered(question.token, message), now)
+
+
+def registered(epoch: int = 50) -> Lifecycle:
+    lifecycle, question = fresh()
+    answer(lifecycle, question, BrokerRegistrationResponse(error_code=E.NONE, broker_epoch=epoch))
+    return lifecycle
+
+
+def running() -> Lifecycle:
+    """Unfenced; the next heartbeat is due two seconds after T."""
+    lifecycle = registered()
+    lifecycle.metadata_moved(51, T)
+    answer(lifecycle, sent(lifecycle.expire(T)), BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False))
+    assert lifecycle.is_unfenced
+    return lifecycle
+
+
+def test_the_registration_says_who_this_is_and_only_one_is_out() -> None:
+    lifecycle, question = fresh()
+    message = question.message
+    assert isinstance(message, BrokerRegistrationRequest)
+    assert (message.broker_id, message.cluster_id, message.rack) == (3, "cluster", "rack-a")
+    assert (message.incarnation_id, message.previous_broker_epoch) == (IDENTITY.incarnation_id, 41)
+    assert [(x.name, x.host, x.port) for x in message.listeners] == [("PLAINTEXT", "here", 9092)]
+    assert (lifecycle.deadline(), lifecycle.expire(at(60_000))) == (NEVER, [])
+
+
+def test_while_an_earlier_incarnation_has_a_session_it_asks_again() -> None:
+    lifecycle, question = fresh()
+    refused = BrokerRegistrationResponse(error_code=E.DUPLICATE_BROKER_REGISTRATION)
+    (report,) = answer(lifecycle, question, refused)
+    assert isinstance(report, Report)
+    assert report.level == "info"
+    assert lifecycle.expire(at(RETRY_MS - 1)) == []
+    assert isinstance(sent(lifecycle.expire(at(RETRY_MS))).message, BrokerRegistrationRequest)
+
+
+def test_refusals_are_reported_except_that_the_controller_moved() -> None:
+    for error, level in ((E.INCONSISTENT_CLUSTER_ID, "error"), (E.NOT_CONTROLLER, None)):
+        lifecycle, question = fresh()
+        effects = answer(lifecycle, question, BrokerRegistrationResponse(error_code=error))
+        assert [e.level for e in effects if isinstance(e, Report)] == ([] if level is None else [level])
+        assert lifecycle.deadline() == at(RETRY_MS)
+
+
+def test_a_failed_question_is_asked_again() -> None:
+    lifecycle, question = fresh()
+    assert lifecycle.step(Failed(question.token, Failure.CLOSED), T) == []
+    assert lifecycle.deadline() == at(RETRY_MS)
+
+
+def test_a_registered_broker_is_fenced_until_the_controller_lets_it_in() -> None:
+    lifecycle = registered(50)
+    assert (lifecycle.role, lifecycle.epoch, lifecycle.is_unfenced) == (Registered(50, True), 50, False)
+    question = sent(lifecycle.expire(at(RETRY_MS)))
+    assert isinstance(question.message, BrokerHeartbeatRequest)
+    assert (question.message.broker_epoch, question.message.want_shut_down) == (50, False)
+    answer(lifecycle, question, BrokerHeartbeatResponse(is_fenced=True))
+    assert not lifecycle.is_unfenced
+    assert lifecycle.deadline() == at(RETRY_MS), "a fenced broker asks often"
+
+
+def test_catching_up_with_its_own_registration_asks_at_once_and_only_once() -> None:
+    lifecycle = registered(50)
+    lifecycle.metadata_moved(50, T)
+    assert lifecycle.deadline() == at(RETRY_MS), "offset 50 itself is not applied yet"
+    lifecycle.metadata_moved(51, T)
+    assert lifecycle.deadline() == T
+    assert sent(lifecycle.expire(T)).message.current_metadata_offset == 50
+    before = registered(50)
+    before.metadata_moved(51, T)
+    before.next_send = at(70)
+    before.metadata_moved(52, T)
+    assert before.deadline() == at(70)
+
+
+def test_a_running_broker_heartbeats_at_its_interval() -> None:
+    lifecycle = running()
+    assert lifecycle.deadline() == at(2000)
+    assert lifecycle.expire(at(1999)) == []
+    assert sent(lifecycle.expire(at(2000))).message.want_shut_down is False
+
+
+def test_a_registration_that_the_controller_forgot_is_made_again() -> None:
+    for error in (E.STALE_BROKER_EPOCH, E.BROKER_ID_NOT_REGISTERED):
+        lifecycle = running()
+        effects = answer(
+            lifecycle, sent(lifecycle.expire(at(2000))), BrokerHeartbeatResponse(error_code=error), at(2000)
+        )
+        assert [e.level for e in effects if isinstance(e, Report)] == ["warning"]
+        assert (lifecycle.role, lifecycle.epoch) == (Registering(), -1)
+        again = sent(lifecycle.expire(at(2000))).message
+        assert again.incarnation_id == IDENTITY.incarnation_id
+
+
+def test_a_new_controller_is_told_at_once_and_the_old_ones_answer_is_ignored() -> None:
+    lifecycle = running()
+    old = sent(lifecycle.expire(at(2000)))
+    lifecycle.controller_changed(at(2100))
+    new = sent(lifecycle.expire(at(2100)))
+    assert answer(lifecycle, old, BrokerHeartbeatResponse(error_code=E.STALE_BROKER_EPOCH), at(2200)) == []
+    assert lifecycle.is_unfenced
+    assert new.token != old.token
+
+
+def test_leaving_waits_for_the_controllers_consent() -> None:
+    lifecycle = running()
+    lifecycle.leave(at(100))
+    question = sent(lifecycle.expire(at(100)))
+    assert question.message.want_shut_down is True
+    assert not lifecycle.is_unfenced
+    answer(lifecycle, question, BrokerHeartbeatResponse(should_shut_down=False), at(100))
+    assert isinstance(lifecycle.role, Leaving)
+    question = sent(lifecycle.expire(at(200)))
+    answer(lifecycle, question, BrokerHeartbeatResponse(should_shut_down=True), at(200))
+    assert lifecycle.role == Left(clean=True)
+    assert (lifecycle.deadline(), lifecycle.last_epoch) == (NEVER, 50)
+
+
+def test_leaving_does_not_wait_for_an_answer_longer_than_its_patience() -> None:
+    lifecycle = running()
+    lifecycle.leave(T)
+    sent(lifecycle.expire(T))
+    end = at(lifecycle.config.leave_patience_ms)
+    assert lifecycle.deadline() == end, "although the heartbeat is still out"
+    (report,) = lifecycle.expire(end)
+    assert isinstance(report, Report)
+    assert lifecycle.role == Left(clean=False)
+
+
+def test_leaving_replaces_a_heartbeat_that_is_out() -> None:
+    lifecycle = running()
+    old = sent(lifecycle.expire(at(2000)))
+    lifecycle.leave(at(2001))
+    sent(lifecycle.expire(at(2001)))
+    answer(lifecycle, old, BrokerHeartbeatResponse(should_shut_down=True), at(2002))
+    assert isinstance(lifecycle.role, Leaving), "that was no answer to the wish to leave"
+
+
+def test_who_never_registered_leaves_at_once() -> None:
+    lifecycle, _ = fresh()
+    lifecycle.leave(T)
+    assert lifecycle.role == Left(clean=False)
