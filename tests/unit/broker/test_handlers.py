@@ -115,6 +115,16 @@ def test_topics_by_id_from_version_12_on() -> None:
     assert node.created == []
 
 
+@pytest.mark.parametrize("version", [10, 11])
+def test_ids_before_version_12_are_refused_because_the_answer_needs_a_name(version: int) -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    topics = (MetadataRequestTopic(topic_id=B, name=None), MetadataRequestTopic(name="t"))
+    answer = ask(metadata, node, MetadataRequest(topics=topics), version)
+    assert [t.error_code for t in answer.topics] == [E.INVALID_REQUEST, E.INVALID_REQUEST]
+    assert len(ask(metadata, node, MetadataRequest(topics=topics[1:]), version).topics[0].partitions) == 1
+
+
 def test_a_partition_without_a_leader_says_so() -> None:
     node = FakeNode()
     node.topic("t", A, 1, NOBODY)
