@@ -15,6 +15,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
 from strandline.wire.batch import build
 from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -406,6 +407,17 @@ class Admin(Client):
             if error in (E.NONE, E.UNKNOWN_TOPIC_ID):
                 return
             yield 200
+
+    def trim(self, name: str) -> Life:
+        """Delete what is committed, on the leader."""
+        if not (yield from self.find_leader(name, 0)):
+            return
+        assert self.leader is not None
+        rows = (DeleteRecordsPartition(partition_index=0, offset=-1),)
+        topics = (DeleteRecordsTopic(name=name, partitions=rows),)
+        answer = yield endpoint(self.leader[0]), DeleteRecordsRequest(topics=topics, timeout_ms=2000), 2, 3000
+        row = None if answer is None else answer.topics[0].partitions[0]
+        self.tell(f"trims {name}: {'no answer' if row is None else (E(row.error_code).name, row.low_watermark)}")
 
     def configure(self, name: str, key: str, value: str) -> Life:
         row = AlterableConfig(name=key, config_operation=0, value=value)

@@ -33,6 +33,7 @@ class Storm:
             Producer(world, "pc", "orders", 0, acks=1),
             Pipelined(world, "pd", "orders", 2),
             Producer(world, "pe", "brief", 0),
+            Producer(world, "pf", "loose", 0),
             Consumer(world, "ca", "orders", 0),
             Consumer(world, "cb", "orders", 1),
             Consumer(world, "cc", "orders", 2),
@@ -47,7 +48,8 @@ class Storm:
         world = self.world
         world.start()
         self.admin.errands += [self.admin.create("orders", 3), self.admin.create("brief")]
-        world.run(500)
+        self.admin.errands.append(self.admin.create("loose", min_insync_replicas="1"))
+        world.run(700)
         for client in self.clients:
             client.begin()
         world.run(1500)
@@ -184,8 +186,28 @@ class Storm:
 
     def configure(self) -> None:
         if not self.admin.errands:
-            value = str(self.rng.choice((86_400_000, 604_800_000)))
-            self.admin.errands.append(self.admin.configure("orders", "retention.ms", value))
+            value = str(self.rng.choice((1, 2, 2, 3)))
+            self.admin.errands.append(self.admin.configure("orders", "min.insync.replicas", value))
+
+    def trim(self) -> None:
+        if not self.admin.errands:
+            self.admin.errands.append(self.admin.trim("loose"))
+
+    def double(self) -> None:
+        """A follower comes and goes, and while the ISR changes, so does the controller."""
+        world, node, controller = self.world, self.someone(), self.world.controller()
+        if node is None or controller is None or controller.node_id == node or not self.may_suffer(controller.node_id):
+            return
+        follower = world.hosts[node]
+        self.rng.choice((follower.kill, follower.pause))()
+        world.run(self.rng.choice((60, 300, 2000, 3000)))
+        follower.go_on()
+        follower.start()
+        world.run(self.rng.randrange(0, 120))
+        self.rng.choice((controller.kill, controller.pause, controller.shut_down))()
+        world.run(self.rng.choice((0, 10, 700, 2500)))
+        controller.go_on()
+        controller.start()
 
     FAULTS = {  # noqa: RUF012 — a table of methods
         "kill": (kill, 6),
@@ -199,7 +221,9 @@ class Storm:
         "slow": (slow, 2),
         "break off": (break_off, 5),
         "recreate": (recreate, 3),
-        "configure": (configure, 1),
+        "configure": (configure, 2),
+        "trim": (trim, 2),
+        "double": (double, 5),
     }
 
 
