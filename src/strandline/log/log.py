@@ -178,6 +178,7 @@ class Log:
         self.epochs.cut_end(segment.base_offset)  # from here on the batches know better than the file
         self.learn_epochs(segment.recover(self.epochs.latest, gaps=gaps))
         if segment.size < size:
+            self.unsynced_others[segment.path] = None
             return False
         return following is None or segment.next_offset == following or (gaps and segment.next_offset < following)
 
@@ -453,6 +454,9 @@ class Log:
             self.segments.pop().delete()
             self.unsynced_others[self.directory] = None
         self.active.truncate_to(offset)
+        # The next append may go to a new segment: then nothing but this makes the cut durable, and undone by a power
+        # loss it would bring old batches back in front of newer ones.
+        self.unsynced_others[self.active.path] = None
         self.warm = None
         self.log_end_offset = self.active.next_offset
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
