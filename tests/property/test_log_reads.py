@@ -9,7 +9,8 @@ from tests.unit.log.logs import NOW, append, content, open_log, produced, ranges
 
 from strandline.base.errors import ErrorCode
 from strandline.log.epochs import Epochs, EpochStart
-from strandline.log.log import Log, Read, Refused
+from strandline.log.log import Log, Read
+from strandline.log.refusals import Refused
 from strandline.log.timestamps import Found
 from strandline.wire.batch import batches, build
 from strandline.wire.record import all_records

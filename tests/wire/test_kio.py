@@ -9,8 +9,8 @@ import pkgutil
 import random
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import MISSING, Field as KioField
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from dataclasses import Field as KioField
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import import_module

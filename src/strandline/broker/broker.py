@@ -12,7 +12,7 @@ from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
 from strandline.group.coordinator import Done, Groups
 from strandline.log.clean_shutdown import write_clean_shutdown
-from strandline.log.log import Refused
+from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
 from strandline.replica.replicas import Replicas
 from strandline.wire.record import Record, all_records

@@ -9,16 +9,18 @@ Invariants (executed by `check`):
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from strandline.base.errors import ErrorCode, message_of
+from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer, Disk
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.log.checkpoints import Unreadable, format_epochs, parse_epochs
+from strandline.log.checkpoints import format_epochs
 from strandline.log.config import LogConfig
 from strandline.log.epochs import Epochs
+from strandline.log.opening import EPOCHS_FILE, load_segments
 from strandline.log.producers import Producers, Remembered
+from strandline.log.refusals import LOG_APPEND_TIME, Refused, accept_produced, refused
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
 from strandline.log.tail import Tail, TailBudget
 from strandline.log.timestamps import Found, at_or_after, latest
@@ -27,15 +29,12 @@ from strandline.wire.batch import (
     patch,
     patch_log_append_time,
     read_header,
-    read_produced,
     scan,
     why_invalid,
 )
 from strandline.wire.batch import Tail as End
 
-EPOCHS_FILE = "leader-epoch-checkpoint"
 TAIL_BYTES = 4 << 20
-LOG_APPEND_TIME = "LogAppendTime"
 UNKNOWN = Instant(-1)
 
 
@@ -49,21 +48,12 @@ class Appended(Value, frozen=True):
     duplicate: bool = False
 
 
-class Refused(Value, frozen=True):
-    error: ErrorCode
-    message: str
-
-
 class Read(Value, frozen=True):
     buffers: tuple[Buffer, ...]
     size: int
 
 
 NOTHING = Read((), 0)
-
-
-def refused(error: ErrorCode, message: str = "") -> Refused:
-    return Refused(error, message or message_of(error))
 
 
 class Log:
@@ -110,27 +100,7 @@ class Log:
         recovery point on is checked batch by batch, and cut at the first one that is not whole."""
         log = cls(disk, directory, config, tail_bytes, tail_budget)
         disk.make_directory(directory)
-        bases = log.list_segments()
-        known = log.load_epochs()
-        entries = list(log.epochs.entries)
-        for at, base in enumerate(bases):
-            segment = Segment(disk, directory, base, config.index_interval_bytes)
-            following = bases[at + 1] if at + 1 < len(bases) else None
-            log.add(segment)
-            whole = True
-            # A segment that begins at the recovery point itself may be a leftover of before a truncation to there.
-            if clean or (following is not None and following < recovery_point):
-                segment.load(next_base=following)
-                if not known:
-                    log.learn_epochs(segment.headers(0))
-            else:
-                whole = log.recover(segment, following)
-            segment.started(now)
-            if following is not None:
-                segment.release()
-            if not whole:
-                log.drop_files(bases[at + 1 :])
-                break
+        entries = load_segments(log, now, clean=clean, recovery_point=recovery_point)
         if not log.segments:
             log.add(Segment(disk, directory, log_start_offset, config.index_interval_bytes))
             log.unsynced_others[directory] = None
@@ -142,50 +112,6 @@ class Log:
         if log.epochs.entries != entries:
             log.save_epochs()
         return log
-
-    def list_segments(self) -> list[int]:
-        """Base offsets, sorted; leftovers of deletions and indexes without a segment are removed."""
-        names = self.disk.list(self.directory)
-        stems = {name.removesuffix(".log") for name in names if name.endswith(".log")}
-        for name in names:
-            orphan = name.endswith((".index", ".timeindex")) and name.split(".")[0] not in stems
-            if orphan or name.endswith(".deleted"):
-                self.disk.remove(f"{self.directory}/{name}")
-        return sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isascii() and stem.isdigit())
-
-    def load_epochs(self) -> bool:
-        """False if there is no file that can be read: then the batches tell."""
-        content = self.disk.read_file(f"{self.directory}/{EPOCHS_FILE}")
-        try:
-            entries = [] if content is None else parse_epochs(content)
-        except Unreadable:
-            entries = []
-        self.epochs = Epochs(entries)
-        if self.epochs.entries != entries:
-            self.epochs = Epochs()  # out of order
-        return bool(self.epochs.entries)
-
-    def learn_epochs(self, headers: Iterable[BatchHeader]) -> None:
-        for header in headers:
-            if header.partition_leader_epoch > self.epochs.latest:
-                self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-
-    def recover(self, segment: Segment, following: int | None) -> bool:
-        """Check a segment; False if what lies behind it can not be continued: because something was cut off here, was
-        lost, or because the next segment is a leftover of before a truncation that begins in the middle of this one."""
-        size = segment.size
-        gaps = "compact" in self.config.cleanup_policy
-        self.epochs.cut_end(segment.base_offset)  # from here on the batches know better than the file
-        self.learn_epochs(segment.recover(self.epochs.latest, gaps=gaps))
-        if segment.size < size:
-            self.unsynced_others[segment.path] = None
-            return False
-        return following is None or segment.next_offset == following or (gaps and segment.next_offset < following)
-
-    def drop_files(self, bases: list[int]) -> None:
-        for base in reversed(bases):
-            Segment(self.disk, self.directory, base, self.config.index_interval_bytes).delete()
-        self.unsynced_others[self.directory] = None
 
     def add(self, segment: Segment) -> None:
         self.segments.append(segment)
@@ -228,13 +154,10 @@ class Log:
         if internal:
             header = read_header(buffer)
         else:
-            read = read_produced(buffer, config.max_message_bytes)
-            if not isinstance(read, BatchHeader):
-                return self.refuse_produced(read, len(buffer))
-            header = read
-            why = self.why_not_timely(header, now)
-            if why is not None:
-                return why
+            accepted = accept_produced(buffer, config, self.directory.rpartition("/")[2], now)
+            if isinstance(accepted, Refused):
+                return accepted
+            header = accepted
         if header.producer_id >= 0:
             verdict = self.producer_states(now).judge(header)
             if isinstance(verdict, Remembered):
@@ -257,31 +180,6 @@ class Log:
         if header.producer_id >= 0:
             self.producer_states(now).appended(header, base, now, stamp)
         return Appended(base, last, stamp, self.log_start_offset)
-
-    def refuse_produced(self, error: ErrorCode, size: int) -> Refused:
-        if error is ErrorCode.MESSAGE_TOO_LARGE:
-            limit = self.config.max_message_bytes
-            return Refused(
-                error,
-                f"The record batch size in the append to {self.directory.rpartition('/')[2]} is {size} bytes "
-                f"which exceeds the maximum configured value of {limit}.",
-            )
-        return refused(error)
-
-    def why_not_timely(self, header: BatchHeader, now: Instant) -> Refused | None:
-        config = self.config
-        if config.message_timestamp_type == LOG_APPEND_TIME:
-            return None
-        if header.max_timestamp > now + config.message_timestamp_after_max_ms or (
-            0 <= header.base_timestamp < now - config.message_timestamp_before_max_ms
-        ):
-            low, high = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
-            return Refused(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"Timestamp {header.max_timestamp} of message with offset {header.base_offset} is out of range. "
-                f"The timestamp should be within [{low}, {high}]",
-            )
-        return None
 
     def append_as_follower(self, records: Buffer, leader_epoch_max: int, now: Instant = UNKNOWN) -> int | Refused:
         """Append the leader's batches as they are; return the new log end.

@@ -15,7 +15,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
-from strandline.log.log import Log, Refused
+from strandline.log.log import Log
+from strandline.log.refusals import Refused
 from strandline.replica.alterations import Alterations
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted, leader_epoch_error

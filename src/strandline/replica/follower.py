@@ -18,7 +18,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
-from strandline.log.log import Log, Refused
+from strandline.log.log import Log
+from strandline.log.refusals import Refused
 from strandline.metadata.image import Partition
 
 

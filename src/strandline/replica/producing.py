@@ -13,12 +13,14 @@ from typing import Any
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.time import Instant
-from strandline.log.log import Appended, Refused
+from strandline.log.log import Appended
+from strandline.log.refusals import Refused
 from strandline.replica.fetching import Fetching
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader
 from strandline.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceResponse,
@@ -151,7 +153,7 @@ class Producing:
                     continue
                 appended = self.append(hosted, leader, data.records, acks, effects, now)
                 if isinstance(appended, Refused):
-                    parts.append(refusal(data.index, appended.error, appended.message))
+                    parts.append(refusal(data.index, appended.error, appended.message, appended.records))
                     failed = True
                     continue
                 row = PartitionProduceResponse(
@@ -244,5 +246,16 @@ class Producing:
         )
 
 
-def refusal(index: int, error: ErrorCode, message: str | None) -> PartitionProduceResponse:
-    return PartitionProduceResponse(index=index, error_code=error, base_offset=-1, error_message=message)
+def refusal(
+    index: int, error: ErrorCode, message: str | None, records: tuple[int, ...] = ()
+) -> PartitionProduceResponse:
+    """`records`: those of the batch that are to blame."""
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error,
+        base_offset=-1,
+        error_message=message,
+        record_errors=tuple(
+            BatchIndexAndErrorMessage(batch_index=delta, batch_index_error_message=message) for delta in records
+        ),
+    )

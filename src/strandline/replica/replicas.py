@@ -17,7 +17,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, TopicPartition
 from strandline.base.ports import Disk, Rng
 from strandline.base.time import Instant
-from strandline.log.log import Read, Refused
+from strandline.log.log import Read
+from strandline.log.refusals import Refused
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Delta, Image, Partition, Topic
 from strandline.replica.alterations import Alterations

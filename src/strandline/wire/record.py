@@ -8,7 +8,6 @@ Every reader raises `Corrupt`, and nothing else, when the bytes are not records.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.wire.batch import HEADER_SIZE, BatchHeader, batches
 from strandline.wire.compress import DECOMPRESSED_SIZE_MAX, Codec, Corrupt, decompress
@@ -90,15 +89,18 @@ def read_bytes(plain: bytes, position: int, end: int) -> tuple[bytes | None, int
     return plain[position : position + size], position + size
 
 
-def why_records_invalid(header: BatchHeader, buffer: Buffer, *, needs_keys: bool) -> ErrorCode | None:
-    """Look into a produced batch: are its records sound, counted from 0 without gaps, and (for a compacted topic,
-    `needs_keys`) do all have keys? Costs time per record."""
+PRODUCED_SIZE_MAX = 64 << 20
+
+
+def records_without_key(header: BatchHeader, buffer: Buffer) -> tuple[int, ...] | None:
+    """Which records of a produced batch have no key, counted from 0? None if the records make no sense.
+
+    Only compacted topics ask: it costs time per record.
+    """
     try:
-        for delta, record in enumerate(records(header, buffer)):
-            if record.offset != header.base_offset + delta:
-                return ErrorCode.INVALID_RECORD
-            if needs_keys and record.key is None:
-                return ErrorCode.INVALID_RECORD
+        produced = list(records(header, buffer, PRODUCED_SIZE_MAX))
     except Corrupt:
-        return ErrorCode.CORRUPT_MESSAGE
-    return None
+        return None
+    if any(record.offset != header.base_offset + delta for delta, record in enumerate(produced)):
+        return None
+    return tuple(delta for delta, record in enumerate(produced) if record.key is None)

@@ -7,7 +7,8 @@ from tests.unit.log.logs import NOW, ROOT, append, content, fill, open_log, prod
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.log.epochs import EpochStart
-from strandline.log.log import EPOCHS_FILE, Log, Read, Refused
+from strandline.log.log import EPOCHS_FILE, Log, Read
+from strandline.log.refusals import Refused
 from strandline.log.tail import TailBudget
 from strandline.log.timestamps import Found
 from strandline.wire.batch import build, patch, read_header
@@ -80,6 +81,16 @@ def test_a_refused_append_changes_nothing(sent: bytes, error: ErrorCode) -> None
     assert isinstance(done, Refused)
     assert done.error is error
     assert (disk.contents(), log.log_end_offset, log.unsynced(), log.latest_epoch) == (before, end, unsynced, 0)
+
+
+def test_a_compacted_log_refuses_records_without_a_key_and_names_them() -> None:
+    log = open_log(MemoryDisk(), small(cleanup_policy=("compact",)))
+    keyless = build([(NOW, b"k", b"v", ()), (NOW, None, b"v", ()), (NOW, None, b"w", ())])
+    done = log.append_as_leader(bytearray(keyless), 0, NOW)
+    assert isinstance(done, Refused)
+    assert (done.error, done.records, log.log_end_offset) == (ErrorCode.INVALID_RECORD, (1, 2), 0)
+    append(log, build([(NOW, b"k", None, ())]))
+    assert log.log_end_offset == 1
 
 
 # --- the follower

@@ -6,8 +6,9 @@ from tests.unit.log.logs import NOW, append, content, open_log, produced, small
 
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
-from strandline.log.log import Appended, Log, Refused
+from strandline.log.log import Appended, Log
 from strandline.log.producers import EXPIRATION_MS
+from strandline.log.refusals import Refused
 
 SEQUENCE_MAX = (1 << 31) - 1
 
