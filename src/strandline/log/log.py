@@ -107,6 +107,11 @@ class Log:
         log.log_end_offset = log.segments[-1].next_offset
         log.log_start_offset = min(max(log_start_offset, log.bases[0]), log.log_end_offset)
         log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
+        if not clean:
+            # The process before may have cut the segment that ends at the recovery point, or deleted one behind it, and
+            # died before it could sync that.
+            cut = [segment.path for segment in log.segments if segment.next_offset == log.recovery_point]
+            log.unsynced_others |= dict.fromkeys([*cut, directory])
         log.epochs.cut_end(log.log_end_offset)
         log.epochs.cut_start(log.log_start_offset)
         if log.epochs.entries != entries:

@@ -34,3 +34,15 @@ def test_a_segment_that_was_cut_is_synced_although_the_next_append_goes_to_anoth
     disk.sync(log.unsynced())
     log.mark_synced(2)
     assert sealed not in log.unsynced()
+
+
+def test_a_cut_by_a_process_that_was_killed_is_synced_by_the_next_one() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    for value in (b"a", b"b", b"c"):
+        append(log, value, 1)
+    disk.sync(log.unsynced())
+    log.mark_synced(3)
+    log.truncate_to(1)
+    log.close()
+    assert log.segments[0].path in opened(disk, recovery_point=1).unsynced()
