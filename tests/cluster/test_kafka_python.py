@@ -1,5 +1,6 @@
 """kafka-python, whose protocol code is its own, against a cluster that stays whole."""
 
+import threading
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -105,18 +106,33 @@ def test_two_members_share_the_partitions(shared_cluster: LocalCluster) -> None:
     name = f"k-{uuid.uuid4().hex[:10]}"
     create(shared_cluster, name, partitions=4)
     settings = {"group_id": name, "heartbeat_interval_ms": 200, "session_timeout_ms": 6000}
-    one, two = reader(shared_cluster, name, **settings), reader(shared_cluster, name, **settings)
+    one, two = Member(reader(shared_cluster, name, **settings)), Member(reader(shared_cluster, name, **settings))
+    until(lambda: len(one.partitions) == len(two.partitions) == 2, 60)
+    assert one.partitions | two.partitions == {TopicPartition(name, p) for p in range(4)}
+    two.leave()
+    until(lambda: len(one.partitions) == 4, 60)
+    one.leave()
 
-    def even() -> bool:
-        one.poll(50)
-        two.poll(50)
-        return len(one.assignment()) == len(two.assignment()) == 2
 
-    until(even)
-    assert one.assignment() | two.assignment() == {TopicPartition(name, p) for p in range(4)}
-    two.close()
-    until(lambda: one.poll(50) or len(one.assignment()) == 4)
-    one.close()
+class Member:
+    """A consumer that polls in a thread of its own, as a member of a group must: only so does it hear of rebalances."""
+
+    def __init__(self, consumer: Any) -> None:
+        self.consumer = consumer
+        self.partitions: set[Any] = set()
+        self.running = True
+        self.thread = threading.Thread(target=self.poll)
+        self.thread.start()
+
+    def poll(self) -> None:
+        while self.running:
+            self.consumer.poll(100)
+            self.partitions = self.consumer.assignment()
+        self.consumer.close()
+
+    def leave(self) -> None:
+        self.running = False
+        self.thread.join()
 
 
 def test_topics_are_created_grown_and_deleted(shared_cluster: LocalCluster, admin: Any) -> None:
