@@ -57,6 +57,7 @@ class Fetcher:
         self.session_id = NO_SESSION
         self.session_epoch = 0
         self.has_cut = False  # a log was truncated since this was last looked at
+        self.told_broker_epoch = -1  # the incarnation in which the session's positions were told
         self.sequence = 0
         self.is_in_flight = False
         self.pause: Wake | None = None
@@ -100,6 +101,10 @@ class Fetcher:
         if endpoint is None:
             self.wait(self.host.config.fetch_backoff_ms, now)
             return []
+        if self.told_broker_epoch != self.host.cluster.broker_epoch:
+            # Registered anew: idle partitions, too, are told again, or they count as another incarnation for good.
+            self.told_broker_epoch = self.host.cluster.broker_epoch
+            self.new_session()
         topics = self.changes()
         if self.session_epoch == 0 and not topics:
             return []
