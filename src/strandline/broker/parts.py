@@ -49,6 +49,8 @@ class Parts(Value, frozen=True):
             fetch_timeout_ms=self.config.integer("controller.quorum.fetch.timeout.ms"),
             election_backoff_max_ms=self.config.integer("controller.quorum.election.backoff.max.ms"),
             request_timeout_ms=self.config.integer("controller.quorum.request.timeout.ms"),
+            fetch_bytes_max=self.config.integer("controller.quorum.fetch.max.bytes"),
+            snapshot_chunk_bytes_max=self.config.integer("controller.quorum.fetch.snapshot.max.bytes"),
         )
 
     @property
@@ -73,6 +75,7 @@ class Parts(Value, frozen=True):
             fetch_response_max_bytes=self.config.integer("replica.fetch.response.max.bytes"),
             fetch_backoff_ms=self.config.integer("replica.fetch.backoff.ms"),
             high_watermark_checkpoint_interval_ms=self.config.integer("replica.high.watermark.checkpoint.interval.ms"),
+            recovery_point_checkpoint_interval_ms=self.config.integer("log.flush.offset.checkpoint.interval.ms"),
             retention_check_interval_ms=self.config.integer("log.retention.check.interval.ms"),
             answer_bytes_max=self.config.integer("fetch.max.bytes"),
             fetch_session_slots=self.config.integer("max.incremental.fetch.session.cache.slots"),

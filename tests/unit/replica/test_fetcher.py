@@ -4,7 +4,7 @@ from typing import Any
 
 from strandline.base.effects import Answered, Failed, Failure, Send
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
+from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.metadata import records as r
 from strandline.wire.messages.fetch import FetchResponse
 
@@ -57,6 +57,18 @@ def test_a_leader_that_registers_anew_is_tried_at_once(world: Any) -> None:
     world.sent_by.clear()
     world.commit(r.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=101, fenced=-1))
     assert len(fetches(world, 2)) == 1
+
+
+def test_a_follower_that_registers_anew_tells_all_positions_again(world: Any) -> None:
+    """An idle partition of the old session would bear the old broker epoch, and be kept out of the ISR, for good."""
+    world.create()
+    world.run(1_000)
+    world.nodes[2].broker_epoch = BrokerEpoch(world.nodes[2].broker_epoch + 1000)
+    world.sent_by.clear()
+    world.run(600)
+    first = fetches(world, 2)[0].message
+    assert (first.session_epoch, len(first.topics)) == (0, 1)
+    assert first.replica_state.replica_epoch == world.nodes[2].broker_epoch
 
 
 def test_a_lost_session_is_opened_anew_at_once(world: Any) -> None:
