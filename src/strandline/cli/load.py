@@ -199,7 +199,7 @@ def pace(producer: Producer, topic: str, config: LoadConfig, span_s: float, samp
     while (passed := time.perf_counter() - started) < span_s:
         due = started + count / config.rate
         if passed < count / config.rate:
-            producer.poll(min(0.001, due - time.perf_counter()) if due > time.perf_counter() else 0)
+            producer.poll(max(0.0, min(0.001, due - time.perf_counter())))  # a negative wait would be one without end
             continue
         payload = STAMP.pack(int(due * 1e9)) + filler
         producer.produce(topic, payload, on_delivery=sampler.sent(due))
