@@ -205,7 +205,10 @@ class Producer(Client):
         if self.world.laws.is_data_lost:
             return
         if error in (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID) and self.sequence_topic is not None:
-            # Between topics of one name this is right; within one it means that an acknowledged batch is forgotten.
+            # Between topics of one name this is right, also when a leader that was cut off still leads the older one;
+            # within one it means that an acknowledged batch is forgotten.
+            if self.leader is not None and self.leader[2] != self.sequence_topic:
+                return
             live = [at for at in self.world.laws.named(self.at) if at.topic_id not in self.world.laws.deleted]
             assert not live or self.sequence_topic in self.world.laws.deleted, (
                 f"{self.name} lost its sequence in {self.at}: {error.name} for {values} at {self.sequence}"

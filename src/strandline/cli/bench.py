@@ -10,13 +10,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Json, admin, fail, why
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, admin, fail, why
 from strandline.cli.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
+
+WIDTH = 120
 
 
 def bench(
     *,
-    bootstrap: Annotated[str, Parameter(env_var="STRANDLINE_BOOTSTRAP")] = DEFAULT_BOOTSTRAP,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     peer: str | None = None,
     record_size: int = 1024,
     acks: str = "all",
@@ -67,6 +69,8 @@ def bench(
     if json_output:
         print(json.dumps(as_json(config, results, bootstrap, peer)))
     else:
+        if not console.is_terminal:
+            console = Console(width=WIDTH)  # a pipe has no width of its own
         console.print(table_of([m for measured in results.values() for m in measured]))
         if peer is not None:
             console.print(f"ratio {bootstrap} / {peer}: {median_ratio(results[bootstrap], results[peer]):.2f}")

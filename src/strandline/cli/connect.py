@@ -14,7 +14,11 @@ TIMEOUT_S = 5.0
 
 Bootstrap = Annotated[
     str,
-    Parameter(name="--bootstrap-server", env_var="STRANDLINE_BOOTSTRAP", help="host:port[,host:port…] of any nodes"),
+    Parameter(
+        name=("--bootstrap-server", "--bootstrap"),
+        env_var="STRANDLINE_BOOTSTRAP",
+        help="host:port[,host:port…] of any nodes",
+    ),
 ]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="print JSON, for scripts")]
 

@@ -13,7 +13,7 @@ from strandline.controller.basis import ELR_FEATURE, Basis, Plan
 from strandline.metadata.config_key import LIST
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from strandline.metadata.records import ClearElrRecord, ConfigRecord
-from strandline.metadata.topic_configs import TOPIC_CONFIGS, why_invalid
+from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, TOPIC_CONFIGS, why_invalid
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -87,6 +87,10 @@ def plan_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | lis
         why = why_not_set(config.name, value, resource, basis)
         if why is not None:
             return Refusal(E.INVALID_CONFIG, why)
+        if value is not None and resource.resource_type == BROKER_RESOURCE:
+            refusal = why_not_dynamic(config.name, resource.resource_name)
+            if refusal is not None:
+                return refusal
         if value is None and config.name not in current:
             continue
         records.append(ConfigRecord(resource_type=where[0], resource_name=where[1], name=config.name, value=value))
@@ -137,7 +141,19 @@ def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, ba
     if resource.resource_type == TOPIC_RESOURCE:
         return why_invalid(name, value)
     twin = OF_BROKERS.get(name)
-    return None if twin is None else TOPIC_CONFIGS[twin].why_invalid(value)
+    why = None if twin is None else TOPIC_CONFIGS[twin].why_invalid(value)
+    return None if why is None or twin is None else why.replace(f"configuration {twin}:", f"configuration {name}:")
+
+
+def why_not_dynamic(name: str, broker: str) -> Refusal | None:
+    """Which settings of brokers may change while they run? The defaults of topics, for all brokers at once: controller
+    and brokers must resolve a topic's setting to the same value (T1)."""
+    if name not in DYNAMIC_NODE_KEYS:
+        return Refusal(E.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
+    if broker != CLUSTER_DEFAULT:
+        advice = "set it for all brokers (an empty broker name), or for topics"
+        return Refusal(E.INVALID_REQUEST, f"{name} cannot be set for one broker alone: {advice}")
+    return None
 
 
 def clearing(records: list[ConfigRecord], resource: AlterConfigsResource, basis: Basis) -> list[ClearElrRecord]:

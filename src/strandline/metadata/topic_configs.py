@@ -114,6 +114,8 @@ ROWS = (
 )
 
 TOPIC_CONFIGS: dict[str, ConfigKey] = {key.name: key for key in ROWS}
+# The keys of a node's configuration that may change while it runs: those that are defaults of topics.
+DYNAMIC_NODE_KEYS = frozenset(synonym for key in ROWS for synonym, _ in key.synonyms)
 
 
 def why_invalid(name: str, value: str) -> str | None:

@@ -26,9 +26,21 @@ OBSERVER_SESSION_MS = 300_000  # an observer that is silent for longer is forgot
 
 
 def answer(quorum: Quorum, request: DescribeQuorumRequest, now: Instant) -> DescribeQuorumResponse:
-    if messages.only_partition(request.topics) is None:
-        return DescribeQuorumResponse(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return describe(quorum, now)
+    if messages.only_partition(request.topics) is not None:
+        return describe(quorum, now)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return DescribeQuorumResponse(
+        topics=tuple(
+            TopicDataResponse(
+                topic_name=topic.topic_name,
+                partitions=tuple(
+                    PartitionDataResponse(partition_index=asked.partition_index, error_code=unknown)
+                    for asked in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
 
 
 def describe(quorum: Quorum, now: Instant) -> DescribeQuorumResponse:

@@ -31,6 +31,8 @@ from strandline.wire.messages.offset_for_leader_epoch import (
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 TO_HIGH_WATERMARK = -1
+# The versions in which these became known.
+SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 OFFSET_NOT_AVAILABLE_SINCE = 5
 
 
@@ -81,6 +83,7 @@ class DeletionPart:
         self.deletion = deletion
         self.index = index
         self.required = -1
+        self.reached = -1  # the log's start when the leader took the request: never below what was asked
         self.low_watermark = -1
         self.error = ErrorCode.NONE
         self.done = False
@@ -89,7 +92,7 @@ class DeletionPart:
         self.done = True
         self.error = error
         if error is ErrorCode.NONE:
-            self.low_watermark = self.required
+            self.low_watermark = self.reached
         return self.deletion.settled()
 
 
@@ -120,6 +123,8 @@ class Offsets:
         if isinstance(leader, ErrorCode):
             return ListOffsetsPartitionResponse(partition_index=index, error_code=leader)
         log = leader.log
+        if version < SINCE.get(asked.timestamp, 0):
+            return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.UNSUPPORTED_VERSION)
         if asked.timestamp == LATEST:
             if replica < 0 and leader.high_watermark < leader.epoch_start_offset:
                 # Its old value may have been higher: to answer now would send consumers back.
@@ -216,4 +221,5 @@ class Offsets:
             leader.log.advance_log_start(offset)
             self.fetching.log_start_moved(hosted, now)
         part.required = offset
+        part.reached = leader.log.log_start_offset
         return hosted

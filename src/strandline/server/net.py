@@ -122,7 +122,12 @@ class Connection(Framed):
         self.slots.append(None)
         answer = ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION,
-            api_keys=advertised_versions(on_controller=self.listener.is_controller),
+            # Just this API, so that the client can ask again in a version that we have (KIP-511).
+            api_keys=tuple(
+                row
+                for row in advertised_versions(on_controller=self.listener.is_controller)
+                if row.api_key == API_VERSIONS
+            ),
         )
         self.fill(self.first + len(self.slots) - 1, encode_response(answer, 0, error.correlation_id))
 

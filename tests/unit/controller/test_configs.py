@@ -58,6 +58,18 @@ REFUSED = [
     (topic(("cleanup.policy", APPEND, "burn")), E.INVALID_CONFIG, None),
     (topic(("retention.ms", SET, "1"), ("retention.ms", DELETE, None)), E.INVALID_REQUEST, None),
     (topic(("retention.ms", SET, "1"), ("no.such", SET, "1")), E.INVALID_CONFIG, None),
+    (
+        broker(("node.id", SET, "7")),
+        E.INVALID_REQUEST,
+        "Cannot update these configs dynamically: Set(node.id)",
+    ),
+    (broker(("log.retention.ms", SET, "1"), name="1"), E.INVALID_REQUEST, None),
+    (broker(("log.retention.ms", SET, "1"), name="9"), E.INVALID_REQUEST, None),
+    (
+        broker(("message.max.bytes", SET, "-1")),
+        E.INVALID_CONFIG,
+        "Invalid value -1 for configuration message.max.bytes: Value must be at least 0",
+    ),
     (broker(("min.insync.replicas", SET, "none")), E.INVALID_CONFIG, None),
     (broker(("custom", SET, "x" * 32768)), E.INVALID_CONFIG, None),
     (broker(("custom", SET, "1"), name="one"), E.INVALID_REQUEST, None),

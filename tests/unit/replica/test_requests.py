@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from strandline.base.effects import Caller, Close, Effect, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
@@ -220,10 +222,20 @@ def test_sessions_refuse_what_does_not_fit(world: Any) -> None:
 # --- offsets
 
 
-def list_offset(world: Any, timestamp: int, node: int = 1) -> Any:
+def list_offset(world: Any, timestamp: int, node: int = 1, version: int = 11) -> Any:
     asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name="t", partitions=(asked,)),))
-    return ask(world, node, "list_offsets", request)().topics[0].partitions[0]
+    return ask(world, node, "list_offsets", request, version=version)().topics[0].partitions[0]
+
+
+@pytest.mark.parametrize(("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11)])
+def test_a_special_timestamp_is_refused_in_versions_that_did_not_have_it(
+    world: Any, timestamp: int, since: int
+) -> None:
+    world.create(replicas=(1,))
+    world.produce(1)
+    assert list_offset(world, timestamp, version=since - 1).error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert list_offset(world, timestamp, version=since).error_code == ErrorCode.NONE
 
 
 def test_offsets_by_name_and_by_time(world: Any) -> None:
@@ -287,6 +299,15 @@ def test_records_are_deleted_when_all_live_replicas_have_done_it(world: Any) -> 
     assert (answer().error_code, answer().low_watermark) == (ErrorCode.NONE, 2)
     assert [world.nodes[n].host.named("t", 0).log.log_start_offset for n in (1, 2, 3)] == [2, 2, 2]
     assert world.consume(1, 0)().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_deleting_what_is_deleted_already_tells_where_the_log_starts(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.produce(1, 2)
+    world.produce(1, 2)
+    for offset in (3, 1):
+        answer = delete_to(world, offset)
+        assert (answer().error_code, answer().low_watermark) == (ErrorCode.NONE, 3)
 
 
 def test_deletion_waits_for_a_silent_replica_until_its_time_is_over(world: Any) -> None:

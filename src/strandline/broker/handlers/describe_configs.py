@@ -12,7 +12,7 @@ from strandline.base.value import Value
 from strandline.broker.config import NODE_CONFIGS
 from strandline.metadata.config_key import TYPE_NUMBERS, ConfigKey, show_value
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.metadata.topic_configs import TOPIC_CONFIGS, topic_default
+from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, TOPIC_CONFIGS, topic_default
 from strandline.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -50,7 +50,7 @@ def describe(node: Node, resource: DescribeConfigsResource, request: DescribeCon
             if node.image.topic_named(resource.resource_name) is None:
                 return refused(resource, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
             rows = [(key, topic_settings(node, resource.resource_name, key)) for key in TOPIC_CONFIGS.values()]
-            read_only = False
+            of_broker = False
         case kind if kind == BROKER_RESOURCE:
             if resource.resource_name not in ("", str(node.me)):
                 why = f"Unexpected broker id, expected {node.me}, but received {resource.resource_name}"
@@ -58,7 +58,7 @@ def describe(node: Node, resource: DescribeConfigsResource, request: DescribeCon
             rows = [(key, broker_settings(node, resource.resource_name, key)) for key in NODE_CONFIGS.values()]
             if resource.resource_name == "":
                 rows = [(key, found) for key, found in rows if found[0].source == DYNAMIC_DEFAULT]
-            read_only = True
+            of_broker = True
         case kind:
             return refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     wanted = resource.configuration_keys
@@ -67,7 +67,7 @@ def describe(node: Node, resource: DescribeConfigsResource, request: DescribeCon
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         configs=tuple(
-            entry(key, found, request, read_only=read_only)
+            entry(key, found, request, of_broker=of_broker)
             for key, found in rows
             if not wanted or key.name in wanted  # null and empty both ask for all
         ),
@@ -116,7 +116,7 @@ def broker_sources(node: Node, name: str, key: ConfigKey) -> Iterator[Setting]:
 
 
 def entry(
-    key: ConfigKey, found: list[Setting], request: DescribeConfigsRequest, *, read_only: bool
+    key: ConfigKey, found: list[Setting], request: DescribeConfigsRequest, *, of_broker: bool
 ) -> DescribeConfigsResourceResult:
     synonyms = (
         tuple(DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in found)
@@ -126,7 +126,7 @@ def entry(
     return DescribeConfigsResourceResult(
         name=key.name,
         value=found[0].value,
-        read_only=read_only,
+        read_only=of_broker and key.name not in DYNAMIC_NODE_KEYS,
         config_source=found[0].source,
         is_sensitive=False,
         synonyms=synonyms,
