@@ -382,12 +382,15 @@ class Admin(Client):
     def create(self, name: str, partitions: int = 1, **configs: str) -> Life:
         rows = tuple(CreatableTopicConfig(name=k.replace("_", "."), value=v) for k, v in configs.items())
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=3, configs=rows)
+        refusals = 0
         while True:
             answer = yield from self.ask(f"creates {name}", CreateTopicsRequest(topics=(topic,), timeout_ms=2000), 7)
             error = None if answer is None else E(answer.topics[0].error_code)
-            if error in (E.NONE, E.TOPIC_ALREADY_EXISTS):
+            # A controller that was just deposed, and does not know it yet, may still see a topic that is deleted.
+            refusals = refusals + 1 if error is E.TOPIC_ALREADY_EXISTS else 0
+            if error is E.NONE or refusals == 3:
                 return
-            yield 200
+            yield 500 if refusals else 200
 
     def delete(self, name: str) -> Life:
         """By id: a request by name that arrives late would take the next topic of that name."""
