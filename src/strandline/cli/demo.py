@@ -5,10 +5,11 @@ import shutil
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from cyclopts import Parameter
@@ -18,8 +19,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from strandline.base.value import Value
-from strandline.cli.connect import Json, client_config, fail
-from strandline.cli.evidence import LogDigest, Place, Verdict, digest_log, judge, longest_gap
+from strandline.cli.connect import Json, client_config, fail, why
+from strandline.cli.evidence import LogDigest, Place, Verdict, are_logs_equal, digest_log, interruption, judge
 from strandline.server.ask import ask
 from strandline.server.local_cluster import LocalCluster, StartFailed
 from strandline.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
@@ -45,16 +46,23 @@ class Outcome(Value, frozen=True):
     killed: int
     before: dict[int, PartitionState]
     after: dict[int, PartitionState]
-    healed_s: float
+    healed_s: float  # from the restart until every replica was in sync
+    ends: dict[int, int]  # high watermarks, by partition
     logs: dict[int, dict[int, LogDigest]]  # by partition, by node
 
     @property
     def logs_equal(self) -> bool:
-        return all(len({d.digest for d in by_node.values()}) == 1 for by_node in self.logs.values())
+        return bool(self.logs) and all(are_logs_equal(self.logs[p].values(), end) for p, end in self.ends.items())
+
+    @property
+    def bytes_compared(self) -> int:
+        """Of one replica of each partition."""
+        return sum(next(iter(by_node.values())).size for by_node in self.logs.values())
 
     @property
     def holds(self) -> bool:
-        return self.verdict.holds and self.logs_equal
+        """A run in which nothing was acknowledged proves nothing."""
+        return self.verdict.acknowledged > 0 and self.verdict.holds and self.logs_equal
 
 
 class Writer:
@@ -123,15 +131,22 @@ def demo(
         fail(
             f"--seconds must be at least {RESTART_AFTER_S + 1:.0f}",
             f"the killed node comes back after {RESTART_AFTER_S:.0f} s",
+            status=2,
         )
+    if rate < 1 or partitions < 1:
+        fail("--rate and --partitions must be positive", status=2)
+    if dir is not None and dir.exists() and (not dir.is_dir() or any(dir.iterdir())):
+        fail(f"{dir} is not an empty folder", "the demonstration needs a new one; without --dir it makes its own")
     console = Console(stderr=json_output)
     folder = dir or Path(tempfile.mkdtemp(prefix="strandline-demo-"))
     try:
         with LocalCluster(folder, NODES) as cluster:
             outcome = run(cluster, console, seconds=seconds, rate=rate, partitions=partitions)
             cluster.stop()
-    except StartFailed as error:
-        fail(str(error))
+    except KafkaException as error:
+        fail(why(error), f"the nodes' folders are kept for a look: {folder}")
+    except (StartFailed, OSError) as error:
+        fail(str(error), f"the nodes' folders are kept for a look: {folder}")
     if json_output:
         print(json.dumps(as_json(outcome)))
     else:
@@ -147,7 +162,7 @@ def run(cluster: LocalCluster, console: Console, *, seconds: float, rate: int, p
     progress = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
     )
-    with progress:
+    with progress, ThreadPoolExecutor(1) as watcher:
         step = progress.add_task("three nodes are up; making the topic", total=7)
 
         def say(text: str) -> None:
@@ -166,11 +181,15 @@ def run(cluster: LocalCluster, console: Console, *, seconds: float, rate: int, p
         say(f"node {victim} is killed (SIGKILL); writing goes on")
         writer.write_for(RESTART_AFTER_S - KILL_AFTER_S)
         cluster.node(victim).start()
+        restarted_at = time.monotonic()
+        healing = watcher.submit(wait_whole, cluster, victim)
         say(f"node {victim} is started again; writing goes on")
         writer.write_for(seconds - RESTART_AFTER_S)
         unacknowledged = writer.finish()
+        finished_at = time.monotonic()
         say("waiting until all replicas are in sync again")
-        healed_s = wait_whole(cluster)
+        healed_s = healing.result()
+        wait_whole(cluster)
         say(f"reading back {len(writer.acknowledged)} acknowledged records")
         read, ends = read_back(cluster.bootstrap, partitions)
         verdict = judge(writer.acknowledged, read)
@@ -182,11 +201,11 @@ def run(cluster: LocalCluster, console: Console, *, seconds: float, rate: int, p
         say("done")
     after = partition_states(cluster)
     interruption_s = max(
-        longest_gap([t for t in writer.times[p] if killed_at - 1 < t < killed_at + RESTART_AFTER_S - KILL_AFTER_S])
+        interruption(writer.times[p], start=killed_at, until=restarted_at, end=finished_at)
         for p, state in before.items()
         if state.leader == victim
     )
-    return Outcome(verdict, unacknowledged, interruption_s, victim, before, after, healed_s, logs)
+    return Outcome(verdict, unacknowledged, interruption_s, victim, before, after, healed_s, ends, logs)
 
 
 def make_topic(cluster: LocalCluster, partitions: int) -> None:
@@ -197,10 +216,10 @@ def make_topic(cluster: LocalCluster, partitions: int) -> None:
     wait_whole(cluster)
 
 
-def partition_states(cluster: LocalCluster) -> dict[int, PartitionState]:
-    """As a running node's metadata has it."""
+def partition_states(cluster: LocalCluster, besides: int = 0) -> dict[int, PartitionState]:
+    """As a running node's metadata has it; not node `besides`, which may still be reading old metadata."""
     request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name=TOPIC),))
-    node = next(node for node in cluster.nodes if node.running)
+    node = next(node for node in cluster.nodes if node.running and node.node_id != besides)
     answer = ask("127.0.0.1", node.port, request, 0)
     return {
         p.partition_index: PartitionState(p.leader_id, p.leader_epoch, len(p.isr_nodes))
@@ -208,11 +227,11 @@ def partition_states(cluster: LocalCluster) -> dict[int, PartitionState]:
     }
 
 
-def wait_whole(cluster: LocalCluster) -> float:
+def wait_whole(cluster: LocalCluster, besides: int = 0) -> float:
     """Until every replica is in sync; how many seconds it took."""
     started = time.monotonic()
     while True:
-        states = partition_states(cluster)
+        states = partition_states(cluster, besides)
         if states and all(s.in_sync == NODES and s.leader >= 0 for s in states.values()):
             return time.monotonic() - started
         if time.monotonic() - started > HEAL_S:
@@ -257,15 +276,25 @@ def show(outcome: Outcome, console: Console) -> None:
         now = outcome.after[p]
         moved = f"node {state.leader} (epoch {state.leader_epoch}) → node {now.leader} (epoch {now.leader_epoch})"
         table.add_row(f"leader of partition {p}", moved)
-    size = sum(next(iter(by_node.values())).size for by_node in outcome.logs.values())
-    same = f"[green]identical[/], {size:,} bytes" if outcome.logs_equal else "[red]DIFFERENT[/]"
+    same = f"[green]identical[/], {outcome.bytes_compared:,} bytes" if outcome.logs_equal else "[red]DIFFERENT[/]"
     table.add_row("logs of the three nodes", same)
-    table.add_row("all replicas in sync again", f"{outcome.healed_s:.1f} s after the last record")
+    table.add_row("all replicas in sync again", f"{outcome.healed_s:.1f} s after the restart")
     console.print(table)
     if outcome.holds:
         console.print("[green]Everything that was acknowledged is there.[/green]")
     else:
-        console.print(f"[red]The promise is broken.[/red] First lost: {verdict.lost[:5]}")
+        console.print(f"[red]The promise is not shown to hold.[/red] {why_not(outcome)}")
+
+
+def why_not(outcome: Outcome) -> str:
+    verdict = outcome.verdict
+    if verdict.lost:
+        return f"First lost (partition, offset): {verdict.lost[:5]}"
+    if verdict.duplicates or verdict.misplaced:
+        return "Records were read twice, or out of order."
+    if not outcome.logs_equal:
+        return "The nodes' logs differ, or do not reach the high watermark."
+    return "Nothing was acknowledged."
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
@@ -283,5 +312,6 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "leaders_after": {p: [s.leader, s.leader_epoch] for p, s in outcome.after.items()},
         "healed_s": round(outcome.healed_s, 3),
         "logs_equal": outcome.logs_equal,
+        "bytes_compared": outcome.bytes_compared,
         "holds": outcome.holds,
     }

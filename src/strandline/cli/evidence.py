@@ -49,26 +49,44 @@ def judge(acknowledged: Mapping[Place, int], read: Iterable[tuple[Place, int]]) 
 
 
 class LogDigest(Value, frozen=True):
-    """A replica's log below an offset."""
+    """A replica's log from offset 0 on, without a hole, up to `end_offset`."""
 
     size: int
+    end_offset: int
     digest: str
 
 
 def digest_log(directory: Path, upto: int) -> LogDigest:
-    """All batches of a partition's directory that end below or at the offset `upto`, byte for byte."""
-    total, digest = 0, hashlib.sha256()
+    """All batches of a partition's directory that end below or at the offset `upto`, byte for byte.
+
+    It ends at the first hole: what lies behind one does not make a log complete.
+    """
+    total, end_offset, digest = 0, 0, hashlib.sha256()
     for path in sorted(directory.glob("*.log")):
         content = memoryview(path.read_bytes())
         for header in batches(content):
-            if header.next_offset > upto:
-                break
+            if header.next_offset > upto or header.base_offset != end_offset:
+                return LogDigest(total, end_offset, digest.hexdigest())
             digest.update(content[header.position : header.end])
             total += header.size
-    return LogDigest(total, digest.hexdigest())
+            end_offset = header.next_offset
+    return LogDigest(total, end_offset, digest.hexdigest())
 
 
-def longest_gap(times: Sequence[float]) -> float:
-    """The longest time between two neighbours, in the unit of `times`."""
-    ordered = sorted(times)
-    return max((b - a for a, b in pairwise(ordered)), default=0.0)
+def are_logs_equal(replicas: Iterable[LogDigest], high_watermark: int) -> bool:
+    """Whole and the same. Logs that are equally short, or equally absent, prove nothing."""
+    logs = list(replicas)
+    return (
+        bool(logs)
+        and all(log.end_offset == high_watermark for log in logs)
+        and len({(log.size, log.digest) for log in logs}) == 1
+    )
+
+
+def interruption(times: Sequence[float], *, start: float, until: float, end: float) -> float:
+    """The longest time without an acknowledgement, of those that touch the span from `start` to `until`.
+
+    One that goes on beyond the span counts whole; one without a further acknowledgement lasts until `end`.
+    """
+    marks = [*sorted(times), end]
+    return max((b - a for a, b in pairwise(marks) if a < until and b > start), default=end - start)

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from strandline.cli.evidence import digest_log, judge, longest_gap
+import pytest
+
+from strandline.cli.evidence import are_logs_equal, digest_log, interruption, judge
 from strandline.wire.batch import build
 
 
@@ -53,6 +55,37 @@ def test_logs_are_compared_up_to_the_high_watermark(tmp_path: Path) -> None:
     assert digest_log(a, 6) != digest_log(b, 6)
 
 
-def test_the_longest_gap_does_not_mind_the_order() -> None:
-    assert longest_gap([1.0, 4.0, 2.0]) == 2.0
-    assert longest_gap([1.0]) == 0.0
+def test_logs_that_are_equally_short_or_absent_are_no_proof(tmp_path: Path) -> None:
+    (tmp_path / "00000000000000000000.log").write_bytes(batch(0, b"a") + batch(2, b"b"))
+    whole, absent = digest_log(tmp_path, 4), digest_log(tmp_path / "nowhere", 4)
+    assert are_logs_equal([whole, whole], 4)
+    assert not are_logs_equal([whole, whole], 6)
+    assert not are_logs_equal([absent, absent], 4)
+    assert not are_logs_equal([], 0)
+
+
+def test_a_log_ends_at_its_first_hole(tmp_path: Path) -> None:
+    (tmp_path / "00000000000000000000.log").write_bytes(batch(0, b"a"))
+    (tmp_path / "00000000000000000004.log").write_bytes(batch(4, b"c"))
+    assert digest_log(tmp_path, 6).end_offset == 2
+
+
+ACKNOWLEDGED = [4.0, 1.0, 2.0, 2.5, 9.0, 9.5]
+
+
+@pytest.mark.parametrize(
+    ("start", "until", "longest"),
+    [
+        (2.2, 3.0, 1.5),  # begins within the span, ends beyond it
+        (3.0, 5.0, 5.0),  # goes on long after the span: counts whole
+        (1.1, 1.9, 1.0),  # touches the span from both sides
+        (1.0, 2.2, 1.0),  # the long one begins too late to count
+    ],
+)
+def test_an_interruption_counts_whole_when_it_touches_the_span(start: float, until: float, longest: float) -> None:
+    assert interruption(ACKNOWLEDGED, start=start, until=until, end=10.0) == longest
+
+
+def test_an_interruption_that_nothing_ended_lasts_until_the_end() -> None:
+    assert interruption([1.0, 2.0], start=2.5, until=4.0, end=30.0) == 28.0
+    assert interruption([], start=2.5, until=4.0, end=30.0) == 27.5
