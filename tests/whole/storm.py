@@ -235,7 +235,7 @@ def main(first: int, last: int) -> None:
             Storm(seed).run()
         except Exception as error:
             failed.append(seed)
-            with open(f"/tmp/storm-{seed}.txt", "w") as out:
+            with open(f"storm-{seed}.txt", "w") as out:
                 traceback.print_exc(file=out)
             print(seed, str(error).partition("\n")[0], flush=True)
     print(f"{first} to {last - 1}: {len(failed)} failed {failed[:20]}", flush=True)
