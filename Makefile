@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup demo test check lint clean
+.PHONY: help setup demo bench test check lint clean
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -20,6 +20,9 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP) ## three nodes, the leader killed under load, nothing lost
 	@$(BIN)/strandline demo
+
+bench: $(STAMP) ## throughput of the cluster that `strandline up` runs; options in ARGS="…"
+	@$(BIN)/strandline bench $(ARGS)
 
 test: check ## all checks and all tests
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, admin, fail, why
 from strandline.cli.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
+from strandline.cli.usage import usage
 
 WIDTH = 120
 
@@ -31,6 +32,7 @@ def bench(
     warmup: float = 3,
     rounds: int = 1,
     consume: Annotated[bool, Parameter(negative="")] = False,
+    pids: str = "",
     json_output: Json = False,
 ) -> None:
     """Write records as fast as the cluster takes them, or at a rate, and say how fast and how late.
@@ -48,11 +50,22 @@ def bench(
     warmup: seconds that do not count
     rounds: measurements of each cluster
     consume: also read: end-to-end latency with a rate, read throughput without one
+    pids: processes of this machine, with commas between, whose processor time and memory are shown too
     """
     if record_size < 8 or seconds <= 0 or rounds < 1 or partitions < 1:
         fail("record size (at least 8), seconds, rounds and partitions must be positive", status=2)
     config = LoadConfig(
-        record_size, acks, linger_ms, batch_bytes, partitions, replication_factor, rate, seconds, warmup, consume
+        record_size,
+        acks,
+        linger_ms,
+        batch_bytes,
+        partitions,
+        replication_factor,
+        rate,
+        seconds,
+        warmup,
+        consume,
+        process_ids(pids),
     )
     clusters = [bootstrap] if peer is None else [bootstrap, peer]
     for cluster in clusters:
@@ -66,6 +79,8 @@ def bench(
                     results[cluster].append(measure(cluster, config))
     except KafkaException as error:
         fail(why(error))
+    except FileNotFoundError as error:
+        fail(f"a process of --pids is gone: no {error.filename}")
     if json_output:
         print(json.dumps(as_json(config, results, bootstrap, peer)))
     else:
@@ -74,6 +89,22 @@ def bench(
         console.print(table_of([m for measured in results.values() for m in measured]))
         if peer is not None:
             console.print(f"ratio {bootstrap} / {peer}: {median_ratio(results[bootstrap], results[peer]):.2f}")
+    errors = sum(m.errors for measured in results.values() for m in measured)
+    if errors:
+        fail(f"{errors} records were not acknowledged", "the figures are of those that were")
+
+
+def process_ids(text: str) -> tuple[int, ...]:
+    """Checked before anything is measured: a wrong one should not cost a run."""
+    try:
+        pids = tuple(int(pid) for pid in text.split(",") if pid)
+        for pid in pids:
+            usage(pid)
+    except ValueError:
+        fail(f"--pids wants numbers with commas between, not '{text}'", status=2)
+    except OSError as error:
+        fail(f"no such process: {error.filename} is not there", "--pids needs Linux, and processes that run", status=2)
+    return pids
 
 
 def as_json(config: LoadConfig, results: dict[str, list[Measured]], bootstrap: str, peer: str | None) -> dict[str, Any]:
@@ -100,6 +131,8 @@ def table_of(results: list[Measured]) -> Table:
         table.add_row(*first, "produce", *cells(m.produce))
         if m.end_to_end is not None:
             table.add_row("", "", "", "", "", "end to end", *cells(m.end_to_end))
+        for used in m.processes:
+            table.add_row(f"  pid {used.pid}: {used.cpu_s:.2f} s of processor, {used.resident_mb:.0f} MB")
     return table
 
 

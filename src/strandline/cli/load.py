@@ -18,6 +18,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from strandline.base.value import Value
 from strandline.cli.connect import client_config
+from strandline.cli.usage import Usage, usage, used_between
 
 SAMPLE_EVERY = 64
 STAMP = Struct(">q")
@@ -35,6 +36,7 @@ class LoadConfig(Value, frozen=True):
     seconds: float
     warmup_s: float
     consume: bool
+    pids: tuple[int, ...] = ()
 
 
 class Latency(Value, frozen=True):
@@ -61,6 +63,7 @@ class Measured(Value, frozen=True):
     produce: Latency | None
     end_to_end: Latency | None  # with a rate and --consume
     read_mb_s: float | None  # without a rate, with --consume
+    processes: tuple[Usage, ...]  # those of `pids`, over the span that counts
 
 
 class Sampler:
@@ -130,22 +133,29 @@ def measure_throughput(bootstrap: str, topic: str, config: LoadConfig) -> Measur
     write(producer, topic, config, config.warmup_s, sampler)
     producer.flush(60)
     sampler.is_on = True
+    end_before = total_end(bootstrap, topic, config)
+    idle = [usage(pid) for pid in config.pids]
     started = time.perf_counter()
     count = write(producer, topic, config, config.seconds, sampler)
     left = producer.flush(60)
     span = time.perf_counter() - started
+    processes = tuple(used_between(before, usage(before.pid)) for before in idle)
     acknowledged = count - left
+    if config.acks != "0":
+        # Most records have no callback that would tell of a failure; the log knows how many arrived.
+        acknowledged = min(acknowledged, total_end(bootstrap, topic, config) - end_before)
     megabytes = acknowledged * config.record_size / 1e6
     read = read_throughput(bootstrap, topic, config) if config.consume else None
     return Measured(
         bootstrap,
         acknowledged,
-        sampler.errors + left,
+        count - acknowledged,
         megabytes / span,
         acknowledged / span,
         Latency.of(sampler.latencies),
         None,
         read,
+        processes,
     )
 
 
@@ -157,10 +167,10 @@ def write(producer: Producer, topic: str, config: LoadConfig, span_s: float, sam
     while (now := time.perf_counter()) < until:
         try:
             producer.produce(topic, payload, on_delivery=sampler.sent(now))
+            count += 1
             for _ in range(SAMPLE_EVERY - 1):
                 producer.produce(topic, payload)
                 count += 1
-            count += 1
         except BufferError:
             producer.poll(0.01)
     return count
@@ -174,10 +184,12 @@ def measure_rate(bootstrap: str, topic: str, config: LoadConfig) -> Measured:
     sampler.is_on = True
     if listener is not None:
         listener.is_on = True
+    idle = [usage(pid) for pid in config.pids]
     started = time.perf_counter()
     count = pace(producer, topic, config, config.seconds, sampler)
     producer.flush(30)
     span = time.perf_counter() - started
+    processes = tuple(used_between(before, usage(before.pid)) for before in idle)
     end_to_end = listener.stop() if listener is not None else []
     return Measured(
         bootstrap,
@@ -188,6 +200,7 @@ def measure_rate(bootstrap: str, topic: str, config: LoadConfig) -> Measured:
         Latency.of(sampler.latencies),
         Latency.of(end_to_end),
         None,
+        processes,
     )
 
 
@@ -237,6 +250,16 @@ class Listener:
         return self.latencies
 
 
+def total_end(bootstrap: str, topic: str, config: LoadConfig) -> int:
+    """How many records the topic has been given, by the ends of its logs."""
+    consumer = Consumer(client_config(bootstrap, **{"group.id": topic, "enable.auto.commit": False}))
+    try:
+        ends = (consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10) for p in range(config.partitions))
+        return sum(high for _, high in ends)
+    finally:
+        consumer.close()
+
+
 def read_throughput(bootstrap: str, topic: str, config: LoadConfig) -> float:
     """MB/s of reading the whole topic from its beginning."""
     options = {
@@ -249,9 +272,8 @@ def read_throughput(bootstrap: str, topic: str, config: LoadConfig) -> float:
         "fetch.queue.backoff.ms": 5,
     }
     consumer = Consumer(client_config(bootstrap, **options))
-    partitions = [TopicPartition(topic, p, 0) for p in range(config.partitions)]
-    total = sum(consumer.get_watermark_offsets(p, timeout=10)[1] for p in partitions)
-    consumer.assign(partitions)
+    total = total_end(bootstrap, topic, config)
+    consumer.assign([TopicPartition(topic, p, 0) for p in range(config.partitions)])
     count, started = 0, 0.0
     while count < total:
         messages = consumer.consume(10_000, 5.0)

@@ -3,10 +3,10 @@
 import sys
 from typing import Annotated, Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from cyclopts import Parameter
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, admin, client_config, fail
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, admin, client_config, fail, why
 from strandline.cli.topics import key_value
 
 
@@ -32,8 +32,11 @@ def produce(
     """
     admin(bootstrap)
     options: dict[str, Any] = {"acks": acks, "linger.ms": 5, "compression.type": compression}
-    options.update(key_value(entry) for entry in property_ or [])
-    producer = Producer(client_config(bootstrap, **options))
+    options.update(key_value(entry, "--property") for entry in property_ or [])
+    try:
+        producer = Producer(client_config(bootstrap, **options))
+    except KafkaException as error:
+        fail(why(error), "--property takes librdkafka's names for its producer", status=2)
     errors: list[str] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:

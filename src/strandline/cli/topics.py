@@ -1,6 +1,7 @@
 """`strandline topics`: create, list, describe, delete."""
 
 import json
+import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -32,7 +33,7 @@ def create(
     partitions: how many partitions
     replication_factor: how many replicas each of them has
     """
-    settings = dict(key_value(entry) for entry in config or [])
+    settings = dict(key_value(entry, "--config") for entry in config or [])
     topic = NewTopic(name, partitions, replication_factor, config=settings)
     client = admin(bootstrap)  # kept by name: it answers its futures only while it lives
     finish(client.create_topics([topic], request_timeout=TIMEOUT_S), "created")
@@ -59,8 +60,10 @@ def describe(name: str | None = None, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRA
     rows = [row for topic in sorted(metadata.topics) if name in (None, topic) for row in rows_of(metadata, topic)]
     if json_output:
         print(json.dumps(rows))
-    else:
+    elif sys.stdout.isatty():
         Console().print(table_of(rows))
+    else:
+        print("\n".join(line_of(row) for row in rows))
 
 
 @app.command
@@ -70,10 +73,10 @@ def delete(names: list[str], /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> 
     finish(client.delete_topics(names, request_timeout=TIMEOUT_S), "deleted")
 
 
-def key_value(entry: str) -> tuple[str, str]:
+def key_value(entry: str, option: str) -> tuple[str, str]:
     key, equals, value = entry.partition("=")
     if not equals:
-        fail(f"--config wants key=value, not '{entry}'", status=2)
+        fail(f"{option} wants key=value, not '{entry}'", status=2)
     return key, value
 
 
@@ -104,6 +107,13 @@ def rows_of(metadata: Any, topic: str) -> Iterable[dict[str, Any]]:
         }
         for index in sorted(partitions)
     ]
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """As kafka-topics.sh has it; unlike a table it is never cut to a width, so a pipe gets whole names."""
+    leader = row["leader"] if row["leader"] >= 0 else "none"
+    replicas, isr = (",".join(map(str, row[key])) for key in ("replicas", "isr"))
+    return f"Topic: {row['topic']}\tPartition: {row['partition']}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
 
 
 def table_of(rows: list[dict[str, Any]]) -> Table:

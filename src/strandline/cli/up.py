@@ -20,6 +20,7 @@ from strandline.server.storage import NotFormattable
 
 REFRESH_S = 1.0
 TOPIC_ROWS_MAX = 30
+PORT_MAX = 65_535
 
 
 def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092) -> None:  # noqa: A002  # the option's name
@@ -34,6 +35,8 @@ def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092)
     port: of the first node; the others take the next even ones, controllers the odd ones between
     """
     console = Console()
+    if nodes < 1 or not 1 <= port <= PORT_MAX - 2 * nodes + 1:
+        fail(f"--nodes must be at least 1, and two ports for each from --port on at most {PORT_MAX}", status=2)
     ports = [port + i for i in range(2 * nodes)]
     busy = [str(p) for p in ports if not is_port_free(p)]
     if busy:

@@ -12,6 +12,8 @@ from strandline.base.ids import parse_uuid
 from strandline.cli.consume import json_line, line
 from strandline.cli.load import Latency
 from strandline.cli.produce import split
+from strandline.cli.topics import line_of
+from strandline.cli.usage import Usage, usage, used_between
 from strandline.server.local_cluster import LocalCluster
 from strandline.server.storage import NotFormattable, format_directories, random_uuid_text
 
@@ -137,3 +139,33 @@ def test_without_a_cluster_a_command_says_so_and_fails() -> None:
     status, output, errors = strandline("topics", "list", STRANDLINE_BOOTSTRAP="127.0.0.1:1")
     assert (status, output) == (1, "")
     assert "no cluster answers at 127.0.0.1:1" in errors
+
+
+def test_a_described_partition_is_a_line_with_its_whole_name() -> None:
+    row = {"topic": "t" * 200, "partition": 3, "leader": -1, "replicas": [1, 2], "isr": [2]}
+    assert line_of(row) == f"Topic: {'t' * 200}\tPartition: 3\tLeader: none\tReplicas: 1,2\tIsr: 2"
+
+
+def test_what_a_process_used_is_read_behind_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "7"
+    folder.mkdir()
+    (folder / "stat").write_text("7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0")
+    (folder / "statm").write_text("900 500 1 1 0 1 0")
+    ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    assert usage(7, tmp_path) == Usage(7, 300 / ticks, 500 * page / 1e6)
+    assert used_between(Usage(7, 1.0, 10.0), Usage(7, 3.5, 12.0)) == Usage(7, 2.5, 12.0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("up", "--nodes", "0"), ("up", "--port", "65534"), ("demo", "--rate", "0"), ("demo", "--seconds", "1")],
+)
+def test_numbers_that_make_no_sense_are_refused_before_anything_starts(arguments: tuple[str, ...]) -> None:
+    status, _, errors = strandline(*arguments)
+    assert (status, errors.startswith("error: --")) == (2, True)
+
+
+def test_the_demonstration_does_not_write_into_a_folder_in_use(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    status, _, errors = strandline("demo", "--dir", str(tmp_path))
+    assert (status, "is not an empty folder" in errors) == (1, True)
