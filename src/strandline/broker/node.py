@@ -62,8 +62,6 @@ class Node:
         self.me = config.node_id
         self.cluster_id = parts.identity.cluster_id
         self.voters = parts.voters
-        self.disk = parts.disk
-        self.clean_start = parts.clean_start
         self.quorum = Quorum(
             self.me,
             parts.metadata_directory_id,
