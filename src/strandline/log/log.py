@@ -430,10 +430,6 @@ class Log:
         paths = [s.path for s in self.segments if s.next_offset > self.recovery_point]
         return (*paths, *self.unsynced_others)
 
-    def unsynced_rolled(self) -> tuple[str, ...]:
-        """The part of it that is finished: segments that get no more appends."""
-        return tuple(s.path for s in self.segments[:-1] if s.next_offset > self.recovery_point)
-
     def mark_synced(self, offset: int) -> None:
         """What `unsynced` named when the log ended at `offset` is durable now; what was added since is not."""
         if self.unsynced_others:

@@ -28,10 +28,6 @@ class Waiter(Protocol):
     def complete(self, error: ErrorCode) -> list[Effect]: ...
 
 
-class Watcher(Protocol):
-    """A partition of a fetch session or of a parked fetch. See `sessions.Interest`."""
-
-
 class Hosted:
     """One partition's log on this broker, and the role that metadata gives it."""
 

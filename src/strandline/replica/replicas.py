@@ -311,11 +311,6 @@ class Replicas:
         hosted = self.host.named(topic, partition)
         return -1 if hosted is None else hosted.high_watermark
 
-    def log_info(self, at: TopicIdPartition) -> tuple[int, int] | None:
-        """The last epoch and the end of a hosted log, by which replicas compare in an unclean recovery (KIP-966)."""
-        hosted = self.host.find(at)
-        return None if hosted is None else (hosted.log.latest_epoch, hosted.log.log_end_offset)
-
     # --- answers and time
 
     def step(self, event: Answered | Failed | Synced, now: Instant) -> list[Effect]:
