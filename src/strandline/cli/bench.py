@@ -71,27 +71,43 @@ def bench(
     for cluster in clusters:
         admin(cluster)
     console = Console(stderr=json_output)
+    results = measure_in_turn(clusters, config, rounds, console)
+    if json_output:
+        print(json.dumps(as_json(config, results, bootstrap, peer)))
+    else:
+        show(console, results, bootstrap, peer)
+    errors = sum(m.errors for measured in results.values() for m in measured)
+    if errors:
+        fail(f"{errors} records were not acknowledged", "the figures are of those that were")
+
+
+def measure_in_turn(
+    clusters: list[str], config: LoadConfig, rounds: int, console: Console
+) -> dict[str, list[Measured]]:
     results: dict[str, list[Measured]] = {cluster: [] for cluster in clusters}
     try:
         for number in range(rounds):
             for cluster in clusters:
-                with console.status(f"round {number + 1} of {rounds}: {cluster} for {warmup + seconds:.0f} s"):
+                with console.status(
+                    f"round {number + 1} of {rounds}: {cluster} for {config.warmup_s + config.seconds:.0f} s"
+                ):
                     results[cluster].append(measure(cluster, config))
     except KafkaException as error:
         fail(why(error))
     except FileNotFoundError as error:
         fail(f"a process of --pids is gone: no {error.filename}")
-    if json_output:
-        print(json.dumps(as_json(config, results, bootstrap, peer)))
-    else:
-        if not console.is_terminal:
-            console = Console(width=WIDTH)  # a pipe has no width of its own
-        console.print(table_of([m for measured in results.values() for m in measured]))
-        if peer is not None:
-            console.print(f"ratio {bootstrap} / {peer}: {median_ratio(results[bootstrap], results[peer]):.2f}")
-    errors = sum(m.errors for measured in results.values() for m in measured)
-    if errors:
-        fail(f"{errors} records were not acknowledged", "the figures are of those that were")
+    return results
+
+
+def show(console: Console, results: dict[str, list[Measured]], bootstrap: str, peer: str | None) -> None:
+    if not console.is_terminal:
+        console = Console(width=WIDTH)  # a pipe has no width of its own
+    console.print(table_of([m for measured in results.values() for m in measured]))
+    for m in (m for measured in results.values() for m in measured):
+        for used in m.processes:
+            console.print(f"{m.bootstrap}, pid {used.pid}: {used.cpu_s:.2f} s of processor, {used.resident_mb:.0f} MB")
+    if peer is not None:
+        console.print(f"ratio {bootstrap} / {peer}: {median_ratio(results[bootstrap], results[peer]):.2f}")
 
 
 def process_ids(text: str) -> tuple[int, ...]:
@@ -131,8 +147,6 @@ def table_of(results: list[Measured]) -> Table:
         table.add_row(*first, "produce", *cells(m.produce))
         if m.end_to_end is not None:
             table.add_row("", "", "", "", "", "end to end", *cells(m.end_to_end))
-        for used in m.processes:
-            table.add_row(f"  pid {used.pid}: {used.cpu_s:.2f} s of processor, {used.resident_mb:.0f} MB")
     return table
 
 
