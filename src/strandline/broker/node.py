@@ -41,6 +41,7 @@ from strandline.base.time import NEVER, Instant
 from strandline.broker import forward
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
+from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import Left
 from strandline.broker.parts import SUPPORTED_FEATURES, Parts, auto_topic
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
@@ -123,8 +124,7 @@ class Node:
             effects += self.controller.expire(now)
         if self.broker is not None:
             effects += self.broker.expire(now)
-            if self.broker.suspects.deadline() <= now:
-                effects += self.answer_held(self.broker, now)
+            effects += self.answer_metadata(self.broker, now, moved=False)
         return done + self.settle(effects, now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
@@ -193,8 +193,9 @@ class Node:
         held, self.early = self.early or [], None
         return [effect for event in held for effect in self.received(event, now)]
 
-    def answer_held(self, broker: Broker, now: Instant) -> list[Effect]:
-        return [effect for event in broker.suspects.take_held() for effect in self.received(event, now)]
+    def answer_metadata(self, broker: Broker, now: Instant, *, moved: bool) -> list[Effect]:
+        due = broker.suspects.due(now, moved=moved)
+        return [effect for event in due for effect in metadata.answer(self, event, now)]
 
     def answered(self, event: Answered | Failed | Synced | Probed, now: Instant) -> list[Effect]:
         name = event.token[0]
@@ -251,7 +252,7 @@ class Node:
         delta = self.image.take_delta()
         if self.broker is not None:
             effects += self.broker.apply(self.image, delta, self.committed.end, now)
-            effects += self.answer_held(self.broker, now)
+            effects += self.answer_metadata(self.broker, now, moved=True)
         if self.controller is not None and self.controller.is_active:
             effects += self.controller.committed(self.quorum.high_watermark, now)
         return effects

@@ -14,7 +14,6 @@ from strandline.broker.handlers import (
     describe_configs,
     describe_topic_partitions,
     find_coordinator,
-    metadata,
 )
 from strandline.broker.refusals import refusal_of
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -73,6 +72,12 @@ def fetch(node: Node, received: Received, now: Instant) -> list[Effect]:
     return serving(node).replicas.fetch(received.to, received.caller, received.message, now)
 
 
+def take_in_metadata(node: Node, received: Received, now: Instant) -> list[Effect]:
+    """Answered a moment later, by `handlers.metadata`."""
+    serving(node).suspects.take_in(received, now)
+    return []
+
+
 def list_offsets(node: Node, received: Received, now: Instant) -> list[Effect]:
     return serving(node).replicas.list_offsets(received.to, received.caller, received.message, now)
 
@@ -116,7 +121,7 @@ BROKER_ROUTES: dict[type, Route] = {
     ListOffsetsRequest: list_offsets,
     OffsetForLeaderEpochRequest: offsets_for_leader_epoch,
     DeleteRecordsRequest: delete_records,
-    MetadataRequest: metadata.answer,
+    MetadataRequest: take_in_metadata,
     ApiVersionsRequest: api_versions.answer,
     DescribeClusterRequest: describe_cluster.answer,
     DescribeTopicPartitionsRequest: describe_topic_partitions.answer,

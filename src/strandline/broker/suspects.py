@@ -1,20 +1,23 @@
 """Leaders that have perhaps just died: their connection to us broke, and metadata still names them.
 
-A client whose leader is killed asks for metadata within milliseconds, sooner than anybody can know the next leader.
-Told of the dead one, it asks again only seconds later. So an answer that would name a suspect waits a moment for the
-metadata to move.
+A client whose leader is killed asks for metadata within milliseconds, sooner than anybody can know the next leader, and
+perhaps sooner than this node has read that its own connection to that leader is closed. Told of the dead leader, the
+client asks again only a second or two later. So every question for metadata is looked at `GLANCE_MS` after it came, and
+an answer that would then name a suspect waits for the metadata to move.
 
 Invariants:
-  - an answer waits at most `HOLD_MS`, once per loss of a leader: one that is merely slow delays nobody for long;
-  - a leader that is heard again is no suspect.
+  - an answer waits at most `GLANCE_MS + HOLD_MS`; a leader that is merely slow delays nobody for longer;
+  - a leader is waited for once per loss; one that is heard again is no suspect.
 """
 
+from collections import deque
 from collections.abc import Iterable
 
 from strandline.base.effects import Received
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant, after
 
+GLANCE_MS = 3
 HOLD_MS = 500
 HELD_MAX = 1000
 
@@ -22,7 +25,8 @@ HELD_MAX = 1000
 class Suspects:
     def __init__(self) -> None:
         self.until: dict[NodeId, Instant] = {}  # kept when past: a leader is waited for once
-        self.held: list[Received] = []
+        self.fresh: deque[tuple[Instant, Received]] = deque()  # not looked at yet, and from when they may be
+        self.held: list[tuple[Instant, Received]] = []  # looked at, and how long they wait at most
 
     def lost(self, leader: NodeId, now: Instant) -> None:
         self.until.setdefault(leader, after(now, HOLD_MS))
@@ -30,19 +34,26 @@ class Suspects:
     def heard(self, leader: NodeId) -> None:
         self.until.pop(leader, None)
 
+    def take_in(self, received: Received, now: Instant) -> None:
+        self.fresh.append((after(now, GLANCE_MS), received))
+
     def hold(self, received: Received, leaders: Iterable[int], now: Instant) -> bool:
         """Should this request wait, since its answer would name these leaders? If so it is kept."""
-        if len(self.held) >= HELD_MAX or not any(self.until.get(NodeId(leader), now) > now for leader in leaders):
+        end = max((self.until.get(NodeId(leader), now) for leader in leaders), default=now)
+        if end <= now or len(self.held) >= HELD_MAX:
             return False
-        self.held.append(received)
+        self.held.append((end, received))
         return True
 
-    def take_held(self) -> list[Received]:
-        """What waits, to be tried again: metadata has moved, or time has."""
-        held, self.held = self.held, []
-        return held
+    def due(self, now: Instant, *, moved: bool) -> list[Received]:
+        """The requests to look at now; if metadata has `moved`, also those that waited for it."""
+        found = []
+        while self.fresh and self.fresh[0][0] <= now:
+            found.append(self.fresh.popleft()[1])
+        found += [received for end, received in self.held if moved or end <= now]
+        self.held = [] if moved else [(end, received) for end, received in self.held if end > now]
+        return found
 
     def deadline(self) -> Instant:
-        if not self.held:
-            return NEVER
-        return min(self.until.values(), default=Instant(0))
+        fresh = self.fresh[0][0] if self.fresh else NEVER
+        return min(fresh, min((end for end, _ in self.held), default=NEVER))
