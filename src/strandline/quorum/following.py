@@ -8,6 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Answered, Failed, Failure, Report, Sync, Synced
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from strandline.quorum.quorum import Quorum
 
 Following = Follower | Observing | Seeking
+TakeResponse = Callable[["Quorum", Following, NodeId, Any, Instant], None]
 
 
 def drive(quorum: Quorum, role: Following, now: Instant) -> None:
@@ -126,7 +128,9 @@ def refused(quorum: Quorum, role: Following, peer: NodeId, error: ErrorCode, lea
 # --- Fetch
 
 
-def fetch_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> None:
+def answered(quorum: Quorum, event: Answered | Failed, take: TakeResponse, now: Instant) -> None:
+    """The end of a Fetch or a FetchSnapshot; `take` is what its response means. One that is no longer awaited means
+    nothing."""
     _, _, peer, number = event.token
     role = asker(quorum, number)
     if role is None:
@@ -136,7 +140,7 @@ def fetch_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> No
             failed(quorum, role, peer, event.why, now)
         case Answered():
             role.fetching.request = 0
-            fetch_response(quorum, role, peer, event.message, now)
+            take(quorum, role, peer, event.message, now)
 
 
 def fetch_response(quorum: Quorum, role: Following, peer: NodeId, response: Any, now: Instant) -> None:
@@ -220,19 +224,6 @@ def begin_download(quorum: Quorum, role: Follower | Observing, snapshot: Snapsho
         return
     quorum.log.begin_part(snapshot)
     role.fetching.download = Download(snapshot)
-
-
-def snapshot_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> None:
-    _, _, peer, number = event.token
-    role = asker(quorum, number)
-    if role is None:
-        return
-    match event:
-        case Failed():
-            failed(quorum, role, peer, event.why, now)
-        case Answered():
-            role.fetching.request = 0
-            snapshot_response(quorum, role, peer, event.message, now)
 
 
 def snapshot_response(quorum: Quorum, role: Following, peer: NodeId, response: Any, now: Instant) -> None:

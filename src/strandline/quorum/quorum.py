@@ -419,9 +419,9 @@ class Quorum:
     def answered(self, event: Answered | Failed, now: Instant) -> None:
         match event.token[1]:
             case "fetch":
-                following.fetch_answered(self, event, now)
+                following.answered(self, event, following.fetch_response, now)
             case "snapshot":
-                following.snapshot_answered(self, event, now)
+                following.answered(self, event, following.snapshot_response, now)
             case "vote":
                 voting.vote_answered(self, event, now)
             case "begin":

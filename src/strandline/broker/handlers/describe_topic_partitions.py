@@ -8,7 +8,8 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.time import Instant
-from strandline.broker.handlers.metadata import is_valid_topic_name, offline_replicas
+from strandline.broker.handlers.metadata import offline_replicas
+from strandline.controller.topic_names import why_illegal
 from strandline.metadata.image import Image, Topic
 from strandline.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -62,9 +63,7 @@ def page(
             return topics, CursorResponse(topic_name=name, partition_index=0)
         topic = image.topic_named(name)
         if topic is None:
-            error = (
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-            )
+            error = ErrorCode.INVALID_TOPIC_EXCEPTION if why_illegal(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             topics.append(DescribeTopicPartitionsResponseTopic(error_code=error, name=name))
             first = 0  # the cursor's topic is gone; the next one is wanted whole
             continue

@@ -8,6 +8,7 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, ZERO_UUID, NodeId
 from strandline.base.time import Instant
+from strandline.controller.topic_names import why_illegal
 from strandline.metadata.image import Image, Partition, Topic
 from strandline.wire.messages.metadata import (
     MetadataRequest,
@@ -96,18 +97,11 @@ def chosen_topics(
             described.append(MetadataResponseTopic(error_code=error, name=None, topic_id=asked.topic_id))
         else:
             name = asked.name or ""
-            valid = is_valid_topic_name(name)
+            valid = why_illegal(name) is None
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
             described.append(MetadataResponseTopic(error_code=error, name=name, is_internal=name == OFFSETS_TOPIC))
             missing += [name] if valid else []
     return described, missing
-
-
-LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
-
-
-def is_valid_topic_name(name: str) -> bool:
-    return 0 < len(name) <= 249 and name not in (".", "..") and LEGAL.issuperset(name)
 
 
 def describe(image: Image, topic: Topic) -> MetadataResponseTopic:
