@@ -4,7 +4,6 @@ from bisect import bisect_right
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.memory_disk import MemoryDisk
 from tests.unit.log.logs import NOW, append, content, open_log, produced, ranges, small
 
 from strandline.base.errors import ErrorCode
@@ -12,6 +11,7 @@ from strandline.log.epochs import Epochs, EpochStart
 from strandline.log.log import Log, Read
 from strandline.log.refusals import Refused
 from strandline.log.timestamps import Found
+from strandline.sim.disk import SimDisk
 from strandline.wire.batch import batches, build
 from strandline.wire.record import all_records
 
@@ -49,7 +49,7 @@ def naive_read(
 def test_a_read_answers_what_a_walk_over_everything_does(
     shape: list[tuple[int, int]], tail_bytes: int, offset: int, max_bytes: int, upto: int, min_one: bool
 ) -> None:
-    log = open_log(MemoryDisk(), small(), tail_bytes=tail_bytes)
+    log = open_log(SimDisk(), small(), tail_bytes=tail_bytes)
     for count, size in shape:
         append(log, produced(count, size=size))
     written = b"".join(bytes(s.file.read(0, s.size)) for s in log.segments)
@@ -69,7 +69,7 @@ def test_a_read_answers_what_a_walk_over_everything_does(
 @settings(max_examples=60, deadline=None)
 @given(shapes)
 def test_files_and_tail_hold_the_same_bytes(shape: list[tuple[int, int]]) -> None:
-    logs = [open_log(MemoryDisk(), small(), tail_bytes=size) for size in (0, 4 << 20)]
+    logs = [open_log(SimDisk(), small(), tail_bytes=size) for size in (0, 4 << 20)]
     for log in logs:
         for count, size in shape:
             append(log, produced(count, size=size))
@@ -80,7 +80,7 @@ def test_files_and_tail_hold_the_same_bytes(shape: list[tuple[int, int]]) -> Non
 @settings(max_examples=60, deadline=None)
 @given(shapes)
 def test_the_index_finds_the_batch_that_a_scan_finds(shape: list[tuple[int, int]]) -> None:
-    log = open_log(MemoryDisk(), small())
+    log = open_log(SimDisk(), small())
     for count, size in shape:
         append(log, produced(count, size=size))
     for segment in log.segments:
@@ -94,7 +94,7 @@ def test_the_index_finds_the_batch_that_a_scan_finds(shape: list[tuple[int, int]
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=3), min_size=1, max_size=12), st.integers(0, 30))
 def test_a_timestamp_finds_the_first_record_that_is_not_older(stamps: list[list[int]], log_start: int) -> None:
-    log = open_log(MemoryDisk(), small(segment_bytes=300))
+    log = open_log(SimDisk(), small(segment_bytes=300))
     for group in stamps:
         append(log, build([(1000 + t, None, b"x" * 30, ()) for t in group]), epoch=3)
     written = content(log)
@@ -112,7 +112,7 @@ def test_a_timestamp_finds_the_first_record_that_is_not_older(stamps: list[list[
 def test_a_truncation_leaves_the_batches_that_end_before_the_offset(
     shape: list[tuple[int, int]], cut: int, reopened: bool, tailed: bool
 ) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small(), tail_bytes=(4 << 20) if tailed else 0)
     for epoch, (count, size) in enumerate(shape):
         append(log, produced(count, size=size), epoch)
@@ -184,7 +184,7 @@ def test_epochs_answer_as_a_list_of_every_offset_does(
 def test_retention_takes_the_oldest_segments_and_nothing_above_the_high_watermark(
     ages: list[int], retention_bytes: int, retention_ms: int, high_watermark: int, log_start: int
 ) -> None:
-    log = open_log(MemoryDisk(), small(retention_bytes=retention_bytes, retention_ms=retention_ms))
+    log = open_log(SimDisk(), small(retention_bytes=retention_bytes, retention_ms=retention_ms))
     for age in ages:
         append(log, produced(1, size=100, timestamp=NOW - age))
     high_watermark = min(high_watermark, log.log_end_offset)
@@ -214,7 +214,7 @@ def assert_the_next_one_had_to_stay(
 
 
 def test_the_oracle_of_reads_sees_batches() -> None:
-    log = open_log(MemoryDisk(), small())
+    log = open_log(SimDisk(), small())
     append(log, produced(3))
     append(log, produced(2))
     assert ranges(content(log)) == [(0, 3), (3, 5)]

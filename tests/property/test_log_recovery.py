@@ -4,10 +4,10 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.memory_disk import MemoryDisk
 from tests.unit.log.logs import ROOT, append, content, open_log, produced, ranges, small
 
 from strandline.log.log import Log
+from strandline.sim.disk import SimDisk
 from strandline.wire.batch import batches
 
 steps = st.lists(
@@ -21,7 +21,7 @@ steps = st.lists(
 )
 
 
-def play(log: Log, disk: MemoryDisk, script: list[tuple[str, int, int]]) -> int:
+def play(log: Log, disk: SimDisk, script: list[tuple[str, int, int]]) -> int:
     """Run the steps; return the offset up to which all is durable."""
     epoch, synced = 0, 0
     for what, count, size in script:
@@ -50,7 +50,7 @@ def epochs_of(piece: bytes) -> dict[int, int]:
 def test_a_power_cut_leaves_a_prefix_with_all_that_was_synced(
     script: list[tuple[str, int, int]], seed: int, times: int
 ) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small())
     synced = play(log, disk, script)
     written = content(log)
@@ -75,7 +75,7 @@ def test_a_power_cut_leaves_a_prefix_with_all_that_was_synced(
 @settings(max_examples=100, deadline=None)
 @given(steps, st.booleans())
 def test_a_process_that_dies_loses_nothing(script: list[tuple[str, int, int]], indexes_gone: bool) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small())
     synced = play(log, disk, script)
     written, entries = content(log), [e for e in log.epochs.entries if e.start_offset < log.log_end_offset]
@@ -91,7 +91,7 @@ def test_a_process_that_dies_loses_nothing(script: list[tuple[str, int, int]], i
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=12), st.data())
 def test_a_flipped_bit_behind_the_recovery_point_cuts_the_log_before_it(counts: list[int], data: st.DataObject) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small())
     for count in counts:
         append(log, produced(count))
@@ -116,7 +116,7 @@ def test_a_flipped_bit_behind_the_recovery_point_cuts_the_log_before_it(counts: 
 def test_a_power_cut_after_a_truncation_never_mixes_old_and_new(
     before: list[tuple[str, int, int]], cut: int, after: list[tuple[str, int, int]], seed: int
 ) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small())
     synced = play(log, disk, before)
     old = content(log)

@@ -4,11 +4,11 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.memory_disk import MemoryDisk
 
 from strandline.base.time import Instant
 from strandline.quorum.metadata_log import MetadataLog
 from strandline.quorum.ports import SnapshotId
+from strandline.sim.disk import SimDisk
 from strandline.wire.batch import build
 
 NOW = Instant(1)
@@ -24,7 +24,7 @@ def append(log: MetadataLog, epoch: int, count: int) -> None:
     log.append_as_leader(build(drafts, base_offset=base, leader_epoch=epoch))
 
 
-def synced(log: MetadataLog, disk: MemoryDisk) -> int:
+def synced(log: MetadataLog, disk: SimDisk) -> int:
     end = log.log_end_offset
     disk.sync(log.take_unsynced())
     log.mark_synced(end)
@@ -40,7 +40,7 @@ def records(log: MetadataLog) -> dict[int, tuple[int, bytes]]:
 @given(seed=st.integers(0, 1 << 32))
 def test_power_cuts(seed: int) -> None:
     rng = Random(seed)
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = MetadataLog.open(disk, "/d", NOW)
     epoch, durable = 1, 0
     for _ in range(4):

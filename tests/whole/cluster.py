@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from tests.memory_disk import MemoryDisk
 from tests.whole.laws import Laws
 from tests.whole.network import START, Network, Station, Timeline
 
@@ -32,6 +31,7 @@ from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
+from strandline.sim.disk import SimDisk
 
 NODES = (1, 2, 3)
 DATA = "/d"
@@ -76,7 +76,7 @@ class Host(Station):
         super().__init__(f"n{node_id}", world.network)
         self.world = world
         self.node_id = node_id
-        self.disk = MemoryDisk(DATA)
+        self.disk = SimDisk((DATA,))
         self.node: Node | None = None
         self.armed = NEVER
         self.flushes: deque[Sync | Save] = deque()

@@ -1,12 +1,11 @@
 """Committed metadata and its snapshots, over the log on a disk."""
 
-from tests.memory_disk import MemoryDisk
-
 from strandline.base.time import Instant
 from strandline.broker.committed import Committed
 from strandline.metadata.framing import encode_record
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.quorum.metadata_log import MetadataLog
+from strandline.sim.disk import SimDisk
 from strandline.wire.batch import build
 from strandline.wire.control import LeaderChangeMessage, build_control
 
@@ -14,7 +13,7 @@ NOW = Instant(1_700_000_000_000)
 
 
 def test_a_snapshot_that_ends_with_a_leaders_first_record_keeps_the_log_behind_it_over_a_restart() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = MetadataLog.open(disk, "/d", NOW)
     record = encode_record(FeatureLevelRecord(name="metadata.version", feature_level=1))
 

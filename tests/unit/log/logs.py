@@ -1,10 +1,9 @@
 """Logs in memory and batches for them."""
 
-from tests.memory_disk import MemoryDisk
-
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.log import Appended, Log, Read
+from strandline.sim.disk import SimDisk
 from strandline.wire.batch import HEADER_SIZE, batches, build
 
 ROOT = "/d/t-0"
@@ -12,7 +11,7 @@ NOW = Instant(1_000_000)
 
 
 def open_log(
-    disk: MemoryDisk,
+    disk: SimDisk,
     config: LogConfig | None = None,
     *,
     clean: bool = True,

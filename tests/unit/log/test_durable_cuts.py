@@ -1,16 +1,15 @@
 """A cut is as much to be synced as an append: a power loss that undoes it brings old batches back."""
 
-from tests.memory_disk import MemoryDisk
-
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.log import Log
+from strandline.sim.disk import SimDisk
 from strandline.wire.batch import build
 
 NOW = Instant(1_700_000_000_000)
 
 
-def opened(disk: MemoryDisk, recovery_point: int = 0) -> Log:
+def opened(disk: SimDisk, recovery_point: int = 0) -> Log:
     where = {"clean": False, "recovery_point": recovery_point, "log_start_offset": 0}
     return Log.open(disk, "/d/t-0", LogConfig(), NOW, **where)  # type: ignore[arg-type]
 
@@ -20,7 +19,7 @@ def append(log: Log, value: bytes, epoch: int) -> None:
 
 
 def test_a_segment_that_was_cut_is_synced_although_the_next_append_goes_to_another() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = opened(disk)
     for value in (b"a", b"b", b"c"):
         append(log, value, 1)
@@ -37,7 +36,7 @@ def test_a_segment_that_was_cut_is_synced_although_the_next_append_goes_to_anoth
 
 
 def test_a_cut_by_a_process_that_was_killed_is_synced_by_the_next_one() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = opened(disk)
     for value in (b"a", b"b", b"c"):
         append(log, value, 1)

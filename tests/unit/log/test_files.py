@@ -1,7 +1,6 @@
 """The small files of a log directory, byte for byte as Kafka has them."""
 
 import pytest
-from tests.memory_disk import MemoryDisk
 
 from strandline.base.ids import TopicPartition, parse_uuid
 from strandline.base.ports import DiskError
@@ -17,6 +16,7 @@ from strandline.log.directory import (
     write_partition_metadata,
 )
 from strandline.log.epochs import EpochStart
+from strandline.sim.disk import SimDisk
 
 ID_TEXT = "AAECAwQFBgcICQoLDA0ODw"
 
@@ -56,7 +56,7 @@ def test_a_checkpoint_that_is_torn_or_foreign_is_unreadable(content: bytes) -> N
 
 
 def test_meta_properties_come_back_and_may_be_written_by_kafka() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     assert read_meta(disk, "/d/logs") is None
     meta = DirectoryMeta("cluster-1", 3, parse_uuid(ID_TEXT))
     write_meta(disk, "/d/logs", meta)
@@ -68,7 +68,7 @@ def test_meta_properties_come_back_and_may_be_written_by_kafka() -> None:
 
 @pytest.mark.parametrize("text", ["", "version=0\n", "version=1\n", "version=1\ncluster.id=x\nnode.id=y\n", "\x00"])
 def test_meta_properties_that_make_no_sense_are_an_error_with_the_path(text: str) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     disk.write_file("/d/meta.properties", text.encode())
     with pytest.raises(DiskError, match=r"/d/meta\.properties"):
         read_meta(disk, "/d")
@@ -95,7 +95,7 @@ def test_a_directory_says_whose_log_it_holds(name: str, expected: TopicPartition
 
 
 def test_partition_metadata_has_the_topic_id() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     assert read_topic_id(disk, "/d") is None
     write_partition_metadata(disk, "/d", parse_uuid(ID_TEXT))
     assert disk.read_file("/d/partition.metadata") == f"version: 0\ntopic_id: {ID_TEXT}".encode()
@@ -104,8 +104,8 @@ def test_partition_metadata_has_the_topic_id() -> None:
     assert read_topic_id(disk, "/d") is None
 
 
-def two() -> MemoryDisk:
-    disk = MemoryDisk()
+def two() -> SimDisk:
+    disk = SimDisk()
     disk.make_directory("/d/1")
     disk.make_directory("/d/2")
     write_clean_shutdown(disk, ["/d/1", "/d/2"], 42)

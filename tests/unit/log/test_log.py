@@ -1,7 +1,6 @@
 """One log: appending, copying, refusing, rolling, cutting, opening."""
 
 import pytest
-from tests.memory_disk import MemoryDisk
 from tests.unit.log.logs import NOW, ROOT, append, content, fill, open_log, produced, ranges, small
 
 from strandline.base.errors import ErrorCode
@@ -11,6 +10,7 @@ from strandline.log.log import EPOCHS_FILE, Log, Read
 from strandline.log.refusals import Refused
 from strandline.log.tail import TailBudget
 from strandline.log.timestamps import Found
+from strandline.sim.disk import SimDisk
 from strandline.wire.batch import build, patch, read_header
 from strandline.wire.record import all_records
 
@@ -25,7 +25,7 @@ def placed(batch: bytes, base: int, epoch: int) -> bytes:
 
 
 def test_offsets_and_epoch_are_written_into_the_batch() -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     append(log, produced(3), 4)
     done = append(log, produced(2), 5)
     assert (done.base_offset, done.last_offset, done.log_append_time) == (3, 4, -1)
@@ -35,7 +35,7 @@ def test_offsets_and_epoch_are_written_into_the_batch() -> None:
 
 
 def test_the_broker_stamps_the_batch_with_log_append_time() -> None:
-    log = open_log(MemoryDisk(), small(message_timestamp_type="LogAppendTime"))
+    log = open_log(SimDisk(), small(message_timestamp_type="LogAppendTime"))
     done = append(log, produced(2, timestamp=3), now=NOW + 9)
     assert done.log_append_time == NOW + 9
     assert [r.timestamp for r in all_records(content(log))] == [NOW + 9] * 2
@@ -45,7 +45,7 @@ def test_the_broker_stamps_the_batch_with_log_append_time() -> None:
 
 
 def test_a_buffer_that_may_not_be_changed_is_copied() -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     sent = produced(1)
     log.append_as_leader(memoryview(sent), 9, NOW)
     assert read_header(sent).partition_leader_epoch == -1
@@ -72,7 +72,7 @@ def broken(batch: bytes) -> bytes:
     ],
 )
 def test_a_refused_append_changes_nothing(sent: bytes, error: ErrorCode) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     config = small(max_message_bytes=1000, message_timestamp_before_max_ms=100, message_timestamp_after_max_ms=100)
     log = open_log(disk, config)
     fill(log, 3)
@@ -84,7 +84,7 @@ def test_a_refused_append_changes_nothing(sent: bytes, error: ErrorCode) -> None
 
 
 def test_a_compacted_log_refuses_records_without_a_key_and_names_them() -> None:
-    log = open_log(MemoryDisk(), small(cleanup_policy=("compact",)))
+    log = open_log(SimDisk(), small(cleanup_policy=("compact",)))
     keyless = build([(NOW, b"k", b"v", ()), (NOW, None, b"v", ()), (NOW, None, b"w", ())])
     done = log.append_as_leader(bytearray(keyless), 0, NOW)
     assert isinstance(done, Refused)
@@ -97,7 +97,7 @@ def test_a_compacted_log_refuses_records_without_a_key_and_names_them() -> None:
 
 
 def test_a_follower_leaves_out_what_it_has_and_what_a_later_leader_wrote() -> None:
-    leader, follower = open_log(MemoryDisk()), open_log(MemoryDisk())
+    leader, follower = open_log(SimDisk()), open_log(SimDisk())
     for epoch in (1, 1, 2, 3):
         append(leader, produced(2), epoch)
     assert follower.append_as_follower(content(leader, 0)[:79], 2, NOW) in (0, 2)
@@ -108,7 +108,7 @@ def test_a_follower_leaves_out_what_it_has_and_what_a_later_leader_wrote() -> No
 
 
 def test_a_damaged_batch_is_refused_with_all_that_follows_it() -> None:
-    leader, follower = open_log(MemoryDisk()), open_log(MemoryDisk())
+    leader, follower = open_log(SimDisk()), open_log(SimDisk())
     fill(leader, 3)
     copied = bytearray(content(leader))
     size = len(copied) // 3
@@ -121,14 +121,14 @@ def test_a_damaged_batch_is_refused_with_all_that_follows_it() -> None:
 
 @pytest.mark.parametrize("base", [1, 3])
 def test_a_batch_that_does_not_follow_the_end_is_refused(base: int) -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     fill(log, 1)
     assert isinstance(log.append_as_follower(placed(produced(4), base, 0), 0, NOW), Refused)
     assert log.log_end_offset == 2
 
 
 def test_bytes_that_are_no_batch_are_refused_and_half_a_batch_waits_for_its_rest() -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     assert isinstance(log.append_as_follower(bytes(100), 0, NOW), Refused)
     assert log.append_as_follower(placed(produced(), 0, 0)[:-1], 0, NOW) == 0
 
@@ -137,7 +137,7 @@ def test_bytes_that_are_no_batch_are_refused_and_half_a_batch_waits_for_its_rest
 
 
 def test_a_segment_is_rolled_by_size_and_each_begins_with_a_batch() -> None:
-    log = open_log(MemoryDisk(), small(segment_bytes=200))
+    log = open_log(SimDisk(), small(segment_bytes=200))
     fill(log, 6)
     assert len(log.segments) == 3
     assert all(s.size <= 200 for s in log.segments)
@@ -145,7 +145,7 @@ def test_a_segment_is_rolled_by_size_and_each_begins_with_a_batch() -> None:
 
 
 def test_a_batch_larger_than_a_segment_has_one_for_itself() -> None:
-    log = open_log(MemoryDisk(), small(segment_bytes=200))
+    log = open_log(SimDisk(), small(segment_bytes=200))
     fill(log, 1)
     append(log, produced(1, size=1000))
     fill(log, 1)
@@ -153,7 +153,7 @@ def test_a_batch_larger_than_a_segment_has_one_for_itself() -> None:
 
 
 def test_a_segment_is_rolled_by_time_only_if_it_holds_something() -> None:
-    log = open_log(MemoryDisk(), small(segment_ms=100))
+    log = open_log(SimDisk(), small(segment_ms=100))
     assert not log.roll_if_due(Instant(NOW + 1000))
     fill(log, 1)
     assert not log.roll_if_due(Instant(NOW + 99))
@@ -163,7 +163,7 @@ def test_a_segment_is_rolled_by_time_only_if_it_holds_something() -> None:
 
 
 def test_few_files_stay_open_and_a_clean_start_reads_little() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     config = small(segment_bytes=20_000, index_interval_bytes=1000)
     log = open_log(disk, config, tail_bytes=0)
     for _ in range(400):
@@ -188,7 +188,7 @@ def test_few_files_stay_open_and_a_clean_start_reads_little() -> None:
 
 @pytest.mark.parametrize("damage", ["gone", "torn", "empty", "junk"])
 def test_a_clean_start_mends_its_indexes(damage: str) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small())
     for i in range(20):
         append(log, produced(1, timestamp=NOW - 20 + i, size=50))
@@ -214,7 +214,7 @@ def test_a_clean_start_mends_its_indexes(damage: str) -> None:
 
 
 def test_leftovers_of_deletions_go_and_a_foreign_file_is_left_alone() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk)
     fill(log, 1)
     log.close()
@@ -236,7 +236,7 @@ def test_leftovers_of_deletions_go_and_a_foreign_file_is_left_alone() -> None:
 
 @pytest.mark.parametrize("content_of_file", [None, b"", b"0\n9\n1 1\n", b"0\n2\n3 0\n1 4\n"])
 def test_epochs_are_read_from_the_batches_if_their_file_makes_no_sense(content_of_file: bytes | None) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small())
     for epoch in (1, 1, 2, 5, 5, 5, 5, 9):
         append(log, produced(2, size=60), epoch)
@@ -252,7 +252,7 @@ def test_epochs_are_read_from_the_batches_if_their_file_makes_no_sense(content_o
 
 def test_an_index_on_disk_is_kafkas() -> None:
     """By hand: (relative last offset, position) and (largest timestamp so far, its relative offset), big-endian."""
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small(segment_bytes=1 << 20))
     log.truncate_fully_and_start_at(1000)
     for i in range(3):
@@ -271,7 +271,7 @@ def test_an_index_on_disk_is_kafkas() -> None:
 
 
 def test_everything_goes_and_the_next_record_has_the_offset() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small())
     fill(log, 12, epoch=3)
     log.truncate_fully_and_start_at(100)
@@ -284,7 +284,7 @@ def test_everything_goes_and_the_next_record_has_the_offset() -> None:
 
 
 def test_an_epoch_without_records_goes_though_nothing_is_cut() -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     fill(log, 2)
     log.assign_epoch(7, log.log_end_offset)
     log.truncate_to(log.log_end_offset)
@@ -293,7 +293,7 @@ def test_an_epoch_without_records_goes_though_nothing_is_cut() -> None:
 
 
 def test_records_below_the_log_start_are_out_of_range_and_their_segments_go_later() -> None:
-    log = open_log(MemoryDisk(), small(segment_bytes=200, retention_ms=-1))
+    log = open_log(SimDisk(), small(segment_bytes=200, retention_ms=-1))
     fill(log, 6)
     assert log.advance_log_start(5)
     assert not log.advance_log_start(5)
@@ -311,7 +311,7 @@ def test_records_below_the_log_start_are_out_of_range_and_their_segments_go_late
 
 
 def test_what_was_named_is_synced_and_what_came_later_is_not() -> None:
-    log = open_log(MemoryDisk(), small(segment_bytes=200))
+    log = open_log(SimDisk(), small(segment_bytes=200))
     fill(log, 3)
     assert f"{ROOT}/00000000000000000000.timeindex" in log.unsynced()
     end = log.log_end_offset
@@ -325,7 +325,7 @@ def test_what_was_named_is_synced_and_what_came_later_is_not() -> None:
 
 
 def test_tails_share_a_budget_and_the_log_that_was_idle_longest_gives_way() -> None:
-    disk, budget = MemoryDisk(), TailBudget(10_000)
+    disk, budget = SimDisk(), TailBudget(10_000)
     logs = [
         Log.open(disk, f"/d/t-{i}", small(), NOW, clean=True, recovery_point=0, log_start_offset=0, tail_budget=budget)
         for i in range(3)
@@ -351,6 +351,6 @@ def test_records_that_can_not_be_read_count_as_one() -> None:
     from crc32c import crc32c
 
     sound[17:21] = crc32c(memoryview(sound)[21:]).to_bytes(4)
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     append(log, bytes(sound))
     assert log.offset_for_timestamp(NOW) == Found(NOW + 1, 0, 0)

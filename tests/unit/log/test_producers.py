@@ -1,7 +1,6 @@
 """Idempotent producers: sent again, out of order, a new epoch, wrap-around, and after a restart."""
 
 import pytest
-from tests.memory_disk import MemoryDisk
 from tests.unit.log.logs import NOW, append, content, open_log, produced, small
 
 from strandline.base.errors import ErrorCode
@@ -9,6 +8,7 @@ from strandline.base.time import Instant
 from strandline.log.log import Appended, Log
 from strandline.log.producers import EXPIRATION_MS
 from strandline.log.refusals import Refused
+from strandline.sim.disk import SimDisk
 
 SEQUENCE_MAX = (1 << 31) - 1
 
@@ -19,7 +19,7 @@ def send(log: Log, sequence: int, count: int = 1, *, epoch: int = 0, pid: int = 
 
 
 def test_each_of_the_last_five_batches_is_a_duplicate_and_none_before() -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     first = [send(log, 2 * i, 2) for i in range(7)]
     end = log.log_end_offset
     for i in range(2, 7):
@@ -34,7 +34,7 @@ def test_each_of_the_last_five_batches_is_a_duplicate_and_none_before() -> None:
 
 
 def test_a_gap_is_refused_and_changes_nothing() -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk)
     send(log, 0)
     before = disk.contents()
@@ -44,11 +44,11 @@ def test_a_gap_is_refused_and_changes_nothing() -> None:
 
 
 def test_a_producer_that_is_not_known_may_begin_anywhere() -> None:
-    assert isinstance(send(open_log(MemoryDisk()), 41), Appended)
+    assert isinstance(send(open_log(SimDisk()), 41), Appended)
 
 
 def test_a_new_epoch_begins_at_zero_and_fences_the_old_one() -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     send(log, 0)
     assert send(log, 1, epoch=1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert isinstance(send(log, 0, epoch=1), Appended)
@@ -57,14 +57,14 @@ def test_a_new_epoch_begins_at_zero_and_fences_the_old_one() -> None:
 
 
 def test_the_sequence_after_the_largest_is_zero() -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     send(log, SEQUENCE_MAX - 1, 2)
     assert send(log, 1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert isinstance(send(log, 0), Appended)
 
 
 def test_a_batch_that_wraps_is_continued_where_it_ended() -> None:
-    log = open_log(MemoryDisk())
+    log = open_log(SimDisk())
     send(log, SEQUENCE_MAX - 1, 4)  # …, max, 0, 1
     again = send(log, SEQUENCE_MAX - 1, 4)
     assert isinstance(again, Appended)
@@ -74,7 +74,7 @@ def test_a_batch_that_wraps_is_continued_where_it_ended() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_what_was_known_is_known_after_a_restart(clean: bool) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     log = open_log(disk, small())
     for i in range(9):
         send(log, i)
@@ -90,7 +90,7 @@ def test_what_was_known_is_known_after_a_restart(clean: bool) -> None:
 
 
 def test_what_a_truncation_removed_is_no_duplicate() -> None:
-    log = open_log(MemoryDisk(), small())
+    log = open_log(SimDisk(), small())
     for i in range(6):
         send(log, i)
     log.truncate_to(4)
@@ -101,7 +101,7 @@ def test_what_a_truncation_removed_is_no_duplicate() -> None:
 
 
 def test_a_follower_that_becomes_leader_knows_the_duplicates() -> None:
-    leader, follower = open_log(MemoryDisk()), open_log(MemoryDisk())
+    leader, follower = open_log(SimDisk()), open_log(SimDisk())
     send(follower, 0, pid=1)  # so that its states are loaded before the copies come
     send(leader, 0, pid=1)
     for i in range(3):
@@ -113,7 +113,7 @@ def test_a_follower_that_becomes_leader_knows_the_duplicates() -> None:
 
 
 def test_old_records_written_today_do_not_make_a_producer_idle() -> None:
-    log = open_log(MemoryDisk(), small(retention_ms=-1))
+    log = open_log(SimDisk(), small(retention_ms=-1))
     today = Instant(NOW + 3 * EXPIRATION_MS)
     append(log, produced(1, timestamp=5, producer=(7, 0, 0)), now=today)
     log.delete_old_segments(today, log.log_end_offset)
@@ -123,7 +123,7 @@ def test_old_records_written_today_do_not_make_a_producer_idle() -> None:
 
 
 def test_a_duplicate_bears_the_time_of_its_first_append() -> None:
-    log = open_log(MemoryDisk(), small(message_timestamp_type="LogAppendTime"))
+    log = open_log(SimDisk(), small(message_timestamp_type="LogAppendTime"))
     append(log, produced(1, producer=(7, 0, 0)), now=NOW)
     again = append(log, produced(1, producer=(7, 0, 0)), now=NOW + 50)
     assert again.duplicate

@@ -75,10 +75,10 @@ class MemoryFile:
 Names = dict[str, Node | None]  # None: a directory
 
 
-class MemoryDisk:
-    def __init__(self, root: str = "/d") -> None:
-        self.names: Names = {root: None}
-        self.synced_names: Names = {root: None}
+class SimDisk:
+    def __init__(self, roots: Sequence[str] = ("/d",)) -> None:
+        self.names: Names = dict.fromkeys(roots)
+        self.synced_names: Names = dict.fromkeys(roots)
         self.changes: list[tuple[str, Node | None, bool]] = []  # (path, node, is it there) since the last sync
         self.bytes_read = 0
         self.opened: dict[int, str] = {}  # files that are open now
@@ -205,7 +205,7 @@ class MemoryDisk:
 class CountedFile(MemoryFile):
     """Tells its disk when it is open and how much was read."""
 
-    def __init__(self, path: str, node: Node, disk: MemoryDisk) -> None:
+    def __init__(self, path: str, node: Node, disk: SimDisk) -> None:
         super().__init__(path, node)
         self.disk = disk
         disk.serial += 1

@@ -4,13 +4,14 @@ from random import Random
 
 import pytest
 from tests.conformance.disk import DiskConformance
-from tests.memory_disk import MemoryDisk
+
+from strandline.sim.disk import SimDisk
 
 
-class TestMemoryDisk(DiskConformance):
+class TestSimDisk(DiskConformance):
     @pytest.fixture
-    def disk(self) -> MemoryDisk:
-        return MemoryDisk()
+    def disk(self) -> SimDisk:
+        return SimDisk()
 
     @pytest.fixture
     def root(self) -> str:
@@ -19,7 +20,7 @@ class TestMemoryDisk(DiskConformance):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_was_synced_survives_every_power_cut(seed: int) -> None:
-    disk = MemoryDisk()
+    disk = SimDisk()
     file = disk.open("/d/a")
     file.append([b"synced"])
     disk.sync(["/d/a", "/d"])
@@ -35,7 +36,7 @@ def test_what_was_synced_survives_every_power_cut(seed: int) -> None:
 def test_what_was_not_synced_is_lost_torn_or_kept() -> None:
     outcomes = set()
     for seed in range(60):
-        disk = MemoryDisk()
+        disk = SimDisk()
         disk.sync(["/d"])
         disk.open("/d/a").append([b"0123456789"])
         disk.sync(["/d"])
@@ -48,7 +49,7 @@ def test_what_was_not_synced_is_lost_torn_or_kept() -> None:
 def test_a_file_in_a_directory_that_was_not_synced_may_be_gone() -> None:
     found = set()
     for seed in range(20):
-        disk = MemoryDisk()
+        disk = SimDisk()
         disk.open("/d/a").append([b"x"])
         disk.sync(["/d/a"])
         disk.crash(Random(seed))
