@@ -1,0 +1,78 @@
+"""Plants a bug: the next import of one module compiles changed source.
+
+Call `install` in a fresh process, before anything imports the module. Neither this package nor `strandline.sim` itself
+imports anything that a bug may be planted in. The changed code never touches the cache of compiled files, in either
+direction. Whatever would leave the bug without effect is an error.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from strandline.sim.planted.planted import Planted
+from strandline.sim.planted.tables import PLANTED
+
+ROOT = Path(__file__).parents[3]
+
+
+class NotPlanted(Exception):
+    """The bug would not be there, so nothing that follows would mean anything."""
+
+
+def install(name: str) -> Planted:
+    """Plant the bug of this name. One process has one bug at most."""
+    planted = PLANTED.get(name)
+    if planted is None:
+        raise NotPlanted(f"there is no planted bug named {name!r}")
+    for finder in sys.meta_path:
+        if isinstance(finder, Finder):
+            raise NotPlanted(f"{finder.planted.name} is planted already")
+    if planted.module in sys.modules:
+        raise NotPlanted(f"{planted.module} is imported already: {name} would have no effect")
+    mutated(planted, source_of(planted.module))
+    sys.meta_path.insert(0, Finder(planted))
+    return planted
+
+
+def source_of(module: str) -> str:
+    return (ROOT / f"{module.replace('.', '/')}.py").read_text()
+
+
+def mutated(planted: Planted, source: str) -> str:
+    """The source with the bug in it."""
+    count = source.count(planted.old)
+    if count != 1:
+        raise NotPlanted(f"{planted.name}: the text to replace occurs {count} times in {planted.module}, not once")
+    return source.replace(planted.old, planted.new)
+
+
+class Finder(MetaPathFinder):
+    def __init__(self, planted: Planted) -> None:
+        self.planted = planted
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self.planted.module:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.origin is None:
+            raise NotPlanted(f"{fullname} has no source file")
+        spec.loader = Loader(self.planted, spec.origin)
+        spec.cached = None
+        return spec
+
+
+class Loader(SourceFileLoader):
+    def __init__(self, planted: Planted, path: str) -> None:
+        super().__init__(planted.module, path)
+        self.planted = planted
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self.get_source(fullname), self.path, "exec", dont_inherit=True)
+
+    def get_source(self, fullname: str) -> str:
+        return mutated(self.planted, self.get_data(self.path).decode())

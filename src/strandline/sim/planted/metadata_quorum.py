@@ -1,0 +1,119 @@
+"""Bugs of the metadata quorum (KRaft): votes, commits, truncation, durability."""
+
+from strandline.sim.planted.planted import Planted, table
+
+QUORUM = "strandline.quorum.quorum"
+ROLES = "strandline.quorum.roles"
+VOTING = "strandline.quorum.voting"
+LEADING = "strandline.quorum.leading"
+FOLLOWING = "strandline.quorum.following"
+
+METADATA_QUORUM = table(
+    # --- votes
+    Planted(
+        name="votes-twice",
+        module=ROLES,
+        old='return None if voted == candidate else "has voted for another"',
+        new="return None",
+        trap="Raft 5.2",
+        harm="an epoch has two leaders",
+    ),
+    Planted(
+        name="vote-forgotten-at-restart",
+        module="strandline.quorum.election_state",
+        old="NodeId(stored.leader_id), NodeId(stored.voted_id))",
+        new="NodeId(stored.leader_id))",
+        trap="Raft 5.2",
+        harm="a voter that was restarted votes again in the same epoch",
+    ),
+    Planted(
+        name="vote-told-before-durable",
+        module=QUORUM,
+        old="case Send() | Reply() if self.promises > self.promises_durable:",
+        new="case Send() | Reply() if self.promises < self.promises_durable:",
+        trap="Raft 5.2",
+        harm="a vote is given that a crash forgets, and given again",
+    ),
+    Planted(
+        name="vote-in-a-known-epoch-is-no-promise",
+        module=QUORUM,
+        old="if election.epoch != old.epoch or election.voted != old.voted:",
+        new="if election.epoch != old.epoch:",
+        trap="Raft 5.2",
+        harm="a vote in an epoch that was known before is told before it is durable",
+    ),
+    Planted(
+        name="votes-for-a-shorter-log",
+        module=VOTING,
+        old="return bool((asked.last_offset_epoch, asked.last_offset) >= (mine.epoch, mine.end_offset))",
+        new="return bool(asked.last_offset_epoch >= mine.epoch)",
+        trap="Raft 5.4.1",
+        harm="a voter elects a leader that lacks committed metadata",
+    ),
+    Planted(
+        name="votes-for-an-older-log",
+        module=VOTING,
+        old="return bool((asked.last_offset_epoch, asked.last_offset) >= (mine.epoch, mine.end_offset))",
+        new="return bool(asked.last_offset >= mine.end_offset)",
+        trap="Raft 5.4.1",
+        harm="a long log of a deposed leader wins over a shorter one that has what was committed",
+    ),
+    # --- commits
+    Planted(
+        name="older-epoch-committed-by-counting",
+        module=ROLES,
+        old="return reached if reached > self.epoch_start_offset else None",
+        new="return reached",
+        trap="Raft 5.4.2",
+        harm="records of an earlier epoch count as committed and are still overwritten",
+    ),
+    Planted(
+        name="minority-commits",
+        module=ROLES,
+        old="[majority(len(ends)) - 1]",
+        new="[majority(len(ends)) - 2]",
+        trap="Raft 5.3",
+        harm="the leader alone commits metadata",
+    ),
+    Planted(
+        name="leader-counts-unsynced-records",
+        module=LEADING,
+        old="committed = role.committed(quorum.durable_end)",
+        new="committed = role.committed(quorum.log.log_end_offset)",
+        trap="KIP-595",
+        harm="metadata is committed that a power cut takes from the leader",
+    ),
+    Planted(
+        name="follower-claims-unsynced-records",
+        module=FOLLOWING,
+        old="if fetching.retry_at > now or not quorum.is_log_durable:",
+        new="if fetching.retry_at > now:",
+        trap="KIP-595",
+        harm="metadata is committed that a power cut takes from the followers",
+    ),
+    Planted(
+        name="follower-believes-any-high-watermark",
+        module=FOLLOWING,
+        old="max(quorum.high_watermark, min(answer.high_watermark, quorum.log.log_end_offset))",
+        new="max(quorum.high_watermark, quorum.log.log_end_offset)",
+        trap="Raft 5.3",
+        harm="a follower applies metadata that is not committed",
+    ),
+    # --- truncation
+    Planted(
+        name="divergent-metadata-unnoticed",
+        module=LEADING,
+        old="return end if end.epoch != epoch or end.end_offset < offset else None",
+        new="return end if end.end_offset < offset else None",
+        trap="Raft 5.3, KIP-595",
+        harm="a follower appends to records that its leader never had",
+    ),
+    Planted(
+        name="divergent-metadata-kept",
+        module=FOLLOWING,
+        old="    if end < quorum.log.log_end_offset:\n",
+        new="    if end < quorum.high_watermark:\n",
+        trap="Raft 5.3",
+        harm="a follower never gives up its own records and never follows again",
+    ),
+)

@@ -1,0 +1,16 @@
+"""All planted bugs, by name."""
+
+from strandline.sim.planted.controlling import CONTROLLING
+from strandline.sim.planted.eligible import ELIGIBLE
+from strandline.sim.planted.metadata_quorum import METADATA_QUORUM
+from strandline.sim.planted.planted import Planted, table
+from strandline.sim.planted.replication import REPLICATION
+from strandline.sim.planted.storing import STORING
+
+PLANTED: dict[str, Planted] = table(
+    *REPLICATION.values(),
+    *STORING.values(),
+    *CONTROLLING.values(),
+    *ELIGIBLE.values(),
+    *METADATA_QUORUM.values(),
+)

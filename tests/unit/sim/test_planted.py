@@ -1,0 +1,124 @@
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from strandline.sim.planted import PLANTED, NotPlanted, Planted, install
+from strandline.sim.planted.hook import ROOT, mutated, source_of
+
+BY_NAME = pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())
+# What must be among them: the guards that the formal model of KIP-966 marks, and bugs that Kafka once had.
+CHECKS = range(1, 11)
+TRAPS = (5, 8, 14, 15, 17, 20, 21, 22, 23, 27, 31, 32, 33, 36, 37)
+LINES_MAX = 3
+
+
+@BY_NAME
+def test_a_planted_bug_changes_the_code_of_its_module_and_it_still_compiles(planted: Planted) -> None:
+    source = source_of(planted.module)
+    with_bug = mutated(planted, source)
+    assert ast.dump(ast.parse(with_bug)) != ast.dump(ast.parse(source))
+    compile(with_bug, planted.module, "exec")
+
+
+@BY_NAME
+def test_a_planted_bug_is_small_and_says_what_it_costs(planted: Planted) -> None:
+    for text in (planted.old, planted.new):
+        assert text.strip("\n").count("\n") < LINES_MAX
+    assert planted.harm
+    assert planted.trap
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", planted.name)
+
+
+@BY_NAME
+def test_no_bug_is_planted_where_the_hook_itself_has_been(planted: Planted) -> None:
+    """What the hook imports is imported before a bug can be planted in it."""
+    assert not planted.module.startswith(("strandline.sim", "strandline.base"))
+
+
+def test_names_are_those_of_the_table_and_no_two_bugs_are_the_same() -> None:
+    assert all(planted.name == name for name, planted in PLANTED.items())
+    changes = [(planted.module, planted.old, planted.new) for planted in PLANTED.values()]
+    assert len(set(changes)) == len(changes) >= 30
+
+
+def test_every_guard_that_the_formal_model_marks_is_taken_away_once() -> None:
+    found = {int(n) for planted in PLANTED.values() for n in re.findall(r"KIP-966 check (\d+)", planted.trap)}
+    assert found == set(CHECKS)
+
+
+def test_every_known_trap_is_among_them() -> None:
+    found = {int(n) for planted in PLANTED.values() for n in re.findall(r"\bT(\d+)\b", planted.trap)}
+    assert set(TRAPS) <= found
+    assert any("KAFKA-19522" in planted.trap for planted in PLANTED.values())
+
+
+# --- the hook
+
+
+def run(program: str, *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=cwd)
+
+
+TALK = """
+from strandline.log.producers import BATCHES_MAX
+print(BATCHES_MAX)
+"""
+PLANT = """
+from strandline.sim.planted import install
+install("one-batch-remembered")
+"""
+
+
+def test_a_planted_module_behaves_as_changed_and_a_process_without_it_does_not() -> None:
+    assert run(TALK).stdout == "5\n"
+    assert run(PLANT + TALK).stdout == "1\n"
+    assert run(TALK).stdout == "5\n", "the changed code came out of the cache of compiled files"
+
+
+def test_compiled_files_are_neither_read_nor_written_for_a_planted_module() -> None:
+    cache = ROOT / "strandline" / "log" / "__pycache__"
+    run(TALK)
+    before = {path.name: path.stat().st_mtime_ns for path in cache.glob("producers.*.pyc")}
+    run(PLANT + TALK)
+    assert {path.name: path.stat().st_mtime_ns for path in cache.glob("producers.*.pyc")} == before
+
+
+def test_other_modules_see_the_changed_one_however_they_import_it() -> None:
+    seen = run(
+        PLANT + "import strandline.log.log as log, sys\nprint(log.Producers is "
+        "sys.modules['strandline.log.producers'].Producers, sys.modules['strandline.log.producers'].BATCHES_MAX)"
+    )
+    assert seen.stdout == "True 1\n", seen.stderr
+
+
+def test_planting_imports_nothing_that_a_bug_may_be_planted_in() -> None:
+    program = "import sys, strandline.sim.planted\nprint(*sorted(m for m in sys.modules if m.startswith('strandline')))"
+    imported = set(run(program).stdout.split())
+    assert "strandline.sim.planted.hook" in imported
+    assert not imported & {planted.module for planted in PLANTED.values()}
+
+
+def test_a_bug_in_a_module_that_is_imported_already_is_refused() -> None:
+    importlib.import_module("strandline.log.producers")
+    with pytest.raises(NotPlanted, match="imported already"):
+        install("one-batch-remembered")
+
+
+def test_an_unknown_bug_is_refused() -> None:
+    with pytest.raises(NotPlanted, match="no planted bug named 'nothing'"):
+        install("nothing")
+
+
+def test_a_second_bug_in_one_process_is_refused() -> None:
+    assert "one-batch-remembered is planted already" in run(PLANT + "install('votes-twice')").stderr
+
+
+@pytest.mark.parametrize("source", ["nothing of the kind", "BATCHES_MAX = 5\nBATCHES_MAX = 5\n"], ids=["gone", "twice"])
+def test_a_bug_whose_place_is_not_certain_is_refused(source: str) -> None:
+    with pytest.raises(NotPlanted, match="not once"):
+        mutated(PLANTED["one-batch-remembered"], source)
