@@ -20,7 +20,7 @@ from strandline.controller.topic_names import why_colliding, why_illegal
 from strandline.metadata.config_key import show_value
 from strandline.metadata.image import FROM_TOPIC, TOPIC_RESOURCE, Topic
 from strandline.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
-from strandline.metadata.topic_configs import TOPIC_CONFIGS, why_invalid
+from strandline.metadata.topic_configs import SHOWN, why_invalid
 from strandline.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -179,13 +179,13 @@ def random_uuid(rng: Rng) -> Uuid:
 def created(topic: CreatableTopic, topic_id: Uuid, assigned: list[Replicas], basis: Basis) -> CreatableTopicResult:
     own = {config.name: config.value for config in topic.configs}
     configs = []
-    for key in TOPIC_CONFIGS:
-        default, source = basis.image.config_in_force(topic.name, key, basis.static)
+    for key in SHOWN:
+        default, source = basis.image.config_in_force(topic.name, key.name, basis.static)
         value = show_value(default)
-        if key in own:
-            value, source = own[key], FROM_TOPIC
+        if key.name in own:
+            value, source = own[key.name], FROM_TOPIC
         configs.append(
-            CreatableTopicConfigs(name=key, value=value, read_only=False, config_source=source, is_sensitive=False)
+            CreatableTopicConfigs(name=key.name, value=value, read_only=False, config_source=source, is_sensitive=False)
         )
     return CreatableTopicResult(
         name=topic.name,

@@ -25,4 +25,6 @@ class LogConfig(Value, frozen=True):
     @classmethod
     def of(cls, setting: Callable[[str], object]) -> "LogConfig":
         """From topic configuration: `setting` gives the parsed value of a key."""
-        return cls(**{name: setting(name.replace("_", ".")) for name in cls.__struct_fields__})  # type: ignore[arg-type]  # the table of keys has these types
+        values = {name: setting(name.replace("_", ".")) for name in cls.__struct_fields__}
+        values["segment_bytes"] = setting("internal.segment.bytes") or values["segment_bytes"]
+        return cls(**values)  # type: ignore[arg-type]  # the table of keys has these types

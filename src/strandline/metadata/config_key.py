@@ -31,6 +31,7 @@ class ConfigKey(Value, frozen=True):
     check: Check | None = None
     synonyms: tuple[tuple[str, int], ...] = ()  # (key of the node's configuration, factor to this key's unit)
     required: bool = False
+    is_internal: bool = False  # for tests: it can be set, and is never shown
 
     def why_invalid(self, text: str) -> str | None:
         """Why may the key not have this value? None means it may."""

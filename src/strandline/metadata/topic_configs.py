@@ -70,6 +70,7 @@ ROWS = (
     ),
     ConfigKey("follower.replication.throttled.replicas", LIST, (), throttled_replicas),
     ConfigKey("index.interval.bytes", INT, 4096, at_least(0), (("log.index.interval.bytes", 1),)),
+    ConfigKey("internal.segment.bytes", INT, None, at_least(14), is_internal=True),  # smaller than users may (KIP-1030)
     ConfigKey("leader.replication.throttled.replicas", LIST, (), throttled_replicas),
     ConfigKey("local.retention.bytes", LONG, -2, at_least(-2)),
     ConfigKey("local.retention.ms", LONG, -2, at_least(-2)),
@@ -114,6 +115,7 @@ ROWS = (
 )
 
 TOPIC_CONFIGS: dict[str, ConfigKey] = {key.name: key for key in ROWS}
+SHOWN = tuple(key for key in ROWS if not key.is_internal)
 # The keys of a node's configuration that may change while it runs: those that are defaults of topics.
 DYNAMIC_NODE_KEYS = frozenset(synonym for key in ROWS for synonym, _ in key.synonyms)
 

@@ -12,7 +12,7 @@ from strandline.base.value import Value
 from strandline.broker.config import NODE_CONFIGS
 from strandline.metadata.config_key import TYPE_NUMBERS, ConfigKey, show_value
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, TOPIC_CONFIGS, topic_default
+from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, SHOWN, topic_default
 from strandline.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -49,7 +49,7 @@ def describe(node: Node, resource: DescribeConfigsResource, request: DescribeCon
         case kind if kind == TOPIC_RESOURCE:
             if node.image.topic_named(resource.resource_name) is None:
                 return refused(resource, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-            rows = [(key, topic_settings(node, resource.resource_name, key)) for key in TOPIC_CONFIGS.values()]
+            rows = [(key, topic_settings(node, resource.resource_name, key)) for key in SHOWN]
             of_broker = False
         case kind if kind == BROKER_RESOURCE:
             if resource.resource_name not in ("", str(node.me)):

@@ -1,0 +1,78 @@
+"""The liveness phase: faults have ended and all machines are healed. Within a bounded time every partition has its
+leader and a whole ISR, clients come through, replicas agree; then the histories are judged.
+"""
+
+from collections.abc import Sequence
+
+from strandline.sim.clients.admin import Admin
+from strandline.sim.clients.client import Client
+from strandline.sim.clients.consumer import Consumer
+from strandline.sim.machine import METADATA_DIR
+from strandline.sim.scene import Scene
+from strandline.sim.trace import Kind
+from strandline.sim.workloads.workload import Workload
+from strandline.sim.world import World
+
+BOUND_MS = 60_000
+
+
+def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]) -> None:
+    heal(world)
+    writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]
+    readers = [client for workload in workloads for client in workload.readers]
+    finish(world, writers)
+    world.run_until("the cluster is whole again", lambda: why_not_healed(world), BOUND_MS)
+    finish(world, readers)
+    last = [Consumer(scene, f"last-{at}", at) for workload in workloads for at in workload.partitions()]
+    for reader in last:
+        scene.enter(reader)
+    finish(world, last)
+    with world.holding("the end"):
+        world.laws.final()
+    for workload in workloads:
+        why = workload.check()
+        if why is not None:
+            raise world.violated(why)
+
+
+def heal(world: World) -> None:
+    world.tell(Kind.HEALED, "faults end")
+    world.network.calm()
+    for machine in world.machines.values():
+        machine.make_room()
+        for root in machine.disk.roots:
+            machine.disk.mend(root)
+        if machine.is_rotten:
+            machine.told(Kind.HEALED, "gets new disks, since one was found damaged")
+            world.damage.lost(machine.node_id, "has new disks")
+            machine.kill()
+            for root in machine.disk.roots:
+                if root != METADATA_DIR:
+                    machine.disk.wipe(root)
+            machine.format()
+        machine.go_on()
+        machine.start()
+
+
+def start_all(world: World) -> None:
+    """A controlled shutdown may have ended only now."""
+    for machine in world.machines.values():
+        machine.start()
+
+
+def why_not_healed(world: World) -> str | None:
+    start_all(world)
+    return world.why_not_whole() or world.laws.why_not_equal()
+
+
+def finish(world: World, clients: Sequence[Client]) -> None:
+    """Stop them, and let each end what it does."""
+    for client in clients:
+        client.is_stopped = True
+
+    def why_not() -> str | None:
+        start_all(world)
+        unfinished = [client.name for client in clients if not client.is_done]
+        return f"{', '.join(unfinished)} did not come to an end" if unfinished else None
+
+    world.run_until("all clients are done", why_not, BOUND_MS)

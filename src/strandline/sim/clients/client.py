@@ -1,0 +1,118 @@
+"""Clients that behave as real ones do: they follow Metadata, retry, and write down what they did and were told.
+
+A client is a generator and touches nothing: it yields a request and gets the answer (None if there was none), or a list
+of requests to be sent at once and gets a list, or yields milliseconds to wait. So the same client runs in the simulator
+and against real processes; who runs it is its `Stage`.
+"""
+
+from collections.abc import Generator
+from random import Random
+from typing import Any, Protocol
+
+from strandline.base.effects import Endpoint
+from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
+from strandline.base.value import Value
+from strandline.history.operation import History, Key, Operation
+from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+Life = Generator[Any, Any, None]
+
+
+class Request(Value, frozen=True):
+    to: Endpoint
+    message: Any
+    version: int
+    timeout_ms: int
+
+
+class Stage(Protocol):
+    """Where clients act."""
+
+    @property
+    def history(self) -> History: ...
+
+    @property
+    def bootstrap(self) -> tuple[Endpoint, ...]:
+        """Brokers to ask first."""
+        ...
+
+    def now_ms(self) -> int: ...
+
+    def random(self, name: str) -> Random: ...
+
+    def told(self, client: str, text: str) -> None:
+        """A line for people."""
+        ...
+
+    # What a stage that sees into the brokers may check at once. Others do nothing.
+
+    def acknowledged(self, at: TopicIdPartition, offset: int, values: tuple[bytes, ...]) -> None: ...
+
+    def consumed(self, at: TopicIdPartition, end: int) -> None: ...
+
+    def suspect(self, at: TopicIdPartition, why: str) -> None:
+        """A client was told what it must not be told, unless this topic is gone or its faults were too many."""
+        ...
+
+    def deleted(self, topic_id: Uuid) -> None:
+        """From now on this topic may be gone."""
+        ...
+
+    def is_exceeded(self, topic: str) -> bool:
+        """Have the faults taken more of this topic than was promised to survive?"""
+        ...
+
+
+class Route(Value, frozen=True):
+    """Who leads a partition, as Metadata said last."""
+
+    leader: Endpoint
+    leader_epoch: int
+    topic_id: Uuid
+
+
+class Client:
+    def __init__(self, stage: Stage, name: str) -> None:
+        self.stage = stage
+        self.name = name
+        self.rng = stage.random(name)
+        self.is_stopped = False  # it shall come to an end
+        self.is_done = False
+        self.leader_epochs: dict[tuple[Uuid, int], int] = {}  # the newest seen
+
+    def live(self) -> Life:
+        raise NotImplementedError
+
+    def tell(self, text: str) -> None:
+        self.stage.told(self.name, text)
+
+    def pause(self, low_ms: int, high_ms: int) -> int:
+        return self.rng.randrange(low_ms, high_ms)
+
+    def any_node(self) -> Endpoint:
+        return self.rng.choice(self.stage.bootstrap)
+
+    def record(self, operation: Operation) -> None:
+        self.stage.history.record(operation)
+
+    def find_leader(self, at: TopicPartition) -> Generator[Any, Any, Route | None]:
+        """One look. Leader epochs older than the newest one seen are not believed (as clients do since KIP-320)."""
+        request = MetadataRequest(topics=(MetadataRequestTopic(name=at.topic),), allow_auto_topic_creation=False)
+        answer = yield Request(self.any_node(), request, 12, 1000)
+        if answer is None or not answer.topics or answer.topics[0].error_code:
+            return None
+        topic_id = answer.topics[0].topic_id
+        for row in answer.topics[0].partitions:
+            if row.partition_index == at.partition and row.leader_id >= 0:
+                key = (topic_id, at.partition)
+                if row.leader_epoch < self.leader_epochs.get(key, -1):
+                    return None
+                self.leader_epochs[key] = row.leader_epoch
+                for broker in answer.brokers:
+                    if broker.node_id == row.leader_id:
+                        return Route(Endpoint(broker.host, broker.port), row.leader_epoch, topic_id)
+        return None
+
+
+def key_of(at: TopicPartition, topic_id: Uuid) -> Key:
+    return Key(at.topic, topic_id, at.partition)

@@ -1,0 +1,100 @@
+"""Disks that fill up, fail, forget, rot, or are exchanged. Metadata lies on a disk of its own, which only loses power:
+a voter that forgets its vote is more than a quorum without directory ids can survive."""
+
+from random import Random
+
+from strandline.sim.disk import Image, is_topic_segment
+from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.machine import METADATA_DIR
+from strandline.wire.batch import CRC_AT, HEADER_SIZE, batches
+
+BACK_MS = (300, 1500, 5000)
+
+
+def full(turmoil: Turmoil, rng: Random) -> None:
+    """No room for what comes next; some time later there is."""
+    machine = turmoil.someone(rng)
+    if machine is not None:
+        turmoil.tell(f"the disk of {machine.name} is full")
+        machine.disk.capacity = machine.disk.used + rng.choice((0, 100, 2000))
+        at = rng.choice(BACK_MS)
+        turmoil.world.time.later(at, machine.make_room)
+        turmoil.world.time.later(at + rng.choice((0, 1000)), machine.start)
+
+
+def failing_sync(turmoil: Turmoil, rng: Random) -> None:
+    """The next flush fails. The process ends, and what it had not made durable may be gone: the kernel forgot it."""
+    machine = turmoil.someone_to_lose_data(rng)
+    if machine is not None:
+        turmoil.tell(f"the next flush of {machine.name} fails")
+        turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
+        machine.disk.fail_next_sync()
+        turmoil.world.time.later(rng.choice(BACK_MS), machine.start)
+
+
+def failing_directory(turmoil: Turmoil, rng: Random) -> None:
+    """Every access to one log directory fails, for a while."""
+    machine = turmoil.someone(rng)
+    if machine is not None:
+        root = rng.choice([root for root in machine.disk.roots if root != METADATA_DIR])
+        turmoil.tell(f"the directory {root} of {machine.name} fails")
+        machine.disk.fail(root)
+        at = rng.choice(BACK_MS)
+        turmoil.world.time.later(at, lambda: machine.disk.mend(root))
+        turmoil.world.time.later(at, machine.start)
+
+
+def replaced(turmoil: Turmoil, rng: Random) -> None:
+    """A log directory is a new, empty disk when the machine comes back."""
+    machine = turmoil.someone_to_lose_data(rng)
+    if machine is not None:
+        root = rng.choice([root for root in machine.disk.roots if root != METADATA_DIR])
+        turmoil.tell(f"the disk {root} of {machine.name} is replaced")
+        turmoil.world.damage.lost(machine.node_id, "has a new disk")
+        machine.kill()
+        machine.disk.wipe(root)
+        machine.format()
+        turmoil.world.time.later(rng.choice(BACK_MS), machine.start)
+
+
+def restored(turmoil: Turmoil, rng: Random) -> None:
+    """The log directories come back as they were some time ago; what the marker of a clean stop says is old too."""
+    machine = rng.choice(list(turmoil.world.machines.values()))
+    old = machine.disk.snapshot().entries
+
+    def restore() -> None:
+        if not turmoil.may_lose_data(machine):
+            return
+        turmoil.tell(f"an old image of {machine.name} is restored")
+        turmoil.world.damage.lost(machine.node_id, "has an old image of its disk")
+        machine.kill()
+        now = machine.disk.snapshot().entries
+        kept = {path: data for path, data in now.items() if is_metadata(path)}
+        machine.disk.restore(Image(kept | {path: data for path, data in old.items() if not is_metadata(path)}))
+        turmoil.world.time.later(rng.choice(BACK_MS), machine.start)
+
+    turmoil.world.time.later(rng.choice((2000, 5000)), restore)
+
+
+def is_metadata(path: str) -> bool:
+    return path == METADATA_DIR or path.startswith(f"{METADATA_DIR}/")
+
+
+def rot(turmoil: Turmoil, rng: Random) -> None:
+    """One bit of a segment flips. Readers must see that; in the end the disk is replaced."""
+    machine = turmoil.someone_to_lose_data(rng)
+    if machine is None:
+        return
+    contents = machine.disk.contents()
+    segments = [path for path in sorted(contents) if is_topic_segment(path) and len(contents[path]) > HEADER_SIZE]
+    if not segments:
+        return
+    path = rng.choice(segments)
+    position = rng.randrange(0, len(contents[path]))
+    for header in batches(memoryview(contents[path])):
+        if header.position <= position < header.position + CRC_AT:
+            position = header.position + CRC_AT  # base offset and leader epoch are what no checksum covers
+    turmoil.tell(f"a bit flips on {machine.name}: {path} at {position}")
+    turmoil.world.damage.lost(machine.node_id, "has a bit that flipped")
+    machine.disk.flip(path, position, rng.randrange(0, 8))
+    machine.is_rotten = True

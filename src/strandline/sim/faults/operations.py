@@ -1,0 +1,23 @@
+"""What operators do meanwhile."""
+
+from random import Random
+
+from strandline.sim.faults.turmoil import Turmoil
+
+
+def recreate(turmoil: Turmoil, rng: Random) -> None:
+    turmoil.admin.wish(lambda: turmoil.admin.delete("brief"), lambda: turmoil.admin.create("brief"))
+
+
+def configure(turmoil: Turmoil, rng: Random) -> None:
+    value = str(rng.choice((1, 2, 2, 3)))
+    turmoil.admin.wish(lambda: turmoil.admin.configure("orders", "min.insync.replicas", value))
+
+
+def trim(turmoil: Turmoil, rng: Random) -> None:
+    turmoil.admin.wish(lambda: turmoil.admin.trim("loose"))
+
+
+def add_partitions(turmoil: Turmoil, rng: Random) -> None:
+    count = rng.choice((4, 5))
+    turmoil.admin.wish(lambda: turmoil.admin.add_partitions("orders", count))

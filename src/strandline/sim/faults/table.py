@@ -1,0 +1,40 @@
+"""All kinds of faults, by name, and how often each comes among those that a run has."""
+
+from collections.abc import Callable
+from random import Random
+
+from strandline.base.value import Value
+from strandline.sim.faults import disks, operations, process, wires
+from strandline.sim.faults.turmoil import Turmoil
+
+
+class FaultKind(Value, frozen=True):
+    act: Callable[[Turmoil, Random], None]
+    weight: int
+
+
+FAULTS: dict[str, FaultKind] = {
+    "kill": FaultKind(process.kill, 6),
+    "start": FaultKind(process.start, 8),
+    "power cut": FaultKind(process.power_cut, 6),
+    "shut down": FaultKind(process.shut_down, 3),
+    "rolling restart": FaultKind(process.rolling_restart, 1),
+    "pause": FaultKind(process.pause, 4),
+    "double": FaultKind(process.double, 5),
+    "clock jump": FaultKind(process.clock_jump, 2),
+    "cut": FaultKind(wires.cut, 4),
+    "isolate": FaultKind(wires.isolate, 3),
+    "heal": FaultKind(wires.heal, 8),
+    "slow": FaultKind(wires.slow, 2),
+    "break off": FaultKind(wires.break_off, 5),
+    "full disk": FaultKind(disks.full, 2),
+    "failing sync": FaultKind(disks.failing_sync, 2),
+    "failing directory": FaultKind(disks.failing_directory, 1),
+    "new disk": FaultKind(disks.replaced, 2),
+    "old image": FaultKind(disks.restored, 1),
+    "bit rot": FaultKind(disks.rot, 1),
+    "recreate": FaultKind(operations.recreate, 3),
+    "configure": FaultKind(operations.configure, 2),
+    "trim": FaultKind(operations.trim, 2),
+    "add partitions": FaultKind(operations.add_partitions, 1),
+}

@@ -1,0 +1,45 @@
+"""The network between machines: cut, one way or both, slow, and connections that break."""
+
+from itertools import combinations
+from random import Random
+
+from strandline.sim.faults.turmoil import Turmoil
+
+
+def cut(turmoil: Turmoil, rng: Random) -> None:
+    machines = list(turmoil.world.machines.values())
+    a, b = rng.choice(list(combinations(machines, 2)))
+    if rng.randrange(0, 2):
+        a, b = b, a
+    if turmoil.may_suffer(a) or turmoil.may_suffer(b):
+        both = bool(rng.randrange(0, 2))
+        turmoil.tell(f"the network between {a.name} and {b.name} is cut{'' if both else ', one way'}")
+        turmoil.world.network.cut(a.name, b.name, both=both)
+
+
+def isolate(turmoil: Turmoil, rng: Random) -> None:
+    machine = turmoil.someone(rng)
+    if machine is not None:
+        both = bool(rng.randrange(0, 2))
+        turmoil.tell(f"{machine.name} is isolated{'' if both else ', one way'}")
+        for name in sorted(turmoil.world.network.stations):
+            if name != machine.name and (name[0] == "n" or rng.randrange(0, 2)):
+                turmoil.world.network.cut(machine.name, name, both=both)
+
+
+def heal(turmoil: Turmoil, rng: Random) -> None:
+    turmoil.tell("the network heals")
+    turmoil.world.network.heal()
+
+
+def slow(turmoil: Turmoil, rng: Random) -> None:
+    names = sorted(turmoil.world.network.stations)
+    a, b, span = rng.choice(names), rng.choice(names), rng.choice((20, 200, 1000))
+    turmoil.tell(f"the way from {a} to {b} takes {span} ms more")
+    turmoil.world.network.slow[a, b] = span
+
+
+def break_off(turmoil: Turmoil, rng: Random) -> None:
+    connections = turmoil.world.network.connections()
+    for connection in rng.sample(connections, min(3, len(connections))):
+        connection.break_off()

@@ -1,0 +1,81 @@
+"""The laws of one world: what must hold after every event, and when faults have ended."""
+
+from typing import TYPE_CHECKING
+
+from strandline.base.ids import TopicIdPartition
+from strandline.broker.node import Node
+from strandline.replica.hosted import Hosted
+from strandline.sim.laws.metadata import Metadata
+from strandline.sim.laws.partitions import Partitions, Seen
+
+if TYPE_CHECKING:
+    from strandline.sim.machine import Machine
+    from strandline.sim.world import World
+
+
+class Laws:
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.metadata = Metadata(world)
+        self.partitions = Partitions(world)
+
+    def look(self, machine: "Machine", node: Node) -> None:
+        self.metadata.look(machine, node)
+        self.partitions.look(machine, node)
+
+    def forget(self, machine: "Machine") -> None:
+        self.metadata.forget(machine)
+        self.partitions.forget(machine)
+
+    # --- when faults have ended
+
+    def copies(self) -> "dict[TopicIdPartition, list[tuple[Machine, Hosted]]]":
+        found: dict[TopicIdPartition, list[tuple[Machine, Hosted]]] = {}
+        for machine in self.world.machines.values():
+            if machine.node is not None and machine.node.broker is not None:
+                for hosted in machine.node.broker.replicas.host.all():
+                    found.setdefault(hosted.at, []).append((machine, hosted))
+        return found
+
+    def why_not_equal(self) -> str | None:
+        """All nodes have the same metadata, and all replicas of a partition the same end, all of it committed."""
+        ends = {m.name: m.node.committed.end for m in self.world.machines.values() if m.node is not None}
+        if len(set(ends.values())) > 1:
+            return f"the nodes have applied different metadata: {ends}"
+        for copies in self.copies().values():
+            for machine, hosted in copies:
+                first = copies[0][1]
+                if hosted.log.log_end_offset != first.log.log_end_offset:
+                    return f"{hosted.name} ends at different offsets on {machine.name} and {copies[0][0].name}"
+                if hosted.high_watermark != hosted.log.log_end_offset:
+                    return f"{hosted.name} is not wholly committed on {machine.name}"
+        return None
+
+    def final(self) -> None:
+        copies = self.copies()
+        image = self.metadata.image
+        named = {TopicIdPartition(t.topic_id, index) for t in image.topics.values() for index in t.partitions}
+        assert named == set(copies), "logs and metadata name different partitions"
+        for at, hosting in copies.items():
+            partition = image.partition(at)
+            assert partition is not None
+            nodes = [machine.node_id for machine, _ in hosting]
+            assert sorted(nodes) == sorted(partition.replicas), (at, nodes, partition.replicas)
+            truth = self.partitions.truths.get(at)
+            start = max(hosted.log.log_start_offset for _, hosted in hosting)
+            if not self.partitions.is_bound(at) or truth is None:
+                # What stands there is what the leader had: then at least all have the same.
+                truth = None
+            contents = [content(hosted, start) for _, hosted in hosting]
+            assert all(one == contents[0] for one in contents), f"the replicas of {hosting[0][1].name} differ"
+            if truth is not None:
+                for machine, hosted in hosting:
+                    self.partitions.holds_truth(machine, hosted, truth, Seen(), "is a replica")
+
+
+def content(hosted: Hosted, start: int) -> bytes:
+    """A log from `start` to its end, as bytes."""
+    log, found = hosted.log, bytearray()
+    for header in log.headers(start):
+        found += b"%d %d %d;" % (header.base_offset, header.crc, header.partition_leader_epoch)
+    return bytes(found)

@@ -1,0 +1,135 @@
+"""What must hold of the metadata quorum and of what nodes make of its log.
+
+- one leader per epoch of the quorum
+- what is committed in the metadata log is never lost and never another: what a node applied is a prefix of it
+- nodes that applied the same prefix have the same image; the active controller's own image is the replay of its records
+- ISR ⊆ replicas, ELR ⊆ replicas, both disjoint (`Image.check`); leader and partition epochs grow strictly
+"""
+
+from typing import TYPE_CHECKING
+
+from strandline.base.ids import TopicIdPartition
+from strandline.broker.node import Node
+from strandline.log.log import Read
+from strandline.metadata.image import Image, Partition
+from strandline.sim.trace import Kind
+from strandline.wire.batch import batches
+
+if TYPE_CHECKING:
+    from strandline.sim.machine import Machine
+    from strandline.sim.world import World
+
+READ_BYTES = 1 << 20
+IMAGES_EVERY = 16  # compare whole images at every n-th offset: each costs what the image is large
+
+
+class Metadata:
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.leaders: dict[int, str] = {}  # by epoch of the quorum
+        self.batches: dict[int, tuple[int, bytes]] = {}  # committed: base offset -> (next offset, the batch)
+        self.end = 0  # how much of the log is known to be committed
+        self.image = Image()  # the newest committed one, as some node has applied it
+        self.history: dict[TopicIdPartition, dict[int, Partition]] = {}  # by partition epoch
+        self.applied: dict[str, int] = {}
+        self.images: dict[int, tuple[bytes, ...]] = {}  # at an offset: the records that make the image
+        self.controller = ""
+
+    def forget(self, machine: "Machine") -> None:
+        self.applied.pop(machine.name, None)
+
+    def look(self, machine: "Machine", node: Node) -> None:
+        quorum = node.quorum
+        if quorum.is_leader:
+            first = self.leaders.setdefault(quorum.leader_epoch, machine.name)
+            assert first == machine.name, f"{first} and {machine.name} lead the quorum in epoch {quorum.leader_epoch}"
+        end = node.committed.end
+        before = self.applied.get(machine.name, 0)
+        if end != before:
+            self.applied[machine.name] = end
+            self.compare_log(machine, node, before, end)
+            self.compare_image(machine, node, end)
+            if end > self.end:
+                self.advance(node.image, end)
+        controller = node.controller
+        if (
+            controller is not None
+            and controller.is_active
+            and self.controller != (who := f"{machine.name} {node.quorum.leader_epoch}")
+        ):
+            self.controller = who
+            self.world.tell(Kind.CONTROLLER, f"is the active controller (epoch {quorum.leader_epoch})", machine.name)
+
+    def compare_log(self, machine: "Machine", node: Node, start: int, end: int) -> None:
+        """What this node takes for committed, batch by batch. A snapshot may have brought it over the beginning."""
+        log = node.metadata_log.log
+        offset = max(start, log.log_start_offset)
+        while offset < end:
+            found = log.read(offset, READ_BYTES, upto=end, min_one=True)
+            assert isinstance(found, Read), f"the metadata log of {machine.name} cannot be read at {offset}: {found}"
+            if not found.size:
+                return
+            for buffer in found.buffers:
+                for header in batches(buffer):
+                    batch = (header.next_offset, bytes(buffer[header.position : header.end]))
+                    known = self.batches.setdefault(header.base_offset, batch)
+                    assert known == batch, f"the committed metadata at {header.base_offset} differs on {machine.name}"
+                    offset = header.next_offset
+
+    def compare_image(self, machine: "Machine", node: Node, end: int) -> None:
+        if end % IMAGES_EVERY:
+            return
+        records = records_of(node.image)
+        known = self.images.setdefault(end, records)
+        assert known == records, f"the metadata image at {end} differs on {machine.name}"
+        controller = node.controller
+        if controller is not None and controller.is_active and node.next_offset == end:
+            assert records_of(controller.image) == records, (
+                f"the image of the controller {machine.name} is not what its records make of it"
+            )
+
+    def advance(self, image: Image, end: int) -> None:
+        """The newest committed metadata moved."""
+        self.end = end
+        self.image = image
+        for topic in image.topics.values():
+            for index, partition in topic.partitions.items():
+                at = TopicIdPartition(topic.topic_id, index)
+                known = self.history.setdefault(at, {})
+                if partition.partition_epoch in known:
+                    continue
+                last = known[max(known)] if known else None
+                if last is not None:
+                    assert partition.partition_epoch > last.partition_epoch, f"{topic.name}-{index}: partition epoch"
+                    assert partition.leader_epoch >= last.leader_epoch, f"{topic.name}-{index}: leader epoch fell"
+                    assert partition.leader == last.leader or partition.leader_epoch > last.leader_epoch, (
+                        f"{topic.name}-{index}: another leader in the same leader epoch"
+                    )
+                known[partition.partition_epoch] = partition
+                self.changed(f"{topic.name}-{index}", at, partition)
+
+    def changed(self, name: str, at: TopicIdPartition, partition: Partition) -> None:
+        text = (
+            f"{name}: leader {partition.leader}, epoch {partition.leader_epoch}, ISR {list(partition.isr)}"
+            f" (partition epoch {partition.partition_epoch})"
+        )
+        self.world.tell(Kind.ISR, text, partition=name, leader_epoch=partition.leader_epoch)
+        self.world.damage.metadata_changed(at, partition)
+        self.world.laws.partitions.members_hold_truth(at, partition)
+
+    # --- questions
+
+    def partition_at(self, at: TopicIdPartition, partition_epoch: int) -> Partition | None:
+        return self.history.get(at, {}).get(partition_epoch)
+
+    def is_registered(self, machine: "Machine") -> bool:
+        """Is the incarnation that runs there the one that the committed metadata knows, and let in?"""
+        node = machine.node
+        broker = self.image.brokers.get(machine.node_id)
+        if node is None or node.broker is None or broker is None or broker.fenced:
+            return False
+        return node.broker.lifecycle.identity.incarnation_id == broker.incarnation_id
+
+
+def records_of(image: Image) -> tuple[bytes, ...]:
+    return tuple(sorted(repr(record).encode() for record in image.records()))

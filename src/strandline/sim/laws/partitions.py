@@ -1,0 +1,214 @@
+"""What must hold of partitions after every event.
+
+- one leader, in one process, per partition and leader epoch
+- a leader's high watermark never retreats; a follower's only by a truncation of its log
+- no high watermark passes the end of its log, and no follower's the true one
+- what a leader calls the committed ISR is committed at that partition epoch, and its high watermark moves only while
+  that has the effective min ISR
+- what once was below a leader's high watermark is the same, at the same offset, in the log of every later leader, and
+  of every running member of the committed ISR and ELR
+- logs agree with it below their own high watermark
+"""
+
+from typing import TYPE_CHECKING
+
+from strandline.base.ids import TopicIdPartition, TopicPartition
+from strandline.broker.node import Node
+from strandline.replica.hosted import Hosted
+from strandline.replica.leader import Leader
+from strandline.sim.laws.truth import Truth
+from strandline.sim.trace import Kind
+
+if TYPE_CHECKING:
+    from strandline.metadata.image import Partition
+    from strandline.sim.machine import Machine
+    from strandline.sim.world import World
+
+
+class Seen:
+    """What one process last showed of one partition."""
+
+    __slots__ = ("epoch", "high_watermark", "log_end", "partition_epoch", "verified")
+
+    def __init__(self) -> None:
+        self.epoch = -1  # of a leader; −1: it followed
+        self.partition_epoch = -1
+        self.high_watermark = -1
+        self.log_end = -1
+        self.verified = 0  # its log agrees with the truth up to here
+
+
+class Partitions:
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.truths: dict[TopicIdPartition, Truth] = {}
+        self.names: dict[TopicIdPartition, TopicPartition] = {}
+        self.leaders: dict[tuple[TopicIdPartition, int], tuple[str, int]] = {}
+        self.latest: dict[TopicIdPartition, int] = {}  # the latest leader epoch that anybody led in
+        self.seen: dict[str, dict[TopicIdPartition, Seen]] = {}
+
+    def forget(self, machine: "Machine") -> None:
+        """The process is gone; what it knew does not bind the next one."""
+        self.seen.pop(machine.name, None)
+
+    def named(self, name: TopicPartition) -> list[TopicIdPartition]:
+        return [at for at, known in self.names.items() if known == name]
+
+    def is_bound(self, at: TopicIdPartition) -> bool:
+        """Not where faults exceeded what the configuration promises."""
+        return at not in self.world.damage.exceeded
+
+    # --- after every event
+
+    def look(self, machine: "Machine", node: Node) -> None:
+        broker = node.broker
+        if broker is None:
+            return
+        seen = self.seen.setdefault(machine.name, {})
+        for group in broker.replicas.host.by_id.values():
+            for hosted in group.values():
+                known = seen.get(hosted.at)
+                if known is None:
+                    known = seen[hosted.at] = Seen()
+                role = hosted.role
+                if type(role) is Leader:
+                    if (
+                        known.high_watermark != role.high_watermark
+                        or known.epoch != role.epoch
+                        or known.partition_epoch != role.partition_epoch
+                    ):
+                        self.look_at_leader(machine, hosted, role, known)
+                elif known.high_watermark != hosted.high_watermark or known.epoch >= 0:
+                    self.look_at_follower(machine, hosted, known)
+                end = hosted.log.log_end_offset
+                if end != known.log_end:
+                    if end < known.log_end:
+                        known.verified = min(known.verified, end)
+                        self.cut(machine, hosted, known.log_end, end)
+                    known.log_end = end
+
+    def look_at_leader(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
+        at, log = hosted.at, hosted.log
+        truth = self.truths.get(at)
+        if truth is None:
+            truth = self.truths[at] = Truth(0)
+        self.names[at] = hosted.name
+        assert leader.high_watermark <= log.log_end_offset, f"the high watermark of {hosted.name} passed its log"
+        if known.epoch != leader.epoch:
+            self.leads(machine, hosted, leader, truth, known)
+        elif self.is_bound(at):
+            assert leader.high_watermark >= known.high_watermark, (
+                f"the high watermark of {hosted.name} fell from {known.high_watermark} to {leader.high_watermark}"
+                f" on {machine.name}"
+            )
+            if leader.high_watermark > known.high_watermark:
+                self.moved(machine, hosted, leader)
+        known.epoch, known.partition_epoch = leader.epoch, leader.partition_epoch
+        known.high_watermark = leader.high_watermark
+        if self.is_bound(at) and leader.high_watermark > truth.end:
+            truth.extend(log, leader.high_watermark)
+
+    def leads(self, machine: "Machine", hosted: Hosted, leader: Leader, truth: Truth, known: Seen) -> None:
+        at, log = hosted.at, hosted.log
+        who = (machine.name, machine.life)
+        first = self.leaders.setdefault((at, leader.epoch), who)
+        assert first == who, f"{hosted.name} is led by {first} and by {who} in one leader epoch, {leader.epoch}"
+        self.world.tell(
+            Kind.LEADS,
+            f"leads {hosted.name} in epoch {leader.epoch}: high watermark {leader.high_watermark}, log end"
+            f" {log.log_end_offset}",
+            machine.name,
+            hosted=hosted,
+        )
+        if leader.epoch < self.latest.get(at, -1):
+            return  # it catches up with metadata, and hears next that its leadership is over already
+        self.latest[at] = leader.epoch
+        if self.is_bound(at):
+            self.holds_truth(machine, hosted, truth, known, f"leads in epoch {leader.epoch}")
+
+    def moved(self, machine: "Machine", hosted: Hosted, leader: Leader) -> None:
+        """The gate: the *committed* ISR, against the effective min ISR."""
+        committed = self.world.laws.metadata.partition_at(hosted.at, leader.partition_epoch)
+        isr = leader.isr.isr
+        if committed is not None:
+            assert set(committed.isr) == set(isr), (
+                f"{machine.name} takes {isr} for the ISR of {hosted.name} at partition epoch {leader.partition_epoch},"
+                f" committed is {committed.isr}"
+            )
+        assert len(isr) >= leader.min_isr, (
+            f"the high watermark of {hosted.name} moved to {leader.high_watermark} with the ISR {isr}, under min ISR"
+            f" {leader.min_isr}"
+        )
+        self.world.tell(
+            Kind.HIGH_WATERMARK, f"{hosted.name}: high watermark {leader.high_watermark}", machine.name, hosted=hosted
+        )
+
+    def look_at_follower(self, machine: "Machine", hosted: Hosted, known: Seen) -> None:
+        hw, end = hosted.high_watermark, hosted.log.log_end_offset
+        bound = self.is_bound(hosted.at)
+        assert hw <= end, f"the high watermark {hw} of {hosted.name} passes its log's end {end} on {machine.name}"
+        if bound:
+            truth = self.truths.get(hosted.at)
+            true_end = max(0 if truth is None else truth.end, hosted.log.log_start_offset)
+            assert hw <= true_end, f"{machine.name} believes that {hosted.name} is committed up to {hw}, not {true_end}"
+            assert hw >= known.high_watermark or end < known.log_end or known.epoch >= 0, (
+                f"the high watermark of {hosted.name} fell from {known.high_watermark} to {hw} on the follower"
+                f" {machine.name}, and nothing was cut"
+            )
+            if truth is not None and hosted.role is not None:
+                self.agrees(machine, hosted, truth, known, hw)
+        known.epoch = -1
+        known.high_watermark = hw
+
+    def cut(self, machine: "Machine", hosted: Hosted, before: int, now: int) -> None:
+        text = f"{hosted.name}: cut from {before} to {now}"
+        self.world.tell(Kind.TRUNCATED, text, machine.name, hosted=hosted)
+
+    # --- what logs must hold
+
+    def agrees(self, machine: "Machine", hosted: Hosted, truth: Truth, known: Seen, upto: int) -> None:
+        """Its log is the truth up to `upto` (or its end), as far as that was not seen already."""
+        upto = min(upto, truth.end, hosted.log.log_end_offset)
+        if known.verified < upto:
+            why = truth.differs(hosted.log, known.verified, upto)
+            assert why is None, f"{hosted.name} on {machine.name} differs from what was committed: {why}"
+            known.verified = upto
+
+    def holds_truth(self, machine: "Machine", hosted: Hosted, truth: Truth, known: Seen, as_what: str) -> None:
+        end = hosted.log.log_end_offset
+        assert end >= truth.end, (
+            f"{machine.name} {as_what} of {hosted.name} and its log ends at {end}, but {truth.end} records were committed"
+        )
+        self.agrees(machine, hosted, truth, known, truth.end)
+
+    def members_hold_truth(self, at: TopicIdPartition, partition: "Partition") -> None:
+        """When the committed ISR has changed: every running member, as the incarnation that is registered."""
+        truth = self.truths.get(at)
+        if truth is None or not self.is_bound(at):
+            return
+        for member in (*partition.isr, *partition.elr):
+            machine = self.world.machines[member]
+            node = machine.node
+            if node is None or node.broker is None or not self.world.laws.metadata.is_registered(machine):
+                continue
+            hosted = node.broker.replicas.host.find(at)
+            if hosted is not None:
+                known = self.seen.setdefault(machine.name, {}).setdefault(at, Seen())
+                self.holds_truth(machine, hosted, truth, known, f"is in the ISR {partition.isr}")
+
+    # --- what clients saw
+
+    def acknowledged(self, at: TopicIdPartition, offset: int, values: tuple[bytes, ...]) -> None:
+        """With acks=all: it is committed, exactly there."""
+        if self.is_bound(at):
+            truth = self.truths.get(at)
+            found = [] if truth is None else truth.values(offset, len(values))
+            assert found == list(values), (
+                f"{self.names.get(at)} at {offset}: acknowledged {values}, committed is {found}"
+            )
+
+    def consumed(self, at: TopicIdPartition, end: int) -> None:
+        if self.is_bound(at):
+            truth = self.truths.get(at)
+            known = 0 if truth is None else truth.end
+            assert end <= known, f"{self.names.get(at)}: a consumer read up to {end}, but only {known} are committed"

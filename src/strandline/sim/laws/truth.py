@@ -1,0 +1,101 @@
+"""What was committed in one partition, byte by byte: every replica's log must hold exactly this below it.
+
+Replicas copy batches as they are, so that equal logs are equal bytes, and nobody has to look at single records.
+"""
+
+from bisect import bisect_right
+
+from strandline.log.log import Log, Read
+from strandline.wire.batch import batches
+from strandline.wire.record import records
+
+READ_BYTES = 1 << 20
+
+
+class Truth:
+    """`end`: the true high watermark, the highest one that any leader has had."""
+
+    def __init__(self, start: int) -> None:
+        self.content = bytearray()
+        self.bases: list[int] = []  # of the batches, by offset
+        self.nexts: list[int] = []
+        self.positions: list[int] = []
+        self.end = start
+
+    def extend(self, log: Log, high_watermark: int) -> None:
+        """A leader shows that more is committed. What was deleted at a user's wish before anybody saw it is a hole."""
+        self.end = max(self.end, min(log.log_start_offset, high_watermark))
+        while self.end < high_watermark:
+            found = log.read(self.end, READ_BYTES, upto=high_watermark, min_one=True)
+            assert isinstance(found, Read) and found.size, f"{self.end} of {high_watermark} cannot be read"
+            for buffer in found.buffers:
+                for header in batches(buffer):
+                    assert header.base_offset <= self.end < header.next_offset, f"a hole at {self.end}"
+                    self.bases.append(header.base_offset)
+                    self.nexts.append(header.next_offset)
+                    self.positions.append(len(self.content))
+                    self.content += buffer[header.position : header.end]
+                    self.end = header.next_offset
+
+    def index_of(self, offset: int) -> int:
+        """The batch that holds `offset`, or the next one behind a hole."""
+        at = bisect_right(self.bases, offset) - 1
+        return at if at >= 0 and offset < self.nexts[at] else at + 1
+
+    def differs(self, log: Log, start: int, upto: int) -> str | None:
+        """Compare a log with the truth in [start, upto), as far as both go; None if they agree."""
+        end = min(log.log_end_offset, self.end, upto)
+        offset = max(start, log.log_start_offset)
+        while offset < end:
+            found = log.read(offset, READ_BYTES, upto=end, min_one=True)
+            if not isinstance(found, Read) or not found.size:
+                return f"offset {offset} cannot be read: {found}"
+            for buffer in found.buffers:
+                at = self.index_of(offset)
+                headers = list(batches(buffer))
+                if at >= len(self.bases) or self.bases[at] != headers[0].base_offset:
+                    offset = headers[-1].next_offset  # it begins in a hole of what is known
+                    continue
+                position = self.positions[at]
+                if self.content[position : position + len(buffer)] != buffer:
+                    return self.first_difference(memoryview(buffer), at)
+                offset = headers[-1].next_offset
+        return None
+
+    def first_difference(self, buffer: memoryview, at: int) -> str | None:
+        for header in batches(buffer):
+            if at == len(self.bases):
+                return None
+            position = self.positions[at]
+            theirs, ours = buffer[header.position : header.end], self.content[position : position + header.size]
+            if theirs != ours:
+                known = next(batches(memoryview(ours)), None)
+                return (
+                    f"at offset {header.base_offset} (epoch {header.partition_leader_epoch}) stands {values(theirs)},"
+                    f" committed is {values(ours)} (epoch {known and known.partition_leader_epoch})"
+                )
+            at += 1
+        return None
+
+    def values(self, start: int, count: int) -> list[bytes]:
+        """The records at [start, start + count), as far as they are known."""
+        found: list[bytes] = []
+        for at in range(self.index_of(start), len(self.bases)):
+            if self.bases[at] >= start + count:
+                break
+            position = self.positions[at]
+            end = self.positions[at + 1] if at + 1 < len(self.positions) else len(self.content)
+            batch = memoryview(self.content)[position:end]
+            header = next(iter(batches(batch)))
+            found += [
+                bytes(record.value or b"")
+                for record in records(header, batch)
+                if start <= record.offset < start + count
+            ]
+            batch.release()
+        return found
+
+
+def values(batch: bytes | bytearray | memoryview) -> list[bytes]:
+    view = memoryview(batch)
+    return [bytes(record.value or b"") for header in batches(view) for record in records(header, view)]

@@ -1,0 +1,264 @@
+"""One machine with a disk and a clock, and the node that runs on it: the driver of the simulator.
+
+It performs effects as the real driver does, and as late. What a flush names is durable some time before the node is
+told so, and nothing that was written since is. An error of the disk ends the process, as in the real driver; any other
+error out of a node is a bug of ours, and ends the run.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from strandline.base.effects import (
+    Close,
+    Effect,
+    Endpoint,
+    Event,
+    Halt,
+    Probe,
+    Reply,
+    Report,
+    Save,
+    Send,
+    Sync,
+    Synced,
+)
+from strandline.base.ids import NodeId, Uuid
+from strandline.base.ports import DiskError
+from strandline.base.time import NEVER, Instant
+from strandline.broker.config import NodeConfig
+from strandline.broker.node import Node
+from strandline.broker.parts import prepare
+from strandline.log.directory import DirectoryMeta, read_meta, write_meta
+from strandline.sim.disk import SimDisk
+from strandline.sim.station import Station
+from strandline.sim.timeline import Clock
+from strandline.sim.trace import Kind
+
+if TYPE_CHECKING:
+    from strandline.sim.world import World
+
+METADATA_DIR = "/m"
+CLUSTER_ID = "sim-cluster-000000000A"
+
+
+class Machine(Station):
+    def __init__(self, world: "World", node_id: NodeId, roles: str, settings: dict[str, str]) -> None:
+        super().__init__(f"n{node_id}", world.network)
+        self.world = world
+        self.node_id = node_id
+        self.rng = world.random(self.name)
+        listeners = {"broker": ("PLAINTEXT", 9092), "controller": ("CONTROLLER", 9093)}
+        self.where = {name: Endpoint(self.name, port) for role, (name, port) in listeners.items() if role in roles}
+        own = {
+            "node.id": str(node_id),
+            "process.roles": roles,
+            "listeners": ",".join(f"{name}://{at.host}:{at.port}" for name, at in self.where.items()),
+            "metadata.log.dir": METADATA_DIR,
+        }
+        self.config = NodeConfig.from_properties(settings | own)
+        self.disk = SimDisk((METADATA_DIR, *self.config.log_dirs))
+        self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))
+        self.node: Node | None = None
+        self.armed = NEVER
+        self.flushes: deque[Sync | Save] = deque()
+        self.is_flushing = False
+        self.checked_end = -1
+        self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
+        self.format()
+
+    def drawn(self, bound: int) -> int:
+        """A whole number between −bound and bound."""
+        return self.rng.randrange(-bound, bound + 1)
+
+    def format(self) -> None:
+        """What an operator does with a new machine, and with a new disk in an old one."""
+        for path in (METADATA_DIR, *self.config.log_dirs):
+            if read_meta(self.disk, path) is None:
+                directory = Uuid(self.rng.randbytes(16))
+                write_meta(self.disk, path, DirectoryMeta(CLUSTER_ID, self.node_id, directory))
+                self.disk.sync([path])
+
+    def told(self, kind: Kind, text: str) -> None:
+        self.world.tell(kind, text, self.name)
+
+    # --- the process
+
+    def start(self) -> None:
+        if self.is_running:
+            return
+        if not self.is_powered:
+            self.power_on()
+        self.is_running = True
+        self.armed = NEVER
+        self.flushes.clear()
+        self.is_flushing = False
+        self.clock.step(self.drawn(self.world.options.clock_step_ms))
+        self.told(Kind.STARTED, "starts")
+        rng = Random(self.rng.getrandbits(64))
+        with self.world.holding(f"{self.name} starts"):
+            try:
+                self.node = Node(prepare(self.config, self.disk, rng, self.where, self.clock.now()), self.clock.now())
+            except DiskError as error:
+                self.stop(f"cannot start: {error}")
+                return
+        self.run("start", lambda node, now: node.start(now))
+
+    def event(self, event: Event) -> None:
+        self.run(event, lambda node, now: node.step(event, now))
+
+    def run(self, event: Any, step: Callable[[Node, Instant], list[Effect]]) -> None:
+        node = self.node
+        assert node is not None
+        world = self.world
+        with world.holding(event):
+            try:
+                effects = step(node, self.clock.now())
+            except DiskError as error:
+                self.stop(str(error))
+                return
+            for effect in effects:
+                self.perform(effect)
+            if self.is_running:
+                world.events += 1
+                self.check(node)
+                self.arm(node.deadline())
+
+    def check(self, node: Node) -> None:
+        world = self.world
+        if node.committed.end != self.checked_end or world.events % world.options.check_every == 0:
+            self.checked_end = node.committed.end
+            node.check()
+        try:
+            world.laws.look(self, node)
+        except DiskError:
+            pass  # the laws read logs too, and this disk fails: the node will find out by itself
+
+    def arm(self, deadline: Instant) -> None:
+        if deadline >= self.armed or deadline == NEVER:
+            return
+        self.armed = deadline
+        life = self.life
+        span = max(self.clock.span_until(deadline), 1)
+        self.world.time.later(span, lambda: self.deliver(life, lambda: self.fire(deadline)))
+
+    def fire(self, at: Instant) -> None:
+        if self.armed != at or self.node is None:
+            return
+        self.armed = NEVER
+        deadline = self.node.deadline()
+        if deadline <= self.clock.now():
+            self.run("deadline", lambda node, now: node.expire(now))
+        else:
+            self.arm(deadline)
+
+    def wake(self) -> None:
+        """The clock was moved: what was to come may be due."""
+        self.armed = NEVER
+        if self.node is not None:
+            self.arm(self.node.deadline())
+
+    def perform(self, effect: Effect) -> None:
+        match effect:
+            case Send():
+                self.network.send(self, effect)
+            case Reply(to=to):
+                connection = self.inbound.get(to.connection)
+                if connection is not None:
+                    connection.reply(effect)
+            case Sync() | Save():
+                self.network.count(effect.content if isinstance(effect, Save) else "\n".join(effect.paths).encode())
+                self.flushes.append(effect)
+                self.flush()
+            case Probe():
+                self.network.probe(self, effect)
+            case Close(connection=number):
+                if number in self.inbound:
+                    self.inbound[number].close()
+            case Report(level=level, text=text):
+                if level != "debug":
+                    self.told(Kind.REPORT, f"{level}: {text}")
+            case Halt(why=why):
+                self.stop(why)
+            case _:
+                raise AssertionError(effect)
+
+    def flush(self) -> None:
+        """Group commit."""
+        if self.is_flushing or not self.flushes:
+            return
+        self.is_flushing = True
+        batch = list(self.flushes)
+        self.flushes.clear()
+        options, random, life = self.world.options, self.rng.random, self.life
+        first, second = int(random() * options.sync_ms), int(random() * options.sync_ms * 2)
+        if random() < 0.05:
+            second += options.slow_sync_ms
+
+        def save() -> None:
+            if life == self.life and self.is_running:
+                try:
+                    self.make_durable(batch)
+                except DiskError as error:
+                    self.stop(str(error))
+
+        def tell() -> None:
+            self.is_flushing = False
+            for effect in batch:
+                self.deliver(life, lambda token=effect.token: self.event(Synced(token)))  # type: ignore[misc]
+            self.flush()
+
+        time = self.world.time
+        time.later(first, save)
+        time.later(first + second, lambda: self.deliver(life, tell))
+
+    def make_durable(self, batch: list[Sync | Save]) -> None:
+        for effect in batch:
+            if isinstance(effect, Sync):
+                self.disk.sync(effect.paths)
+            else:
+                self.disk.write_file(effect.path, effect.content)
+                self.disk.sync([effect.path, effect.path.rpartition("/")[0]])
+
+    # --- what may happen to it
+
+    def make_room(self) -> None:
+        self.disk.capacity = None
+
+    def gone(self, *, power: bool) -> None:
+        self.world.laws.forget(self)
+        self.node = None
+        self.disk.abandon()
+        self.vanish(power=power)
+
+    def stop(self, why: str) -> None:
+        self.told(Kind.HALTED, f"halts: {why}")
+        self.gone(power=False)
+
+    def kill(self) -> None:
+        if self.is_running:
+            self.told(Kind.KILLED, "is killed")
+            self.gone(power=False)
+
+    def power_cut(self) -> None:
+        self.told(Kind.POWER_LOST, "loses power")
+        if self.is_running:
+            self.gone(power=True)
+        self.is_powered = False
+        self.disk.crash(self.rng)
+
+    def pause(self) -> None:
+        if self.is_running and not self.is_paused:
+            self.told(Kind.PAUSED, "stands still")
+            self.is_paused = True
+
+    def go_on(self) -> None:
+        if self.is_paused:
+            self.told(Kind.RESUMED, "goes on")
+            self.resume()
+
+    def shut_down(self) -> None:
+        if self.is_running and not self.is_paused:
+            self.told(Kind.REPORT, "begins a controlled shutdown")
+            self.run("shutdown", lambda node, now: node.shutdown(now))

@@ -1,0 +1,50 @@
+"""What a run does, as data: a plan follows from its seed, can be written down, made smaller, and run again.
+
+Each fault has a random stream of its own, so that leaving one out changes nothing in what the others draw.
+"""
+
+from random import Random
+
+import msgspec
+
+from strandline.base.value import Value
+from strandline.sim.options import Options, draw_options
+
+QUIET_MS = 1500  # the workload alone, before the first fault
+
+
+class Fault(Value, frozen=True):
+    at_ms: int  # since the unsafe phase began
+    kind: str  # a row of `faults.TABLE`
+    salt: int  # of its random stream
+
+
+class Plan(Value, frozen=True):
+    seed: int
+    options: Options
+    faults: tuple[Fault, ...]
+
+
+def draw_plan(seed: int) -> Plan:
+    from strandline.sim.faults.table import FAULTS
+    from strandline.sim.workloads.table import WORKLOADS
+
+    rng = Random(f"{seed} plan")
+    options = draw_options(rng, tuple(FAULTS), tuple(WORKLOADS))
+    weights = [FAULTS[kind].weight for kind in options.faults]
+    at = QUIET_MS
+    faults: list[Fault] = []
+    while at < options.span_ms:
+        kind = rng.choices(options.faults, weights)[0]
+        faults.append(Fault(at, kind, len(faults)))
+        at += int(rng.expovariate(1 / options.pause_ms)) + 1
+    return Plan(seed, options, tuple(faults))
+
+
+def write_plan(plan: Plan) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(plan), indent=1)
+
+
+def read_plan(content: bytes) -> Plan:
+    """Raises msgspec.MsgspecError with a text for people."""
+    return msgspec.json.decode(content, type=Plan)

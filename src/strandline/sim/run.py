@@ -1,0 +1,97 @@
+"""One run: a cluster starts, clients work while faults come, faults end, the cluster heals, and everything is judged.
+
+A run follows from its plan alone. Whatever is wrong is one `Violation`, the first one.
+"""
+
+from strandline.base.value import Value
+from strandline.sim.calm import calm
+from strandline.sim.clients.admin import Admin
+from strandline.sim.faults.table import FAULTS
+from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.plan import Fault, Plan, draw_plan
+from strandline.sim.scene import Scene
+from strandline.sim.trace import Trace
+from strandline.sim.violation import Violation
+from strandline.sim.workloads.table import WORKLOADS
+from strandline.sim.workloads.workload import Setting, Workload
+from strandline.sim.world import World
+
+START_MS = 30_000  # a cluster without faults must have started by then
+SETUP_MS = 700  # what the admin has to make topics before clients begin
+
+
+class Outcome(Value, frozen=True):
+    seed: int
+    check: str  # what failed; empty: nothing
+    evidence: str
+    digest: str  # of all effects
+    virtual_ms: int
+    events: int  # that nodes handled
+    operations: int  # of clients
+    exceeded: int  # partitions where the faults were more than is promised to survive
+    story: tuple[str, ...]  # the last lines
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.check
+
+
+def run_seed(seed: int, trace: Trace | None = None) -> Outcome:
+    return run_plan(draw_plan(seed), trace)
+
+
+def run_plan(plan: Plan, trace: Trace | None = None) -> Outcome:
+    world = World(plan.seed, plan.options, trace)
+    check = evidence = ""
+    try:
+        play(world, plan)
+    except Violation as violation:
+        check, evidence = violation.check, violation.evidence
+    return Outcome(
+        seed=plan.seed,
+        check=check,
+        evidence=evidence,
+        digest=world.digest(),
+        virtual_ms=world.time.now,
+        events=world.events,
+        operations=len(world.history.operations),
+        exceeded=len(world.damage.exceeded),
+        story=tuple(world.story),
+    )
+
+
+def play(world: World, plan: Plan) -> None:
+    options = plan.options
+    for machine in world.machines.values():
+        machine.start()
+    world.run_until("all brokers are in", world.why_not_whole, START_MS)
+    scene = Scene(world)
+    admin = Admin(scene, "admin")
+    scene.enter(admin)
+    setting = Setting(options.min_isr, options.replication_factor, options.segment_bytes)
+    workloads = [WORKLOADS[name](scene, admin, setting) for name in options.workloads]
+    for workload in workloads:
+        workload.setup()
+    world.run(SETUP_MS)
+    for workload in workloads:
+        workload.start()
+        for client in (*workload.writers, *workload.readers):
+            scene.enter(client)
+    unleash(world, admin, plan)
+    world.run(options.span_ms)
+    calm(world, scene, admin, workloads)
+
+
+def unleash(world: World, admin: Admin, plan: Plan) -> None:
+    turmoil = Turmoil(world, admin)
+    until = world.time.now + plan.options.span_ms
+
+    def strike(fault: Fault) -> None:
+        if world.time.now < until:
+            FAULTS[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
+
+    for fault in plan.faults:
+        world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]
+
+
+__all__ = ["Outcome", "Workload", "run_plan", "run_seed"]

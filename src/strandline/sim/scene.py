@@ -1,0 +1,57 @@
+"""The simulator as a `Stage`: clients act in a world that sees into the brokers, and checks at once what they saw."""
+
+from random import Random
+
+from strandline.base.effects import Endpoint
+from strandline.base.ids import TopicIdPartition, Uuid
+from strandline.history.operation import History
+from strandline.sim.actor import Actor
+from strandline.sim.clients.client import Client
+from strandline.sim.trace import Kind
+from strandline.sim.world import World
+
+
+class Scene:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.clients: list[Client] = []
+        self.gone: dict[Uuid, None] = {}  # topics that may be deleted by now
+
+    def enter(self, client: Client) -> None:
+        self.clients.append(client)
+        Actor(self.world, client)
+
+    # --- the Stage
+
+    @property
+    def history(self) -> History:
+        return self.world.history
+
+    @property
+    def bootstrap(self) -> tuple[Endpoint, ...]:
+        return self.world.bootstrap
+
+    def now_ms(self) -> int:
+        return self.world.time.now
+
+    def random(self, name: str) -> Random:
+        return self.world.random(name)
+
+    def told(self, client: str, text: str) -> None:
+        self.world.tell(Kind.CLIENT, text, client)
+
+    def acknowledged(self, at: TopicIdPartition, offset: int, values: tuple[bytes, ...]) -> None:
+        self.world.laws.partitions.acknowledged(at, offset, values)
+
+    def consumed(self, at: TopicIdPartition, end: int) -> None:
+        self.world.laws.partitions.consumed(at, end)
+
+    def suspect(self, at: TopicIdPartition, why: str) -> None:
+        if self.world.laws.partitions.is_bound(at) and at.topic_id not in self.gone:
+            raise self.world.violated(why)
+
+    def deleted(self, topic_id: Uuid) -> None:
+        self.gone[topic_id] = None
+
+    def is_exceeded(self, topic: str) -> bool:
+        return self.world.damage.is_exceeded(topic)

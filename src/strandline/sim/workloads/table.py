@@ -1,0 +1,97 @@
+"""All workloads, by name."""
+
+from strandline.base.ids import TopicPartition
+from strandline.sim.clients.committer import Committer
+from strandline.sim.clients.consumer import Consumer
+from strandline.sim.clients.producer import Pipelined, Producer
+from strandline.sim.workloads.workload import Workload
+
+
+class Orders(Workload):
+    """Producers of every kind and a consumer for each partition. Everybody must get something through."""
+
+    def setup(self) -> None:
+        self.admin.errands.append(self.admin.create("orders", 3, internal_segment_bytes=self.setting.segment_bytes))
+
+    def start(self) -> None:
+        stage = self.stage
+        one, two, three = self.partitions()
+        self.writers += [
+            Producer(stage, "pa", one),
+            Producer(stage, "pb", two, is_idempotent=False),
+            Producer(stage, "pc", one, acks=1),
+            Pipelined(stage, "pd", three),
+            Producer(stage, "pz", two, acks=0),
+        ]
+        self.readers += [
+            Consumer(stage, name, at) for name, at in zip(("ca", "cb", "cc"), (one, two, three), strict=True)
+        ]
+
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        return tuple(TopicPartition("orders", index) for index in range(3))
+
+    def check(self) -> str | None:
+        for client in self.writers:
+            assert isinstance(client, Producer)
+            if not client.acked and client.acks != 0:
+                return f"{client.name} got nothing through"
+        return None
+
+
+class Commits(Workload):
+    """Groups that commit offsets."""
+
+    def setup(self) -> None:
+        pass
+
+    def start(self) -> None:
+        self.writers += [Committer(self.stage, name, "orders") for name in ("ga", "gb")]
+
+
+class Brief(Workload):
+    """A topic that faults delete and create again, written and read all the time."""
+
+    def setup(self) -> None:
+        self.admin.errands.append(self.admin.create("brief", internal_segment_bytes=self.setting.segment_bytes))
+
+    def start(self) -> None:
+        at = TopicPartition("brief", 0)
+        self.writers.append(Producer(self.stage, "pe", at))
+        self.readers.append(Consumer(self.stage, "cd", at))
+
+
+class Loose(Workload):
+    """A topic with min ISR 1, whose committed records are deleted now and then.
+
+    Its producer is not idempotent: deleting records deletes what the leader knows of a producer's sequences.
+    """
+
+    def setup(self) -> None:
+        segment_bytes = self.setting.segment_bytes
+        self.admin.errands.append(
+            self.admin.create("loose", min_insync_replicas="1", internal_segment_bytes=segment_bytes)
+        )
+
+    def start(self) -> None:
+        self.writers.append(Producer(self.stage, "pf", TopicPartition("loose", 0), is_idempotent=False))
+
+
+class Unclean(Workload):
+    """A topic that prefers a leader to its data (unclean.leader.election.enable)."""
+
+    def setup(self) -> None:
+        self.admin.errands.append(self.admin.create("hasty", unclean_leader_election_enable="true"))
+
+    def start(self) -> None:
+        at = TopicPartition("hasty", 0)
+        self.writers.append(Producer(self.stage, "pg", at))
+        self.readers.append(Consumer(self.stage, "ce", at))
+
+
+WORKLOADS: dict[str, type[Workload]] = {
+    "orders": Orders,
+    "commits": Commits,
+    "brief": Brief,
+    "loose": Loose,
+    "unclean": Unclean,
+}

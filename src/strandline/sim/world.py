@@ -1,0 +1,142 @@
+"""One simulated world: machines, clients, network, time, what was seen of all of it. Everything follows from a plan."""
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from strandline.base.effects import Endpoint
+from strandline.base.ids import NodeId
+from strandline.history.operation import History
+from strandline.replica.hosted import Hosted
+from strandline.sim.damage import Damage
+from strandline.sim.laws.laws import Laws
+from strandline.sim.machine import Machine
+from strandline.sim.network import Network
+from strandline.sim.options import Options, properties
+from strandline.sim.timeline import Timeline
+from strandline.sim.trace import Kind, Moment, Trace
+from strandline.sim.violation import Violation
+
+STEP_MS = 20  # how often a condition that is waited for is looked at
+STORY_LINES = 400
+
+
+class World:
+    def __init__(self, seed: int, options: Options, trace: Trace | None = None) -> None:
+        self.seed = seed
+        self.options = options
+        self.trace = trace
+        self.time = Timeline()
+        self.network = Network(self.time, self.random("network"), options.weather, trace)
+        self.story: deque[str] = deque(maxlen=STORY_LINES)
+        self.events = 0
+        self.history = History()
+        self.damage = Damage(self)
+        self.laws = Laws(self)
+        shared = properties(options)
+        self.machines: dict[NodeId, Machine] = {}
+        for n in range(1, options.brokers + 1):
+            roles = "broker,controller" if n <= options.controllers else "broker"
+            self.machines[NodeId(n)] = Machine(self, NodeId(n), roles, shared)
+
+    def random(self, name: str) -> Random:
+        return Random(f"{self.seed} {name}")
+
+    # --- what happened
+
+    def tell(
+        self,
+        kind: Kind,
+        text: str,
+        machine: str = "",
+        *,
+        hosted: Hosted | None = None,
+        partition: str = "",
+        leader_epoch: int = -1,
+    ) -> None:
+        now = self.time.now
+        if kind is not Kind.HIGH_WATERMARK:
+            self.story.append(f"{now:>8} {machine} {text}")
+        if self.trace is not None:
+            high_watermark = log_end = -1
+            if hosted is not None:
+                partition = str(hosted.name)
+                high_watermark, log_end = hosted.high_watermark, hosted.log.log_end_offset
+                leader_epoch = getattr(hosted.role, "epoch", -1)
+            self.trace.moments.append(
+                Moment(now, machine, kind, text, partition, high_watermark, log_end, leader_epoch)
+            )
+
+    def holding(self, event: Any) -> "Holding":
+        return Holding(self, event)
+
+    def violated(self, check: str, evidence: str = "") -> Violation:
+        self.tell(Kind.VIOLATION, check)
+        return Violation(check, evidence, self.time.now)
+
+    # --- running
+
+    def run(self, span_ms: int) -> None:
+        self.time.run(span_ms)
+
+    def run_until(self, what: str, holds: Callable[[], Any], within_ms: int) -> None:
+        """Go on until `holds` tells nothing; what it tells is why not yet."""
+        end = self.time.now + within_ms
+        while (why := holds()) is not None:
+            if self.time.now >= end:
+                raise self.violated(f"not within {within_ms} ms: {what}", str(why))
+            self.run(STEP_MS)
+
+    # --- what clients and faults look at
+
+    @property
+    def bootstrap(self) -> tuple[Endpoint, ...]:
+        return tuple(machine.where["PLAINTEXT"] for machine in self.machines.values())
+
+    def controller(self) -> Machine | None:
+        for machine in self.machines.values():
+            if machine.node is not None and machine.node.controller is not None and machine.node.controller.is_active:
+                return machine
+        return None
+
+    def why_not_whole(self) -> str | None:
+        """Every node runs and is let in; every partition has its leader, and all replicas in sync. None: it is so."""
+        for machine in self.machines.values():
+            node = machine.node
+            if node is None or node.broker is None:
+                return f"{machine.name} does not run"
+            if not node.broker.lifecycle.is_unfenced:
+                return f"{machine.name} is not let in"
+            brokers = node.image.brokers
+            if len(brokers) < len(self.machines) or not all(broker.is_active for broker in brokers.values()):
+                return f"{machine.name} does not know that all brokers are active"
+            for topic in node.image.topics.values():
+                for index, partition in topic.partitions.items():
+                    if partition.leader < 0 or set(partition.isr) != set(partition.replicas):
+                        return f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}"
+        return None
+
+    def digest(self) -> str:
+        """Of every byte that machines sent or made durable, in order."""
+        return self.network.digest.hexdigest()
+
+
+class Holding:
+    """Whatever breaks inside is a violation, told with the event that it happened in."""
+
+    __slots__ = ("event", "world")
+
+    def __init__(self, world: World, event: Any) -> None:
+        self.world = world
+        self.event = event
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, Violation):
+            what = str(error) or type(error).__name__
+            if not isinstance(error, AssertionError):
+                what = f"{type(error).__name__}: {what}"
+            raise self.world.violated(what, f"while handling {str(self.event)[:1000]}") from error
