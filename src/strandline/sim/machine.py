@@ -7,6 +7,7 @@ error out of a node is a bug of ours, and ends the run.
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -130,10 +131,8 @@ class Machine(Station):
         if node.committed.end != self.checked_end or world.events % world.options.check_every == 0:
             self.checked_end = node.committed.end
             node.check()
-        try:
+        with suppress(DiskError):  # the laws read logs too, and where a disk fails the node will find out by itself
             world.laws.look(self, node)
-        except DiskError:
-            pass  # the laws read logs too, and this disk fails: the node will find out by itself
 
     def arm(self, deadline: Instant) -> None:
         if deadline >= self.armed or deadline == NEVER:

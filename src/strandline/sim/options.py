@@ -1,5 +1,7 @@
-"""Everything that a run can vary, drawn from the seed (swarm testing: each seed leaves out some kinds of faults, so that
-others come in numbers that they would not reach together).
+"""Everything that a run can vary, drawn from the seed.
+
+Swarm testing: each seed leaves out some kinds of faults, so that others come in numbers that they would not reach
+together.
 """
 
 from random import Random

@@ -35,7 +35,7 @@ class Timeline:
 
 
 class Clock:
-    """What one machine believes the time to be: it ran at `drift_ppm` too fast since `since`, when it showed `shown`."""
+    """What one machine believes: since `since`, when it showed `shown`, it has run `drift_ppm` too fast."""
 
     def __init__(self, time: Timeline, offset_ms: int = 0, drift_ppm: int = 0) -> None:
         assert abs(drift_ppm) < PPM // 2

@@ -6,7 +6,8 @@ from strandline.sim.faults.turmoil import Turmoil
 
 
 def recreate(turmoil: Turmoil, rng: Random) -> None:
-    turmoil.admin.wish(lambda: turmoil.admin.delete("brief"), lambda: turmoil.admin.create("brief"))
+    if "brief" in turmoil.world.options.workloads:
+        turmoil.admin.wish(lambda: turmoil.admin.delete("brief"), lambda: turmoil.admin.create("brief"))
 
 
 def configure(turmoil: Turmoil, rng: Random) -> None:

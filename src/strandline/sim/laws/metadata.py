@@ -51,14 +51,12 @@ class Metadata:
             self.compare_image(machine, node, end)
             if end > self.end:
                 self.advance(node.image, end)
-        controller = node.controller
-        if (
-            controller is not None
-            and controller.is_active
-            and self.controller != (who := f"{machine.name} {node.quorum.leader_epoch}")
-        ):
-            self.controller = who
-            self.world.tell(Kind.CONTROLLER, f"is the active controller (epoch {quorum.leader_epoch})", machine.name)
+        if node.controller is not None and node.controller.is_active:
+            who = f"{machine.name} {quorum.leader_epoch}"
+            if who != self.controller:
+                self.controller = who
+                text = f"is the active controller (epoch {quorum.leader_epoch})"
+                self.world.tell(Kind.CONTROLLER, text, machine.name)
 
     def compare_log(self, machine: "Machine", node: Node, start: int, end: int) -> None:
         """What this node takes for committed, batch by batch. A snapshot may have brought it over the beginning."""

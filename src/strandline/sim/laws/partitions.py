@@ -177,7 +177,7 @@ class Partitions:
     def holds_truth(self, machine: "Machine", hosted: Hosted, truth: Truth, known: Seen, as_what: str) -> None:
         end = hosted.log.log_end_offset
         assert end >= truth.end, (
-            f"{machine.name} {as_what} of {hosted.name} and its log ends at {end}, but {truth.end} records were committed"
+            f"{machine.name} {as_what} of {hosted.name} and its log ends at {end}, but {truth.end} are committed"
         )
         self.agrees(machine, hosted, truth, known, truth.end)
 
