@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client
 from strandline.sim.clients.consumer import Consumer
-from strandline.sim.machine import METADATA_DIR
 from strandline.sim.scene import Scene
 from strandline.sim.trace import Kind
 from strandline.sim.workloads.workload import Workload
@@ -40,16 +39,15 @@ def heal(world: World) -> None:
     world.network.calm()
     for machine in world.machines.values():
         machine.make_room()
+        machine.disk.sync_faults.clear()
         for root in machine.disk.roots:
             machine.disk.mend(root)
         if machine.is_rotten:
             machine.told(Kind.HEALED, "gets new disks, since one was found damaged")
             world.damage.lost(machine.node_id, "has new disks")
             machine.kill()
-            for root in machine.disk.roots:
-                if root != METADATA_DIR:
-                    machine.disk.wipe(root)
-            machine.format()
+            for root in machine.log_dirs:
+                machine.replace_disk(root)
         machine.go_on()
         machine.start()
 

@@ -31,7 +31,7 @@ from strandline.base.time import NEVER, Instant
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node
 from strandline.broker.parts import prepare
-from strandline.log.directory import DirectoryMeta, read_meta, write_meta
+from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.sim.disk import SimDisk
 from strandline.sim.station import Station
 from strandline.sim.timeline import Clock
@@ -67,19 +67,17 @@ class Machine(Station):
         self.is_flushing = False
         self.checked_end = -1
         self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
-        self.format()
+        for root in self.disk.roots:
+            self.format(root)
 
     def drawn(self, bound: int) -> int:
         """A whole number between −bound and bound."""
         return self.rng.randrange(-bound, bound + 1)
 
-    def format(self) -> None:
-        """What an operator does with a new machine, and with a new disk in an old one."""
-        for path in (METADATA_DIR, *self.config.log_dirs):
-            if read_meta(self.disk, path) is None:
-                directory = Uuid(self.rng.randbytes(16))
-                write_meta(self.disk, path, DirectoryMeta(CLUSTER_ID, self.node_id, directory))
-                self.disk.sync([path])
+    def format(self, path: str) -> None:
+        """What an operator does with a new disk."""
+        write_meta(self.disk, path, DirectoryMeta(CLUSTER_ID, self.node_id, Uuid(self.rng.randbytes(16))))
+        self.disk.sync([path])
 
     def told(self, kind: Kind, text: str) -> None:
         self.world.tell(kind, text, self.name)
@@ -224,6 +222,16 @@ class Machine(Station):
 
     def make_room(self) -> None:
         self.disk.capacity = None
+
+    def replace_disk(self, root: str) -> None:
+        self.make_room()
+        self.disk.sync_faults.clear()
+        self.disk.wipe(root)
+        self.format(root)
+
+    @property
+    def log_dirs(self) -> list[str]:
+        return [root for root in self.disk.roots if root != METADATA_DIR]
 
     def gone(self, *, power: bool) -> None:
         self.world.laws.forget(self)

@@ -36,7 +36,7 @@ def failing_directory(turmoil: Turmoil, rng: Random) -> None:
     """Every access to one log directory fails, for a while."""
     machine = turmoil.someone(rng)
     if machine is not None:
-        root = rng.choice([root for root in machine.disk.roots if root != METADATA_DIR])
+        root = rng.choice(machine.log_dirs)
         turmoil.tell(f"the directory {root} of {machine.name} fails")
         machine.disk.fail(root)
         at = rng.choice(BACK_MS)
@@ -48,12 +48,11 @@ def replaced(turmoil: Turmoil, rng: Random) -> None:
     """A log directory is a new, empty disk when the machine comes back."""
     machine = turmoil.someone_to_lose_data(rng)
     if machine is not None:
-        root = rng.choice([root for root in machine.disk.roots if root != METADATA_DIR])
+        root = rng.choice(machine.log_dirs)
         turmoil.tell(f"the disk {root} of {machine.name} is replaced")
         turmoil.world.damage.lost(machine.node_id, "has a new disk")
         machine.kill()
-        machine.disk.wipe(root)
-        machine.format()
+        machine.replace_disk(root)
         turmoil.world.time.later(rng.choice(BACK_MS), machine.start)
 
 
