@@ -46,6 +46,7 @@ def heal(world: World) -> None:
             machine.told(Kind.HEALED, "gets new disks, since one was found damaged")
             world.damage.lost(machine.node_id, "has new disks")
             machine.kill()
+            machine.is_rotten = False
             for root in machine.log_dirs:
                 machine.replace_disk(root)
         machine.go_on()

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from strandline.base.ports import Buffer, Rng
 
 CHANGES_MAX = 64  # a system writes back by itself sooner or later
+SECTOR = 512  # is written whole or not at all: what lies in the first one is never garbled, only missing
 
 
 class Change:
@@ -183,7 +184,7 @@ class Content:
             part = rng.randrange(0, changes[whole].size + 1)
             self.undo(changes[whole], part)
             end = changes[whole].at + part if part else end
-        if fate == 1 and 0 < end <= len(self.data):
+        if fate == 1 and SECTOR < end <= len(self.data):
             self.flip(end - 1, rng.randrange(0, 8))
 
     def undo(self, change: Change, part: int) -> None:

@@ -220,6 +220,11 @@ class Machine(Station):
 
     # --- what may happen to it
 
+    @property
+    def is_let_in(self) -> bool:
+        """Does a broker run here that the controller has unfenced?"""
+        return self.node is not None and self.node.broker is not None and self.node.broker.lifecycle.is_unfenced
+
     def make_room(self) -> None:
         self.disk.capacity = None
 

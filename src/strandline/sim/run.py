@@ -8,7 +8,7 @@ from strandline.sim.calm import calm
 from strandline.sim.clients.admin import Admin
 from strandline.sim.faults.table import FAULTS
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.plan import Fault, Plan, draw_plan
+from strandline.sim.plan import Plan, draw_plan
 from strandline.sim.scene import Scene
 from strandline.sim.trace import Trace
 from strandline.sim.violation import Violation
@@ -77,21 +77,18 @@ def play(world: World, plan: Plan) -> None:
         workload.start()
         for client in (*workload.writers, *workload.readers):
             scene.enter(client)
-    unleash(world, admin, plan)
+    turmoil = Turmoil(world, admin)
+    unleash(turmoil, plan)
     world.run(options.span_ms)
+    turmoil.is_over = True
     calm(world, scene, admin, workloads)
 
 
-def unleash(world: World, admin: Admin, plan: Plan) -> None:
-    turmoil = Turmoil(world, admin)
-    until = world.time.now + plan.options.span_ms
-
-    def strike(fault: Fault) -> None:
-        if world.time.now < until:
-            FAULTS[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
-
+def unleash(turmoil: Turmoil, plan: Plan) -> None:
     for fault in plan.faults:
-        world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]
+        rng = turmoil.world.random(f"fault {fault.salt}")
+        act = FAULTS[fault.kind].act
+        turmoil.later(fault.at_ms, lambda act=act, rng=rng: act(turmoil, rng))  # type: ignore[misc]
 
 
 __all__ = ["Outcome", "Workload", "run_plan", "run_seed"]

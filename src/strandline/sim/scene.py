@@ -7,6 +7,7 @@ from strandline.base.ids import TopicIdPartition, Uuid
 from strandline.history.operation import History
 from strandline.sim.actor import Actor
 from strandline.sim.clients.client import Client
+from strandline.sim.timeline import START
 from strandline.sim.trace import Kind
 from strandline.sim.world import World
 
@@ -33,6 +34,9 @@ class Scene:
 
     def now_ms(self) -> int:
         return self.world.time.now
+
+    def wall_ms(self) -> int:
+        return START + self.world.time.now
 
     def random(self, name: str) -> Random:
         return self.world.random(name)

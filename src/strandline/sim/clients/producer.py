@@ -55,7 +55,7 @@ class Producer(Client):
             yield self.pause(0, 2 * self.pause_ms)
 
     def batch(self, values: tuple[bytes, ...], ahead: int = 0) -> bytes:
-        now = self.stage.now_ms()
+        now = self.stage.wall_ms()
         return build(
             [(now, None, value, ()) for value in values],
             producer_id=self.producer_id,
@@ -175,7 +175,7 @@ class Pipelined(Producer):
                     continue
                 if code is None or code in MAYBE_WRITTEN:
                     doubtful[value] = None
-                if code is not None and self.refused(route, code, (value,)) and not left:
+                if code is not None and not left and self.refused(route, code, (value,)):
                     fatal = code.name
                 left.append((value, batch))
             if fatal:

@@ -18,8 +18,8 @@ def full(turmoil: Turmoil, rng: Random) -> None:
         turmoil.tell(f"the disk of {machine.name} is full")
         machine.disk.capacity = machine.disk.used + rng.choice((0, 100, 2000))
         at = rng.choice(BACK_MS)
-        turmoil.world.time.later(at, machine.make_room)
-        turmoil.world.time.later(at + rng.choice((0, 1000)), machine.start)
+        turmoil.later(at, machine.make_room)
+        turmoil.later(at + rng.choice((0, 1000)), machine.start)
 
 
 def failing_sync(turmoil: Turmoil, rng: Random) -> None:
@@ -29,7 +29,7 @@ def failing_sync(turmoil: Turmoil, rng: Random) -> None:
         turmoil.tell(f"the next flush of {machine.name} fails")
         turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
         machine.disk.fail_next_sync()
-        turmoil.world.time.later(rng.choice(BACK_MS), machine.start)
+        turmoil.later(rng.choice(BACK_MS), machine.start)
 
 
 def failing_directory(turmoil: Turmoil, rng: Random) -> None:
@@ -40,8 +40,8 @@ def failing_directory(turmoil: Turmoil, rng: Random) -> None:
         turmoil.tell(f"the directory {root} of {machine.name} fails")
         machine.disk.fail(root)
         at = rng.choice(BACK_MS)
-        turmoil.world.time.later(at, lambda: machine.disk.mend(root))
-        turmoil.world.time.later(at, machine.start)
+        turmoil.later(at, lambda: machine.disk.mend(root))
+        turmoil.later(at, machine.start)
 
 
 def replaced(turmoil: Turmoil, rng: Random) -> None:
@@ -53,7 +53,7 @@ def replaced(turmoil: Turmoil, rng: Random) -> None:
         turmoil.world.damage.lost(machine.node_id, "has a new disk")
         machine.kill()
         machine.replace_disk(root)
-        turmoil.world.time.later(rng.choice(BACK_MS), machine.start)
+        turmoil.later(rng.choice(BACK_MS), machine.start)
 
 
 def restored(turmoil: Turmoil, rng: Random) -> None:
@@ -70,9 +70,9 @@ def restored(turmoil: Turmoil, rng: Random) -> None:
         now = machine.disk.snapshot().entries
         kept = {path: data for path, data in now.items() if is_metadata(path)}
         machine.disk.restore(Image(kept | {path: data for path, data in old.items() if not is_metadata(path)}))
-        turmoil.world.time.later(rng.choice(BACK_MS), machine.start)
+        turmoil.later(rng.choice(BACK_MS), machine.start)
 
-    turmoil.world.time.later(rng.choice((2000, 5000)), restore)
+    turmoil.later(rng.choice((2000, 5000)), restore)
 
 
 def is_metadata(path: str) -> bool:

@@ -14,7 +14,7 @@ def kill(turmoil: Turmoil, rng: Random) -> None:
     if machine is not None:
         machine.kill()
         if rng.randrange(0, 2) and machine.is_powered:
-            turmoil.world.time.later(rng.choice(BACK_MS), machine.start)
+            turmoil.later(rng.choice(BACK_MS), machine.start)
 
 
 def start(turmoil: Turmoil, rng: Random) -> None:
@@ -34,7 +34,7 @@ def pause(turmoil: Turmoil, rng: Random) -> None:
     machine = turmoil.someone(rng)
     if machine is not None:
         machine.pause()
-        turmoil.world.time.later(rng.choice(STILL_MS), machine.go_on)
+        turmoil.later(rng.choice(STILL_MS), machine.go_on)
 
 
 def power_cut(turmoil: Turmoil, rng: Random) -> None:
@@ -49,7 +49,7 @@ def power_cut(turmoil: Turmoil, rng: Random) -> None:
         if machine.is_powered:
             world.damage.lost(machine.node_id, "lost power")
             machine.power_cut()
-            world.time.later(rng.choice(BACK_MS[1:]), machine.start)
+            turmoil.later(rng.choice(BACK_MS[1:]), machine.start)
 
 
 def rolling_restart(turmoil: Turmoil, rng: Random) -> None:
@@ -59,25 +59,25 @@ def rolling_restart(turmoil: Turmoil, rng: Random) -> None:
         return
     turmoil.tell("a rolling restart begins")
     for machine in world.machines.values():
-        world.time.later(at, machine.shut_down)
+        turmoil.later(at, machine.shut_down)
         at += rng.choice((400, 1000, 3000))
-        world.time.later(at, machine.start)
+        turmoil.later(at, machine.start)
 
 
 def double(turmoil: Turmoil, rng: Random) -> None:
     """A follower comes and goes, and while the ISR changes, so does the controller."""
-    world, follower, controller = turmoil.world, turmoil.someone(rng), turmoil.world.controller()
+    follower, controller = turmoil.someone(rng), turmoil.world.controller()
     if follower is None or controller is None or controller is follower or not turmoil.may_suffer(controller):
         return
     rng.choice((follower.kill, follower.pause))()
     at = rng.choice((60, 300, 2000, 3000))
-    world.time.later(at, follower.go_on)
-    world.time.later(at, follower.start)
+    turmoil.later(at, follower.go_on)
+    turmoil.later(at, follower.start)
     at += rng.randrange(0, 120)
-    world.time.later(at, rng.choice((controller.kill, controller.pause, controller.shut_down)))
+    turmoil.later(at, rng.choice((controller.kill, controller.pause, controller.shut_down)))
     at += rng.choice((0, 10, 700, 2500))
-    world.time.later(at, controller.go_on)
-    world.time.later(at, controller.start)
+    turmoil.later(at, controller.go_on)
+    turmoil.later(at, controller.start)
 
 
 def clock_jump(turmoil: Turmoil, rng: Random) -> None:

@@ -5,6 +5,7 @@ data is lost unless everything is whole. So one untouched replica of each partit
 that was acknowledged may be missing. In a ruthless run anything may happen at any time.
 """
 
+from collections.abc import Callable
 from random import Random
 
 from strandline.sim.clients.admin import Admin
@@ -19,6 +20,7 @@ class Turmoil:
         self.admin = admin
         self.victim: Machine | None = None
         self.other: Machine | None = None
+        self.is_over = False
 
     def tell(self, text: str) -> None:
         self.world.tell(Kind.FAULT, text)
@@ -27,7 +29,7 @@ class Turmoil:
         victim = self.victim
         if victim is None or self.world.options.is_ruthless:
             return True
-        if victim.node is not None and victim.node.broker is not None and victim.node.broker.lifecycle.is_unfenced:
+        if not victim.is_rotten and victim.is_let_in:
             self.victim = self.other = None
             return True
         if self.other is None and machine is not victim:
@@ -60,3 +62,7 @@ class Turmoil:
             return False
         self.victim, self.other = machine, None
         return True
+
+    def later(self, span_ms: int, act: Callable[[], object]) -> None:
+        """The rest of a fault, unless faults have ended by then, and everything that they did is undone."""
+        self.world.time.later(span_ms, lambda: None if self.is_over else act())

@@ -167,7 +167,10 @@ class Partitions:
     # --- what logs must hold
 
     def agrees(self, machine: "Machine", hosted: Hosted, truth: Truth, known: Seen, upto: int) -> None:
-        """Its log is the truth up to `upto` (or its end), as far as that was not seen already."""
+        """Its log is the truth up to `upto` (or its end), as far as that was not seen already. Not where bits flip:
+        readers must find that."""
+        if machine.is_rotten:
+            return
         upto = min(upto, truth.end, hosted.log.log_end_offset)
         if known.verified < upto:
             why = truth.differs(hosted.log, known.verified, upto)

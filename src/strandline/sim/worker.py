@@ -1,0 +1,34 @@
+"""A process that runs seeds: numbers come in, outcomes go out, one line each.
+
+`python -m strandline.sim.worker [PLANTED]`: with the name of a planted bug, this process has it. Each seed of it runs
+in the same process, one after another; nothing is carried over from one to the next.
+"""
+
+import sys
+import traceback
+
+import msgspec
+
+
+def work(planted: str) -> None:
+    if planted:
+        from strandline.sim.planted import install
+
+        install(planted)
+    # Only now: what is imported may have a bug planted in it.
+    from strandline.sim.run import Outcome, run_seed
+
+    for line in sys.stdin:
+        seed = int(line)
+        try:
+            outcome = run_seed(seed)
+        except Exception as error:
+            # The simulator itself broke. That is one more failed seed; the others go on.
+            why = f"the simulator crashed: {type(error).__name__}: {error}"
+            outcome = Outcome(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
+        sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    work(sys.argv[1] if len(sys.argv) > 1 else "")
