@@ -98,6 +98,28 @@ class DiskConformance:
         assert bytes(file.read(0, 100)) == b"0123ab"
         file.close()
 
+    def test_a_write_or_a_cut_behind_the_end_fills_up_with_zeros(self, disk: Disk, root: str) -> None:
+        file = disk.open(f"{root}/a")
+        file.append([b"01"])
+        file.write_at(4, b"45")
+        assert bytes(file.read(0, 100)) == b"01\0\x0045"
+        file.truncate(8)
+        assert file.size() == 8
+        assert bytes(file.read(6, 100)) == b"\0\0"
+        file.close()
+
+    def test_an_append_after_another_files_cut_of_the_same_path_goes_where_its_own_file_ended(
+        self, disk: Disk, root: str
+    ) -> None:
+        """Nobody should: but a file that knows its own end behaves like this, real or not."""
+        one, other = disk.open(f"{root}/a"), disk.open(f"{root}/a")
+        one.append([b"0123"])
+        assert (one.size(), other.size()) == (4, 0)
+        other.append([b"xy"])
+        assert disk.read_file(f"{root}/a") == b"xy23"
+        one.close()
+        other.close()
+
     def test_a_file_opened_again_has_its_content_and_appends_at_its_end(self, disk: Disk, root: str) -> None:
         file = disk.open(f"{root}/a")
         file.append([b"one"])
@@ -142,6 +164,32 @@ class DiskConformance:
     def test_renaming_what_is_not_there_is_a_disk_error(self, disk: Disk, root: str) -> None:
         with pytest.raises(DiskError, match="missing"):
             disk.rename(f"{root}/missing", f"{root}/b")
+
+    def test_a_file_is_no_directory_and_a_directory_no_file(self, disk: Disk, root: str) -> None:
+        disk.write_file(f"{root}/file", b"x")
+        disk.make_directory(f"{root}/directory/inner")
+        for wrong in (
+            lambda: disk.open(f"{root}/directory"),
+            lambda: disk.open(f"{root}/file/a"),
+            lambda: disk.read_file(f"{root}/directory"),
+            lambda: disk.remove(f"{root}/directory"),
+            lambda: disk.list(f"{root}/file"),
+            lambda: disk.make_directory(f"{root}/file"),
+            lambda: disk.remove_tree(f"{root}/file"),
+            lambda: disk.rename(f"{root}/file", f"{root}/directory"),
+            lambda: disk.rename(f"{root}/directory", f"{root}/file"),
+        ):
+            with pytest.raises(DiskError, match=root):
+                wrong()
+        assert disk.list(root) == ["directory", "file"]
+
+    def test_a_directory_may_take_the_place_of_an_empty_one_only(self, disk: Disk, root: str) -> None:
+        for path in ("old", "empty", "full/inner"):
+            disk.make_directory(f"{root}/{path}")
+        with pytest.raises(DiskError, match="full"):
+            disk.rename(f"{root}/old", f"{root}/full")
+        disk.rename(f"{root}/old", f"{root}/empty")
+        assert disk.list(root) == ["empty", "full"]
 
     def test_removing_twice_is_no_error(self, disk: Disk, root: str) -> None:
         disk.write_file(f"{root}/a", b"x")
