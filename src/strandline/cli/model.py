@@ -1,0 +1,111 @@
+"""`strandline model`: explore every state that the controller's decisions about a partition can lead to."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from msgspec.structs import replace
+from rich.console import Console
+
+from strandline.cli.connect import Json, fail
+from strandline.sim.model import Exploration, Setup, explore, ladder
+from strandline.sim.model.setup import usual
+
+BROKERS_MAX = 6
+
+Gap = Annotated[bool, Parameter(negative="")]
+
+
+def model(
+    *,
+    brokers: int | None = None,
+    min_isr: int | None = None,
+    elr: bool = True,
+    unclean: bool | None = None,
+    shutdown: bool | None = None,
+    unregister: bool | None = None,
+    reassign: bool | None = None,
+    symmetry: bool | None = None,
+    last_standing: Gap = False,
+    leader_lags: Gap = False,
+    json_output: Json = False,
+) -> None:
+    """Explore the controller's partition state machine exhaustively, breadth first, with its own code.
+
+    Without a size it climbs a ladder: 3 brokers with min ISR 2, 4/2, 4/3, and 5/3 with symmetry reduction. A violation
+    is shown as the shortest way to it, and the exit status is 1.
+
+    Parameters
+    ----------
+    brokers: how many there are; all have a replica at first
+    min_isr: min.insync.replicas at first
+    elr: with eligible leader replicas (KIP-966)
+    unclean: unclean.leader.election.enable is switched on and off
+    shutdown: brokers shut down in a controlled way
+    unregister: brokers are unregistered
+    reassign: one replica is added, dropped or swapped
+    symmetry: brokers in like states are one state
+    last_standing: a known gap without ELR: the only member of an ISR may lose its tail
+    leader_lags: a known gap: a leader may believe in an older, lower min ISR
+    """
+    if brokers is None and min_isr is None:
+        setups = ladder(elr)
+    else:
+        setups = (usual(3 if brokers is None else brokers, 2 if min_isr is None else min_isr, elr),)
+    asked = {
+        "unclean": unclean,
+        "shutdown": shutdown,
+        "unregister": unregister,
+        "reassign": reassign,
+        "symmetry": symmetry,
+        "last_standing": last_standing or None,
+        "leader_lags": leader_lags or None,
+    }
+    chosen = {name: value for name, value in asked.items() if value is not None}
+    setups = tuple(replace(setup, **chosen) for setup in setups)
+    for setup in setups:
+        if not 1 <= setup.min_isr <= setup.brokers <= BROKERS_MAX:
+            fail(f"min ISR must be 1 at least, and brokers as many at least, and {BROKERS_MAX} at most", status=2)
+    results = [run(setup, json_output) for setup in setups]
+    if json_output:
+        print(json.dumps([as_json(*pair) for pair in zip(setups, results, strict=True)]))
+    broken = [s.title for s, r in zip(setups, results, strict=True) if r.counterexample is not None]
+    if broken:
+        fail(f"there is a counterexample for {', '.join(broken)}")
+
+
+def run(setup: Setup, json_output: bool) -> Exploration:
+    console = Console(stderr=True)
+    if not json_output:
+        print(f"{setup.title}: {setup.limits()}", flush=True)
+    with console.status(f"{setup.title}") as status:
+
+        def progress(states: int, frontier: int, depth: int) -> None:
+            status.update(f"{setup.title}: {states:,} states, {frontier:,} to expand, depth {depth}")
+
+        result = explore(setup, progress if sys.stderr.isatty() else None)
+    if not json_output:
+        verdict = "no violation" if result.counterexample is None else "VIOLATION"
+        print(
+            f"  {result.states:,} states, {result.transitions:,} transitions, depth {result.depth}, "
+            f"{result.seconds:.1f} s: {verdict}",
+            flush=True,
+        )
+        for line in result.counterexample or ():
+            print(f"  {line}")
+    return result
+
+
+def as_json(setup: Setup, result: Exploration) -> dict[str, Any]:
+    return {
+        "brokers": setup.brokers,
+        "min_isr": setup.min_isr,
+        "elr": setup.elr,
+        "limits": setup.limits(),
+        "states": result.states,
+        "transitions": result.transitions,
+        "depth": result.depth,
+        "seconds": round(result.seconds, 3),
+        "counterexample": result.counterexample,
+    }

@@ -1,0 +1,6 @@
+"""The controller's partition state machine, explored exhaustively: its real planning, and the real `Image.apply`."""
+
+from strandline.sim.model.exploration import Exploration, explore
+from strandline.sim.model.setup import Setup, ladder
+
+__all__ = ["Exploration", "Setup", "explore", "ladder"]

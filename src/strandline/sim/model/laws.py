@@ -1,0 +1,217 @@
+"""What must hold in every state, and of every transition. Each law is a function that says what is wrong, or None.
+
+No committed record is lost without an unclean election. The model has no records; it knows who certainly holds all that
+was committed (`holders`), supposing the worst:
+  - whenever a leader's ISR is large enough it commits at once, and then only the ISR has everything;
+  - so of the others only the ELR is believed to have everything: since it left the ISR nothing was committed;
+  - a broker that a leader proposes for the ISR has caught up (the leader promises that, and other tests hold it to it);
+  - a broker that starts uncleanly, or is given up, has lost its tail;
+  - after an unclean election the leader's log is the log, and the loss is on record: RECOVERING.
+Every member of the ISR and of the ELR must be a holder: any of them may be elected next, and called clean.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from strandline.base.ids import NodeId
+from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
+from strandline.metadata.records import PartitionChangeRecord
+from strandline.sim.model.events import ALTER, CLEAN, MIN_ISR, OURS, STALE, UNCLEAN_START, UNREGISTER, Event
+from strandline.sim.model.setup import Setup
+from strandline.sim.model.state import ACTIVE, AT, LEADER_EPOCH, NEXT_OFFSET, PARTITION_EPOCH, State
+
+
+class Step(NamedTuple):
+    setup: Setup
+    event: Event
+    old: State
+    new: State
+    records: Sequence[Any]
+    image: Image  # after
+    is_changed: bool  # was the partition written at all?
+
+    @property
+    def partition(self) -> Partition:
+        return self.image.topics[AT.topic_id].partitions[AT.partition]
+
+
+# --- of a transition
+
+
+def why_not_silent(step: Step) -> str | None:
+    """Nothing is emitted when nothing changes, and nothing at all for a proposal of the past."""
+    if step.event.kind == STALE and step.records:
+        return f"a proposal {step.event.how} was accepted"
+    if not step.is_changed or step.event.kind in OURS:
+        return None
+    if shape(step.old) == shape(step.new):
+        return "the partition was written although nothing changes"
+    return None
+
+
+def shape(state: State) -> tuple[Any, ...]:
+    """A partition, where the order of sets means nothing; that of replicas means who leads."""
+    sets = tuple(tuple(sorted(s)) for s in (state.isr, state.elr, state.last_known, state.adding, state.removing))
+    return (sets, state.replicas, state.leader, state.recovery)
+
+
+def why_epochs_wrong(step: Step) -> str | None:
+    """The partition epoch grows by one with a change. The leader epoch grows by one with a change of the leader, and of
+    a led partition's replicas, and never otherwise: not when the ISR shrinks."""
+    old, new, partition = step.old, step.new, step.partition
+    grown = partition.partition_epoch - PARTITION_EPOCH
+    if grown != step.is_changed:
+        return f"the partition epoch grew by {grown}"
+    opened = partition.leader_epoch - LEADER_EPOCH
+    must_open = new.leader != old.leader or (new.replicas != old.replicas and new.leader > 0)
+    if step.event.kind not in OURS and opened != must_open:
+        return f"the leader epoch grew by {opened}, and should by {int(must_open)}"
+    if step.event.kind in (CLEAN, UNCLEAN_START):
+        epoch = step.image.brokers[NodeId(step.event.node)].epoch
+        if epoch < NEXT_OFFSET:
+            return f"broker {step.event.node} registered anew with the old epoch {epoch}"
+    return None
+
+
+def holders(step: Step) -> set[int]:
+    """Who holds all that was committed, before the election; the old state's ISR and ELR all did."""
+    event, old, new = step.event, step.old, step.new
+    holding = {*old.isr, *old.elr}
+    if event.kind in (UNCLEAN_START, UNREGISTER):
+        if not is_last_standing(step):
+            holding.discard(event.node)
+    elif event.kind == ALTER and set(new.isr) - set(old.isr):
+        holding |= set(event.ids)
+    return holding
+
+
+def is_last_standing(step: Step) -> bool:
+    """Without ELR the last member stays in the ISR, whatever became of its log. The model looks away, unless asked."""
+    node = step.event.node
+    return not step.setup.elr and not step.setup.last_standing and step.old.isr == step.new.isr == (node,)
+
+
+def why_lost(step: Step) -> str | None:
+    """Elections say truly whether they are clean, and whoever is believed to hold everything does."""
+    old, new = step.old, step.new
+    holding = holders(step)
+    turned = new.recovery == RECOVERING and (
+        old.recovery != RECOVERING
+        or any(
+            type(record) is PartitionChangeRecord and record.leader_recovery_state == RECOVERING
+            for record in step.records
+        )
+    )
+    is_unclean = new.leader > 0 and new.leader != old.leader and new.leader not in holding
+    if turned and not is_unclean:
+        return "RECOVERING without an unclean election"
+    if is_unclean:
+        if new.recovery != RECOVERING:
+            return f"broker {new.leader} may lack committed records, and was elected without being RECOVERING"
+        if not old.unclean:
+            return f"broker {new.leader} was elected uncleanly, which is not allowed"
+        if new.isr != (new.leader,):
+            return "after an unclean election the ISR has other members than the leader"
+        holding = {new.leader}
+    if old.recovery == RECOVERING and new.recovery == RECOVERED and step.event.kind != ALTER:
+        return "RECOVERED without the leader having said so"
+    known_min = new.known_min if step.event.kind == ALTER else new.min_isr
+    if new.leader > 0 and len(new.isr) >= new.effective(known_min):
+        holding &= set(new.isr)
+    lacking = sorted({*new.isr, *new.elr} - holding)
+    if lacking:
+        who = " and ".join(f"broker {node}" for node in lacking)
+        return f"{who} may lack committed records, and could be elected as if nothing were missing"
+    return None
+
+
+def why_ended_thin(step: Step) -> str | None:
+    """T40: a reassignment ends with all added replicas in sync, and with an ISR that carries the target's min ISR."""
+    old, new = step.old, step.new
+    if not (old.adding or old.removing):
+        return None
+    if new.adding or new.removing:
+        if (new.adding, new.removing, new.replicas) != (old.adding, old.removing, old.replicas):
+            return None if step.event.kind in OURS else "a reassignment ended by half"
+        return None
+    if set(new.replicas) != set(old.replicas) - set(old.removing):
+        return "a reassignment ended with other replicas than wanted"
+    if not set(old.adding) <= set(new.isr):
+        return "a reassignment ended with an added replica out of sync"
+    if len(new.isr) < new.effective_min_isr:
+        return f"a reassignment ended with an ISR of {len(new.isr)}, below min ISR {new.effective_min_isr}"
+    return None
+
+
+# --- of a state
+
+
+def why_misshapen(setup: Setup, state: State) -> str | None:
+    """ISR and ELR are disjoint sets of replicas; the ELR is empty unless the ISR is too small."""
+    replicas, isr, elr, known = set(state.replicas), set(state.isr), set(state.elr), set(state.last_known)
+    for name, members, ids in (
+        ("ISR", isr, state.isr),
+        ("ELR", elr, state.elr),
+        ("last known", known, state.last_known),
+    ):
+        if not members <= replicas:
+            return f"the {name} has members that are no replicas"
+        if len(members) != len(ids):
+            return f"the {name} has a member twice"
+    if isr & elr or isr & known or elr & known:
+        return "ISR, ELR and last known ELR share a member"
+    if not setup.elr:
+        if elr or known:
+            return "there is an ELR although the feature is off"
+        return "the ISR is empty" if not isr else None
+    if len(isr) >= state.effective_min_isr and (elr or known):
+        return "the ISR is large enough, and the ELR not empty"
+    enough = state.effective_min_isr if state.settled else 1
+    if len(isr | elr | known) < enough:
+        return f"ISR, ELR and last known ELR have fewer than {enough} members together"
+    return None
+
+
+def why_badly_led(setup: Setup, state: State) -> str | None:
+    """A leader is active and in the ISR; there is one if a member may lead; the ISR's members are active."""
+    statuses, leader = state.statuses, state.leader
+    active = [n for n in state.isr if statuses[n - 1] == ACTIVE]
+    if leader > 0:
+        if leader not in state.isr:
+            return "the leader is not in the ISR"
+        if statuses[leader - 1] != ACTIVE:
+            return "the leader is not active"
+    elif active or (not state.isr and any(statuses[n - 1] == ACTIVE for n in state.elr)):
+        return "there is no leader although a member of the ISR or ELR could lead"
+    if len(active) < len(state.isr) and (setup.elr or len(state.isr) > 1):
+        return "the ISR has a member that is not active"
+    return None
+
+
+TRANSITIONS = (why_not_silent, why_lost, why_ended_thin)
+
+
+def why_wrong(step: Step) -> str | None:
+    """Why is a transition, or the state that it leads to, not allowed? None means it is."""
+    if step.is_changed:
+        try:
+            step.image.check()
+        except AssertionError:
+            structural = why_misshapen(step.setup, step.new) or why_badly_led(step.setup, step.new)
+            return structural or "the image's own check fails: an index is not what its partitions say"
+    for law in TRANSITIONS:
+        why = law(step)
+        if why is not None:
+            return why
+    return why_misshapen(step.setup, step.new) or why_badly_led(step.setup, step.new) or why_epochs_wrong(step)
+
+
+def settled(step_event: Event, old: State, new: State) -> bool:
+    """Has the ISR been large enough since min ISR last changed, or an election was unclean?"""
+    if len(new.isr) >= new.effective_min_isr:
+        return True
+    if step_event.kind == MIN_ISR or new.effective_min_isr != old.effective_min_isr:
+        return False
+    if new.recovery == RECOVERING and new.leader != old.leader and new.leader not in (*old.isr, *old.elr):
+        return False
+    return old.settled

@@ -1,0 +1,78 @@
+"""What is explored: how many brokers, which rules, which events. The rest of the model takes it from here."""
+
+from strandline.base.value import Value
+
+
+class Setup(Value, frozen=True):
+    """One partition on a few brokers. Perturbations are not limited: the states are finite without epochs."""
+
+    brokers: int = 3
+    min_isr: int = 2  # what min.insync.replicas is at first
+    elr: bool = True  # eligible.leader.replicas.version
+    replicas: int = 0  # of the partition at first; 0: every broker has one
+    min_isrs: tuple[int, ...] = ()  # what min.insync.replicas may be changed to; empty: also one less than at first
+    unclean: bool = True  # may unclean.leader.election.enable be switched on and off?
+    shutdown: bool = True  # are there controlled shutdowns?
+    unregister: bool = True  # are brokers given up for good?
+    reassign: bool = True  # add, drop or swap one replica
+    fewest: int = 0  # replicas that a reassignment leaves at least; 0: as many as min ISR at first
+    symmetry: bool = False  # brokers in like states are one state; see `state.py`
+    reorder: bool = False  # are replicas put in another order? Implied by symmetry
+    # May several brokers at once be shutting down, shut down or unregistered? What becomes of one depends on the others
+    # only by their being active or not, and a fenced one stands for all that are not: their next start leads there, and
+    # changes nothing else. So nothing new is reached, in many more states.
+    crowded: bool = False
+    # Known gaps, which are explored only if asked for: each has a counterexample.
+    #  - without ELR the only member of an ISR may lose its tail, and leads again all the same (what KIP-966 is about);
+    last_standing: bool = False
+    #  - a leader hears that its ISR has shrunk before it hears that min ISR has risen, and commits with too few.
+    leader_lags: bool = False
+
+    @property
+    def size(self) -> int:
+        return self.replicas or self.brokers
+
+    @property
+    def allowed_min_isrs(self) -> tuple[int, ...]:
+        """Every value that min.insync.replicas may have."""
+        return tuple(sorted({*(self.min_isrs or (max(1, self.min_isr - 1),)), self.min_isr}))
+
+    @property
+    def fewest_replicas(self) -> int:
+        return self.fewest or self.min_isr
+
+    @property
+    def title(self) -> str:
+        return f"{self.brokers}/{self.min_isr}"
+
+    def limits(self) -> str:
+        """One line that says what is in the model, for the header of a report."""
+        reassigned = f"one replica added, dropped or swapped, {self.fewest_replicas} at least, no cancel"
+        parts = [
+            f"{self.brokers} brokers, {self.size} replicas at first, min ISR {self.min_isr}",
+            f"ELR {'on' if self.elr else 'off'}",
+            f"min ISR among {', '.join(map(str, self.allowed_min_isrs))}",
+            "unclean elections on and off" if self.unclean else "no unclean elections",
+            "fencing, registrations clean and unclean" + (", controlled shutdown" if self.shutdown else ""),
+            "unregistration" if self.unregister else "",
+            f"reassignment: {reassigned}" if self.reassign else "no reassignment",
+            "one broker at a time" if (self.shutdown or self.unregister) and not self.crowded else "",
+            "symmetry reduced" if self.symmetry else "reordering of replicas" if self.reorder else "",
+            "LAST STANDING REPLICA MAY LOSE ITS TAIL" if self.last_standing else "",
+            "LEADERS MAY LAG BEHIND THE CONFIGURATION" if self.leader_lags else "",
+        ]
+        return "; ".join(part for part in parts if part)
+
+
+def usual(brokers: int, min_isr: int, elr: bool) -> Setup:
+    """What is explored of a size in reasonable time. A broker that shuts down or is unregistered is to a partition one
+    that is not active, so the larger sizes leave that to the smallest."""
+    is_small = brokers <= 3
+    return Setup(
+        brokers=brokers, min_isr=min_isr, elr=elr, shutdown=is_small, unregister=is_small, symmetry=brokers >= 5
+    )
+
+
+def ladder(elr: bool = True) -> tuple[Setup, ...]:
+    """The sizes that are explored when nothing else is asked for."""
+    return tuple(usual(brokers, min_isr, elr) for brokers, min_isr in ((3, 2), (4, 2), (4, 3), (5, 3)))

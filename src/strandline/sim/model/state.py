@@ -1,0 +1,193 @@
+"""A state of the model: what is in the metadata about one partition and its brokers, but for the epochs.
+
+Epochs grow for ever, so a state has none; every image that is built from one has the same, and each transition is
+checked to make them grow. Brokers are numbered from 1.
+
+A state stands for all that differ from it only in the brokers' names (`renaming`):
+  - the first replica is always broker 1, the second broker 2, and so on, and brokers without a replica follow, ordered
+    by their status. Nothing in the controller compares names, so this loses nothing;
+  - with symmetry, replicas in like states are interchangeable too, whatever their places. That is exact for a model in
+    which replicas may be put in any order at any time, and events are tried with every replica in the first place.
+
+Besides the metadata a state has two ghosts, of which the controller knows nothing:
+  - `settled`: since min ISR last changed, or an unclean election, the ISR has once been large enough;
+  - `known_min`: the lowest min ISR that the leader may still believe in.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
+from strandline.controller.basis import ELR_FEATURE, UNCLEAN_KEY
+from strandline.controller.configs import MIN_ISR_KEY
+from strandline.metadata.image import TOPIC_RESOURCE, Broker, Image, Partition, Topic
+from strandline.sim.model.setup import Setup
+
+Ids = tuple[int, ...]
+
+GONE, FENCED, ACTIVE, LEAVING, STOPPED = range(5)
+STATUS = ("unregistered", "fenced", "active", "shutting down", "shut down")
+
+TOPIC = "t"
+TOPIC_ID = Uuid(b"model.topic.id..")
+AT = TopicIdPartition(TOPIC_ID, 0)
+RESOURCE = (TOPIC_RESOURCE, TOPIC)
+LEADER_EPOCH = LeaderEpoch(20)
+PARTITION_EPOCH = PartitionEpoch(30)
+BROKER_EPOCH = 40  # broker n is of epoch 40 + n
+NEXT_OFFSET = 100  # greater than every epoch above
+NO_DIRECTORY = Uuid(bytes(16))
+
+
+class State(NamedTuple):
+    replicas: Ids
+    isr: Ids
+    elr: Ids
+    last_known: Ids
+    leader: int
+    recovery: int
+    adding: Ids
+    removing: Ids
+    statuses: Ids  # of brokers 1, 2, …
+    min_isr: int  # as configured
+    unclean: bool
+    settled: bool
+    known_min: int
+
+    def is_active(self, node: int) -> bool:
+        return self.statuses[node - 1] == ACTIVE
+
+    def effective(self, min_isr: int) -> int:
+        """T19, in words of our own: replicas that are only being added do not count yet."""
+        there = len(self.replicas) - len(self.adding)
+        return max(1, min(min_isr, there) if there else 1)
+
+    @property
+    def effective_min_isr(self) -> int:
+        return self.effective(self.min_isr)
+
+
+def initial(setup: Setup) -> State:
+    replicas = tuple(range(1, setup.size + 1))
+    statuses = (ACTIVE,) * setup.brokers
+    return State(replicas, replicas, (), (), 1, 0, (), (), statuses, setup.min_isr, False, True, setup.min_isr)
+
+
+def broker_of(node: int, status: int) -> Broker:
+    return Broker(
+        node_id=NodeId(node),
+        incarnation_id=Uuid(bytes([node] * 16)),
+        epoch=BrokerEpoch(BROKER_EPOCH + node),
+        endpoints={},
+        fenced=status in (FENCED, STOPPED),
+        in_controlled_shutdown=status in (LEAVING, STOPPED),
+    )
+
+
+def status_of(broker: Broker | None) -> int:
+    if broker is None:
+        return GONE
+    if broker.fenced:
+        return STOPPED if broker.in_controlled_shutdown else FENCED
+    return LEAVING if broker.in_controlled_shutdown else ACTIVE
+
+
+BROKERS = {(n, s): broker_of(n, s) for n in range(1, 8) for s in (FENCED, ACTIVE, LEAVING, STOPPED)}
+
+
+def named(ids: Ids) -> tuple[NodeId, ...]:
+    return ids  # type: ignore[return-value]  # the same values, in the core's words
+
+
+def partition_of(state: State) -> Partition:
+    return Partition(
+        replicas=named(state.replicas),
+        directories=(NO_DIRECTORY,) * len(state.replicas),
+        isr=named(state.isr),
+        leader=NodeId(state.leader),
+        leader_epoch=LEADER_EPOCH,
+        partition_epoch=PARTITION_EPOCH,
+        leader_recovery_state=state.recovery,
+        removing_replicas=named(state.removing),
+        adding_replicas=named(state.adding),
+        elr=named(state.elr),
+        last_known_elr=named(state.last_known),
+    )
+
+
+def image_of(state: State, setup: Setup) -> Image:
+    image = Image()
+    for node, status in enumerate(state.statuses, 1):
+        if status != GONE:
+            image.brokers[NodeId(node)] = BROKERS[node, status]
+    if setup.elr:
+        image.features[ELR_FEATURE] = 1
+    image.topics[TOPIC_ID] = Topic(TOPIC, TOPIC_ID, {})
+    image.topic_ids[TOPIC] = TOPIC_ID
+    image.configs[RESOURCE] = {MIN_ISR_KEY: str(state.min_isr), UNCLEAN_KEY: "true" if state.unclean else "false"}
+    image.put_partition(AT, partition_of(state))
+    return image
+
+
+# --- one state for all that differ in names only
+
+
+def renaming(state: State, symmetry: bool) -> Ids:
+    """The new name of broker n is at place n; 0 is nobody's."""
+    others = [n for n in range(1, len(state.statuses) + 1) if n not in state.replicas]
+    others.sort(key=lambda n: state.statuses[n - 1])
+    replicas: Iterable[int] = state.replicas
+    if symmetry:
+        replicas = sorted(state.replicas, key=lambda n: likeness(state, n))
+    new = [0] * (len(state.statuses) + 1)
+    for name, node in enumerate((*replicas, *others), 1):
+        new[node] = name
+    return tuple(new)
+
+
+def likeness(state: State, node: int) -> tuple[bool, ...]:
+    """Replicas that are equal in this may change their places. Those on their way out stand last in any order."""
+    status = state.statuses[node - 1]
+    return (
+        node in state.removing,
+        node != state.leader,
+        node not in state.isr,
+        node not in state.elr,
+        node not in state.last_known,
+        node in state.adding,
+        status & 1 == 0,
+        status & 2 == 0,
+        status & 4 == 0,
+    )
+
+
+def renamed(state: State, new: Ids, symmetry: bool) -> State:
+    def names(ids: Ids) -> Ids:
+        found = [new[n] for n in ids]
+        return tuple(sorted(found)) if symmetry else tuple(found)
+
+    statuses = [0] * len(state.statuses)
+    for node, status in enumerate(state.statuses, 1):
+        statuses[new[node] - 1] = status
+    return State(
+        replicas=names(state.replicas),
+        isr=names(state.isr),
+        elr=names(state.elr),
+        last_known=names(state.last_known),
+        leader=new[state.leader] if state.leader > 0 else state.leader,
+        recovery=state.recovery,
+        adding=names(state.adding),
+        removing=names(state.removing),
+        statuses=tuple(statuses),
+        min_isr=state.min_isr,
+        unclean=state.unclean,
+        settled=state.settled,
+        known_min=state.known_min,
+    )
+
+
+def led_by(state: State, first: int) -> State:
+    """The same state with another preferred leader. Sets keep the replicas' order."""
+    replicas = (first, *(n for n in state.replicas if n != first))
+    isr, elr, last_known = (tuple(n for n in replicas if n in ids) for ids in (state.isr, state.elr, state.last_known))
+    return state._replace(replicas=replicas, isr=isr, elr=elr, last_known=last_known)
