@@ -1,4 +1,4 @@
-"""The simulated disk: it is a disk, its power cuts take only what they may, and faults come when they were asked for."""
+"""The simulated disk: it is a disk, power cuts take only what they may, and faults come when they were asked for."""
 
 from collections.abc import Callable
 from random import Random

@@ -1,0 +1,127 @@
+"""Whole clusters in situations that once went wrong, or that must never."""
+
+from tests.sim.play import Play
+
+from strandline.base.ids import TopicPartition
+from strandline.sim.clients.consumer import Consumer
+from strandline.sim.clients.producer import Producer
+
+
+def test_without_faults_the_cluster_works_and_its_replicas_are_equal() -> None:
+    play = Play()
+    play.run(5000)
+    play.end()
+
+
+def test_the_leader_is_killed_again_and_again() -> None:
+    play = Play()
+    for _ in range(5):
+        host = play.leader()
+        host.kill()
+        play.run(1500)
+        host.start()
+        play.heal()
+    play.end()
+
+
+def test_the_leader_is_restarted_within_its_session_and_without_a_pause() -> None:
+    play = Play()
+    for _ in range(5):
+        host = play.leader()
+        host.kill()
+        host.start()
+        play.heal()
+        play.run(200)
+    play.end()
+
+
+def test_one_node_after_another_loses_power() -> None:
+    play = Play()
+    for host in (*play.machines, *play.machines):
+        host.power_cut()
+        play.run(400)
+        host.start()
+        play.heal()
+        play.run(100)
+    play.end()
+
+
+def test_the_controller_dies_while_isrs_shrink_and_grow() -> None:
+    play = Play()
+    for _ in range(4):
+        follower = next(h for h in play.machines if h is not play.leader())
+        follower.kill()
+        play.run(60)
+        controller = play.world.controller()
+        if controller is not None:
+            controller.kill()
+            play.run(5)
+            controller.start()
+        follower.start()
+        play.heal()
+        play.run(100)
+    play.end()
+
+
+def test_an_old_leader_that_cannot_reach_the_controller_acknowledges_nothing_that_is_lost() -> None:
+    play = Play()
+    leader = play.leader()
+    for host in play.machines:
+        if host is not leader:
+            play.world.network.cut(leader.name, host.name)
+    play.run(8000)
+    play.end()
+
+
+def test_a_controller_that_stood_still_past_its_own_timers_goes_on_as_a_broker() -> None:
+    """Once its first timer wrote to a log that its second had just lost the leadership of."""
+    for span in (1100, 2000, 3100, 4000, 8000):
+        play = Play(seed=span)
+        controller = play.world.controller()
+        assert controller is not None
+        other = next(host for host in play.machines if host is not controller)
+        other.kill()
+        controller.pause()
+        play.run(span)
+        controller.go_on()
+        play.run(500)
+        play.end()
+
+
+def test_all_nodes_are_killed_at_once_and_metadata_survives_with_a_snapshot_after_every_batch() -> None:
+    """Once a snapshot after a leader's first record was named after the epoch before, and the log behind it went."""
+    play = Play(metadata_log_max_record_bytes_between_snapshots="1")
+    for _ in range(4):
+        for host in play.machines:
+            host.kill()
+        for host in play.machines:
+            host.start()
+        play.heal()
+        play.run(300)
+    play.end()
+
+
+def test_a_topic_is_deleted_and_created_again_while_nodes_come_and_go() -> None:
+    play = Play()
+    play.admin.errands.append(play.admin.create("brief"))
+    brief = TopicPartition("brief", 0)
+    play.enter(Producer(play.scene, "pe", brief), Consumer(play.scene, "cd", brief))
+    for host in play.machines:
+        play.run(1500)
+        play.admin.errands += [play.admin.delete("brief"), play.admin.create("brief")]
+        play.run(30)
+        host.kill()
+        play.run(400)
+        host.start()
+        play.heal()
+    play.end()
+
+
+def test_a_rolling_restart_is_clean() -> None:
+    play = Play()
+    for host in play.machines:
+        host.shut_down()
+        play.until("the node has left", lambda host=host: not host.is_running)
+        host.start()
+        play.heal()
+    play.end()
