@@ -69,6 +69,25 @@ def test_what_was_not_synced_is_lost_torn_or_kept() -> None:
     assert outcomes == {"gone", "torn", "kept"}
 
 
+def test_behind_the_first_sector_the_last_byte_that_was_not_synced_may_be_wrong() -> None:
+    before = b"synced" * 100
+    outcomes = set()
+    for seed in range(200):
+        disk = SimDisk()
+        disk.save("/d/a", before)
+        disk.write_file("/d/small", b"small")
+        disk.open("/d/a").append([b"0123456789"])
+        disk.crash(Random(seed))
+        content = disk.read_file("/d/a")
+        assert content is not None
+        kept = content[len(before) :]
+        assert content.startswith(before)
+        assert b"0123456789".startswith(kept[:-1])
+        outcomes.add(b"0123456789".startswith(kept))
+        assert b"small".startswith(disk.read_file("/d/small") or b"")
+    assert outcomes == {True, False}
+
+
 def test_a_file_in_a_directory_that_was_not_synced_may_be_gone() -> None:
     found = set()
     for seed in range(20):
