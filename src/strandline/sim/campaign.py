@@ -1,4 +1,7 @@
-"""Many seeds, on several processes: every outcome as it comes, and nothing stops because one seed fails."""
+"""Many seeds, on several processes: every outcome as it comes, and nothing stops because one seed fails.
+
+`twice`: each seed runs in two processes that hash differently, and must do the same thing in both.
+"""
 
 import os
 import queue
@@ -11,41 +14,60 @@ import msgspec
 
 from strandline.sim.run import Outcome
 
+HASH_SEEDS = ("1", "2")
 
-def outcomes(
-    seeds: Sequence[int], jobs: int, *, planted: str = "", environment: dict[str, str] | None = None
-) -> Iterator[Outcome]:
+
+class Worker:
+    """A process that runs seeds, one after another."""
+
+    def __init__(self, planted: str, hash_seed: str) -> None:
+        command = [sys.executable, "-m", "strandline.sim.worker", *([planted] if planted else [])]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
+
+    def run(self, seed: int) -> Outcome:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(b"%d\n" % seed)
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except OSError:
+            line = b""
+        if not line:
+            return Outcome(seed, "the process that ran this seed died", "", "", 0, 0, 0, 0, ())
+        return msgspec.json.decode(line, type=Outcome)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def outcomes(seeds: Sequence[int], jobs: int, *, planted: str = "", twice: bool = False) -> Iterator[Outcome]:
     """The outcomes of all seeds, in the order in which they are ready. Closing the iterator stops the processes."""
     left = iter(seeds)
     lock = threading.Lock()
     done: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
-    workers = [start_worker(planted, environment) for _ in range(min(jobs, len(seeds)))]
+    hash_seeds = HASH_SEEDS if twice else HASH_SEEDS[:1]
+    teams = [[Worker(planted, hash_seed) for hash_seed in hash_seeds] for _ in range(min(jobs, len(seeds)))]
 
     def following() -> int | None:
         with lock:
             return next(left, None)
 
-    def drive(worker: "subprocess.Popen[bytes]") -> None:
-        assert worker.stdin is not None
-        assert worker.stdout is not None
+    def drive(team: list[Worker]) -> None:
         while (seed := following()) is not None:
-            try:
-                worker.stdin.write(b"%d\n" % seed)
-                worker.stdin.flush()
-                line = worker.stdout.readline()
-            except OSError:
-                line = b""
-            if not line:
-                done.put(Outcome(seed, "the process that ran this seed died", "", "", 0, 0, 0, 0, ()))
-                break
-            done.put(msgspec.json.decode(line, type=Outcome))
+            done.put(alike([worker.run(seed) for worker in team]))
         done.put(None)
 
-    threads = [threading.Thread(target=drive, args=(worker,), daemon=True) for worker in workers]
-    for thread in threads:
-        thread.start()
+    for team in teams:
+        threading.Thread(target=drive, args=(team,), daemon=True).start()
     try:
-        running = len(workers)
+        running = len(teams)
         while running:
             outcome = done.get()
             if outcome is None:
@@ -53,16 +75,16 @@ def outcomes(
             else:
                 yield outcome
     finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-            for pipe in (worker.stdin, worker.stdout):
-                if pipe is not None:
-                    pipe.close()
+        for team in teams:
+            for worker in team:
+                worker.stop()
 
 
-def start_worker(planted: str, environment: dict[str, str] | None) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "strandline.sim.worker", *([planted] if planted else [])]
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **(environment or {})}
-    )
+def alike(found: list[Outcome]) -> Outcome:
+    """The outcome of one seed, if all its runs did the same."""
+    first = found[0]
+    for other in found[1:]:
+        if other != first and first.is_ok:
+            why = f"not deterministic: digest {first.digest}, and {other.digest} in a process that hashes differently"
+            return msgspec.structs.replace(first, check=why, evidence=other.check)
+    return first

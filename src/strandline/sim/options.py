@@ -23,7 +23,7 @@ BASE_SETTINGS = {
 }
 CHOICES: dict[str, tuple[str, ...]] = {
     "replica.lag.time.max.ms": ("500", "1000", "2000", "2000", "2000", "4000"),
-    "replica.fetch.wait.max.ms": ("1", "50", "200", "200", "500"),
+    "replica.fetch.wait.max.ms": ("5", "50", "200", "200", "500"),
     "replica.fetch.backoff.ms": ("50", "300", "300", "1000"),
     "replica.fetch.max.bytes": ("1", "1", "200", "1048576", "1048576"),  # 1: one batch per fetch
     "replica.fetch.response.max.bytes": ("1", "500", "10485760", "10485760"),

@@ -1,0 +1,46 @@
+"""The simulator's workloads and process faults, against real processes, judged by the same checks."""
+
+from random import Random
+
+import pytest
+from tests.cluster.real_stage import RealStage, RealTurmoil
+
+from strandline.server.local_cluster import LocalCluster
+from strandline.sim.clients.admin import Admin
+from strandline.sim.clients.consumer import Consumer
+from strandline.sim.faults.table import FAULTS
+from strandline.sim.workloads.table import Commits, Orders
+from strandline.sim.workloads.workload import Setting
+
+FAULTS_OF_PROCESSES = ("kill", "start", "pause", "shut down")
+
+
+@pytest.mark.cluster
+def test_orders_and_commits_survive_processes_that_are_killed_paused_and_restarted(cluster: LocalCluster) -> None:
+    stage, turmoil, rng = RealStage(cluster, seed=1), RealTurmoil(cluster), Random(1)
+    admin = Admin(stage, "admin")
+    workloads = [kind(stage, admin, Setting(2, 3, "1048576")) for kind in (Orders, Commits)]
+    for workload in workloads:
+        workload.setup()
+    stage.enter(admin)
+    stage.finish([admin])
+    for workload in workloads:
+        workload.start()
+        for client in (*workload.writers, *workload.readers):
+            stage.enter(client)
+    turmoil.run(1)
+    for _ in range(8):
+        FAULTS[rng.choice(FAULTS_OF_PROCESSES)].act(turmoil, rng)  # type: ignore[arg-type]
+        turmoil.run(rng.choice((0.1, 0.5, 1.0)))
+    turmoil.run(4)
+    turmoil.end()
+    stage.finish([client for workload in workloads for client in workload.writers])
+    turmoil.end()
+    stage.finish([client for workload in workloads for client in workload.readers])
+    last = [Consumer(stage, f"last-{at}", at) for workload in workloads for at in workload.partitions()]
+    for reader in last:
+        stage.enter(reader)
+    stage.finish(list(last))
+    for workload in workloads:
+        assert workload.check() is None
+    assert len(stage.history.operations) > 50
