@@ -38,16 +38,26 @@ def model(
 
     Parameters
     ----------
-    brokers: how many there are; all have a replica at first
-    min_isr: min.insync.replicas at first
-    elr: with eligible leader replicas (KIP-966)
-    unclean: unclean.leader.election.enable is switched on and off
-    shutdown: brokers shut down in a controlled way
-    unregister: brokers are unregistered
-    reassign: one replica is added, dropped or swapped
-    symmetry: brokers in like states are one state
-    last_standing: a known gap without ELR: the only member of an ISR may lose its tail
-    leader_lags: a known gap: a leader may believe in an older, lower min ISR
+    brokers
+        how many there are; all have a replica at first
+    min_isr
+        min.insync.replicas at first
+    elr
+        with eligible leader replicas (KIP-966)
+    unclean
+        unclean.leader.election.enable is switched on and off
+    shutdown
+        brokers shut down in a controlled way
+    unregister
+        brokers are unregistered
+    reassign
+        one replica is added, dropped or swapped
+    symmetry
+        brokers in like states are one state
+    last_standing
+        a known gap without ELR: the only member of an ISR may lose its tail
+    leader_lags
+        a known gap: a leader may believe in an older, lower min ISR
     """
     if brokers is None and min_isr is None:
         setups = ladder(elr)

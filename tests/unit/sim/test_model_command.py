@@ -1,0 +1,48 @@
+"""`strandline model`: what it prints, and its exit status."""
+
+import json
+import subprocess
+import sys
+
+
+def model(*arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "strandline", "model", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_size_without_a_violation() -> None:
+    status, shown, _ = model("--brokers", "2", "--min-isr", "2", "--no-reassign")
+    assert status == 0
+    header, result = shown.splitlines()
+    assert header.startswith("2/2: 2 brokers, 2 replicas at first, min ISR 2; ELR on;")
+    assert "states" in result
+    assert result.endswith("s: no violation")
+
+
+def test_a_counterexample_is_told_and_fails_the_command() -> None:
+    status, shown, errors = model("--no-elr", "--brokers", "3", "--no-reassign", "--last-standing")
+    assert status == 1
+    assert "1. leader 1 proposes the ISR [1]" in shown
+    assert "wrong: broker 1 may lack committed records" in shown
+    assert errors == "error: there is a counterexample for 3/2\n"
+
+
+def test_scripts_get_json() -> None:
+    status, shown, _ = model("--brokers", "2", "--min-isr", "1", "--no-reassign", "--no-elr", "--json")
+    assert status == 0
+    (result,) = json.loads(shown)
+    assert (result["brokers"], result["min_isr"], result["elr"]) == (2, 1, False)
+    assert result["counterexample"] is None
+    assert result["states"] > 50
+
+
+def test_more_min_isr_than_brokers_is_refused() -> None:
+    status, shown, errors = model("--brokers", "2", "--min-isr", "3")
+    assert (status, shown) == (2, "")
+    assert errors.startswith("error: min ISR must be")
