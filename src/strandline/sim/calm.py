@@ -4,8 +4,10 @@ leader and a whole ISR, clients come through, replicas agree; then the histories
 
 from collections.abc import Sequence
 
+from strandline.history.judge import judge
+from strandline.history.policy import Facts
 from strandline.sim.clients.admin import Admin
-from strandline.sim.clients.client import Client
+from strandline.sim.clients.client import Client, key_of
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.scene import Scene
 from strandline.sim.trace import Kind
@@ -32,6 +34,7 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
         why = workload.check()
         if why is not None:
             raise world.violated(why)
+    judged(world, scene)
 
 
 def heal(world: World) -> None:
@@ -75,3 +78,19 @@ def finish(world: World, clients: Sequence[Client]) -> None:
         return f"{', '.join(unfinished)} did not come to an end" if unfinished else None
 
     world.run_until("all clients are done", why_not, BOUND_MS)
+
+
+def judged(world: World, scene: Scene) -> None:
+    """The clients' histories, by Jepsen's anomalies."""
+    names, trimmed = {}, {}
+    for at, name in world.laws.partitions.names.items():
+        names[at] = key_of(name, at.topic_id)
+    for at, copies in world.laws.copies().items():
+        trimmed[names[at]] = max(hosted.log.log_start_offset for _, hosted in copies)
+    facts = Facts(
+        exceeded=tuple(names[at] for at in world.damage.exceeded if at in names),
+        gone=tuple(key for at, key in names.items() if at.topic_id in scene.gone),
+    )
+    judgement = judge(world.history.operations, facts, trimmed)
+    if judgement.violations:
+        raise world.violated(judgement.violations[0].name, judgement.report())

@@ -158,6 +158,7 @@ class SimDisk:
         try:
             file.truncate(0)
             file.append([content])
+            file.content.is_small = True
         finally:
             file.close()
         self.rename(beside, path)

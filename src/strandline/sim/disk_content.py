@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from strandline.base.ports import Buffer, Rng
 
 CHANGES_MAX = 64  # a system writes back by itself sooner or later
-SECTOR = 512  # is written whole or not at all: what lies in the first one is never garbled, only missing
 
 
 class Change:
@@ -55,6 +54,7 @@ class Content:
         self.data = bytearray()
         self.changes: list[Change] = []  # since the last sync, oldest first
         self.is_linked = True  # it has a name, so it counts in what the disk holds
+        self.is_small = False  # written at once, in one sector: it is never garbled, only missing
         self.doubts: list[Change] = []  # written before a sync that failed, and not since; disjoint, sorted
 
     @property
@@ -81,6 +81,7 @@ class Content:
         size = len(self.data) - at
         if not size:
             return
+        self.is_small = False
         last = self.changes[-1] if self.changes else None
         if last is not None and not last.old and last.at + last.size == at:
             last.size += size
@@ -184,7 +185,7 @@ class Content:
             part = rng.randrange(0, changes[whole].size + 1)
             self.undo(changes[whole], part)
             end = changes[whole].at + part if part else end
-        if fate == 1 and SECTOR < end <= len(self.data):
+        if fate == 1 and not self.is_small and 0 < end <= len(self.data):
             self.flip(end - 1, rng.randrange(0, 8))
 
     def undo(self, change: Change, part: int) -> None:

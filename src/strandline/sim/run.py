@@ -8,7 +8,7 @@ from strandline.sim.calm import calm
 from strandline.sim.clients.admin import Admin
 from strandline.sim.faults.table import FAULTS
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.plan import Plan, draw_plan
+from strandline.sim.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
 from strandline.sim.trace import Trace
 from strandline.sim.violation import Violation
@@ -85,10 +85,14 @@ def play(world: World, plan: Plan) -> None:
 
 
 def unleash(turmoil: Turmoil, plan: Plan) -> None:
+    world = turmoil.world
+
+    def strike(fault: Fault) -> None:
+        if not turmoil.is_over:
+            FAULTS[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
+
     for fault in plan.faults:
-        rng = turmoil.world.random(f"fault {fault.salt}")
-        act = FAULTS[fault.kind].act
-        turmoil.later(fault.at_ms, lambda act=act, rng=rng: act(turmoil, rng))  # type: ignore[misc]
+        world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]
 
 
 __all__ = ["Outcome", "Workload", "run_plan", "run_seed"]

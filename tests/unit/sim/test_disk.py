@@ -69,7 +69,7 @@ def test_what_was_not_synced_is_lost_torn_or_kept() -> None:
     assert outcomes == {"gone", "torn", "kept"}
 
 
-def test_behind_the_first_sector_the_last_byte_that_was_not_synced_may_be_wrong() -> None:
+def test_where_a_file_was_appended_to_the_last_byte_that_was_not_synced_may_be_wrong() -> None:
     before = b"synced" * 100
     outcomes = set()
     for seed in range(200):

@@ -21,6 +21,7 @@ class Turmoil:
         self.victim: Machine | None = None
         self.other: Machine | None = None
         self.is_over = False
+        self.pending = 0  # acts that are still to come
 
     def tell(self, text: str) -> None:
         self.world.tell(Kind.FAULT, text)
@@ -38,7 +39,13 @@ class Turmoil:
 
     def is_quiet(self) -> bool:
         world = self.world
-        if world.network.cuts or world.network.slow or self.victim is not None or world.why_not_whole() is not None:
+        if (
+            self.pending
+            or world.network.cuts
+            or world.network.slow
+            or self.victim is not None
+            or world.why_not_whole() is not None
+        ):
             return False
         return all(not machine.is_paused for machine in world.machines.values())
 
@@ -65,4 +72,11 @@ class Turmoil:
 
     def later(self, span_ms: int, act: Callable[[], object]) -> None:
         """The rest of a fault, unless faults have ended by then, and everything that they did is undone."""
-        self.world.time.later(span_ms, lambda: None if self.is_over else act())
+        self.pending += 1
+
+        def then() -> None:
+            self.pending -= 1
+            if not self.is_over:
+                act()
+
+        self.world.time.later(span_ms, then)

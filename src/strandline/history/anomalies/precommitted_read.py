@@ -1,0 +1,27 @@
+"""precommitted-read: a transaction reads what it wrote itself, before it is committed."""
+
+from strandline.history.anomaly import Anomaly
+from strandline.history.view import View
+
+
+def find(view: View) -> list[Anomaly]:
+    found = []
+    for session in view.sessions:
+        for operation, reads in session.polls:
+            if not operation.transactional_id:
+                continue
+            own = {write.value: None for write in operation.writes if write.key == view.key}
+            found += [
+                Anomaly(
+                    name="precommitted-read",
+                    key=view.key,
+                    text=f"{operation.process} read {read.value!r}, which it wrote itself and has not committed",
+                    offsets=(read.offset,),
+                    values=(read.value,),
+                    writers=(operation,),
+                    readers=(operation,),
+                )
+                for read in reads
+                if read.value in own
+            ]
+    return found

@@ -1,0 +1,70 @@
+"""What is tolerated, and why. Everything else is a violation.
+
+The checks know nothing of configurations and faults; this small table does. Each row names one reason.
+"""
+
+from collections.abc import Callable
+
+from strandline.base.value import Value
+from strandline.history.anomaly import Anomaly
+from strandline.history.operation import Key, Operation
+
+
+class Facts(Value, frozen=True):
+    """What is known of a run beside its history."""
+
+    exceeded: tuple[Key, ...] = ()  # the faults took more of these than their configuration promises to survive
+    gone: tuple[Key, ...] = ()  # topics that were deleted
+    is_subscribed: bool = False  # groups hand partitions over: processes do not poll in one order
+
+
+class Tolerance(Value, frozen=True):
+    names: tuple[str, ...]
+    why: str
+    applies: Callable[[Anomaly, Facts], bool]
+
+
+def every_writer(anomaly: Anomaly, holds: Callable[[Operation], bool]) -> bool:
+    return bool(anomaly.writers) and all(holds(writer) for writer in anomaly.writers)
+
+
+LOSSES = (
+    "lost-write",
+    "unseen",
+    "duplicate",
+    "inconsistent-offsets",
+    "poll-skip",
+    "nonmonotonic-poll",
+    "nonmonotonic-send",
+    "G1a",
+)
+TOLERANCES = (
+    Tolerance(
+        LOSSES, "more failed than the configuration promises to survive", lambda a, facts: a.key in facts.exceeded
+    ),
+    Tolerance(("unseen", "lost-write"), "the topic was deleted", lambda a, facts: a.key in facts.gone),
+    Tolerance(
+        ("lost-write", "unseen", "inconsistent-offsets", "nonmonotonic-send"),
+        "acks=0 and acks=1 promise nothing that outlives the leader",
+        lambda a, _: any(writer.acks != -1 for writer in a.writers),
+    ),
+    Tolerance(
+        ("duplicate",),
+        "a producer that is not idempotent sends again what had no answer",
+        lambda a, _: every_writer(a, lambda writer: not writer.is_idempotent),
+    ),
+    Tolerance(("int-send-skip",), "Kafka lets the batches of several producers interleave", lambda a, facts: True),
+    Tolerance(
+        ("poll-skip", "nonmonotonic-poll"),
+        "a group handed the partition over",
+        lambda a, facts: facts.is_subscribed,
+    ),
+)
+
+
+def why_tolerated(anomaly: Anomaly, facts: Facts) -> str | None:
+    """None: it is a violation."""
+    for row in TOLERANCES:
+        if anomaly.name in row.names and row.applies(anomaly, facts):
+            return row.why
+    return None
