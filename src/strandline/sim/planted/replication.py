@@ -267,14 +267,6 @@ REPLICATION = table(
         trap="KIP-107",
         harm="DeleteRecords removes what is not committed, and the log starts behind its high watermark",
     ),
-    Planted(
-        name="follower-deletes-behind-high-watermark",
-        module=FOLLOWER,
-        old="log.advance_log_start(min(answer.log_start_offset, self.high_watermark))",
-        new="log.advance_log_start(answer.log_start_offset)",
-        trap="KIP-107",
-        harm="a follower's log starts behind its high watermark",
-    ),
     # --- acting on metadata
     Planted(
         name="acts-on-history",
