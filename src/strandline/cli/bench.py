@@ -39,18 +39,30 @@ def bench(
 
     Parameters
     ----------
-    bootstrap: the cluster, host:port
-    peer: another cluster; the two are measured in turn, and the ratio is shown
-    record_size: bytes of a record's value
-    acks: 0, 1 or all
-    linger_ms: how long the producer waits for a batch to fill
-    batch_bytes: how large a batch may become
-    rate: records a second; 0 for as many as possible
-    seconds: of one measurement, after the warm-up
-    warmup: seconds that do not count
-    rounds: measurements of each cluster
-    consume: also read: end-to-end latency with a rate, read throughput without one
-    pids: processes of this machine, with commas between, whose processor time and memory are shown too
+    bootstrap
+        the cluster, host:port
+    peer
+        another cluster; the two are measured in turn, and the ratio is shown
+    record_size
+        bytes of a record's value
+    acks
+        0, 1 or all
+    linger_ms
+        how long the producer waits for a batch to fill
+    batch_bytes
+        how large a batch may become
+    rate
+        records a second; 0 for as many as possible
+    seconds
+        of one measurement, after the warm-up
+    warmup
+        seconds that do not count
+    rounds
+        measurements of each cluster
+    consume
+        also read: end-to-end latency with a rate, read throughput without one
+    pids
+        processes of this machine, with commas between, whose processor time and memory are shown too
     """
     if record_size < 8 or seconds <= 0 or rounds < 1 or partitions < 1:
         fail("record size (at least 8), seconds, rounds and partitions must be positive", status=2)

@@ -33,6 +33,7 @@ def node(*, config: Path) -> int:
 
     Parameters
     ----------
-    config: the node's properties, with Kafka's names
+    config
+        the node's properties, with Kafka's names
     """
     return run_node(["--config", str(config)])

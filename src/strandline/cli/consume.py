@@ -35,11 +35,16 @@ def consume(
 
     Parameters
     ----------
-    from_beginning: start with the oldest record, unless the group has committed offsets
-    max_messages: stop after so many records
-    timeout_ms: stop when no record has come for so long
-    group: the consumer group; with one, offsets are committed
-    format_: what a line shows: %t topic, %p partition, %o offset, %k key, %v value, %T timestamp
+    from_beginning
+        start with the oldest record, unless the group has committed offsets
+    max_messages
+        stop after so many records
+    timeout_ms
+        stop when no record has come for so long
+    group
+        the consumer group; with one, offsets are committed
+    format_
+        what a line shows: %t topic, %p partition, %o offset, %k key, %v value, %T timestamp
     """
     topics = admin(bootstrap).list_topics(timeout=10).topics
     if topic not in topics:

@@ -123,9 +123,12 @@ def demo(
 
     Parameters
     ----------
-    seconds: how long to write
-    rate: records a second
-    partitions: of the topic; the leader of the first one is killed
+    seconds
+        how long to write
+    rate
+        records a second
+    partitions
+        of the topic; the leader of the first one is killed
     """
     if seconds < RESTART_AFTER_S + 1:
         fail(

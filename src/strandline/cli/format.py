@@ -22,9 +22,12 @@ def format_storage(
 
     Parameters
     ----------
-    config: the node's properties
-    cluster_id: the same for all nodes of a cluster; `strandline random-uuid` makes one
-    ignore_formatted: leave directories alone that are formatted for this cluster and node
+    config
+        the node's properties
+    cluster_id
+        the same for all nodes of a cluster; `strandline random-uuid` makes one
+    ignore_formatted
+        leave directories alone that are formatted for this cluster and node
     """
     try:
         parse_uuid(cluster_id)

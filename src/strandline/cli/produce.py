@@ -25,10 +25,14 @@ def produce(
 
     Parameters
     ----------
-    acks: 0, 1 or all
-    key_separator: what stands between key and value of a line; without it there are no keys
-    compression: none, gzip, snappy, lz4 or zstd
-    property_: any further setting of librdkafka's producer, key=value, repeatable
+    acks
+        0, 1 or all
+    key_separator
+        what stands between key and value of a line; without it there are no keys
+    compression
+        none, gzip, snappy, lz4 or zstd
+    property_
+        any further setting of librdkafka's producer, key=value, repeatable
     """
     admin(bootstrap)
     options: dict[str, Any] = {"acks": acks, "linger.ms": 5, "compression.type": compression}

@@ -30,8 +30,10 @@ def create(
 
     Parameters
     ----------
-    partitions: how many partitions
-    replication_factor: how many replicas each of them has
+    partitions
+        how many partitions
+    replication_factor
+        how many replicas each of them has
     """
     settings = dict(key_value(entry, "--config") for entry in config or [])
     topic = NewTopic(name, partitions, replication_factor, config=settings)
@@ -52,7 +54,8 @@ def describe(name: str | None = None, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRA
 
     Parameters
     ----------
-    name: the topic; all if none is given
+    name
+        the topic; all if none is given
     """
     metadata = admin(bootstrap).list_topics(timeout=TIMEOUT_S)
     if name is not None and name not in metadata.topics:

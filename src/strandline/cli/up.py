@@ -30,9 +30,12 @@ def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092)
 
     Parameters
     ----------
-    nodes: how many nodes, each broker and controller
-    dir: the folder for configurations, logs and data
-    port: of the first node; the others take the next even ones, controllers the odd ones between
+    nodes
+        how many nodes, each broker and controller
+    dir
+        the folder for configurations, logs and data
+    port
+        of the first node; the others take the next even ones, controllers the odd ones between
     """
     console = Console()
     if nodes < 1 or not 1 <= port <= PORT_MAX - 2 * nodes + 1:

@@ -2,9 +2,10 @@
 
 Without Eligible Leader Replicas the promise is: while one member of a partition's committed ISR has lost nothing, no
 acknowledged record is lost. A machine is *lossy* for a partition from the moment it lost what it had not synced (power,
-a replaced or restored disk, rot) until it has left the ISR and caught up again. When all members of ISR and ELR are
-lossy, or an unclean leader was elected where the topic allows that, the promise is exceeded: what that partition holds
-from then on is whatever its leader has, and only its replicas' agreement is asked for.
+a replaced or restored disk) until it has left the ISR and caught up again; with a bit that rots, until its disk is
+replaced. When all members of ISR and ELR are lossy, or an unclean leader was elected where the topic allows that, the
+promise is exceeded: what that partition holds from then on is whatever its leader has, and only its replicas'
+agreement is asked for.
 
 In a gentle run faults are chosen so that this cannot happen, and nothing is excused.
 """
@@ -41,7 +42,7 @@ class Damage:
             for node, has_left in list(lossy.items()):
                 if node not in members:
                     lossy[node] = True
-                elif has_left:
+                elif has_left and not self.world.machines[node].is_rotten:
                     del lossy[node]
             self.judge(at, partition, "the ISR shrank to replicas that lost data")
         if partition.leader_recovery_state == RECOVERING:

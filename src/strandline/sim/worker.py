@@ -4,6 +4,7 @@
 in the same process, one after another; nothing is carried over from one to the next.
 """
 
+import gc
 import sys
 import traceback
 
@@ -20,12 +21,15 @@ def work(planted: str) -> None:
 
     for line in sys.stdin:
         seed = int(line)
+        gc.disable()  # a run keeps nearly all that it makes; to look through it again and again finds nothing
         try:
             outcome = run_seed(seed)
         except Exception as error:
             # The simulator itself broke. That is one more failed seed; the others go on.
             why = f"the simulator crashed: {type(error).__name__}: {error}"
             outcome = Outcome(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
+        gc.enable()
+        gc.collect()
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
         sys.stdout.buffer.flush()
 
