@@ -19,14 +19,14 @@ FAULTS_OF_PROCESSES = ("kill", "start", "pause", "shut down")
 def test_orders_and_commits_survive_processes_that_are_killed_paused_and_restarted(cluster: LocalCluster) -> None:
     stage, turmoil, rng = RealStage(cluster, seed=1), RealTurmoil(cluster), Random(1)
     admin = Admin(stage, "admin")
-    workloads = [kind(stage, admin, Setting(2, 3, "1048576")) for kind in (Orders, Commits)]
+    workloads = [kind(stage, admin, Setting(2, 3, "1048576", 30)) for kind in (Orders, Commits)]
     for workload in workloads:
         workload.setup()
     stage.enter(admin)
     stage.finish([admin])
     for workload in workloads:
         workload.start()
-        for client in (*workload.writers, *workload.readers):
+        for client in workload.clients():
             stage.enter(client)
     turmoil.run(1)
     for _ in range(8):

@@ -63,11 +63,11 @@ class Play:
         self.scene = Scene(self.world)
         self.admin = Admin(self.scene, "admin")
         self.scene.enter(self.admin)
-        self.workload = Small(self.scene, self.admin, Setting(2, 3, "1048576"))
+        self.workload = Small(self.scene, self.admin, Setting(2, 3, "1048576", 30))
         self.workload.setup()
         self.run(300)
         self.workload.start()
-        for client in (*self.workload.writers, *self.workload.readers):
+        for client in self.workload.clients():
             self.scene.enter(client)
         self.run(1000)
 

@@ -15,6 +15,7 @@ class Facts(Value, frozen=True):
 
     exceeded: tuple[Key, ...] = ()  # the faults took more of these than their configuration promises to survive
     gone: tuple[Key, ...] = ()  # topics that were deleted
+    is_duplicating: bool = False  # the network may deliver a request again, to whom it may be welcome by then
     is_subscribed: bool = False  # groups hand partitions over: processes do not poll in one order
 
 
@@ -54,6 +55,11 @@ TOLERANCES = (
         lambda a, _: every_writer(a, lambda writer: not writer.is_idempotent),
     ),
     Tolerance(("int-send-skip",), "Kafka lets the batches of several producers interleave", lambda a, facts: True),
+    Tolerance(
+        ("G1a",),
+        "a request that was refused came a second time",
+        lambda a, facts: facts.is_duplicating,
+    ),
     Tolerance(
         ("poll-skip", "nonmonotonic-poll"),
         "a group handed the partition over",

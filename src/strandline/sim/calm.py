@@ -90,6 +90,7 @@ def judged(world: World, scene: Scene) -> None:
     facts = Facts(
         exceeded=tuple(names[at] for at in world.damage.exceeded if at in names),
         gone=tuple(key for at, key in names.items() if at.topic_id in scene.gone),
+        is_duplicating=world.options.weather.duplicated_permille > 0,
     )
     judgement = judge(world.history.operations, facts, trimmed)
     if judgement.violations:

@@ -22,7 +22,7 @@ BASE_SETTINGS = {
     "leader.imbalance.check.interval.seconds": "4",
 }
 CHOICES: dict[str, tuple[str, ...]] = {
-    "replica.lag.time.max.ms": ("500", "1000", "2000", "2000", "2000", "4000"),
+    "replica.lag.time.max.ms": ("1", "500", "1000", "2000", "2000", "2000", "2000", "4000"),
     "replica.fetch.wait.max.ms": ("5", "50", "200", "200", "500"),
     "replica.fetch.backoff.ms": ("50", "300", "300", "1000"),
     "replica.fetch.max.bytes": ("1", "1", "200", "1048576", "1048576"),  # 1: one batch per fetch
@@ -51,11 +51,12 @@ class Options(Value, frozen=True):
     clock_step_ms: int = 0  # and stand this far off after a restart, at most
     sync_ms: int = 4
     slow_sync_ms: int = 100
-    check_every: int = 8  # events between two checks of a node's own invariants
+    check_every: int = 16  # events between two checks of a node's own invariants
     is_ruthless: bool = False  # data may be lost anywhere at any time, not only where that must be survived
     faults: tuple[str, ...] = ()  # the kinds that may come
     pause_ms: int = 500  # between two faults, on average
     span_ms: int = 20_000  # of the unsafe phase
+    pace_ms: int = 30  # between two batches of one producer, on average
     workloads: tuple[str, ...] = ()
 
 
@@ -78,6 +79,9 @@ def draw_options(rng: Random, faults: tuple[str, ...], workloads: tuple[str, ...
     replication_factor = rng.choice((3, 3, 3, 4, 5)[: brokers + 1]) if brokers > 3 else 3
     is_stormy = rng.randrange(3) == 0
     kept = [kind for kind in faults if rng.randrange(4)]
+    settings = {key: rng.choice(values) for key, values in CHOICES.items()}
+    wait, lag = "replica.fetch.wait.max.ms", "replica.lag.time.max.ms"
+    settings[wait] = str(min(int(settings[wait]), int(settings[lag])))  # else the configuration is refused
     return Options(
         brokers=brokers,
         controllers=3,
@@ -85,7 +89,7 @@ def draw_options(rng: Random, faults: tuple[str, ...], workloads: tuple[str, ...
         min_isr=2 if replication_factor < 5 else rng.choice((2, 3)),
         log_dirs=rng.choice((1, 1, 2)),
         segment_bytes=rng.choice(SEGMENT_BYTES),
-        settings={key: rng.choice(values) for key, values in CHOICES.items()},
+        settings=settings,
         weather=Weather(
             latency_ms=rng.choice((1, 3, 3, 10)),
             lost_permille=rng.choice((0, 0, 3, 20)) if is_stormy else 0,
@@ -98,5 +102,7 @@ def draw_options(rng: Random, faults: tuple[str, ...], workloads: tuple[str, ...
         is_ruthless=rng.randrange(4) == 0,
         faults=tuple(kept) or faults[:1],
         pause_ms=rng.choice((150, 300, 500, 500, 1000)),
+        span_ms=rng.choice((5000, 8000, 12_000, 12_000, 20_000)),
+        pace_ms=rng.choice((15, 30, 30, 100)),
         workloads=("orders", *[name for name in workloads if name != "orders" and rng.randrange(3)]),
     )

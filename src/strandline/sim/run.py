@@ -68,14 +68,14 @@ def play(world: World, plan: Plan) -> None:
     scene = Scene(world)
     admin = Admin(scene, "admin")
     scene.enter(admin)
-    setting = Setting(options.min_isr, options.replication_factor, options.segment_bytes)
+    setting = Setting(options.min_isr, options.replication_factor, options.segment_bytes, options.pace_ms)
     workloads = [WORKLOADS[name](scene, admin, setting) for name in options.workloads]
     for workload in workloads:
         workload.setup()
     world.run(SETUP_MS)
     for workload in workloads:
         workload.start()
-        for client in (*workload.writers, *workload.readers):
+        for client in workload.clients():
             scene.enter(client)
     turmoil = Turmoil(world, admin)
     unleash(turmoil, plan)

@@ -6,7 +6,7 @@ from tests.unit.history.making import KEY, OTHER, found, poll, send
 from strandline.base.ids import Uuid
 from strandline.history.anomaly import Anomaly
 from strandline.history.judge import judge
-from strandline.history.operation import Key, Operation
+from strandline.history.operation import Key, Operation, Outcome
 from strandline.history.policy import Facts, why_tolerated
 
 
@@ -53,6 +53,12 @@ def test_a_duplicate_that_nobody_wrote_is_a_violation() -> None:
 
 def test_batches_of_producers_may_interleave() -> None:
     assert why_tolerated(only(send("p", "a", "b", offsets=(5, 7))), Facts()) is not None
+
+
+def test_what_was_refused_may_be_there_only_if_requests_come_twice() -> None:
+    refused = only(send("p", "a", outcome=Outcome.FAIL), poll("c", (0, "a")))
+    assert why_tolerated(refused, Facts()) is None
+    assert why_tolerated(refused, Facts(is_duplicating=True)) is not None
 
 
 def test_groups_may_hand_partitions_over() -> None:

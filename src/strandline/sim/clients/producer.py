@@ -16,7 +16,13 @@ E = ErrorCode
 FOR_EVER = 1 << 40
 GIVE_UP_MS = 20_000  # delivery.timeout.ms of a producer that is not idempotent
 LOST_SEQUENCE = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID, E.INVALID_PRODUCER_EPOCH)
-MAYBE_WRITTEN = (E.NOT_ENOUGH_REPLICAS_AFTER_APPEND, E.REQUEST_TIMED_OUT, *LOST_SEQUENCE)
+# A leader that is deposed while a batch waits for its followers says NOT_LEADER_OR_FOLLOWER, as Kafka does.
+MAYBE_WRITTEN = (
+    E.NOT_LEADER_OR_FOLLOWER,
+    E.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    E.REQUEST_TIMED_OUT,
+    *LOST_SEQUENCE,
+)
 BY_ID = 13  # the first version of Produce that names topics by id
 
 
@@ -24,7 +30,14 @@ class Producer(Client):
     """Each batch until it is acknowledged, certainly refused, or given up. What it sends is unique."""
 
     def __init__(
-        self, stage: Stage, name: str, at: TopicPartition, *, acks: int = -1, is_idempotent: bool = True
+        self,
+        stage: Stage,
+        name: str,
+        at: TopicPartition,
+        *,
+        acks: int = -1,
+        is_idempotent: bool = True,
+        pace_ms: int = 30,
     ) -> None:
         super().__init__(stage, name)
         self.at = at
@@ -34,7 +47,7 @@ class Producer(Client):
         self.producer_id, self.producer_epoch, self.sequence = -1, -1, 0
         self.sent = 0
         self.acked = 0
-        self.pause_ms = 30
+        self.pace_ms = pace_ms
         self.route: Route | None = None
         # Batches of one operation go to one topic, whatever its name means by then.
         self.topic_id: Uuid | None = None
@@ -52,7 +65,7 @@ class Producer(Client):
             values = tuple(f"{self.name}-{self.sent + i}".encode() for i in range(self.rng.randrange(1, 4)))
             self.sent += len(values)
             yield from self.produce(values)
-            yield self.pause(0, 2 * self.pause_ms)
+            yield self.pause(0, 2 * self.pace_ms)
 
     def batch(self, values: tuple[bytes, ...], ahead: int = 0) -> bytes:
         now = self.stage.wall_ms()

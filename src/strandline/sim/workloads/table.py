@@ -14,14 +14,14 @@ class Orders(Workload):
         self.admin.errands.append(self.admin.create("orders", 3, internal_segment_bytes=self.setting.segment_bytes))
 
     def start(self) -> None:
-        stage = self.stage
+        stage, pace = self.stage, self.setting.pace_ms
         one, two, three = self.partitions()
         self.writers += [
-            Producer(stage, "pa", one),
-            Producer(stage, "pb", two, is_idempotent=False),
-            Producer(stage, "pc", one, acks=1),
-            Pipelined(stage, "pd", three),
-            Producer(stage, "pz", two, acks=0),
+            Producer(stage, "pa", one, pace_ms=pace),
+            Producer(stage, "pb", two, is_idempotent=False, pace_ms=pace),
+            Producer(stage, "pc", one, acks=1, pace_ms=pace),
+            Pipelined(stage, "pd", three, pace_ms=pace),
+            Producer(stage, "pz", two, acks=0, pace_ms=pace),
         ]
         self.readers += [
             Consumer(stage, name, at) for name, at in zip(("ca", "cb", "cc"), (one, two, three), strict=True)
@@ -56,7 +56,7 @@ class Brief(Workload):
 
     def start(self) -> None:
         at = TopicPartition("brief", 0)
-        self.writers.append(Producer(self.stage, "pe", at))
+        self.writers.append(Producer(self.stage, "pe", at, pace_ms=self.setting.pace_ms))
         self.readers.append(Consumer(self.stage, "cd", at))
 
 
@@ -73,7 +73,8 @@ class Loose(Workload):
         )
 
     def start(self) -> None:
-        self.writers.append(Producer(self.stage, "pf", TopicPartition("loose", 0), is_idempotent=False))
+        at, pace = TopicPartition("loose", 0), self.setting.pace_ms
+        self.writers.append(Producer(self.stage, "pf", at, is_idempotent=False, pace_ms=pace))
 
 
 class Unclean(Workload):
@@ -84,7 +85,7 @@ class Unclean(Workload):
 
     def start(self) -> None:
         at = TopicPartition("hasty", 0)
-        self.writers.append(Producer(self.stage, "pg", at))
+        self.writers.append(Producer(self.stage, "pg", at, pace_ms=self.setting.pace_ms))
         self.readers.append(Consumer(self.stage, "ce", at))
 
 

@@ -17,6 +17,7 @@ class Setting(Value, frozen=True):
     min_isr: int
     replication_factor: int
     segment_bytes: str
+    pace_ms: int  # between two batches of one producer, on average
 
 
 class Workload(ABC):
@@ -30,6 +31,9 @@ class Workload(ABC):
     @abstractmethod
     def setup(self) -> None:
         """Let the admin make the topics."""
+
+    def clients(self) -> list[Client]:
+        return [*self.writers, *self.readers]
 
     @abstractmethod
     def start(self) -> None:
