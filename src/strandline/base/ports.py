@@ -72,6 +72,11 @@ class Disk(Protocol):
         """Replace the file atomically (temporary file, rename). Not durable until synced."""
         ...
 
+    def save(self, path: str, content: bytes) -> None:
+        """Replace the file atomically and durably (blocks): no loss of power leaves another content than the old one
+        or the new one."""
+        ...
+
     def sync(self, paths: Sequence[str]) -> None:
         """Make files and directories durable now (blocks). A path that is gone is no error (T39)."""
         ...

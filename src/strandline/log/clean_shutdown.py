@@ -17,10 +17,8 @@ class Marker(msgspec.Struct, rename="camel"):
 
 def write_clean_shutdown(disk: Disk, directories: Sequence[str], broker_epoch: int) -> None:
     content = msgspec.json.encode(Marker(version=0, broker_epoch=broker_epoch))
-    paths = [f"{directory}/{FILE}" for directory in directories]
-    for path in paths:
-        disk.write_file(path, content)
-    disk.sync([*paths, *directories])
+    for directory in directories:
+        disk.save(f"{directory}/{FILE}", content)
 
 
 def take_clean_shutdown(disk: Disk, directories: Sequence[str]) -> int | None:

@@ -39,8 +39,7 @@ def write_meta(disk: Disk, directory: str, meta: DirectoryMeta) -> None:
         f"directory.id={uuid_text(meta.directory_id)}\n"
     )
     disk.make_directory(directory)
-    disk.write_file(f"{directory}/{META_PROPERTIES}", text.encode())
-    disk.sync([f"{directory}/{META_PROPERTIES}", directory])
+    disk.save(f"{directory}/{META_PROPERTIES}", text.encode())
 
 
 def directory_name(at: TopicPartition) -> str:

@@ -121,10 +121,9 @@ class Storage:
             rows = self.checkpoints(log_dir)
             for file, offsets in rows.items():
                 path = f"{log_dir.path}/{file}"
-                self.disk.write_file(path, format_offsets(offsets))
+                self.disk.save(path, format_offsets(offsets))
                 self.saved.pop(path, None)
                 effects += self.save(log_dir, file, offsets)
-            self.disk.sync([*(f"{log_dir.path}/{file}" for file in rows), log_dir.path])
         return effects
 
     def place(self, directory_id: Uuid) -> LogDir:
@@ -229,8 +228,7 @@ class Storage:
         that follows overtakes an older one that may be on its way."""
         for log_dir in self.log_dirs:
             path = f"{log_dir.path}/{RECOVERY_POINTS}"
-            self.disk.write_file(path, format_offsets(self.recovery_points(log_dir)))
-            self.disk.sync([path, log_dir.path])
+            self.disk.save(path, format_offsets(self.recovery_points(log_dir)))
             self.saved.pop(path, None)
         return self.save_recovery_points()
 
@@ -242,10 +240,8 @@ class Storage:
                 self.disk.sync(paths)
             hosted.log.mark_synced(hosted.log.log_end_offset)
         for log_dir in self.log_dirs:
-            files = self.checkpoints(log_dir)
-            for file, offsets in files.items():
-                self.disk.write_file(f"{log_dir.path}/{file}", format_offsets(offsets))
-            self.disk.sync([*(f"{log_dir.path}/{file}" for file in files), log_dir.path])
+            for file, offsets in self.checkpoints(log_dir).items():
+                self.disk.save(f"{log_dir.path}/{file}", format_offsets(offsets))
 
 
 def cuts_of(hosted: Hosted) -> int:

@@ -153,20 +153,24 @@ class SimDisk:
         return content
 
     def write_file(self, path: str, content: bytes) -> None:
-        beside = f"{path}.tmp"
-        file = self.open(beside)
+        self.write_beside(path, content)
+        self.rename(f"{path}.tmp", path)
+
+    def write_beside(self, path: str, content: bytes) -> None:
+        file = self.open(f"{path}.tmp")
         try:
             file.truncate(0)
             file.append([content])
             file.content.is_small = True
         finally:
             file.close()
-        self.rename(beside, path)
 
     def save(self, path: str, content: bytes) -> None:
         """Replace the file atomically and durably, as the real disk does."""
-        self.write_file(path, content)
-        self.sync([path, path.rpartition("/")[0]])
+        self.write_beside(path, content)
+        self.sync([f"{path}.tmp"])
+        self.rename(f"{path}.tmp", path)
+        self.sync([path.rpartition("/")[0]])
 
     # --- names
 

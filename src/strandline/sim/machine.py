@@ -215,8 +215,7 @@ class Machine(Station):
             if isinstance(effect, Sync):
                 self.disk.sync(effect.paths)
             else:
-                self.disk.write_file(effect.path, effect.content)
-                self.disk.sync([effect.path, effect.path.rpartition("/")[0]])
+                self.disk.save(effect.path, effect.content)
 
     # --- what may happen to it
 

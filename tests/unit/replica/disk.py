@@ -75,5 +75,9 @@ class DictDisk:
         file = self.files[path] = DictFile(path)
         file.content += content
 
+    def save(self, path: str, content: bytes) -> None:
+        self.write_file(path, content)
+        self.sync([path])
+
     def sync(self, paths: Sequence[str]) -> None:
         self.synced += paths
