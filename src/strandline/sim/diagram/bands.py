@@ -1,0 +1,122 @@
+"""What lasts: lives, pauses, controllers, leaderships with their high watermarks, states of partitions."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from strandline.sim.diagram.element import at, element, escaped, hidden, hint, opened
+from strandline.sim.diagram.frame import Frame
+from strandline.sim.diagram.layout import CLIENT, CLUSTER, LEFT, LETTER, LIFE, NODE, TRACK, Lane, spread
+from strandline.sim.diagram.spans import Span, Step, controllers, lives, pauses, states, steps
+from strandline.sim.trace import Kind
+
+COLOURS = 8
+
+
+def bands(frame: Frame, lane: Lane) -> Iterator[str]:
+    if lane.role == CLUSTER:
+        for partition, top in frame.tracks(lane):
+            yield from track(partition, top, states_of(frame, partition))
+    elif lane.role == NODE:
+        y = LIFE[NODE]
+        for span in controllers(frame.trace, frame.end):
+            if span.machine == lane.name:
+                epoch = re.search(r"epoch (\d+)", span.label)
+                label = f"controller, epoch {epoch[1]}" if epoch else "controller"
+                yield from bar(frame, span, "band controller", y - 20, 12, label)
+        for span in lives(frame.trace, lane.name, frame.end):
+            yield from bar(frame, span, "life", y - 2, 4, "")
+        for span in pauses(frame.trace, lane.name, frame.end):
+            yield from bar(frame, span, "pause", y - 5, 10, "stands still")
+        for partition, top in frame.tracks(lane):
+            yield from track(partition, top, leaderships_of(frame, partition, lane.name))
+    else:
+        yield element("rect", class_="life", x=LEFT, y=LIFE[CLIENT], width=frame.layout.width - LEFT, height=1)
+
+
+def track(partition: str, y: int | None, content: Iterator[str]) -> Iterator[str]:
+    yield opened("g", class_="track", data_partition=partition, transform=at(0, y or 0), display=hidden(y is None))
+    yield from content
+    yield "</g>\n"
+
+
+def rect(frame: Frame, start_ms: int, end_ms: int, name: str, y: float, height: float) -> str:
+    x = frame.x(start_ms)
+    wide = round(max(1.0, frame.x(end_ms) - x), 1)
+    return element("rect", class_=name, data_t=f"{start_ms} {end_ms}", x=x, y=y, width=wide, height=height)
+
+
+def bar(frame: Frame, span: Span, name: str, y: float, height: float, label: str) -> Iterator[str]:
+    """A rectangle with words that stay in sight as long as it does."""
+    if not frame.is_drawn(span.start_ms, span.end_ms):
+        return
+    yield f"<g>{rect(frame, span.start_ms, span.end_ms, name, y, height)}"
+    if label:
+        left = max(frame.x(span.start_ms), LEFT)
+        room = min(frame.x(span.end_ms), frame.layout.width) - left
+        yield element(
+            "text",
+            escaped(label),
+            class_="within small",
+            data_t=f"{span.start_ms} {span.end_ms}",
+            x=left + 4,
+            y=y + height / 2 + 3.5,
+            display=hidden(room < len(label) * LETTER + 6),
+        )
+    yield hint(f"{span.machine} {span.text} · {span.start_ms:,} to {span.end_ms:,} ms") + "</g>\n"
+
+
+def states_of(frame: Frame, partition: str) -> Iterator[str]:
+    for span in states(frame.trace, partition, frame.end):
+        name = "band state none" if "leader -1" in span.label else "band state"
+        yield from bar(frame, span, name, 1, TRACK - 4, span.label)
+
+
+# --- leaderships
+
+
+def leaderships_of(frame: Frame, partition: str, machine: str) -> Iterator[str]:
+    colour = f"p{frame.partitions.index(partition) % COLOURS}"
+    low, high = range_of(frame, partition)
+    for span in frame.leaderships[partition]:
+        if span.machine != machine or not frame.is_drawn(span.start_ms, span.end_ms):
+            continue
+        yield from bar(frame, span, f"band {colour}", 1, TRACK - 4, "")
+        found = steps(frame.trace, partition, span)
+        if not found:
+            continue
+        path = ""
+        for step in found:
+            y = round(TRACK - 5 - (TRACK - 8) * (step.high_watermark - low) / max(1, high - low), 1)
+            path += f"H{frame.x(step.at_ms)}V{y}" if path else f"M{frame.x(step.at_ms)} {y}"
+        points = " ".join(f"{step.at_ms},{step.high_watermark}" for step in found)
+        path += f"H{frame.x(span.end_ms)}"
+        yield element("path", class_=f"steps {colour}", data_points=points, data_end=span.end_ms, d=path)
+        yield element("g", *numbers(frame, span, found), " ", class_="marks-of-steps", data_label=span.label) + "\n"
+
+
+def range_of(frame: Frame, partition: str) -> tuple[int, int]:
+    """Of the high watermarks in the window, and just before: the axis of the steps."""
+    before, within = -1, []
+    for m in frame.trace.moments:
+        if m.partition == partition and m.high_watermark >= 0 and m.kind in (Kind.LEADS, Kind.HIGH_WATERMARK):
+            if m.at_ms < frame.layout.start_ms:
+                before = max(before, m.high_watermark)
+            elif m.at_ms <= frame.layout.end_ms:
+                within.append(m.high_watermark)
+    found = within if before < 0 else [before, *within]
+    return min(found, default=0), max(found, default=0)
+
+
+def numbers(frame: Frame, span: Span, found: Sequence[Step]) -> Iterator[str]:
+    """`epoch 3 · 17`, then the high watermark wherever there is room for it."""
+    texts: list[tuple[float, str]] = []
+    for number, step in enumerate(found):
+        until = found[number + 1].at_ms if number + 1 < len(found) else span.end_ms
+        if step.at_ms > frame.layout.end_ms or until < frame.layout.start_ms:
+            continue
+        text = str(step.high_watermark) if texts else f"{span.label} · {step.high_watermark}"
+        texts.append((max(frame.x(step.at_ms), LEFT), text))
+    rows = spread([(x, len(text) * LETTER + 10) for x, text in texts], 1)
+    for (x, text), row in zip(texts, rows, strict=True):
+        if row == 0 and x + len(text) * LETTER <= frame.x(span.end_ms):
+            yield element("text", escaped(text), class_="small", x=x + 3, y=12)
