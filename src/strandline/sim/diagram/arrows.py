@@ -28,7 +28,8 @@ def heads() -> Iterator[str]:
         )
 
 
-def arrows(frame: Frame) -> Iterator[str]:
+def arrows(frame: Frame, *, with_hints: bool) -> Iterator[str]:
+    """Hints are half of what they weigh, and the page's script makes its own."""
     chosen = frame.chosen
     yield '<g class="ribbon-layer">\n'
     for one in chosen.ribbons:
@@ -37,39 +38,41 @@ def arrows(frame: Frame) -> Iterator[str]:
         yield f'</g>\n<g class="{name}">\n'
         for passage, alone in zip(chosen.arrows, chosen.alone, strict=True):
             if alone == is_alone:
-                yield arrow(frame, passage)
+                yield arrow(frame, passage, with_hints=with_hints) + "\n"
     yield "</g>\n"
 
 
-def arrow(frame: Frame, p: Passage) -> str:
+def arrow(frame: Frame, p: Passage, *, with_hints: bool) -> str:
     kind = kind_of(p, frame.nodes)
     name = f"m {kind} answer" if p.is_answer else f"m {kind}"
     x, y1, y2 = frame.x(p.sent_ms), frame.life_y(p.source), frame.life_y(p.target)
     lanes = f"{frame.number[p.source]} {frame.number[p.target]}"
-    about = " ".join(p.partitions) or None
+    about = numbers_of(frame, p) if p.partitions else None
     what = f"{p.name}{' answer' if p.is_answer else ''} {p.source} → {p.target}"
     if p.arrived_ms < 0:
         y = round(y1 + (y2 - y1) * LOST_AT, 1)
         path = f"M{x} {y1}V{y}M{x - 3} {y - 3}l6 6M{x + 3} {y - 3}l-6 6"
         text = hint(f"{what} · sent at {p.sent_ms:,} ms and lost")
-        return element("path", text, class_=f"{name} lost", data_t=p.sent_ms, data_l=lanes, data_p=about, d=path) + "\n"
-    times = f"{p.sent_ms:,} to {p.arrived_ms:,} ms"
-    return (
-        element(
-            "line",
-            hint(" · ".join((what, times, *p.partitions))),
-            class_=name,
-            data_t=f"{p.sent_ms} {p.arrived_ms}",
-            data_l=lanes,
-            data_p=about,
-            x1=x,
-            y1=y1,
-            x2=frame.x(p.arrived_ms),
-            y2=y2,
-            marker_end=f"url(#head-{kind})",
-        )
-        + "\n"
+        return element("path", text, class_=f"{name} lost", data_t=p.sent_ms, data_l=lanes, data_p=about, d=path)
+    text = hint(" · ".join((what, f"{p.sent_ms:,} to {p.arrived_ms:,} ms", *p.partitions)))
+    return element(
+        "line",
+        *([text] if with_hints else []),
+        class_=name,
+        data_n=None if with_hints else p.name,
+        data_t=f"{p.sent_ms} {p.arrived_ms}",
+        data_l=lanes,
+        data_p=about,
+        x1=x,
+        y1=y1,
+        x2=frame.x(p.arrived_ms),
+        y2=y2,
     )
+
+
+def numbers_of(frame: Frame, p: Passage) -> str:
+    """The partitions that it names, for the page's filter."""
+    return " ".join(str(frame.partitions.index(one)) for one in p.partitions if one in frame.partitions) or "-1"
 
 
 def ribbon(frame: Frame, one: Ribbon) -> str:

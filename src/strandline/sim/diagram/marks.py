@@ -10,6 +10,8 @@ from strandline.sim.diagram.spans import DEATHS
 from strandline.sim.story import flat
 from strandline.sim.trace import Kind, Moment
 
+LESSER = (Kind.REPORT, Kind.CLIENT)
+LESSER_MAX = 200  # of them one lane shows, the latest
 FAULT_MAX, HALT_MAX, VIOLATION_MAX = 60, 44, 150  # letters
 
 
@@ -18,6 +20,9 @@ def marks(frame: Frame, lane: Lane) -> Iterator[str]:
         yield from faults(frame)
         return
     found = [m for m in frame.trace.moments if m.machine == lane.name and frame.is_drawn(m.at_ms) and shape_of(m)]
+    lesser = [at for at, m in enumerate(found) if m.kind in LESSER][:-LESSER_MAX]
+    if lesser:
+        found = [m for at, m in enumerate(found) if m.kind not in LESSER or at > lesser[-1]]
     wide = [len(words_beside(m)) * LETTER + 8 if words_beside(m) else float("-inf") for m in found]
     rows = spread([(frame.x(m.at_ms), width) for m, width in zip(found, wide, strict=True)], 1)
     for m, row in zip(found, rows, strict=True):

@@ -27,7 +27,7 @@
     y: Number(/ (-?[\d.]+)\)/.exec(e.getAttribute("transform"))[1]),
   }));
   const messages = all(".m[data-t]").map((e) => ({
-    e, t: numbers(e.dataset.t), l: numbers(e.dataset.l), about: e.dataset.p ? e.dataset.p.split(" ") : [],
+    e, t: numbers(e.dataset.t), l: numbers(e.dataset.l), about: e.dataset.p === undefined ? null : numbers(e.dataset.p),
     parts: e.localName === "g" ? [e.querySelector(".ends"), e.querySelector(".bar")] : [],
     fine: e.parentNode.classList.contains("fine"), ribbon: e.localName === "g", beside: Number(e.dataset.beside || 0),
   }));
@@ -36,6 +36,10 @@
     first: e.nextElementSibling.dataset.label, points: e.dataset.points.split(" ").map((p) => p.split(",").map(Number)),
   }));
   const violations = all("g.violation text.violation");
+  const cursor = svg.querySelector("g[clip-path]").appendChild(document.createElementNS(NS, "line"));
+  cursor.setAttribute("class", "cursor");
+  let picked = -1;
+  const partitions = all("input[data-partition]", document).map((box) => box.dataset.partition);
   const shown = new Set(all("input[data-partition]:checked", document).map((box) => box.dataset.partition));
 
   // --- along y
@@ -70,7 +74,8 @@
     all(".violation-ring").forEach((ring) => ring.setAttribute("cy", lifeOf(Number(ring.dataset.lane))));
     for (const point of points)
       point.off = point.e.dataset.partition !== undefined && !shown.has(point.e.dataset.partition);
-    for (const m of messages) m.hidden = m.about.length > 0 && !m.about.some((one) => shown.has(one));
+    const some = partitions.map((one) => shown.has(one));
+    for (const m of messages) m.hidden = m.about !== null && !m.about.some((one) => some[one]);
   }
   const lifeOf = (n) => lanes[n].top + lanes[n].life;
 
@@ -103,12 +108,15 @@
       if (!out) drawMessage(m);
     }
     stairs.forEach(drawSteps);
+    cursor.style.display = picked < 0 ? "none" : "";
+    for (const [key, value] of [["x1", x(picked)], ["x2", x(picked)], ["y1", 16], ["y2", svg.getAttribute("height")]])
+      cursor.setAttribute(key, value);
     for (const text of violations) {
       const right = x(Number(text.parentNode.dataset.t)) > width / 2;
       text.setAttribute("text-anchor", right ? "end" : "start");
       text.setAttribute("x", right ? -6 : 6);
     }
-    $("where").textContent = `${Math.round(start).toLocaleString("en")} to ${Math.round(end).toLocaleString("en")} ms`;
+    $("where").textContent = `${Math.round(Math.max(0, start)).toLocaleString("en")} to ${Math.round(end).toLocaleString("en")} ms`;
     const view = document.querySelector("#overview .view"), scale = overview.scale();
     view.setAttribute("x", start * scale);
     view.setAttribute("width", Math.max(3, (end - start) * scale));
@@ -120,7 +128,7 @@
     let step = 1;
     while (step < apart) step = [2, 5, 10].map((by) => step * by).find((one) => one >= apart) ?? step * 10;
     group.replaceChildren();
-    for (let t = Math.ceil(start / step) * step; t <= end; t += step) {
+    for (let t = Math.max(0, Math.ceil(start / step) * step); t <= end; t += step) {
       const line = group.appendChild(document.createElementNS(NS, "line"));
       const text = group.appendChild(document.createElementNS(NS, "text"));
       for (const [key, value] of [["x1", x(t)], ["x2", x(t)], ["y1", 18], ["y2", svg.getAttribute("height")]])
@@ -216,11 +224,9 @@
     requestAnimationFrame(() => { waits = false; draw(); });
   }
   function look(from, to) {
-    const span = Math.min(Math.max(to - from, 5), END * 1.04 + 20), middle = (from + to) / 2;
-    start = middle - span / 2;
-    if (start < -END * 0.02) start = -END * 0.02;
-    end = start + span;
-    if (end > END * 1.02 + 10) [start, end] = [END * 1.02 + 10 - span, END * 1.02 + 10];
+    const span = Math.min(Math.max(to - from, 5), END * 1.04 + 20);
+    const middle = Math.min(Math.max((from + to) / 2, 0), END);
+    [start, end] = [middle - span / 2, middle + span / 2];
     redraw();
   }
   const timeAt = (px) => start + (px - LEFT) * (end - start) / (width - LEFT - RIGHT);
@@ -228,6 +234,7 @@
   function move(by) { const span = (end - start) * by; look(start + span, end + span); }
   function centre(t) {
     const half = Math.min(end - start, 1500) / 2;
+    picked = t;
     look(t - half, t + half);
   }
 
@@ -299,13 +306,42 @@
     title.parentNode.dataset.hint = title.textContent;
     title.remove();
   }
+  const names = lanes.map((lane) => lane.groups.map((g) => g.querySelector(".name")?.textContent).find(Boolean));
+  const stamp = (t) => t.toLocaleString("en");
+  function saying({n, t, l, p}, isAnswer) {
+    const [from, to] = numbers(l).map((lane) => names[lane]), times = numbers(t).map(stamp).join(" to ");
+    const about = p ? numbers(p).map((one) => partitions[one]).filter(Boolean) : [];
+    return [`${n}${isAnswer ? " answer" : ""} ${from} → ${to}`, `${times} ms`, ...about].join(" · ");
+  }
+  const REACH = 5;  // px: arrows are thin
+  function nearest(px, py) {
+    let found = null, best = REACH;
+    for (const m of messages) {
+      if (m.ribbon || m.t.length < 2 || m.e.style.display === "none") continue;
+      const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((key) => m.e[key].baseVal.value);
+      const dx = x2 - x1, dy = y2 - y1;
+      const part = Math.min(1, Math.max(0, ((px - x1) * dx + (py - y1) * dy) / (dx * dx + dy * dy || 1)));
+      const far = Math.hypot(px - x1 - part * dx, py - y1 - part * dy);
+      if (far < best) [best, found] = [far, m.e];
+    }
+    return found;
+  }
+  let lit = null;
   svg.addEventListener("pointermove", (event) => {
-    const about = event.target.closest("[data-hint]");
-    if (!about || grip?.moved) { hide(); return; }
-    tip.textContent = about.dataset.hint;
+    lit?.classList.remove("picked");
+    lit = null;
+    if (grip?.moved) { hide(); return; }
+    const box = svg.getBoundingClientRect();
+    let about = event.target.closest("g.at, .m");
+    if (!about) about = nearest(event.clientX - box.left, event.clientY - box.top);
+    if (about?.classList.contains("m")) (lit = about).classList.add("picked");
+    about ??= event.target.closest("[data-hint]");
+    if (!about) { hide(); return; }
+    tip.textContent = about.dataset.hint ?? saying(about.dataset, about.classList.contains("answer"));
     tip.hidden = false;
-    tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
-    tip.style.top = `${event.clientY + 18 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 8 : event.clientY + 16}px`;
+    const {clientX, clientY} = event, under = clientY + 18 + tip.offsetHeight < innerHeight;
+    tip.style.left = `${Math.min(clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
+    tip.style.top = `${under ? clientY + 16 : clientY - tip.offsetHeight - 8}px`;
   });
   svg.addEventListener("pointerleave", hide);
 
@@ -341,6 +377,8 @@
     if (!at) return;
     const t = Number(at.dataset.t);
     const row = rows.find((one) => !one.e.hidden && one.who === at.dataset.who && one.t <= t && t <= one.until);
+    picked = t;
+    redraw();
     if (row) { pick(row); row.e.scrollIntoView({block: "center", behavior: "smooth"}); }
   });
   if (navigator.clipboard) {

@@ -8,6 +8,7 @@ from pathlib import Path
 from strandline.sim.diagram.element import element, escaped
 from strandline.sim.diagram.frame import Frame
 from strandline.sim.diagram.layout import LEFT, LETTER, NEAR, RIGHT, TOP, TRACK
+from strandline.sim.diagram.marks import LESSER_MAX
 from strandline.sim.diagram.messages import LABELS, Chosen, choose
 from strandline.sim.diagram.spans import DEATHS, lives, pauses
 from strandline.sim.diagram.svg import document, style, svg
@@ -27,6 +28,7 @@ from strandline.sim.trace import Kind, Trace
 
 WINDOW_MS = 2_500
 ROWS = 1_500
+TEXT_MAX = 800  # of one of them
 OVERVIEW_WIDTH = 1500
 
 
@@ -126,6 +128,7 @@ def left_out(chosen: Chosen) -> str:
         f"{len(chosen.arrows):,} messages are in the picture. From afar, a bar below a life line stands for several"
         " alike requests; zoom in to see each of them, and the answers to them."
     )
+    begun += f" Of reports and of operations of clients every machine shows its latest {LESSER_MAX}."
     return f"{begun} Left out: {'; '.join(missing)}." if missing else begun
 
 
@@ -133,7 +136,8 @@ def rows(told: Telling) -> str:
     return "\n".join(
         f'<tr class="{escaped(line.kind.replace(" ", "-"))}" data-t="{line.at_ms}" data-until="{line.until_ms}"'
         f' data-who="{escaped(line.machine)}" data-p="{escaped(line.partition)}"><td>{line.at_ms:,}</td>'
-        f"<td>{escaped(line.machine or CLUSTER)}</td><td>{escaped(line.kind)}</td><td>{escaped(words(line))}</td></tr>"
+        f"<td>{escaped(line.machine or CLUSTER)}</td><td>{escaped(line.kind)}</td>"
+        f"<td>{escaped(words(line)[:TEXT_MAX])}</td></tr>"
         for line in told.lines
     )
 

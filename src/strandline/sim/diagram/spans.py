@@ -129,7 +129,7 @@ def end_of_belief(endings: Sequence[Moment], claim: Claim, at_most_ms: int) -> i
 def states(trace: Trace, partition: str, end_ms: int) -> list[Span]:
     """What the committed metadata says of a partition, from one change to the next."""
     changes = [m for m in trace.moments if m.kind is Kind.ISR and m.partition == partition]
-    ends = [m.at_ms for m in changes[1:]] + [end_ms]
+    ends = [*(m.at_ms for m in changes), end_ms][1:]
     return [
         Span(m.at_ms, until, "", m.text.removeprefix(f"{partition}: ").partition(" (")[0], m.text, partition)
         for m, until in zip(changes, ends, strict=True)

@@ -53,7 +53,7 @@ def document(frame: Frame, *, is_alone: bool) -> Iterator[str]:
     yield '<g clip-path="url(#room)">\n'
     yield from without_messages(frame)
     yield from lanes(frame, bands)
-    yield from arrows(frame)
+    yield from arrows(frame, with_hints=is_alone)
     yield from lanes(frame, marks)
     yield from violations(frame)
     yield "</g>\n"
