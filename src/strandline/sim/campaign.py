@@ -33,7 +33,7 @@ class Worker:
             self.process.stdin.write(b"%d\n" % seed)
             self.process.stdin.flush()
             line = self.process.stdout.readline()
-        except OSError:
+        except (OSError, ValueError):  # ValueError: it was stopped from outside
             line = b""
         if not line:
             return Outcome(seed, "the process that ran this seed died", "", "", 0, 0, 0, 0, ())

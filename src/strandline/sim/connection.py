@@ -42,10 +42,11 @@ class Pipe:
         self.target = target
         self.queue: deque[tuple[int, Task]] = deque()
         self.is_scheduled = False
+        self.lag_ms = 0
 
     def push(self, task: Task) -> None:
         now = self.network.time.now
-        at = now + self.network.latency(self.source.name, self.target.name)
+        at = now + self.network.latency(self.source.name, self.target.name) + self.lag_ms
         if self.queue and self.queue[-1][0] > at:
             at = self.queue[-1][0]
         self.queue.append((at, task))

@@ -7,7 +7,7 @@ replaced. When all members of ISR and ELR are lossy, or an unclean leader was el
 promise is exceeded: what that partition holds from then on is whatever its leader has, and only its replicas'
 agreement is asked for.
 
-In a gentle run faults are chosen so that this cannot happen, and nothing is excused.
+A gentle run chooses its faults so that this hardly happens (`faults/turmoil.py`); a ruthless one does not care.
 """
 
 from typing import TYPE_CHECKING
@@ -20,41 +20,69 @@ if TYPE_CHECKING:
     from strandline.sim.world import World
 
 
+UNCLEAN_KEY = "unclean.leader.election.enable"
+
+
+class Loss:
+    """One machine's, of one partition."""
+
+    def __init__(self, broker_epoch: int, has_left: bool) -> None:
+        self.broker_epoch = broker_epoch  # of the incarnation that was registered when it happened
+        self.has_left = has_left  # has it been out of the ISR since?
+
+
 class Damage:
     def __init__(self, world: "World") -> None:
         self.world = world
-        self.lossy: dict[TopicIdPartition, dict[NodeId, bool]] = {}  # node -> has it been out of the ISR since?
+        self.lossy: dict[TopicIdPartition, dict[NodeId, Loss]] = {}
         self.exceeded: dict[TopicIdPartition, str] = {}
 
     def lost(self, node: NodeId, why: str) -> None:
         """This machine lost data that it had not synced, or more."""
-        for topic in self.world.laws.metadata.image.topics.values():
+        image = self.world.laws.metadata.image
+        broker = image.brokers.get(node)
+        epoch = -1 if broker is None else broker.epoch
+        for topic in image.topics.values():
             for index, partition in topic.partitions.items():
                 if node in partition.replicas:
                     at = TopicIdPartition(topic.topic_id, index)
-                    self.lossy.setdefault(at, {})[node] = node not in (*partition.isr, *partition.elr)
+                    members = (*partition.isr, *partition.elr)
+                    self.lossy.setdefault(at, {})[node] = Loss(epoch, node not in members)
                     self.judge(at, partition, f"{topic.name}-{index}: node {node} {why}")
 
-    def metadata_changed(self, at: TopicIdPartition, partition: Partition) -> None:
+    def is_lossy(self, at: TopicIdPartition, node: NodeId) -> bool:
+        return node in self.lossy.get(at, ())
+
+    def metadata_changed(self, at: TopicIdPartition, name: str, partition: Partition) -> None:
         lossy = self.lossy.get(at)
         if lossy:
             members = (*partition.isr, *partition.elr)
-            for node, has_left in list(lossy.items()):
+            for node, loss in list(lossy.items()):
                 if node not in members:
-                    lossy[node] = True
-                elif has_left and not self.world.machines[node].is_rotten:
+                    loss.has_left = True
+                elif loss.has_left and self.is_back(node, loss):
                     del lossy[node]
-            self.judge(at, partition, "the ISR shrank to replicas that lost data")
+            self.judge(at, partition, f"the ISR of {name} shrank to replicas that lost data")
         if partition.leader_recovery_state == RECOVERING:
-            self.exceed(at, "an unclean leader was elected", is_wished=True)
+            machine = self.world.machines[next(iter(self.world.machines))]
+            image = self.world.laws.metadata.image
+            topic = image.topics[at.topic_id].name
+            allowed = image.topic_config(topic, UNCLEAN_KEY, machine.config.explicit)
+            assert allowed is True, f"{name} has an unclean leader, {partition.leader}, which its topic does not allow"
+            self.exceed(at, f"an unclean leader of {name} was elected")
+
+    def is_back(self, node: NodeId, loss: Loss) -> bool:
+        """Is it a later incarnation that entered the ISR? An earlier one may have been proposed before the loss."""
+        broker = self.world.laws.metadata.image.brokers.get(node)
+        return broker is not None and broker.epoch > loss.broker_epoch and not self.world.machines[node].is_rotten
 
     def judge(self, at: TopicIdPartition, partition: Partition, why: str) -> None:
         members = (*partition.isr, *partition.elr)
-        if members and all(node in self.lossy.get(at, {}) for node in members):
+        if members and all(self.is_lossy(at, node) for node in members):
             self.exceed(at, why)
 
-    def exceed(self, at: TopicIdPartition, why: str, *, is_wished: bool = False) -> None:
-        if (is_wished or self.world.options.is_ruthless) and at not in self.exceeded:
+    def exceed(self, at: TopicIdPartition, why: str) -> None:
+        if at not in self.exceeded:
             self.exceeded[at] = why
             self.world.tell(Kind.FAULT, f"more is lost than was promised to survive: {why}")
 

@@ -45,6 +45,10 @@ class Image(Value, frozen=True):
     entries: Mapping[str, bytes | None]
 
 
+class PowerLost(Exception):
+    """The power failed in the middle of what the process was doing. No error that it could handle."""
+
+
 class SimFile:
     """One open file. Like the real one it knows its own end, and appends there."""
 
@@ -61,8 +65,12 @@ class SimFile:
         if self.disk.failing:
             self.disk.refuse(self.path)
 
-    def append(self, buffers: Sequence[Buffer]) -> int:
+    def changing(self) -> None:
         self.ready()
+        self.disk.burn()
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        self.changing()
         content, disk = self.content, self.disk
         before = len(content.data)
         if before != self.end or disk.capacity is not None:
@@ -73,7 +81,7 @@ class SimFile:
         return self.end - before
 
     def write_at(self, position: int, data: Buffer) -> None:
-        self.ready()
+        self.changing()
         self.write(position, bytes(data))
 
     def write(self, position: int, data: bytes) -> int:
@@ -101,7 +109,7 @@ class SimFile:
         return self.end
 
     def truncate(self, size: int) -> None:
-        self.ready()
+        self.changing()
         before = len(self.content.data)
         if self.disk.capacity is not None and size - before > self.disk.room:
             raise DiskError(f"{self.path}: {ENOSPC}")
@@ -127,6 +135,7 @@ class SimDisk:
         self.serial = 0
         self.failing: dict[str, None] = {}  # roots
         self.sync_faults: list[Callable[[str], bool]] = []
+        self.fuse = -1  # operations that still succeed before the power fails; −1: it does not
         self.restore(Image({}))
 
     # --- files
@@ -186,10 +195,12 @@ class SimDisk:
         return [] if entry is None else sorted(entry.names)
 
     def make_directory(self, path: str) -> None:
+        self.burn()
         self.refuse(path)
         self.names.make_directory(path)
 
     def rename(self, old: str, new: str) -> None:
+        self.burn()
         self.refuse(old)
         self.refuse(new)
         both = f"{old} -> {new}"
@@ -209,6 +220,7 @@ class SimDisk:
         self.unlinked(replaced)
 
     def remove(self, path: str) -> None:
+        self.burn()
         self.refuse(path)
         entry = self.names.find(path)
         if entry is not None:
@@ -216,6 +228,7 @@ class SimDisk:
             self.take(path, entry)
 
     def remove_tree(self, path: str) -> None:
+        self.burn()
         self.refuse(path)
         entry = self.names.find(path)
         if isinstance(entry, Content):
@@ -232,9 +245,17 @@ class SimDisk:
 
     # --- durability
 
+    def burn(self) -> None:
+        """Before each operation that changes something."""
+        if self.fuse >= 0:
+            self.fuse -= 1
+            if self.fuse < 0:
+                raise PowerLost
+
     def sync(self, paths: Sequence[str]) -> None:
         for path in paths:
             self.refuse(path)
+            self.burn()
             entry = self.names.find(path)
             if entry is None:
                 continue
@@ -286,6 +307,7 @@ class SimDisk:
     def crash(self, rng: Rng) -> None:
         """The power goes. Names survive up to some change, in order; then each file loses what it may."""
         self.abandon()
+        self.fuse = -1
         self.names.crash(rng)
         for _, content in self.names.files():
             content.crash(rng)

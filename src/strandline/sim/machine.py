@@ -32,7 +32,7 @@ from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
-from strandline.sim.disk import SimDisk
+from strandline.sim.disk import PowerLost, SimDisk
 from strandline.sim.station import Station
 from strandline.sim.timeline import Clock
 from strandline.sim.trace import Kind
@@ -66,6 +66,8 @@ class Machine(Station):
         self.flushes: deque[Sync | Save] = deque()
         self.is_flushing = False
         self.checked_end = -1
+        self.metadata_durable = 0  # up to where the metadata log is certainly durable here
+        self.has_left = False  # its last process ended in order, and all that it had is durable
         self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
         for root in self.disk.roots:
             self.format(root)
@@ -95,6 +97,7 @@ class Machine(Station):
         self.is_flushing = False
         self.clock.step(self.drawn(self.world.options.clock_step_ms))
         self.told(Kind.STARTED, "starts")
+        self.has_left = False
         rng = Random(self.rng.getrandbits(64))
         with self.world.holding(f"{self.name} starts"):
             try:
@@ -102,9 +105,14 @@ class Machine(Station):
             except DiskError as error:
                 self.stop(f"cannot start: {error}")
                 return
+            except PowerLost:
+                self.power_cut()
+                return
+        self.metadata_durable = self.node.metadata_log.log_end_offset  # opening a log makes it durable
         self.run("start", lambda node, now: node.start(now))
 
     def event(self, event: Event) -> None:
+        self.world.laws.votes.received(self, event)
         self.run(event, lambda node, now: node.step(event, now))
 
     def run(self, event: Any, step: Callable[[Node, Instant], list[Effect]]) -> None:
@@ -116,6 +124,9 @@ class Machine(Station):
                 effects = step(node, self.clock.now())
             except DiskError as error:
                 self.stop(str(error))
+                return
+            except PowerLost:
+                self.power_cut()
                 return
             for effect in effects:
                 self.perform(effect)
@@ -162,6 +173,7 @@ class Machine(Station):
                 self.network.send(self, effect)
             case Reply(to=to):
                 connection = self.inbound.get(to.connection)
+                self.world.laws.votes.replies(self, effect)
                 if connection is not None:
                     connection.reply(effect)
             case Sync() | Save():
@@ -176,7 +188,9 @@ class Machine(Station):
             case Report(level=level, text=text):
                 if level != "debug":
                     self.told(Kind.REPORT, f"{level}: {text}")
-            case Halt(why=why):
+                self.world.laws.reported(level, text)
+            case Halt(why=why, status=status):
+                self.has_left = status == 0 and not self.is_rotten
                 self.stop(why)
             case _:
                 raise AssertionError(effect)
@@ -199,6 +213,8 @@ class Machine(Station):
                     self.make_durable(batch)
                 except DiskError as error:
                     self.stop(str(error))
+                except PowerLost:
+                    self.power_cut()
 
         def tell() -> None:
             self.is_flushing = False
@@ -214,6 +230,8 @@ class Machine(Station):
         for effect in batch:
             if isinstance(effect, Sync):
                 self.disk.sync(effect.paths)
+                if self.node is not None and effect.token == ("quorum", "log"):
+                    self.metadata_durable = self.node.metadata_log.log_end_offset
             else:
                 self.disk.save(effect.path, effect.content)
 
@@ -254,6 +272,8 @@ class Machine(Station):
 
     def power_cut(self) -> None:
         self.told(Kind.POWER_LOST, "loses power")
+        if not self.has_left:
+            self.world.damage.lost(self.node_id, "lost power")
         if self.is_running:
             self.gone(power=True)
         self.is_powered = False

@@ -5,6 +5,7 @@ connection of its own, whose answer nobody reads: the request of a client that g
 """
 
 import hashlib
+from collections.abc import Callable
 from itertools import count
 from random import Random
 from typing import Any
@@ -25,7 +26,7 @@ from strandline.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from strandline.wire.messages.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.metadata import MetadataRequest
 from strandline.wire.messages.produce import ProduceRequest
-from strandline.wire.messages.vote import VoteRequest
+from strandline.wire.messages.vote import VoteRequest, VoteResponse
 
 PERMILLE = 1000
 # Requests that their protocols must bear twice. The others would be wishes of a user who wished only once.
@@ -45,6 +46,9 @@ DUPLICATED = {
 LOST_MS = (20, 40, 200, 400)  # what one lost packet costs
 
 
+TELLING = {AlterPartitionRequest, VoteResponse}  # messages that ambushes wait for
+
+
 class Weather(Value, frozen=True):
     """How the network is while nothing is cut."""
 
@@ -60,6 +64,7 @@ class Network:
         self.rng = rng
         self.weather = weather
         self.trace = trace
+        self.spring: Callable[[str, str], None] = lambda what, machine: None  # who wants to know of messages
         self.digest = hashlib.blake2b(digest_size=8)
         self.stations: dict[str, Station] = {}
         self.numbers = count(1)
@@ -92,6 +97,8 @@ class Network:
     def calm(self) -> None:
         self.heal()
         self.weather = Weather(latency_ms=self.weather.latency_ms)
+        for connection in self.connections():
+            connection.up.lag_ms = connection.down.lag_ms = 0
 
     # --- messages
 
@@ -145,6 +152,8 @@ class Network:
     # --- the trace
 
     def leaving(self, source: Station, target: Station, message: Any, *, is_answer: bool) -> Passage | None:
+        if type(message) in TELLING:
+            self.spring(type(message).__name__, source.name)
         if self.trace is None:
             return None
         return Passage(self.time.now, -1, source.name, target.name, name_of(message), is_answer)

@@ -4,7 +4,7 @@ Greedy halving (Zeller's ddmin) over the faults, then one thing after another. E
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -14,9 +14,9 @@ from strandline.sim.plan import Fault, Plan
 from strandline.sim.run import Outcome
 
 Run = Callable[[Plan], Outcome]
+Change = Callable[[Plan], Plan]
 Tell = Callable[[Plan, int], None]
 NAMES = re.compile(r"\bn\d+\b|b'[^']*'|[\d.,()\[\]]+")
-TAIL_MS = 1  # a run ends this long after the violation; what would have come later is left out
 
 
 def signature(check: str) -> str:
@@ -39,8 +39,8 @@ class Shrinker:
         while self.left and before != self.best:
             before = self.best
             self.fewer_faults()
-            for plan in plainer(self.best):
-                self.attempt(plan)
+            for change in plainer(self.best):
+                self.attempt(change(self.best))
         return self.best, self.outcome
 
     def attempt(self, plan: Plan) -> bool:
@@ -73,24 +73,41 @@ def with_faults(plan: Plan, faults: tuple[Fault, ...]) -> Plan:
     return msgspec.structs.replace(plan, faults=faults)
 
 
-def plainer(plan: Plan) -> Iterator[Plan]:
-    """Plans with one thing less, or a shorter time, or one option as it is by default."""
+def plainer(plan: Plan) -> list[Change]:
+    """Ways to take one thing away, to shorten the time, or to leave one option as it is by default."""
 
-    def having(**changes: Any) -> Plan:
-        return msgspec.structs.replace(plan, options=msgspec.structs.replace(options, **changes))
+    def having(**changes: Any) -> Change:
+        return lambda plan: with_options(plan, **changes)
 
-    options = plan.options
-    last = max((fault.at_ms for fault in plan.faults), default=0)
-    for span in (last + 1000, last + 5000):
-        if span < options.span_ms:
-            yield having(span_ms=span)
-    for name in options.workloads:
-        if len(options.workloads) > 1:
-            yield having(workloads=tuple(one for one in options.workloads if one != name))
-    yield having(weather=Weather())
-    yield having(drift_ppm=0, clock_step_ms=0)
-    yield having(sync_ms=4, slow_sync_ms=0)
-    yield having(log_dirs=1)
-    yield having(segment_bytes="1048576")
-    for name in options.settings:
-        yield having(settings={key: value for key, value in options.settings.items() if key != name})
+    def without_workload(name: str) -> Change:
+        return lambda plan: with_options(plan, workloads=tuple(one for one in plan.options.workloads if one != name))
+
+    def without_setting(key: str) -> Change:
+        def change(plan: Plan) -> Plan:
+            return with_options(plan, settings={k: v for k, v in plan.options.settings.items() if k != key})
+
+        return change
+
+    return [
+        until_after_last_fault(1000),
+        until_after_last_fault(5000),
+        *[without_workload(name) for name in plan.options.workloads],
+        having(weather=Weather()),
+        having(drift_ppm=0, clock_step_ms=0),
+        having(sync_ms=4, slow_sync_ms=0),
+        having(log_dirs=1),
+        having(segment_bytes="1048576"),
+        *[without_setting(key) for key in plan.options.settings],
+    ]
+
+
+def until_after_last_fault(span_ms: int) -> Change:
+    def change(plan: Plan) -> Plan:
+        last = max((fault.at_ms for fault in plan.faults), default=0)
+        return with_options(plan, span_ms=min(plan.options.span_ms, last + span_ms))
+
+    return change
+
+
+def with_options(plan: Plan, **changes: Any) -> Plan:
+    return msgspec.structs.replace(plan, options=msgspec.structs.replace(plan.options, **changes))

@@ -29,8 +29,10 @@ class World:
         self.trace = trace
         self.time = Timeline()
         self.network = Network(self.time, self.random("network"), options.weather, trace)
+        self.network.spring = self.spring
         self.story: deque[str] = deque(maxlen=STORY_LINES)
         self.events = 0
+        self.ambushes: dict[str, list[Callable[[str], None]]] = {}  # what waits for the next moment or message
         self.history = History()
         self.damage = Damage(self)
         self.laws = Laws(self)
@@ -56,6 +58,8 @@ class World:
         leader_epoch: int = -1,
     ) -> None:
         now = self.time.now
+        if self.ambushes:
+            self.spring(kind, machine)
         if kind is not Kind.HIGH_WATERMARK:
             self.story.append(f"{now:>8} {machine} {text}")
         if self.trace is not None:
@@ -67,6 +71,12 @@ class World:
             self.trace.moments.append(
                 Moment(now, machine, kind, text, partition, high_watermark, log_end, leader_epoch)
             )
+
+    def spring(self, what: str, machine: str) -> None:
+        """Something happened that an ambush may wait for."""
+        waiting = self.ambushes.get(what)
+        if waiting and machine:
+            waiting.pop(0)(machine)
 
     def holding(self, event: Any) -> "Holding":
         return Holding(self, event)
@@ -100,8 +110,8 @@ class World:
                 return machine
         return None
 
-    def why_not_whole(self) -> str | None:
-        """Every node runs and is let in; every partition has its leader, and all replicas in sync. None: it is so."""
+    def why_not_led(self) -> str | None:
+        """Every node runs and is let in, and every partition has its leader. None: it is so."""
         for machine in self.machines.values():
             node = machine.node
             if node is None or node.broker is None:
@@ -113,8 +123,19 @@ class World:
                 return f"{machine.name} does not know that all brokers are active"
             for topic in node.image.topics.values():
                 for index, partition in topic.partitions.items():
-                    if partition.leader < 0 or set(partition.isr) != set(partition.replicas):
-                        return f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}"
+                    if partition.leader < 0:
+                        return f"{topic.name}-{index} has no leader, as {machine.name} sees it"
+        return None
+
+    def why_not_whole(self) -> str | None:
+        """And all replicas are in sync."""
+        why = self.why_not_led()
+        if why is not None:
+            return why
+        for topic in self.laws.metadata.image.topics.values():
+            for index, partition in topic.partitions.items():
+                if set(partition.isr) != set(partition.replicas):
+                    return f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}"
         return None
 
     def digest(self) -> str:

@@ -81,15 +81,16 @@ class Admin(Client):
                 return
             yield 200
 
-    def trim(self, name: str) -> Life:
-        """Delete what is committed, on the leader."""
+    def trim(self, name: str, offset: int) -> Life:
+        """Delete the records below `offset` on the leader; −1: all that are committed. Never more than those."""
         route = yield from self.find_leader(TopicPartition(name, 0))
         if route is None:
             return
-        rows = (DeleteRecordsPartition(partition_index=0, offset=-1),)
+        rows = (DeleteRecordsPartition(partition_index=0, offset=offset),)
         topics = (DeleteRecordsTopic(name=name, partitions=rows),)
         answer = yield Request(route.leader, DeleteRecordsRequest(topics=topics, timeout_ms=2000), 2, 3000)
         row = None if answer is None else answer.topics[0].partitions[0]
+        assert row is None or row.error_code or row.low_watermark >= 0
         self.tell(f"trims {name}: {'no answer' if row is None else (E(row.error_code).name, row.low_watermark)}")
 
     def configure(self, name: str, key: str, value: str) -> Life:

@@ -105,9 +105,9 @@ class Producer(Client):
             error = code.name
             if code in MAYBE_WRITTEN:
                 outcome = Outcome.UNKNOWN
+            self.route = None
             if self.refused(route, code, values):
                 break
-            self.route = None
             yield self.pause(10, 60)
         if outcome is not Outcome.OK:
             self.producer_id = -1
@@ -196,6 +196,7 @@ class Pipelined(Producer):
                     outcome = Outcome.UNKNOWN if value in doubtful else Outcome.FAIL
                     self.note(began, outcome, (value,), -1, fatal)
                 self.producer_id = -1
+                self.route = None
                 return
             if left:
                 self.route = None

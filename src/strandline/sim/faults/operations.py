@@ -16,7 +16,8 @@ def configure(turmoil: Turmoil, rng: Random) -> None:
 
 
 def trim(turmoil: Turmoil, rng: Random) -> None:
-    turmoil.admin.wish(lambda: turmoil.admin.trim("loose"))
+    offset = rng.choice((-1, -1, rng.randrange(0, 300), 1 << 40))  # to the high watermark, somewhere, and too far
+    turmoil.admin.wish(lambda: turmoil.admin.trim("loose", offset))
 
 
 def add_partitions(turmoil: Turmoil, rng: Random) -> None:

@@ -3,9 +3,11 @@
 from random import Random
 
 from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.machine import Machine
 
 BACK_MS = (0, 30, 300, 1500, 4000)
 STILL_MS = (50, 700, 2500, 5000)
+FUSE_MS = 40  # if the process does nothing to its disk until then, the power fails all the same
 
 
 def kill(turmoil: Turmoil, rng: Random) -> None:
@@ -41,25 +43,54 @@ def power_cut(turmoil: Turmoil, rng: Random) -> None:
     """What was not synced is lost, torn, or partly kept."""
     world = turmoil.world
     if world.options.is_ruthless and rng.randrange(0, 6) == 0:
-        machines = list(world.machines.values())
+        for machine in world.machines.values():
+            lose_power(turmoil, rng, machine)
+        return
+    stopped = [machine for machine in world.machines.values() if machine.has_left and machine.is_powered]
+    if stopped and rng.randrange(2):
+        lose_power(turmoil, rng, rng.choice(stopped))  # it must lose nothing
+        return
+    victim = turmoil.someone_to_lose_data(rng)
+    if victim is not None:
+        lose_power(turmoil, rng, victim)
+
+
+def lose_power(turmoil: Turmoil, rng: Random, machine: Machine) -> None:
+    """At once, or in the middle of what the process is about to do to its disk."""
+    if not machine.is_powered:
+        return
+    turmoil.later(rng.choice(BACK_MS[1:]), machine.start)
+    if machine.is_running and rng.randrange(3) == 0:
+        machine.disk.fuse = rng.randrange(0, 12)
+        turmoil.later(FUSE_MS, lambda: machine.power_cut() if machine.disk.fuse >= 0 else None)
     else:
-        one = turmoil.someone_to_lose_data(rng)
-        machines = [] if one is None else [one]
-    for machine in machines:
-        if machine.is_powered:
-            world.damage.lost(machine.node_id, "lost power")
-            machine.power_cut()
-            turmoil.later(rng.choice(BACK_MS[1:]), machine.start)
+        machine.power_cut()
+
+
+def bounce(turmoil: Turmoil, rng: Random) -> None:
+    """Leaders of one partition follow one another faster than their logs can agree."""
+    partitions = turmoil.world.laws.metadata.history
+    if not partitions:
+        return
+    at = rng.choice(list(partitions))
+
+    def strike() -> None:
+        partition = turmoil.world.laws.metadata.image.partition(at)
+        machine = turmoil.world.machines.get(partition.leader) if partition is not None else None
+        if machine is not None and turmoil.may_suffer(machine):
+            machine.kill()
+            turmoil.later(rng.choice((0, 20, 60, 150)), machine.start)
+
+    for step in range(rng.choice((2, 3, 4))):
+        turmoil.later(step * rng.choice((80, 150, 300)), strike)
 
 
 def rolling_restart(turmoil: Turmoil, rng: Random) -> None:
     """One node after another, as an operator does it, but too fast."""
-    world, at = turmoil.world, 0
-    if turmoil.victim is not None:
-        return
+    at = 0
     turmoil.tell("a rolling restart begins")
-    for machine in world.machines.values():
-        turmoil.later(at, machine.shut_down)
+    for machine in turmoil.world.machines.values():
+        turmoil.suffers_later(at, machine, machine.shut_down)
         at += rng.choice((400, 1000, 3000))
         turmoil.later(at, machine.start)
 
@@ -74,7 +105,8 @@ def double(turmoil: Turmoil, rng: Random) -> None:
     turmoil.later(at, follower.go_on)
     turmoil.later(at, follower.start)
     at += rng.randrange(0, 120)
-    turmoil.later(at, rng.choice((controller.kill, controller.pause, controller.shut_down)))
+    act = rng.choice((controller.kill, controller.pause, controller.shut_down))
+    turmoil.suffers_later(at, controller, act)
     at += rng.choice((0, 10, 700, 2500))
     turmoil.later(at, controller.go_on)
     turmoil.later(at, controller.start)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from strandline.base.value import Value
-from strandline.sim.faults import disks, operations, process, wires
+from strandline.sim.faults import ambush, disks, operations, process, wires
 from strandline.sim.faults.turmoil import Turmoil
 
 
@@ -16,11 +16,13 @@ class FaultKind(Value, frozen=True):
 FAULTS: dict[str, FaultKind] = {
     "kill": FaultKind(process.kill, 6),
     "start": FaultKind(process.start, 8),
-    "power cut": FaultKind(process.power_cut, 6),
+    "power cut": FaultKind(process.power_cut, 8),
     "shut down": FaultKind(process.shut_down, 3),
     "rolling restart": FaultKind(process.rolling_restart, 1),
     "pause": FaultKind(process.pause, 4),
     "double": FaultKind(process.double, 5),
+    "bounce": FaultKind(process.bounce, 3),
+    "ambush": FaultKind(ambush.ambush, 14),
     "clock jump": FaultKind(process.clock_jump, 2),
     "cut": FaultKind(wires.cut, 4),
     "isolate": FaultKind(wires.isolate, 3),

@@ -9,6 +9,9 @@ from strandline.sim.faults.turmoil import Turmoil
 def cut(turmoil: Turmoil, rng: Random) -> None:
     machines = list(turmoil.world.machines.values())
     a, b = rng.choice(list(combinations(machines, 2)))
+    controller = turmoil.world.controller()
+    if controller is not None and controller is not a and rng.randrange(3) == 0:
+        b = controller  # it is fenced, and goes on fetching
     if rng.randrange(0, 2):
         a, b = b, a
     if turmoil.may_suffer(a) or turmoil.may_suffer(b):
@@ -33,8 +36,18 @@ def heal(turmoil: Turmoil, rng: Random) -> None:
 
 
 def slow(turmoil: Turmoil, rng: Random) -> None:
-    names = sorted(turmoil.world.network.stations)
-    a, b, span = rng.choice(names), rng.choice(names), rng.choice((20, 200, 1000))
+    """A way that is slow for everything, or one connection that is, while its siblings overtake it."""
+    span = rng.choice((20, 200, 1000))
+    between = [one for one in turmoil.world.network.connections() if one.source.name[0] == "n"]
+    if rng.randrange(2) and between:
+        connection = rng.choice(between)
+        rng.choice((connection.up, connection.down)).lag_ms = span
+        turmoil.tell(f"one connection of {connection.source.name} to {connection.target.name} takes {span} ms more")
+        return
+    a = rng.choice(list(turmoil.world.machines.values())).name
+    b = rng.choice(sorted(turmoil.world.network.stations))
+    if rng.randrange(2):
+        a, b = b, a
     turmoil.tell(f"the way from {a} to {b} takes {span} ms more")
     turmoil.world.network.slow[a, b] = span
 

@@ -1,16 +1,23 @@
 """The laws of one world: what must hold after every event, and when faults have ended."""
 
+import re
 from typing import TYPE_CHECKING
 
 from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
+from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
 from strandline.sim.laws.metadata import Metadata
 from strandline.sim.laws.partitions import Partitions, Seen
+from strandline.sim.laws.votes import Votes
 
 if TYPE_CHECKING:
     from strandline.sim.machine import Machine
     from strandline.sim.world import World
+
+
+REFUSED_METADATA = re.compile(r"node \d+ (sent records that are|reports a divergence that is|offers a snapshot below)")
+COMMITTED_CUT = re.compile(r"(\S+): offsets .* were committed here")
 
 
 class Laws:
@@ -18,10 +25,23 @@ class Laws:
         self.world = world
         self.metadata = Metadata(world)
         self.partitions = Partitions(world)
+        self.votes = Votes(world)
 
     def look(self, machine: "Machine", node: Node) -> None:
+        self.votes.look(machine, node)
         self.metadata.look(machine, node)
         self.partitions.look(machine, node)
+
+    def reported(self, level: str, text: str) -> None:
+        """What a node itself calls an error that must not be."""
+        if level != "error":
+            return
+        assert not REFUSED_METADATA.match(text), text
+        partition = COMMITTED_CUT.match(text)
+        if partition is not None:
+            name = parse_directory_name(partition[1])
+            ats = self.partitions.named(name) if name is not None else []
+            assert not ats or not all(self.partitions.is_bound(at) for at in ats), text
 
     def forget(self, machine: "Machine") -> None:
         self.metadata.forget(machine)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from strandline.sim.world import World
 
 READ_BYTES = 1 << 20
-IMAGES_EVERY = 16  # compare whole images at every n-th offset: each costs what the image is large
+IMAGES_EVERY = 4  # compare whole images at every n-th offset: each costs what the image is large
 
 
 class Metadata:
@@ -103,8 +103,16 @@ class Metadata:
                     assert partition.leader == last.leader or partition.leader_epoch > last.leader_epoch, (
                         f"{topic.name}-{index}: another leader in the same leader epoch"
                     )
+                    self.only_as_needed(f"{topic.name}-{index}", last, partition)
                 known[partition.partition_epoch] = partition
                 self.changed(f"{topic.name}-{index}", at, partition)
+
+    def only_as_needed(self, name: str, last: Partition, new: Partition) -> None:
+        """A leader epoch fences everybody: it begins with another leader or other replicas, never with an ISR (T17)."""
+        if new.partition_epoch == last.partition_epoch + 1 and new.leader_epoch > last.leader_epoch:
+            assert new.leader != last.leader or new.replicas != last.replicas, (
+                f"{name}: leader epoch {new.leader_epoch} begins although leader and replicas stay"
+            )
 
     def changed(self, name: str, at: TopicIdPartition, partition: Partition) -> None:
         text = (
@@ -112,7 +120,7 @@ class Metadata:
             f" (partition epoch {partition.partition_epoch})"
         )
         self.world.tell(Kind.ISR, text, partition=name, leader_epoch=partition.leader_epoch)
-        self.world.damage.metadata_changed(at, partition)
+        self.world.damage.metadata_changed(at, name, partition)
         self.world.laws.partitions.members_hold_truth(at, partition)
 
     # --- questions

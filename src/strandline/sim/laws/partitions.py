@@ -25,16 +25,20 @@ if TYPE_CHECKING:
     from strandline.sim.world import World
 
 
+STUCK_MS = 300
+
+
 class Seen:
     """What one process last showed of one partition."""
 
-    __slots__ = ("epoch", "high_watermark", "log_end", "partition_epoch", "verified")
+    __slots__ = ("epoch", "high_watermark", "log_end", "partition_epoch", "stuck_since", "verified")
 
     def __init__(self) -> None:
         self.epoch = -1  # of a leader; −1: it followed
         self.partition_epoch = -1
         self.high_watermark = -1
         self.log_end = -1
+        self.stuck_since = -1  # a leader whose high watermark could move, and has not
         self.verified = 0  # its log agrees with the truth up to here
 
 
@@ -78,6 +82,10 @@ class Partitions:
                         or known.partition_epoch != role.partition_epoch
                     ):
                         self.look_at_leader(machine, hosted, role, known)
+                    if role.high_watermark < hosted.log.log_end_offset:
+                        self.moves_when_it_may(machine, hosted, role, known)
+                    else:
+                        known.stuck_since = -1
                 elif known.high_watermark != hosted.high_watermark or known.epoch >= 0:
                     self.look_at_follower(machine, hosted, known)
                 end = hosted.log.log_end_offset
@@ -107,6 +115,9 @@ class Partitions:
         known.high_watermark = leader.high_watermark
         if self.is_bound(at) and leader.high_watermark > truth.end:
             truth.extend(log, leader.high_watermark)
+            newest = self.world.laws.metadata.image.partition(at)
+            if newest is not None:
+                self.members_hold_truth(at, newest)
 
     def leads(self, machine: "Machine", hosted: Hosted, leader: Leader, truth: Truth, known: Seen) -> None:
         at, log = hosted.at, hosted.log
@@ -135,13 +146,36 @@ class Partitions:
                 f"{machine.name} takes {isr} for the ISR of {hosted.name} at partition epoch {leader.partition_epoch},"
                 f" committed is {committed.isr}"
             )
-        assert len(isr) >= leader.min_isr, (
+        min_isr = effective_min_isr(machine, hosted)
+        assert len(isr) >= min_isr, (
             f"the high watermark of {hosted.name} moved to {leader.high_watermark} with the ISR {isr}, under min ISR"
-            f" {leader.min_isr}"
+            f" {min_isr}"
         )
         self.world.tell(
             Kind.HIGH_WATERMARK, f"{hosted.name}: high watermark {leader.high_watermark}", machine.name, hosted=hosted
         )
+
+    def moves_when_it_may(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
+        """Nobody outside the maximal ISR holds the high watermark back but who may enter it soon (T17, T20)."""
+        now = machine.clock.now()
+        possible = hosted.log.log_end_offset
+        for node, state in leader.followers.items():
+            is_joining = now - state.last_caught_up <= leader.lag_time_max_ms or state.log_end_offset == possible
+            broker = machine.node.image.brokers.get(node) if machine.node is not None else None
+            is_eligible = broker is not None and broker.is_active and state.broker_epoch in (-1, broker.epoch)
+            if node in leader.isr.maximal or (is_joining and is_eligible):
+                possible = min(possible, state.log_end_offset)
+        may_move = len(leader.isr.isr) >= leader.min_isr and possible > leader.high_watermark
+        if not may_move or known.epoch != leader.epoch:
+            known.stuck_since = -1
+        elif known.stuck_since < 0:
+            known.stuck_since = self.world.time.now
+        else:
+            span = self.world.time.now - known.stuck_since
+            assert span <= STUCK_MS, (
+                f"the high watermark of {hosted.name} on {machine.name} stands at {leader.high_watermark} for {span} ms"
+                f" and could be {possible}"
+            )
 
     def look_at_follower(self, machine: "Machine", hosted: Hosted, known: Seen) -> None:
         hw, end = hosted.high_watermark, hosted.log.log_end_offset
@@ -206,7 +240,8 @@ class Partitions:
         if self.is_bound(at):
             truth = self.truths.get(at)
             found = [] if truth is None else truth.values(offset, len(values))
-            assert found == list(values), (
+            is_hole = truth is not None and truth.is_hole(offset, offset + len(values))
+            assert found == list(values) or is_hole, (
                 f"{self.names.get(at)} at {offset}: acknowledged {values}, committed is {found}"
             )
 
@@ -215,3 +250,13 @@ class Partitions:
             truth = self.truths.get(at)
             known = 0 if truth is None else truth.end
             assert end <= known, f"{self.names.get(at)}: a consumer read up to {end}, but only {known} are committed"
+
+
+def effective_min_isr(machine: "Machine", hosted: Hosted) -> int:
+    """As the metadata that this node has applied says."""
+    assert machine.node is not None
+    image = machine.node.image
+    topic, partition = image.topics.get(hosted.at.topic_id), image.partition(hosted.at)
+    if topic is None or partition is None:
+        return 0
+    return image.effective_min_isr(topic, partition, machine.config.explicit)

@@ -37,6 +37,14 @@ class Truth:
                     self.content += buffer[header.position : header.end]
                     self.end = header.next_offset
 
+    def is_hole(self, start: int, end: int) -> bool:
+        """Is some of [start, end) committed, and was deleted before anybody saw it?"""
+        at = self.index_of(start)
+        known = start
+        while at < len(self.bases) and self.bases[at] <= known < end:
+            known, at = self.nexts[at], at + 1
+        return known < end <= self.end
+
     def index_of(self, offset: int) -> int:
         """The batch that holds `offset`, or the next one behind a hole."""
         at = bisect_right(self.bases, offset) - 1
@@ -49,7 +57,9 @@ class Truth:
         while offset < end:
             found = log.read(offset, READ_BYTES, upto=end, min_one=True)
             if not isinstance(found, Read) or not found.size:
-                return f"offset {offset} cannot be read: {found}"
+                at = self.index_of(offset)
+                is_partial = at < len(self.nexts) and self.nexts[at] > end
+                return None if is_partial else f"offset {offset} cannot be read: {found}"
             for buffer in found.buffers:
                 at = self.index_of(offset)
                 headers = list(batches(buffer))

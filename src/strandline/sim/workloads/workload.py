@@ -1,14 +1,18 @@
-"""A piece of work that clients do: what must be there before, who does it, and what must be true afterwards.
+"""A piece of work that clients do: what must be there before, who does it, and what must go on.
 
 Workloads know nothing of the simulator, only a `Stage` and the admin client that serves all of them.
 """
 
 from abc import ABC, abstractmethod
+from typing import TypeGuard
 
 from strandline.base.ids import TopicPartition
 from strandline.base.value import Value
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, Stage
+from strandline.sim.clients.committer import Committer
+from strandline.sim.clients.consumer import Consumer
+from strandline.sim.clients.producer import Producer
 
 
 class Setting(Value, frozen=True):
@@ -43,6 +47,11 @@ class Workload(ABC):
         """What a last reader shall read from beginning to end."""
         return ()
 
-    def check(self) -> str | None:
-        """When all clients are done: what is wrong, beyond what the laws and the history's checks find."""
-        return None
+    def progress(self) -> dict[str, int]:
+        """Counters by client: each of them must grow once faults have ended."""
+        done = {client.name: client.acked for client in self.writers if is_answered(client)}
+        return done | {client.name: client.read for client in self.readers if isinstance(client, Consumer)}
+
+
+def is_answered(client: Client) -> TypeGuard[Producer | Committer]:
+    return isinstance(client, Committer) or (isinstance(client, Producer) and client.acks != 0)

@@ -1,0 +1,36 @@
+"""Many seeds on several processes, and what happens when something is wrong with them."""
+
+from strandline.sim.campaign import alike, outcomes
+from strandline.sim.run import Outcome, run_seed
+
+FINE = Outcome(7, "", "", "d1", 1, 2, 3, 0, ())
+
+
+def test_a_seed_does_the_same_in_fresh_processes_that_hash_differently() -> None:
+    found = sorted(outcomes(range(40, 44), 2, twice=True), key=lambda outcome: outcome.seed)
+    assert [(outcome.seed, outcome.check) for outcome in found] == [(seed, "") for seed in range(40, 44)]
+    assert found[0].digest == run_seed(40).digest
+    assert len({outcome.digest for outcome in found}) == len(found)
+
+
+def test_runs_of_one_seed_that_differ_are_a_failure() -> None:
+    other = Outcome(7, "", "", "d2", 1, 2, 3, 0, ())
+    assert alike([FINE, FINE]).is_ok
+    assert "not deterministic: digest d1, and d2" in alike([FINE, other]).check
+
+
+def test_what_failed_is_told_before_what_differs() -> None:
+    failed = Outcome(7, "a law", "why", "d2", 1, 2, 3, 0, ())
+    assert alike([failed, FINE]).check == "a law"
+
+
+def test_a_process_that_dies_fails_its_seed_and_no_other() -> None:
+    """A planted bug that does not exist ends the process before it runs anything."""
+    [outcome] = outcomes(range(1, 2), 1, planted="no-such-bug")
+    assert outcome.check == "the process that ran this seed died"
+
+
+def test_campaigns_can_be_left_before_their_end() -> None:
+    running = outcomes(range(40, 140), 1)
+    assert next(running).seed == 40
+    running.close()

@@ -1,0 +1,104 @@
+"""The laws fire: what they forbid is done to a running cluster, by hand."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.sim.play import ORDERS, Play
+
+from strandline.replica.hosted import Hosted
+from strandline.replica.isr import Committed
+from strandline.replica.leader import Leader
+from strandline.sim.machine import Machine
+from strandline.sim.violation import Violation
+from strandline.wire.batch import build
+
+
+def of_leader(play: Play) -> tuple[Machine, Hosted, Leader]:
+    machine = play.leader()
+    hosted = hosted_on(machine)
+    assert isinstance(hosted.role, Leader)
+    return machine, hosted, hosted.role
+
+
+def hosted_on(machine: Machine) -> Hosted:
+    assert machine.node is not None and machine.node.broker is not None
+    hosted = machine.node.broker.replicas.host.named(*ORDERS)
+    assert hosted is not None
+    return hosted
+
+
+def other(play: Play) -> Machine:
+    return next(machine for machine in play.machines if machine is not play.leader())
+
+
+def watermark_falls(play: Play) -> None:
+    leader = of_leader(play)[2]
+    leader.advance = lambda now: False  # type: ignore[method-assign]
+    leader.high_watermark -= 1
+
+
+def leader_makes_its_own_isr(play: Play) -> None:
+    leader = of_leader(play)[2]
+    leader.isr = Committed((leader.cluster.me,))
+    leader.min_isr = 1
+    leader.followers = {}
+
+
+def leader_forgets_the_gate(play: Play) -> None:
+    """Min ISR 3, one replica gone, and a leader that does not care."""
+    play.admin.wish(lambda: play.admin.configure("orders", "min.insync.replicas", "3"))
+    play.run(500)
+    other(play).kill()
+    play.run(300)
+    of_leader(play)[2].min_isr = 1
+
+
+def follower_believes_too_much(play: Play) -> None:
+    hosted = hosted_on(other(play))
+    hosted.role.high_watermark = hosted.log.log_end_offset + 5  # type: ignore[union-attr]
+
+
+def follower_has_other_records(play: Play) -> None:
+    """A follower's committed record becomes another one; then it is to lead."""
+    machine = other(play)
+    hosted = hosted_on(machine)
+    end = hosted.log.log_end_offset
+    hosted.log.truncate_to(end - 1)
+    batch = bytearray(build([(play.scene.wall_ms(), None, b"impostor", ())]))
+    hosted.log.append_as_leader(batch, 0, machine.clock.now())
+    play.leader().kill()
+
+
+def metadata_differs(play: Play) -> None:
+    image = other(play).node.image  # type: ignore[union-attr]
+    image.features["metadata.version"] = 1
+    play.leader().kill()
+
+
+@pytest.mark.parametrize(
+    ("harm", "law"),
+    [
+        (watermark_falls, "the high watermark of orders-0 fell"),
+        (leader_makes_its_own_isr, "for the ISR of orders-0"),
+        (leader_forgets_the_gate, "under min ISR 3"),
+        (follower_believes_too_much, "high watermark"),
+        (follower_has_other_records, "orders-0"),
+        (metadata_differs, "image"),
+    ],
+)
+def test_a_broken_law_is_noticed(harm: Callable[[Play], None], law: str) -> None:
+    play = Play()
+    harm(play)
+    with pytest.raises(Violation, match=law):
+        play.run(8000)
+        play.end()
+
+
+def test_a_node_that_crashes_is_a_violation_with_the_event_it_crashed_on() -> None:
+    play = Play()
+    machine = play.machines[0]
+    assert machine.node is not None
+    machine.node.step = None  # type: ignore[method-assign, assignment]
+    with pytest.raises(Violation, match="TypeError") as caught:
+        play.run(2000)
+    assert "while handling" in caught.value.evidence
