@@ -10,6 +10,7 @@ from strandline.sim.trace import Passage
 # How far below the sender's life line a ribbon of this kind runs.
 BESIDE = {"fetch": 5, "broker": 8, "produce": 5, "read": 5, "group": 8, "other": 8}
 LOST_AT = 0.6  # of the way
+LATE_MS = 150  # on the way, as through a cut: many such at once would cover everything
 
 
 def heads() -> Iterator[str]:
@@ -46,6 +47,8 @@ def arrow(frame: Frame, p: Passage, *, with_hints: bool) -> str:
     kind = kind_of(p, frame.nodes)
     name = f"m {kind} answer" if p.is_answer else f"m {kind}"
     x, y1, y2 = frame.x(p.sent_ms), frame.life_y(p.source), frame.life_y(p.target)
+    if p.arrived_ms - p.sent_ms >= LATE_MS:
+        name += " late"
     lanes = f"{frame.number[p.source]} {frame.number[p.target]}"
     about = numbers_of(frame, p) if p.partitions else None
     what = f"{p.name}{' answer' if p.is_answer else ''} {p.source} → {p.target}"

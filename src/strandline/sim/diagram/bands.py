@@ -22,9 +22,9 @@ def bands(frame: Frame, lane: Lane) -> Iterator[str]:
             if span.machine == lane.name:
                 epoch = re.search(r"epoch (\d+)", span.label)
                 label = f"controller, epoch {epoch[1]}" if epoch else "controller"
-                yield from bar(frame, span, "band controller", y - 20, 12, label)
+                yield from bar(frame, span, "band controller", y - 20, 12, label, f"epoch {epoch[1]}" if epoch else "")
         for span in lives(frame.trace, lane.name, frame.end):
-            yield from bar(frame, span, "life", y - 2, 4, "")
+            yield from bar(frame, span, "life", y - 2, 4)
         for span in pauses(frame.trace, lane.name, frame.end):
             yield from bar(frame, span, "pause", y - 5, 10, "stands still")
         for partition, top in frame.tracks(lane):
@@ -45,22 +45,27 @@ def rect(frame: Frame, start_ms: int, end_ms: int, name: str, y: float, height: 
     return element("rect", class_=name, data_t=f"{start_ms} {end_ms}", x=x, y=y, width=wide, height=height)
 
 
-def bar(frame: Frame, span: Span, name: str, y: float, height: float, label: str) -> Iterator[str]:
-    """A rectangle with words that stay in sight as long as it does."""
+def bar(
+    frame: Frame, span: Span, name: str, y: float, height: float, label: str = "", short: str = ""
+) -> Iterator[str]:
+    """A rectangle with words that stay in sight as long as it does; fewer of them where there is little room."""
     if not frame.is_drawn(span.start_ms, span.end_ms):
         return
     yield f"<g>{rect(frame, span.start_ms, span.end_ms, name, y, height)}"
     if label:
         left = max(frame.x(span.start_ms), LEFT)
         room = min(frame.x(span.end_ms), frame.layout.width) - left
+        fits = next((words for words in (label, short) if words and room >= len(words) * LETTER + 6), "")
         yield element(
             "text",
-            escaped(label),
+            escaped(fits or short or label),
             class_="within small",
+            data_full=label,
+            data_short=short or None,
             data_t=f"{span.start_ms} {span.end_ms}",
             x=left + 4,
             y=y + height / 2 + 3.5,
-            display=hidden(room < len(label) * LETTER + 6),
+            display=hidden(not fits),
         )
     yield hint(f"{span.machine} {span.text} · {span.start_ms:,} to {span.end_ms:,} ms") + "</g>\n"
 
@@ -68,7 +73,8 @@ def bar(frame: Frame, span: Span, name: str, y: float, height: float, label: str
 def states_of(frame: Frame, partition: str) -> Iterator[str]:
     for span in states(frame.trace, partition, frame.end):
         name = "band state none" if "leader -1" in span.label else "band state"
-        yield from bar(frame, span, name, 1, TRACK - 4, span.label)
+        isr = re.search(r"\[.*\]", span.label)
+        yield from bar(frame, span, name, 1, TRACK - 4, span.label, isr[0] if isr else "")
 
 
 # --- leaderships
@@ -80,7 +86,7 @@ def leaderships_of(frame: Frame, partition: str, machine: str) -> Iterator[str]:
     for span in frame.leaderships[partition]:
         if span.machine != machine or not frame.is_drawn(span.start_ms, span.end_ms):
             continue
-        yield from bar(frame, span, f"band {colour}", 1, TRACK - 4, "")
+        yield from bar(frame, span, f"band {colour}", 1, TRACK - 4)
         found = steps(frame.trace, partition, span)
         if not found:
             continue

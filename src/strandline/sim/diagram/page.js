@@ -21,7 +21,7 @@
     groups: all(`g.lane[data-lane="${n}"]`), ground: svg.querySelector(`.lane-ground[data-lane="${n}"]`),
   }));
   const timed = all("rect[data-t]").map((e) => ({e, t: numbers(e.dataset.t)}));
-  const words = all("text.within").map((e) => ({e, t: numbers(e.dataset.t), wide: e.textContent.length * LETTER + 6}));
+  const words = all("text.within").map((e) => ({e, t: numbers(e.dataset.t), texts: [e.dataset.full, e.dataset.short]}));
   const points = all("g.at").map((e) => ({
     e, t: Number(e.dataset.t), label: e.querySelector("text.label"), lane: e.closest("g.lane")?.dataset.lane ?? "",
     y: Number(/ (-?[\d.]+)\)/.exec(e.getAttribute("transform"))[1]),
@@ -95,9 +95,11 @@
       e.setAttribute("x", a);
       e.setAttribute("width", Math.max(1, x(Math.min(t[1], end + (end - start))) - a));
     }
-    for (const {e, t, wide} of words) {
+    for (const {e, t, texts} of words) {
       const a = Math.max(x(t[0]), LEFT), room = Math.min(x(t[1]), width) - a;
-      e.setAttribute("display", room >= wide ? "inline" : "none");
+      const text = texts.find((one) => one && room >= one.length * LETTER + 6);
+      e.setAttribute("display", text ? "inline" : "none");
+      if (text && text !== e.textContent) e.textContent = text;
       e.setAttribute("x", a + 4);
     }
     drawPoints();

@@ -67,7 +67,8 @@ def page(
     told = tell(trace, (), ROWS)
     values = {
         "title": escaped(title),
-        "verdict": escaped(verdict_text),
+        "check": escaped(verdict_text.partition("\n")[0]),
+        "evidence": escaped(verdict_text.partition("\n")[2]),
         "verdict_class": "fine" if violated_at(trace) is None and "nothing failed" in verdict_text else "failed",
         "replay": escaped(replay),
         "facts": escaped(summary(trace)),
