@@ -122,6 +122,19 @@ def test_only_the_partitions_that_were_asked_for_have_tracks_and_messages() -> N
     assert "14 16" in [one.get("data-t") for one in elements(text, "line", "m")]
 
 
+def test_steps_stay_in_their_track_though_an_earlier_leader_had_more() -> None:
+    def heard(at_ms: int, machine: str, high_watermark: int, epoch: int) -> Moment:
+        return Moment(at_ms, machine, Kind.LEADS, "", "orders-0", high_watermark, high_watermark, epoch)
+
+    trace = trace_of(*(Moment(0, name, Kind.STARTED, "starts") for name in ("n1", "n2")))
+    trace.moments += [heard(1, "n1", 900, 0), heard(50, "n2", 30, 1), heard(80, "n2", 40, 1)]
+    for window in ((0, 100), (60, 100), (85, 100)):
+        for path in elements(svg(trace, window), "path", "steps"):
+            heights = [float(y) for y in re.findall(r"(?:V|M\S+ )([-\d.]+)", path.get("d", ""))]
+            assert heights
+            assert all(0 <= y <= 19 for y in heights)
+
+
 def test_what_failed_is_told_in_red_and_the_machine_that_it_names_is_ringed() -> None:
     text = svg(small(), (0, 210))
     assert [one.text for one in elements(text, "text", "violation")] == ["n2 lost a record of orders-0"]

@@ -7,7 +7,6 @@ from strandline.sim.diagram.element import at, element, escaped, hidden, hint, o
 from strandline.sim.diagram.frame import Frame
 from strandline.sim.diagram.layout import CLIENT, CLUSTER, LEFT, LETTER, LIFE, NODE, TRACK, Lane, spread
 from strandline.sim.diagram.spans import Span, Step, controllers, lives, pauses, states, steps
-from strandline.sim.trace import Kind
 
 COLOURS = 8
 
@@ -74,7 +73,8 @@ def states_of(frame: Frame, partition: str) -> Iterator[str]:
     for span in states(frame.trace, partition, frame.end):
         name = "band state none" if "leader -1" in span.label else "band state"
         isr = re.search(r"\[.*\]", span.label)
-        yield from bar(frame, span, name, 1, TRACK - 4, span.label, isr[0] if isr else "")
+        label = span.label.replace("leader -1", "no leader")
+        yield from bar(frame, span, name, 1, TRACK - 4, label, isr[0] if isr else "")
 
 
 # --- leaderships
@@ -92,7 +92,8 @@ def leaderships_of(frame: Frame, partition: str, machine: str) -> Iterator[str]:
             continue
         path = ""
         for step in found:
-            y = round(TRACK - 5 - (TRACK - 8) * (step.high_watermark - low) / max(1, high - low), 1)
+            part = min(1.0, max(0.0, (step.high_watermark - low) / max(1, high - low)))
+            y = round(TRACK - 5 - (TRACK - 8) * part, 1)
             path += f"H{frame.x(step.at_ms)}V{y}" if path else f"M{frame.x(step.at_ms)} {y}"
         points = " ".join(f"{step.at_ms},{step.high_watermark}" for step in found)
         path += f"H{frame.x(span.end_ms)}"
@@ -101,16 +102,15 @@ def leaderships_of(frame: Frame, partition: str, machine: str) -> Iterator[str]:
 
 
 def range_of(frame: Frame, partition: str) -> tuple[int, int]:
-    """Of the high watermarks in the window, and just before: the axis of the steps."""
-    before, within = -1, []
-    for m in frame.trace.moments:
-        if m.partition == partition and m.high_watermark >= 0 and m.kind in (Kind.LEADS, Kind.HIGH_WATERMARK):
-            if m.at_ms < frame.layout.start_ms:
-                before = max(before, m.high_watermark)
-            elif m.at_ms <= frame.layout.end_ms:
-                within.append(m.high_watermark)
-    found = within if before < 0 else [before, *within]
-    return min(found, default=0), max(found, default=0)
+    """Of the high watermarks that are in sight, the ones from before the window included: the axis of the steps."""
+    start, end = frame.layout.start_ms, frame.layout.end_ms
+    seen: list[int] = []
+    for span in frame.leaderships[partition]:
+        if span.start_ms <= end and span.end_ms >= start:
+            found = steps(frame.trace, partition, span)
+            seen += [step.high_watermark for step in found if start <= step.at_ms <= end]
+            seen += [step.high_watermark for step in found if step.at_ms < start][-1:]
+    return min(seen, default=0), max(seen, default=0)
 
 
 def numbers(frame: Frame, span: Span, found: Sequence[Step]) -> Iterator[str]:

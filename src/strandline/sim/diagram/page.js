@@ -179,8 +179,11 @@
 
   function drawSteps({e, until, partition, marks, first, points}) {
     if (!shown.has(partition)) return;
+    e.style.display = until < start || points[0][0] > end ? "none" : "";
+    if (e.style.display) { marks.replaceChildren(); return; }
     const [low, high] = ranges(partition);
-    const y = (value) => Math.round((TRACK - 5 - (TRACK - 8) * (value - low) / Math.max(1, high - low)) * 10) / 10;
+    const part = (value) => Math.min(1, Math.max(0, (value - low) / Math.max(1, high - low)));
+    const y = (value) => Math.round((TRACK - 5 - (TRACK - 8) * part(value)) * 10) / 10;
     const clip = (t) => x(Math.min(Math.max(t, start - (end - start)), end + (end - start)));
     marks.replaceChildren();
     let d = "", room = LEFT;
@@ -202,14 +205,14 @@
   }
 
   const ranges = (partition) => {
-    let before = -1, low = Infinity, high = -Infinity;
-    for (const one of stairs)
-      if (one.partition === partition)
-        for (const [t, value] of one.points) {
-          if (t < start) before = Math.max(before, value);
-          else if (t <= end) [low, high] = [Math.min(low, value), Math.max(high, value)];
-        }
-    if (before >= 0) [low, high] = [Math.min(low, before), Math.max(high, before)];
+    let low = Infinity, high = -Infinity;
+    for (const one of stairs) {
+      if (one.partition !== partition || one.until < start || one.points[0][0] > end) continue;
+      one.points.forEach(([t, value], n) => {
+        const next = one.points[n + 1]?.[0] ?? one.until;
+        if (t <= end && next >= start) [low, high] = [Math.min(low, value), Math.max(high, value)];
+      });
+    }
     return [low, high];
   };
 
