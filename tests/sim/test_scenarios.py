@@ -1,5 +1,6 @@
 """Whole clusters in situations that once went wrong, or that must never."""
 
+import pytest
 from tests.sim.play import Play
 
 from strandline.base.ids import TopicPartition
@@ -123,5 +124,27 @@ def test_a_rolling_restart_is_clean() -> None:
         host.shut_down()
         play.until("the node has left", lambda host=host: not host.is_running)
         host.start()
+        play.heal()
+    play.end()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_killed_process_left_in_memory_is_durable_after_the_next_clean_stop(seed: int) -> None:
+    """Once the file with a log's topic id, written by the process that was killed, was never synced by the next one:
+    after a clean stop a power loss could take it, and with it the whole log."""
+    play = Play(seed, log_flush_offset_checkpoint_interval_ms="60000")
+    for host in play.machines:
+        host.kill()
+        host.start()
+        play.heal()
+    for host in play.machines:
+        host.shut_down()
+        play.until("the node has left", lambda host=host: not host.is_running)
+        before = host.disk.read_file("/d0/orders-0/00000000000000000000.log")
+        host.power_cut()
+        host.start()
+        assert host.node is not None and host.node.broker is not None
+        hosted = host.node.broker.replicas.host.named("orders", 0)
+        assert hosted is not None and hosted.log.size_bytes >= len(before or b"") > 0
         play.heal()
     play.end()

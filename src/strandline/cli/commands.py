@@ -13,6 +13,7 @@ from strandline.cli.format import format_storage, random_uuid
 from strandline.cli.model import model
 from strandline.cli.node import run_node
 from strandline.cli.produce import produce
+from strandline.cli.sim import sim
 from strandline.cli.up import up
 
 app = App(name="strandline", version=VERSION, help="A replicated log that speaks Kafka's protocol.")
@@ -24,6 +25,7 @@ app.command(format_storage, name="format")
 app.command(random_uuid)
 app.command(demo)
 app.command(bench)
+app.command(sim)
 app.command(model)
 
 

@@ -17,6 +17,7 @@ from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log.checkpoints import format_epochs
 from strandline.log.config import LogConfig
+from strandline.log.directory import PARTITION_METADATA
 from strandline.log.epochs import Epochs
 from strandline.log.opening import EPOCHS_FILE, load_segments
 from strandline.log.producers import Producers, Remembered
@@ -108,10 +109,11 @@ class Log:
         log.log_start_offset = min(max(log_start_offset, log.bases[0]), log.log_end_offset)
         log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
         if not clean:
-            # The process before may have cut the segment that ends at the recovery point, or deleted one behind it, and
-            # died before it could sync that.
+            # The process before may have cut the segment that ends at the recovery point, deleted one behind it, or
+            # written its small files, and died before it could sync that.
             cut = [segment.path for segment in log.segments if segment.next_offset == log.recovery_point]
-            log.unsynced_others |= dict.fromkeys([*cut, directory])
+            small = [f"{directory}/{name}" for name in (EPOCHS_FILE, PARTITION_METADATA)]
+            log.unsynced_others |= dict.fromkeys([*cut, *small, directory])
         log.epochs.cut_end(log.log_end_offset)
         log.epochs.cut_start(log.log_start_offset)
         if log.epochs.entries != entries:

@@ -78,6 +78,8 @@ class Storage:
                     log_start_offset=log_starts.get(name, 0),
                     tail_budget=self.tail_budget,
                 )
+                if not clean:
+                    log.unsynced_others[log_dir.path] = None  # the process before may not have synced its name
                 high_watermark = min(max(high_watermarks.get(name, 0), log.log_start_offset), log.log_end_offset)
                 self.host.put(Hosted(at, name, log, log_dir, high_watermark))
         return effects

@@ -154,6 +154,7 @@ class Connection:
 
     def arrived(self, frame: bytes, passage: Passage | None) -> None:
         if not self.is_accepted():
+            self.network.arrives(passage, is_lost=True)
             self.down.push(self.source_lost)
             return
         self.network.arrives(passage)

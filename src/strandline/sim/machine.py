@@ -89,6 +89,10 @@ class Machine(Station):
     def start(self) -> None:
         if self.is_running:
             return
+        if self.disk.doubtful():
+            # After a flush that failed the system's memory shows what its disk may not have. No process can see that;
+            # an operator has to start the machine anew.
+            self.power_cut()
         if not self.is_powered:
             self.power_on()
         self.is_running = True

@@ -10,6 +10,8 @@ from itertools import count
 from random import Random
 from typing import Any
 
+import msgspec
+
 from strandline.base.effects import Failure, Probe, Probed, Send
 from strandline.base.value import Value
 from strandline.sim.connection import Connection, Pipe, name_of
@@ -65,6 +67,7 @@ class Network:
         self.weather = weather
         self.trace = trace
         self.spring: Callable[[str, str], None] = lambda what, machine: None  # who wants to know of messages
+        self.topic_name: Callable[[Any], str] = lambda topic: ""  # of a topic in a message, for the trace
         self.digest = hashlib.blake2b(digest_size=8)
         self.stations: dict[str, Station] = {}
         self.numbers = count(1)
@@ -156,11 +159,25 @@ class Network:
             self.spring(type(message).__name__, source.name)
         if self.trace is None:
             return None
-        return Passage(self.time.now, -1, source.name, target.name, name_of(message), is_answer)
+        partitions = named_partitions(message, self.topic_name)
+        return Passage(self.time.now, -1, source.name, target.name, name_of(message), is_answer, partitions)
 
-    def arrives(self, passage: Passage | None) -> None:
+    def arrives(self, passage: Passage | None, *, is_lost: bool = False) -> None:
         if passage is not None and self.trace is not None:
-            sent, now = passage.sent_ms, self.time.now
-            self.trace.passages.append(
-                Passage(sent, now, passage.source, passage.target, passage.name, passage.is_answer, passage.partitions)
-            )
+            at = -1 if is_lost else self.time.now
+            self.trace.passages.append(msgspec.structs.replace(passage, arrived_ms=at))
+
+
+def named_partitions(message: Any, name: Callable[[Any], str]) -> tuple[str, ...]:
+    """The partitions that a message is about, where it says so."""
+    found: dict[str, None] = {}
+    for topic in (
+        *getattr(message, "topics", ()),
+        *getattr(message, "topic_data", ()),
+        *getattr(message, "responses", ()),
+    ):
+        for row in getattr(topic, "partitions", ()) or getattr(topic, "partition_data", ()):
+            index = getattr(row, "partition", getattr(row, "index", getattr(row, "partition_index", None)))
+            if index is not None and name(topic):
+                found[f"{name(topic)}-{index}"] = None
+    return tuple(found)

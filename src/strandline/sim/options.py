@@ -82,6 +82,9 @@ def draw_options(rng: Random, faults: tuple[str, ...], workloads: tuple[str, ...
     settings = {key: rng.choice(values) for key, values in CHOICES.items()}
     wait, lag = "replica.fetch.wait.max.ms", "replica.lag.time.max.ms"
     settings[wait] = str(min(int(settings[wait]), int(settings[lag])))  # else the configuration is refused
+    pace = rng.choice((15, 30, 30, 100))
+    if "1" in (settings["replica.fetch.max.bytes"], settings["replica.fetch.response.max.bytes"]):
+        pace = 100  # more than one batch per fetch would be more than followers can take, for ever
     return Options(
         brokers=brokers,
         controllers=3,
@@ -103,6 +106,6 @@ def draw_options(rng: Random, faults: tuple[str, ...], workloads: tuple[str, ...
         faults=tuple(kept) or faults[:1],
         pause_ms=rng.choice((150, 300, 500, 500, 1000)),
         span_ms=rng.choice((5000, 8000, 12_000, 12_000, 20_000)),
-        pace_ms=rng.choice((15, 30, 30, 100)),
+        pace_ms=pace,
         workloads=("orders", *[name for name in workloads if name != "orders" and rng.randrange(3)]),
     )

@@ -1,5 +1,6 @@
 """One simulated world: machines, clients, network, time, what was seen of all of it. Everything follows from a plan."""
 
+import re
 from collections import deque
 from collections.abc import Callable
 from random import Random
@@ -20,6 +21,7 @@ from strandline.sim.violation import Violation
 
 STEP_MS = 20  # how often a condition that is waited for is looked at
 STORY_LINES = 400
+MEMORY = re.compile(r"<memory at \w+>")  # an address would differ from process to process
 
 
 class World:
@@ -30,6 +32,7 @@ class World:
         self.time = Timeline()
         self.network = Network(self.time, self.random("network"), options.weather, trace)
         self.network.spring = self.spring
+        self.network.topic_name = self.topic_name
         self.story: deque[str] = deque(maxlen=STORY_LINES)
         self.events = 0
         self.ambushes: dict[str, list[Callable[[str], None]]] = {}  # what waits for the next moment or message
@@ -77,6 +80,14 @@ class World:
         waiting = self.ambushes.get(what)
         if waiting and machine:
             waiting.pop(0)(machine)
+
+    def topic_name(self, topic: Any) -> str:
+        """Of a topic in a message, which may have but its id."""
+        name = getattr(topic, "name", "") or getattr(topic, "topic", "") or getattr(topic, "topic_name", "")
+        if not name and hasattr(topic, "topic_id"):
+            known = self.laws.metadata.image.topics.get(topic.topic_id)
+            name = known.name if known is not None else ""
+        return str(name)
 
     def holding(self, event: Any) -> "Holding":
         return Holding(self, event)
@@ -160,4 +171,5 @@ class Holding:
             what = str(error) or type(error).__name__
             if not isinstance(error, AssertionError):
                 what = f"{type(error).__name__}: {what}"
-            raise self.world.violated(what, f"while handling {str(self.event)[:1000]}") from error
+            event = MEMORY.sub("<memory>", str(self.event))[:1000]
+            raise self.world.violated(what, f"while handling {event}") from error

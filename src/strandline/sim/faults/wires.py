@@ -4,6 +4,7 @@ from itertools import combinations
 from random import Random
 
 from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.trace import Kind
 
 
 def cut(turmoil: Turmoil, rng: Random) -> None:
@@ -31,7 +32,7 @@ def isolate(turmoil: Turmoil, rng: Random) -> None:
 
 
 def heal(turmoil: Turmoil, rng: Random) -> None:
-    turmoil.tell("the network heals")
+    turmoil.world.tell(Kind.HEALED, "the network heals")
     turmoil.world.network.heal()
 
 

@@ -172,7 +172,8 @@ class Partitions:
             known.stuck_since = self.world.time.now
         else:
             span = self.world.time.now - known.stuck_since
-            assert span <= STUCK_MS, (
+            wait = machine.config.integer("replica.fetch.wait.max.ms")  # nothing is computed while nothing happens
+            assert span <= STUCK_MS + wait, (
                 f"the high watermark of {hosted.name} on {machine.name} stands at {leader.high_watermark} for {span} ms"
                 f" and could be {possible}"
             )
@@ -191,6 +192,8 @@ class Partitions:
             )
             if truth is not None and hosted.role is not None:
                 self.agrees(machine, hosted, truth, known, hw)
+        if known.epoch >= 0 and self.world.trace is not None:
+            self.world.tell(Kind.FOLLOWS, f"no longer leads {hosted.name}", machine.name, hosted=hosted)
         known.epoch = -1
         known.high_watermark = hw
 
