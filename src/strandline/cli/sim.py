@@ -75,7 +75,7 @@ def sim(
     if sum((seed is not None, bool(seeds), plan is not None)) > 1:
         fail("one of --seed, --seeds and --plan, please", status=2)
     if planted and seed is not None:
-        arguments = [argument for argument in sys.argv[1:]]
+        arguments = sys.argv[1:]
         at = arguments.index("--planted") if "--planted" in arguments else -1
         if at >= 0:
             del arguments[at : at + 2]

@@ -192,7 +192,7 @@ class Machine(Station):
             case Report(level=level, text=text):
                 if level != "debug":
                     self.told(Kind.REPORT, f"{level}: {text}")
-                self.world.laws.reported(level, text)
+                self.world.laws.reported(self, level, text)
             case Halt(why=why, status=status):
                 self.has_left = status == 0 and not self.is_rotten
                 self.stop(why)

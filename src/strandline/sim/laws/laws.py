@@ -32,8 +32,9 @@ class Laws:
         self.metadata.look(machine, node)
         self.partitions.look(machine, node)
 
-    def reported(self, level: str, text: str) -> None:
-        """What a node itself calls an error that must not be."""
+    def reported(self, machine: "Machine", level: str, text: str) -> None:
+        """What a node itself calls an error that must not be. (One that has lost data may cut what its checkpoint calls
+        committed: its log is older than that.)"""
         if level != "error":
             return
         assert not REFUSED_METADATA.match(text), text
@@ -41,7 +42,10 @@ class Laws:
         if partition is not None:
             name = parse_directory_name(partition[1])
             ats = self.partitions.named(name) if name is not None else []
-            assert not ats or not all(self.partitions.is_bound(at) for at in ats), text
+            lossy = self.world.damage.is_lossy
+            assert not ats or not all(self.partitions.is_bound(at) and not lossy(at, machine.node_id) for at in ats), (
+                text
+            )
 
     def forget(self, machine: "Machine") -> None:
         self.metadata.forget(machine)
