@@ -40,6 +40,7 @@ class OffsetIndex:
         self.offsets = array("i")
         self.positions = array("i")
         self.written = 0  # entries that are in the file, if there is one
+        self.is_changed = False  # the file, since it was opened
 
     def load(self, segment_size: int) -> bool:
         """Read the file; False if it is missing or does not fit the segment, and must be rebuilt."""
@@ -74,16 +75,19 @@ class OffsetIndex:
         del self.positions[at:]
         if self.written > at:
             self.written = at
+            self.is_changed = True
             cut_file(self.disk, self.path, at * OFFSET_ENTRY.size)
 
     def clear(self) -> None:
         self.truncate(0)
         if self.disk.exists(self.path):
+            self.is_changed = True
             cut_file(self.disk, self.path, 0)
 
     def flush(self) -> None:
         fresh = range(self.written, len(self.offsets))
         content = b"".join(OFFSET_ENTRY.pack(self.offsets[i], self.positions[i]) for i in fresh)
+        self.is_changed = self.is_changed or bool(content) or not self.disk.exists(self.path)
         append_file(self.disk, self.path, content)
         self.written = len(self.offsets)
 
@@ -99,6 +103,7 @@ class TimeIndex:
         self.timestamps = array("q")
         self.offsets = array("i")
         self.written = 0  # entries that are in the file, if there is one
+        self.is_changed = False  # the file, since it was opened
 
     def load(self) -> bool:
         content = self.disk.read_file(self.path)
@@ -139,16 +144,19 @@ class TimeIndex:
         del self.offsets[at:]
         if self.written > at:
             self.written = at
+            self.is_changed = True
             cut_file(self.disk, self.path, at * TIME_ENTRY.size)
 
     def clear(self) -> None:
         self.truncate(self.base_offset)
         if self.disk.exists(self.path):
+            self.is_changed = True
             cut_file(self.disk, self.path, 0)
 
     def flush(self) -> None:
         fresh = range(self.written, len(self.offsets))
         content = b"".join(TIME_ENTRY.pack(self.timestamps[i], self.offsets[i]) for i in fresh)
+        self.is_changed = self.is_changed or bool(content) or not self.disk.exists(self.path)
         append_file(self.disk, self.path, content)
         self.written = len(self.offsets)
 

@@ -432,6 +432,12 @@ class Log:
         paths = [s.path for s in self.segments if s.next_offset > self.recovery_point]
         return (*paths, *self.unsynced_others)
 
+    def settle(self) -> tuple[str, ...]:
+        """Before a clean stop, after which nothing is checked: write everything; what must be synced for that."""
+        self.active.seal()
+        indexes = [path for segment in self.segments for path in segment.settle()]
+        return (*self.unsynced(), *indexes, *([self.directory] if indexes else []))
+
     def mark_synced(self, offset: int) -> None:
         """What `unsynced` named when the log ended at `offset` is durable now; what was added since is not."""
         if self.unsynced_others:

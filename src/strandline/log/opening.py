@@ -1,7 +1,7 @@
 """What of a log that lies on disk may be trusted? Its segments are loaded here, or checked and cut.
 
 Invariants:
-  - after a clean stop nothing is read but indexes and the end of the last segment;
+  - after a clean stop nothing is read but indexes and the end of the last segment, unless these do not fit together;
   - after an unclean one every batch from the recovery point on is checked, and nothing is kept behind the first that is
     not right;
   - the epochs that remain are those that the file or the batches prove.
@@ -34,14 +34,14 @@ def load_segments(log: Log, now: Instant, *, clean: bool, recovery_point: int) -
         segment = Segment(log.disk, log.directory, base, log.config.index_interval_bytes)
         following = bases[at + 1] if at + 1 < len(bases) else None
         log.add(segment)
-        whole = True
         # A segment that begins at the recovery point itself may be a leftover of before a truncation to there.
-        if clean or (following is not None and following < recovery_point):
-            segment.load(next_base=following)
-            if not entries:
-                learn_epochs(log.epochs, segment.headers(0))
-        else:
+        is_trusted = clean or (following is not None and following < recovery_point)
+        # Even then the disk may be older than what the stop left on it, or rotten.
+        whole = is_trusted and segment.load(next_base=following, gaps="compact" in log.config.cleanup_policy)
+        if not whole:
             whole = recover(log, segment, following)
+        elif not entries:
+            learn_epochs(log.epochs, segment.headers(0))
         segment.started(now)
         if following is not None:
             segment.release()

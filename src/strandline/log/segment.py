@@ -53,16 +53,20 @@ class Segment:
 
     # --- loading
 
-    def load(self, *, next_base: int | None) -> None:
-        """Trust the file: find its end and its largest timestamp, with the indexes' help or by rebuilding them."""
+    def load(self, *, next_base: int | None, gaps: bool) -> bool:
+        """Trust the file: find its end and its largest timestamp, with the indexes' help or by rebuilding them. False
+        if the file does not bear the trust: its batches do not follow one another up to its end."""
         sound = self.index.load(self.size) and self.time_index.load()
         if not sound or (len(self.index.positions) and self.time_index.latest is None):
             self.forget()
         elif next_base is not None and self.time_index.latest is not None:
             self.max_timestamp, self.max_timestamp_offset = self.time_index.latest
             self.next_offset = next_base
-            return
-        self.walk_on()
+            return True
+        if self.walk_on(gaps=gaps):
+            return True
+        self.forget()  # an index that is not right, or a file that is not
+        return self.walk_on(gaps=gaps)
 
     def forget(self) -> None:
         """Empty the indexes: they are built again from the file."""
@@ -71,17 +75,25 @@ class Segment:
         self.next_offset = self.base_offset
         self.max_timestamp, self.max_timestamp_offset, self.since_entry = -1, self.base_offset, 0
 
-    def walk_on(self) -> None:
-        """From the last index entry to the end of the file, adding the entries that are missing."""
+    def walk_on(self, *, gaps: bool) -> bool:
+        """From the last index entry to the end of the file, adding the entries that are missing. Do the batches begin
+        where that entry says, and follow one another (but for `gaps` that a cleaner made) to the file's very end?"""
         self.max_timestamp, self.max_timestamp_offset = self.time_index.latest or (-1, self.base_offset)
         self.next_offset, self.since_entry = self.base_offset, 0
         indexed = self.index.positions[-1] if len(self.index.positions) else -1
+        end = 0
         for header in self.headers(max(indexed, 0)):
             if header.position == indexed:
+                if header.last_offset - self.base_offset != self.index.offsets[-1]:
+                    return False
                 self.note(header.max_timestamp, header.last_offset)
                 self.next_offset, self.since_entry = header.next_offset, header.size
             else:
+                if not (header.base_offset == self.next_offset or (gaps and header.base_offset > self.next_offset)):
+                    return False
                 self.enter(header.position, header.size, header.last_offset, header.max_timestamp)
+            end = header.end
+        return end == self.size
 
     def recover(self, epoch: int, *, gaps: bool) -> Iterator[BatchHeader]:
         """Check every batch's CRC and place; cut the file at the first that is not right; rebuild the indexes.
@@ -214,7 +226,7 @@ class Segment:
             self.size = position
             self.index.truncate(position)
             self.time_index.truncate(offset)
-        self.walk_on()
+        self.walk_on(gaps=True)
         if not self.size:
             self.first_append = -1
 
@@ -224,6 +236,12 @@ class Segment:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
         self.index.flush()
         self.time_index.flush()
+
+    def settle(self) -> list[str]:
+        """Write the indexes; their files that were changed since the segment was opened."""
+        self.index.flush()
+        self.time_index.flush()
+        return [index.path for index in (self.index, self.time_index) if index.is_changed]
 
     @property
     def paths(self) -> tuple[str, str, str]:

@@ -237,7 +237,7 @@ class Storage:
     def flush_now(self, now: Instant) -> None:
         """At shutdown: everything durable, and the checkpoints say so."""
         for hosted in self.host.all():
-            paths = hosted.log.unsynced()
+            paths = hosted.log.settle()
             if paths:
                 self.disk.sync(paths)
             hosted.log.mark_synced(hosted.log.log_end_offset)
