@@ -5,6 +5,7 @@ it may have happened, or may yet. Topics of one name are different keys: a topic
 another one.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from strandline.base.ids import Uuid
@@ -59,6 +60,7 @@ class Operation(Value, frozen=True):
     reads: tuple[Read, ...] = ()
     error: str = ""  # the last one that the client was told
     transactional_id: str = ""
+    is_read_committed: bool = False  # a poll's isolation.level
 
 
 class History:
@@ -66,6 +68,64 @@ class History:
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
+        self.split: dict[Key, list[Operation]] = {}
+        self.split_count = 0  # how many operations `split` covers
 
     def record(self, operation: Operation) -> None:
         self.operations.append(operation)
+
+    def by_key(self) -> dict[Key, list[Operation]]:
+        """Computed once for what is recorded so far."""
+        if self.split_count != len(self.operations):
+            self.split, self.split_count = by_key(self.operations), len(self.operations)
+        return self.split
+
+
+def by_key(operations: Iterable[Operation]) -> dict[Key, list[Operation]]:
+    """What concerns each key, in one pass.
+
+    Of an operation on several keys, each key gets its own part. A new start of a process goes to the keys that it has
+    read since its last one, since there it parts the polls before from those after.
+    """
+    split: dict[Key, list[Operation]] = {}
+    reading: dict[str, dict[Key, None]] = {}  # by process
+    for operation in operations:
+        if operation.kind is Kind.ASSIGN:
+            for key in reading.pop(operation.process, {}):
+                split[key].append(operation)
+        for key, part in parts(operation):
+            split.setdefault(key, []).append(part)
+            if part.reads:
+                reading.setdefault(operation.process, {})[key] = None
+    return split
+
+
+def parts(operation: Operation) -> Iterable[tuple[Key, Operation]]:
+    writes: dict[Key, list[Write]] = {}
+    reads: dict[Key, list[Read]] = {}
+    for write in operation.writes:
+        writes.setdefault(write.key, []).append(write)
+    for read in operation.reads:
+        reads.setdefault(read.key, []).append(read)
+    keys = dict.fromkeys((*writes, *reads))
+    if len(keys) == 1:
+        return [(key, operation) for key in keys]
+    return [(key, narrowed(operation, tuple(writes.get(key, ())), tuple(reads.get(key, ())))) for key in keys]
+
+
+def narrowed(operation: Operation, writes: tuple[Write, ...], reads: tuple[Read, ...]) -> Operation:
+    """The same operation as one key sees it."""
+    return Operation(
+        process=operation.process,
+        kind=operation.kind,
+        began_ms=operation.began_ms,
+        ended_ms=operation.ended_ms,
+        outcome=operation.outcome,
+        acks=operation.acks,
+        is_idempotent=operation.is_idempotent,
+        writes=writes,
+        reads=reads,
+        error=operation.error,
+        transactional_id=operation.transactional_id,
+        is_read_committed=operation.is_read_committed,
+    )
