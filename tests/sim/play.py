@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from strandline.base.ids import NodeId, TopicPartition
+from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition
 from strandline.sim.calm import calm, why_not_healed
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client
@@ -83,6 +83,11 @@ class Play:
         found = self.world.laws.metadata.image.topic_named(topic)
         assert found is not None
         return self.world.machines[NodeId(found.partitions[partition].leader)]
+
+    def at(self) -> TopicIdPartition:
+        found = self.world.laws.metadata.image.topic_named(ORDERS.topic)
+        assert found is not None
+        return TopicIdPartition(found.topic_id, ORDERS.partition)
 
     def enter(self, *clients: Client) -> None:
         for client in clients:

@@ -148,3 +148,20 @@ def test_what_a_killed_process_left_in_memory_is_durable_after_the_next_clean_st
         assert hosted is not None and hosted.log.size_bytes >= len(before or b"") > 0
         play.heal()
     play.end()
+
+
+def test_a_new_replica_of_a_log_that_starts_inside_a_batch_catches_up() -> None:
+    """DeleteRecords takes any offset. Once a follower with an empty log refused the batch that holds it, for ever."""
+    play = Play()
+    play.run(1000)
+    follower = next(machine for machine in play.machines if machine is not play.leader())
+    truth = play.world.laws.partitions.truths[play.at()]
+    inside = next(base + 1 for base, end in zip(truth.bases, truth.nexts, strict=True) if end > base + 1)
+    play.admin.wish(lambda: play.admin.trim("orders", inside))
+    play.run(500)
+    follower.kill()
+    play.world.damage.lost(follower.node_id, "has a new disk")
+    follower.replace_disk("/d0")
+    follower.start()
+    play.heal()
+    play.end()

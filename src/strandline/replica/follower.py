@@ -21,6 +21,7 @@ from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.log.refusals import Refused
 from strandline.metadata.image import Partition
+from strandline.wire.batch import batches
 
 
 class Position(Struct, frozen=True, gc=False):
@@ -91,9 +92,11 @@ class Follower:
             self.truncate(self.divergence(answer.diverging_epoch, answer.diverging_end), "the leader's log differs")
             return Next.GO_ON
         for records in buffers_of(answer.records):
+            self.align(records)
             appended = log.append_as_follower(records, self.epoch, now)
             if isinstance(appended, Refused):
                 self.losses.append(f"{self.name}: records of leader {self.leader} refused: {appended.message}")
+                self.clamp()
                 return Next.BACK_OFF
         end = log.log_end_offset
         if end == asked.offset and buffers_of(answer.records):
@@ -104,6 +107,17 @@ class Follower:
         if answer.log_start_offset > log.log_start_offset:
             log.advance_log_start(min(answer.log_start_offset, self.high_watermark))
         return Next.GO_ON
+
+    def align(self, records: Buffer) -> None:
+        """An empty log begins with the leader's first batch, also where DeleteRecords has made the log start in the
+        middle of it."""
+        log = self.log
+        if log.log_start_offset != log.log_end_offset or log.size_bytes:
+            return
+        first = next(iter(batches(memoryview(records))), None)
+        if first is not None and first.base_offset < log.log_end_offset < first.next_offset:
+            self.cuts += 1
+            log.truncate_fully_and_start_at(first.base_offset)
 
     def refused(self, answer: Served) -> Next:
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE and answer.log_start_offset >= 0:

@@ -15,7 +15,8 @@ How long anything takes is the driver's affair. The cost of an operation depends
 depth of its path, neither on how many files there are, nor on their sizes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from strandline.base.ports import Buffer, DiskError, Rng
 from strandline.base.value import Value
@@ -380,6 +381,15 @@ class SimDisk:
         self.recount()
 
     # --- questions
+
+    @contextmanager
+    def observed(self) -> Iterator[None]:
+        """Somebody who is not the process looks at its files: faults do not concern them."""
+        failing, self.failing = self.failing, {}
+        try:
+            yield
+        finally:
+            self.failing = failing
 
     def lossy(self, path: str) -> bool:
         """Might a loss of power now change what is found under this name?"""

@@ -7,7 +7,6 @@ error out of a node is a bug of ours, and ends the run.
 
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +143,7 @@ class Machine(Station):
         if node.committed.end != self.checked_end or world.events % world.options.check_every == 0:
             self.checked_end = node.committed.end
             node.check()
-        with suppress(DiskError):  # the laws read logs too, and where a disk fails the node will find out by itself
+        with self.disk.observed():
             world.laws.look(self, node)
 
     def arm(self, deadline: Instant) -> None:
