@@ -22,8 +22,8 @@ BASE_SETTINGS = {
     "leader.imbalance.check.interval.seconds": "4",
 }
 CHOICES: dict[str, tuple[str, ...]] = {
-    "replica.lag.time.max.ms": ("1", "500", "1000", "2000", "2000", "2000", "2000", "4000"),
-    "replica.fetch.wait.max.ms": ("5", "50", "200", "200", "500"),
+    "replica.lag.time.max.ms": ("1", *("500", "1000", "2000", "2000", "4000") * 3),
+    "replica.fetch.wait.max.ms": ("20", "50", "200", "200", "500"),
     "replica.fetch.backoff.ms": ("50", "300", "300", "1000"),
     "replica.fetch.max.bytes": ("1", "1", "200", "1048576", "1048576"),  # 1: one batch per fetch
     "replica.fetch.response.max.bytes": ("1", "500", "10485760", "10485760"),
@@ -33,7 +33,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "log.roll.ms": ("300", "3000", "3000", "3600000"),
     "log.index.interval.bytes": ("0", "100", "4096", "4096"),
     "log.retention.check.interval.ms": ("200", "1000", "1000"),
-    "metadata.max.idle.interval.ms": ("50", "500", "500"),
+    "metadata.max.idle.interval.ms": ("100", "500", "500"),
 }
 SEGMENT_BYTES = ("1024", "1024", "4096", "1048576", "1048576")
 
@@ -82,6 +82,7 @@ def draw_options(rng: Random, faults: tuple[str, ...], workloads: tuple[str, ...
     settings = {key: rng.choice(values) for key, values in CHOICES.items()}
     wait, lag = "replica.fetch.wait.max.ms", "replica.lag.time.max.ms"
     settings[wait] = str(min(int(settings[wait]), int(settings[lag])))  # else the configuration is refused
+    is_hectic = settings[lag] == "1"  # then followers ask every millisecond
     pace = rng.choice((15, 30, 30, 100))
     if "1" in (settings["replica.fetch.max.bytes"], settings["replica.fetch.response.max.bytes"]):
         pace = 100  # more than one batch per fetch would be more than followers can take, for ever
@@ -105,7 +106,7 @@ def draw_options(rng: Random, faults: tuple[str, ...], workloads: tuple[str, ...
         is_ruthless=rng.randrange(4) == 0,
         faults=tuple(kept) or faults[:1],
         pause_ms=rng.choice((150, 300, 500, 500, 1000)),
-        span_ms=rng.choice((5000, 8000, 12_000, 12_000, 20_000)),
+        span_ms=4000 if is_hectic else rng.choice((5000, 8000, 8000, 12_000, 20_000)),
         pace_ms=pace,
         workloads=("orders", *[name for name in workloads if name != "orders" and rng.randrange(3)]),
     )
