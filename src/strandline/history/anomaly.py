@@ -1,5 +1,6 @@
 """One thing that is wrong in a history, with what proves it."""
 
+from strandline.base.time import NEVER
 from strandline.base.value import Value
 from strandline.history.operation import Key, Operation
 
@@ -7,7 +8,7 @@ EVIDENCE_MAX = 8  # operations that are shown; the text says how many more there
 
 
 class Anomaly(Value, frozen=True):
-    """`name` is Jepsen's. `writers` made the values concerned, as far as the history tells."""
+    """`name` is Jepsen's. `writers` made the values concerned, as far as the history tells; `readers` got them."""
 
     name: str
     key: Key
@@ -16,6 +17,14 @@ class Anomaly(Value, frozen=True):
     values: tuple[bytes, ...] = ()
     writers: tuple[Operation, ...] = ()
     readers: tuple[Operation, ...] = ()
+    # What went wrong had been shown to a reader as committed. How it was written is no excuse then.
+    was_committed: bool = False
+    proved_ms: int = NEVER  # when all of the evidence was there; NEVER: not before the end
+
+
+def distinct(*operations: Operation) -> tuple[Operation, ...]:
+    """By identity: comparing operations means comparing all that they read."""
+    return tuple({id(operation): operation for operation in operations}.values())
 
 
 def told(anomaly: Anomaly) -> str:
@@ -31,7 +40,10 @@ def told(anomaly: Anomaly) -> str:
 def shown(operation: Operation) -> str:
     span = f"{operation.process} at {operation.began_ms}..{operation.ended_ms} ms, {operation.outcome}"
     if operation.writes:
-        what = ", ".join(f"{write.value!r} at {write.offset}" for write in operation.writes)
+        writes = operation.writes[:EVIDENCE_MAX]
+        what = ", ".join(f"{write.value!r} at {write.offset}" for write in writes)
+        if len(operation.writes) > EVIDENCE_MAX:
+            what += f" and {len(operation.writes) - EVIDENCE_MAX} more"
         return f"{span}, acks={operation.acks}: {what}{f' ({operation.error})' if operation.error else ''}"
     if operation.reads:
         first, last = operation.reads[0], operation.reads[-1]

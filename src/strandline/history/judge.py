@@ -9,6 +9,8 @@ from strandline.history.operation import Key, Operation
 from strandline.history.policy import Facts, why_tolerated
 from strandline.history.view import View, views
 
+TOLD_MAX = 10  # anomalies of one name in one key that a report tells in full
+
 
 class Judgement(Value, frozen=True):
     violations: tuple[Anomaly, ...]
@@ -16,14 +18,38 @@ class Judgement(Value, frozen=True):
 
     def report(self) -> str:
         """For people; empty if nothing is wrong."""
-        return "\n".join(told(anomaly) for anomaly in self.violations)
+        groups: dict[tuple[str, Key], list[Anomaly]] = {}
+        for anomaly in self.violations:
+            groups.setdefault((anomaly.name, anomaly.key), []).append(anomaly)
+        lines = []
+        for (name, key), group in groups.items():
+            lines += [told(anomaly) for anomaly in group[:TOLD_MAX]]
+            if len(group) > TOLD_MAX:
+                lines.append(f"and {len(group) - TOLD_MAX} more: {name} in {key}")
+        return "\n".join(lines)
+
+    def excused(self) -> dict[tuple[str, str], int]:
+        """How many anomalies of each name were tolerated for each reason."""
+        counts: dict[tuple[str, str], int] = {}
+        for anomaly, why in self.tolerated:
+            counts[anomaly.name, why] = counts.get((anomaly.name, why), 0) + 1
+        return counts
 
 
-def judge(operations: Iterable[Operation], facts: Facts, trimmed: dict[Key, int] | None = None) -> Judgement:
-    """`trimmed`: below this offset of a key, records may have been deleted at a user's wish."""
+def judge(
+    operations: Iterable[Operation],
+    facts: Facts,
+    trimmed: dict[Key, int] | None = None,
+    finals: dict[Key, str] | None = None,
+) -> Judgement:
+    """`trimmed`: below this offset of a key, records may have been deleted at a user's wish.
+
+    `finals`: the process that has read all of a key, from the log's start to its end, after everything else was over.
+    Only where there is one, records that vanished from the log's end can be missed.
+    """
     violations: list[Anomaly] = []
     tolerated: list[tuple[Anomaly, str]] = []
-    for view in views(operations, trimmed).values():
+    for view in views(operations, trimmed, finals):
         for anomaly in anomalies(view):
             why = why_tolerated(anomaly, facts)
             if why is None:

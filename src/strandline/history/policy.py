@@ -17,12 +17,19 @@ class Facts(Value, frozen=True):
     gone: tuple[Key, ...] = ()  # topics that were deleted
     is_duplicating: bool = False  # the network may deliver a request again, to whom it may be welcome by then
     is_subscribed: bool = False  # groups hand partitions over: processes do not poll in one order
+    exceeded_ms: dict[Key, int] = {}  # noqa: RUF012 (a Value copies its defaults) as `exceeded`, and since when
 
 
 class Tolerance(Value, frozen=True):
     names: tuple[str, ...]
     why: str
     applies: Callable[[Anomaly, Facts], bool]
+
+
+def is_exceeded(anomaly: Anomaly, facts: Facts) -> bool:
+    """What was proved before the faults were too many has another cause."""
+    since = facts.exceeded_ms.get(anomaly.key)
+    return anomaly.key in facts.exceeded if since is None else anomaly.proved_ms >= since
 
 
 def every_writer(anomaly: Anomaly, holds: Callable[[Operation], bool]) -> bool:
@@ -35,19 +42,18 @@ LOSSES = (
     "duplicate",
     "inconsistent-offsets",
     "poll-skip",
+    "int-poll-skip",
     "nonmonotonic-poll",
     "nonmonotonic-send",
     "G1a",
 )
 TOLERANCES = (
-    Tolerance(
-        LOSSES, "more failed than the configuration promises to survive", lambda a, facts: a.key in facts.exceeded
-    ),
+    Tolerance(LOSSES, "more failed than the configuration promises to survive", is_exceeded),
     Tolerance(("unseen", "lost-write"), "the topic was deleted", lambda a, facts: a.key in facts.gone),
     Tolerance(
         ("lost-write", "unseen", "inconsistent-offsets", "nonmonotonic-send"),
-        "acks=0 and acks=1 promise nothing that outlives the leader",
-        lambda a, _: any(writer.acks != -1 for writer in a.writers),
+        "acks=0 and acks=1 promise nothing that outlives the leader, until somebody has read it",
+        lambda a, _: not a.was_committed and any(writer.acks != -1 for writer in a.writers),
     ),
     Tolerance(
         ("duplicate",),
@@ -59,6 +65,11 @@ TOLERANCES = (
         ("G1a",),
         "a request that was refused came a second time",
         lambda a, facts: facts.is_duplicating,
+    ),
+    Tolerance(
+        ("G1a", "precommitted-read"),
+        "read_uncommitted shows what transactions have not committed, or never will",
+        lambda a, _: not a.was_committed and every_writer(a, lambda writer: bool(writer.transactional_id)),
     ),
     Tolerance(
         ("poll-skip", "nonmonotonic-poll"),

@@ -23,6 +23,7 @@ def send(
     began: int | None = None,
     is_idempotent: bool = True,
     offsets: tuple[int, ...] = (),
+    transaction: str = "",
 ) -> Operation:
     places = offsets or tuple(at + i if at >= 0 else -1 for i in range(len(values)))
     writes = tuple(Write(key, value.encode(), place) for value, place in zip(values, places, strict=True))
@@ -36,10 +37,18 @@ def send(
         acks=acks,
         is_idempotent=is_idempotent,
         writes=writes,
+        transactional_id=transaction,
     )
 
 
-def poll(process: str, *reads: tuple[int, str], key: Key = KEY, transaction: str = "", wrote: str = "") -> Operation:
+def poll(
+    process: str,
+    *reads: tuple[int, str],
+    key: Key = KEY,
+    transaction: str = "",
+    wrote: str = "",
+    is_committed: bool = False,
+) -> Operation:
     now = next(clock)
     return Operation(
         process=process,
@@ -50,6 +59,7 @@ def poll(process: str, *reads: tuple[int, str], key: Key = KEY, transaction: str
         reads=tuple(Read(key, offset, value.encode()) for offset, value in reads),
         writes=(Write(key, wrote.encode(), -1),) if wrote else (),
         transactional_id=transaction,
+        is_read_committed=is_committed,
     )
 
 
@@ -58,10 +68,10 @@ def assign(process: str) -> Operation:
     return Operation(process=process, kind=Kind.ASSIGN, began_ms=now, ended_ms=now, outcome=Outcome.OK)
 
 
-def found(*operations: Operation, trimmed: int = 0) -> list[Anomaly]:
+def found(*operations: Operation, trimmed: int = 0, final: str = "") -> list[Anomaly]:
     """All anomalies of all keys."""
-    return [anomaly for view in views(operations, {KEY: trimmed}).values() for anomaly in anomalies(view)]
+    return [anomaly for view in views(operations, {KEY: trimmed}, {KEY: final}) for anomaly in anomalies(view)]
 
 
-def names(*operations: Operation, trimmed: int = 0) -> list[str]:
-    return [anomaly.name for anomaly in found(*operations, trimmed=trimmed)]
+def names(*operations: Operation, trimmed: int = 0, final: str = "") -> list[str]:
+    return [anomaly.name for anomaly in found(*operations, trimmed=trimmed, final=final)]

@@ -51,6 +51,45 @@ def test_keys_do_not_speak_for_one_another() -> None:
     assert names(send("p", "a", at=0, key=OTHER), send("p", "b", at=5), poll("c", (5, "b"))) == []
 
 
+def test_what_vanished_from_the_logs_end_is_missed_by_the_final_reader_alone() -> None:
+    history = [send("p", "a", "b", at=0), poll("c", (0, "a"), (1, "b")), poll("last", (0, "a"))]
+    assert names(*history) == []
+    assert names(*history, final="last") == ["lost-write"]
+    assert names(*history, final="c") == []
+    assert names(*history, final="last", trimmed=2) == []
+
+
+def test_what_was_read_must_be_there_at_the_end_even_if_it_was_never_acknowledged() -> None:
+    for outcome, acks in ((Outcome.UNKNOWN, -1), (Outcome.OK, 1), (Outcome.OK, 0)):
+        [lost] = found(send("p", "a", outcome=outcome, acks=acks), poll("c", (0, "a")), final="last")
+        assert (lost.name, lost.was_committed) == ("lost-write", True)
+    assert names(send("p", "a", outcome=Outcome.UNKNOWN), final="last") == []
+
+
+def test_a_final_reader_that_finds_nothing_has_looked_all_the_same() -> None:
+    assert names(send("p", "a", at=0), poll("c", (0, "a")), final="last") == ["lost-write"]
+    assert names(send("p", "a", at=0), final="last") == ["unseen"]
+    assert names(send("p", "a", outcome=Outcome.FAIL), final="last") == []
+
+
+def test_a_final_reader_is_judged_by_its_last_session() -> None:
+    read = [send("p", "a", "b", at=0), poll("last", (0, "a")), assign("last")]
+    assert names(*read, poll("last", (0, "a"), (1, "b")), final="last") == []
+    assert names(*read, poll("last", (1, "b")), final="last") == ["lost-write"]
+
+
+def test_what_an_open_transaction_showed_to_read_uncommitted_may_be_gone_at_the_end() -> None:
+    doubtful = send("p", "a", outcome=Outcome.UNKNOWN, transaction="tx")
+    assert names(doubtful, poll("c", (0, "a")), final="last") == []
+    assert names(doubtful, poll("c", (0, "a"), is_committed=True), final="last") == ["lost-write"]
+
+
+def test_one_value_is_lost_once_however_many_readers_miss_it() -> None:
+    history = [send("p", "a", "b", "c", at=0), poll("c1", (0, "a"), (1, "b"), (2, "c"))]
+    history += [poll(f"late{i}", (0, "a"), (2, "c")) for i in range(3)]
+    assert names(*history).count("lost-write") == 1
+
+
 # --- unseen
 
 
@@ -63,6 +102,12 @@ def test_where_nobody_reads_nothing_is_unseen() -> None:
     assert names(send("p", "a", at=0), poll("c", (0, "x"), key=OTHER)) == []
 
 
+def test_an_acknowledged_value_whose_offset_nobody_knows_is_unseen_unless_it_may_have_been_deleted() -> None:
+    assert names(send("p", "a"), poll("c", (9, "z"))) == ["unseen"]
+    assert names(send("p", "a"), poll("c", (9, "z")), trimmed=5) == []
+    assert names(send("p", "a"), poll("c", (9, "a"))) == []
+
+
 # --- duplicate, inconsistent-offsets
 
 
@@ -70,6 +115,18 @@ def test_one_value_at_two_offsets_is_a_duplicate() -> None:
     assert names(poll("c", (0, "a"), (1, "a"))) == ["duplicate"]
     assert names(poll("c1", (0, "a")), poll("c2", (1, "a"))) == ["duplicate"]
     assert names(poll("c1", (0, "a")), poll("c2", (0, "a"))) == []
+
+
+def test_a_value_that_stands_elsewhere_than_its_acknowledgement_says_is_a_duplicate() -> None:
+    assert names(send("p", "a", at=5), poll("c", (7, "a"))) == ["duplicate"]
+    assert names(send("p", "a", at=7), poll("c", (7, "a"))) == []
+    assert names(send("p", "a", at=5, outcome=Outcome.UNKNOWN), poll("c", (7, "a"))) == []
+    assert names(send("p", "a"), poll("c", (7, "a"))) == []
+
+
+def test_two_acknowledgements_of_one_offset_are_inconsistent() -> None:
+    assert names(send("p", "a", at=0), send("q", "b", at=0)) == ["inconsistent-offsets"]
+    assert names(send("p", "a", at=0), send("q", "b", at=0, outcome=Outcome.FAIL)) == []
 
 
 def test_one_offset_with_two_values_is_inconsistent() -> None:
@@ -90,6 +147,31 @@ def test_a_reader_that_misses_what_another_finds_between_has_skipped_it() -> Non
 
 def test_a_gap_in_which_nobody_ever_read_anything_is_no_skip() -> None:
     assert names(poll("c1", (0, "a"), (7, "b")), poll("c2", (0, "a")), poll("c2", (7, "b"))) == []
+
+
+def test_a_reader_may_pass_over_what_was_deleted_at_a_wish() -> None:
+    history = [poll("c1", (0, "a"), (1, "b"), (5, "z")), poll("c2", (0, "a")), poll("c2", (5, "z"))]
+    assert names(*history, trimmed=5) == []
+    assert names(*history, trimmed=2) == []
+    assert names(*history, trimmed=1) == ["poll-skip"]
+
+
+def test_a_read_committed_reader_passes_over_what_was_not_committed() -> None:
+    aborted = send("t", "b", outcome=Outcome.UNKNOWN, transaction="tx")
+    known = poll("c1", (0, "a"), (1, "b"), (2, "c"))
+    passed = poll("c2", (0, "a"), (2, "c"), is_committed=True)
+    assert names(aborted, known, passed) == []
+    assert names(known, passed) == ["int-poll-skip"]
+    assert names(aborted, known, poll("c2", (0, "a"), (2, "c"))) == ["int-poll-skip"]
+    committed = poll("c3", (0, "a"), (1, "b"), (2, "c"), is_committed=True)
+    assert names(aborted, known, passed, committed) == ["int-poll-skip"]
+
+
+def test_a_skip_behind_an_aborted_record_is_still_found() -> None:
+    aborted = send("t", "b", outcome=Outcome.UNKNOWN, transaction="tx")
+    known = poll("c1", (0, "a"), (1, "b"), (2, "c"), (3, "d"))
+    [skip] = found(aborted, known, poll("c2", (0, "a"), (3, "d"), is_committed=True))
+    assert (skip.name, skip.offsets) == ("int-poll-skip", (0, 2, 3))
 
 
 def test_a_reader_that_was_sent_elsewhere_has_not_skipped() -> None:
@@ -119,8 +201,18 @@ def test_of_writes_that_overlap_no_order_is_asked() -> None:
     assert names(first, send("p", "b", at=4, began=first.began_ms - 1)) == []
 
 
+def test_a_write_is_compared_with_all_that_ended_before_it_whatever_overlapped() -> None:
+    first = send("p", "a", at=5)
+    overlapping = send("p", "b", at=9, began=first.began_ms - 1)
+    assert names(first, overlapping, send("p", "c", at=3, began=first.ended_ms)) == ["nonmonotonic-send"]
+    assert names(first, overlapping, send("p", "c", at=7, began=first.ended_ms)) == []
+
+
 def test_writes_of_one_operation_with_another_between_have_skipped() -> None:
-    assert names(send("p", "a", "b", offsets=(5, 7))) == ["int-send-skip"]
+    assert names(send("p", "a", "b", offsets=(5, 7)), send("q", "x", at=6)) == ["int-send-skip"]
+    assert names(send("p", "a", "b", offsets=(5, 7)), poll("c", (5, "a"), (6, "x"), (7, "b"))) == ["int-send-skip"]
+    assert names(send("p", "a", "b", offsets=(5, 7))) == []  # perhaps a marker, which is nobody's
+    assert names(send("p", "a", "b", offsets=(5, 7)), send("q", "x", at=8)) == []
     assert names(send("p", "a", at=5), send("p", "b", at=7)) == []
 
 
@@ -130,6 +222,12 @@ def test_writes_of_one_operation_with_another_between_have_skipped() -> None:
 def test_a_value_that_was_certainly_refused_must_not_be_read() -> None:
     assert names(send("p", "a", outcome=Outcome.FAIL), poll("c", (0, "a"))) == ["G1a"]
     assert names(send("p", "a", outcome=Outcome.UNKNOWN), poll("c", (0, "a"))) == []
+
+
+def test_a_value_that_was_refused_and_written_again_may_be_read() -> None:
+    refused = send("p", "a", outcome=Outcome.FAIL)
+    assert names(refused, send("p", "a", at=0), poll("c", (0, "a"))) == []
+    assert names(refused, send("p", "a", outcome=Outcome.UNKNOWN), poll("c", (0, "a"))) == []
 
 
 def test_a_transaction_must_not_read_what_it_wrote_itself() -> None:

@@ -10,8 +10,8 @@ from strandline.history.operation import Key, Operation, Outcome
 from strandline.history.policy import Facts, why_tolerated
 
 
-def only(*operations: Operation) -> Anomaly:
-    [anomaly] = found(*operations)
+def only(*operations: Operation, trimmed: int = 0) -> Anomaly:
+    [anomaly] = found(*operations, trimmed=trimmed)
     return anomaly
 
 
@@ -34,6 +34,39 @@ def test_what_was_written_with_acks_1_may_be_lost() -> None:
     assert why_tolerated(lost(acks=1), Facts()) is not None
 
 
+def test_what_was_written_with_acks_1_may_no_longer_be_lost_once_it_was_read() -> None:
+    [unread] = found(send("p", "a", at=0, acks=1), send("p", "b", at=1), poll("c", (1, "b")))
+    [read] = found(send("p", "a", at=0, acks=1), poll("c", (0, "a")), final="last")
+    assert why_tolerated(unread, Facts()) is not None
+    assert why_tolerated(read, Facts()) is None
+
+
+def test_an_offset_that_changes_after_it_was_read_is_a_violation_whatever_the_acks() -> None:
+    write = send("p", "a", at=0, acks=1)
+    shown = only(write, poll("c1", (0, "a")), poll("c2", (0, "b")), trimmed=1)
+    never_shown = only(write, poll("c2", (0, "b")), trimmed=1)
+    assert shown.name == never_shown.name == "inconsistent-offsets"
+    assert why_tolerated(shown, Facts()) is None
+    assert why_tolerated(never_shown, Facts()) is not None
+
+
+def test_a_loss_that_was_proved_before_the_faults_were_too_many_is_not_theirs() -> None:
+    history = [send("p", "a", "b", "c", at=0), poll("c1", (0, "a"), (1, "b"), (2, "c")), poll("c2", (0, "a"), (2, "c"))]
+    proved = history[-1].ended_ms
+    anomalies = found(*history)
+    assert sorted(anomaly.name for anomaly in anomalies) == ["int-poll-skip", "lost-write"]
+    for anomaly in anomalies:
+        assert anomaly.proved_ms == proved
+        assert why_tolerated(anomaly, Facts(exceeded_ms={KEY: proved})) is not None
+        assert why_tolerated(anomaly, Facts(exceeded_ms={KEY: proved + 1})) is None
+        assert why_tolerated(anomaly, Facts(exceeded_ms={OTHER: 0})) is None
+        assert why_tolerated(anomaly, Facts(exceeded=(KEY,))) is not None
+
+
+def test_what_is_only_missed_at_the_end_may_have_been_lost_at_any_time() -> None:
+    assert why_tolerated(lost(), Facts(exceeded_ms={KEY: 1 << 60})) is not None
+
+
 def test_a_deleted_topic_may_keep_its_last_records_to_itself() -> None:
     unseen = only(send("p", "a", at=0), send("p", "b", at=1), poll("c", (0, "a")))
     assert why_tolerated(unseen, Facts(gone=(KEY,))) is not None
@@ -52,13 +85,29 @@ def test_a_duplicate_that_nobody_wrote_is_a_violation() -> None:
 
 
 def test_batches_of_producers_may_interleave() -> None:
-    assert why_tolerated(only(send("p", "a", "b", offsets=(5, 7))), Facts()) is not None
+    assert why_tolerated(only(send("p", "a", "b", offsets=(5, 7)), send("q", "x", at=6)), Facts()) is not None
 
 
 def test_what_was_refused_may_be_there_only_if_requests_come_twice() -> None:
     refused = only(send("p", "a", outcome=Outcome.FAIL), poll("c", (0, "a")))
     assert why_tolerated(refused, Facts()) is None
     assert why_tolerated(refused, Facts(is_duplicating=True)) is not None
+
+
+def test_an_aborted_value_is_excused_for_read_uncommitted_alone() -> None:
+    aborted = send("t", "a", outcome=Outcome.FAIL, transaction="tx")
+    assert why_tolerated(only(aborted, poll("c", (0, "a"))), Facts()) is not None
+    assert why_tolerated(only(aborted, poll("c", (0, "a"), is_committed=True)), Facts()) is None
+    both = only(aborted, poll("c1", (0, "a")), poll("c2", (0, "a"), is_committed=True))
+    assert why_tolerated(both, Facts()) is None
+
+
+def test_a_transaction_may_see_its_own_writes_at_read_uncommitted_alone() -> None:
+    def own(is_committed: bool) -> Anomaly:
+        return only(poll("t", (0, "a"), transaction="tx", wrote="a", is_committed=is_committed))
+
+    assert why_tolerated(own(False), Facts()) is not None
+    assert why_tolerated(own(True), Facts()) is None
 
 
 def test_groups_may_hand_partitions_over() -> None:
@@ -74,3 +123,18 @@ def test_the_judgement_parts_what_is_tolerated_from_what_is_not() -> None:
     assert [anomaly.values for anomaly, _ in judgement.tolerated] == [(b"a",)]
     assert "lost-write in orders-0: b'b'" in judgement.report()
     assert judge([], Facts()).report() == ""
+
+
+def test_a_report_of_many_anomalies_tells_the_first_and_counts_the_others() -> None:
+    values = [str(i) for i in range(100)]
+    judgement = judge([send("p", *values, at=0), send("p", "z", at=100), poll("c", (100, "z"))], Facts())
+    assert len(judgement.violations) == 100
+    assert "and 90 more: lost-write in orders-0" in judgement.report()
+    assert len(judgement.report()) < 10_000
+
+
+def test_what_was_excused_is_counted_by_reason() -> None:
+    history = [send("p", "a", "b", at=0, acks=1), send("q", "c", at=2), poll("c", (2, "c"))]
+    [((name, why), count)] = judge(history, Facts()).excused().items()
+    assert (name, count) == ("lost-write", 2)
+    assert why.startswith("acks=0 and acks=1")

@@ -8,8 +8,8 @@ def find(view: View) -> list[Anomaly]:
     found = []
     for session in view.sessions:
         last = -1
-        for operation, reads in session.polls:
-            for index, read in enumerate(reads):
+        for operation in session.polls:
+            for index, read in enumerate(operation.reads):
                 if read.offset <= last:
                     found.append(
                         Anomaly(
@@ -19,6 +19,7 @@ def find(view: View) -> list[Anomaly]:
                             offsets=(last, read.offset),
                             values=(read.value,),
                             readers=(operation,),
+                            proved_ms=operation.ended_ms,
                         )
                     )
                 last = read.offset

@@ -1,36 +1,65 @@
 """nonmonotonic-send, int-nonmonotonic-send: a later acknowledged write of one process stands before an earlier one.
 
-Later by its beginning and end: of operations that overlap (several batches in flight) nothing is said.
+Later by its beginning and end: of operations that overlap (several batches in flight) nothing is said. But a write is
+compared with all that ended before it began, whatever overlapped in between.
 """
 
-from strandline.history.anomaly import Anomaly
-from strandline.history.operation import Operation
-from strandline.history.view import View
+from bisect import bisect_right
+
+from strandline.history.anomaly import Anomaly, distinct
+from strandline.history.view import Sent, View
+
+
+class Sender:
+    """One process's acknowledged writes, in the order in which they ended."""
+
+    def __init__(self) -> None:
+        self.ended_ms: list[int] = []
+        self.furthest: list[Sent] = []  # of all writes up to this one, that with the highest offset
+        self.last: Sent | None = None
+
+    def before(self, began_ms: int) -> Sent | None:
+        """The furthest write of all that had ended by then."""
+        count = bisect_right(self.ended_ms, began_ms)
+        return self.furthest[count - 1] if count else None
+
+    def add(self, sent: Sent) -> None:
+        known = self.furthest[-1] if self.furthest else sent
+        self.ended_ms.append(sent.operation.ended_ms)
+        self.furthest.append(sent if sent.write.offset >= known.write.offset else known)
+        self.last = sent
 
 
 def find(view: View) -> list[Anomaly]:
     found = []
-    last: dict[str, tuple[int, bytes, Operation]] = {}  # by process
+    senders: dict[str, Sender] = {}
     for sent in view.sent:
-        operation, write = sent.operation, sent.write
-        if not sent.is_acknowledged or write.offset < 0:
+        if not sent.is_acknowledged or sent.write.offset < 0:
             continue
-        known = last.get(operation.process)
-        if known is not None and write.offset <= known[0]:
-            is_internal = known[2] is operation
-            if is_internal or operation.began_ms >= known[2].ended_ms:
-                found.append(
-                    Anomaly(
-                        name="int-nonmonotonic-send" if is_internal else "nonmonotonic-send",
-                        key=view.key,
-                        text=(
-                            f"{operation.process} wrote {write.value!r} after {known[1]!r}, and they stand at"
-                            f" {write.offset} and {known[0]}"
-                        ),
-                        offsets=(known[0], write.offset),
-                        values=(known[1], write.value),
-                        writers=(known[2], operation),
-                    )
-                )
-        last[operation.process] = (write.offset, write.value, operation)
+        sender = senders.setdefault(sent.operation.process, Sender())
+        last = sender.last
+        if last is not None and last.operation is sent.operation:
+            if sent.write.offset <= last.write.offset:
+                found.append(went_back(view, "int-nonmonotonic-send", last, sent))
+        else:
+            known = sender.before(sent.operation.began_ms)
+            if known is not None and sent.write.offset <= known.write.offset:
+                found.append(went_back(view, "nonmonotonic-send", known, sent))
+        sender.add(sent)
     return found
+
+
+def went_back(view: View, name: str, known: Sent, sent: Sent) -> Anomaly:
+    first, second = known.write, sent.write
+    return Anomaly(
+        name=name,
+        key=view.key,
+        text=(
+            f"{sent.operation.process} wrote {second.value!r} after {first.value!r}, and they stand at"
+            f" {second.offset} and {first.offset}"
+        ),
+        offsets=(first.offset, second.offset),
+        values=(first.value, second.value),
+        writers=distinct(known.operation, sent.operation),
+        proved_ms=sent.operation.ended_ms,
+    )

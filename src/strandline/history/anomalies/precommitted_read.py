@@ -7,10 +7,10 @@ from strandline.history.view import View
 def find(view: View) -> list[Anomaly]:
     found = []
     for session in view.sessions:
-        for operation, reads in session.polls:
+        for operation in session.polls:
             if not operation.transactional_id:
                 continue
-            own = {write.value: None for write in operation.writes if write.key == view.key}
+            own = {write.value: None for write in operation.writes}
             found += [
                 Anomaly(
                     name="precommitted-read",
@@ -20,8 +20,10 @@ def find(view: View) -> list[Anomaly]:
                     values=(read.value,),
                     writers=(operation,),
                     readers=(operation,),
+                    was_committed=operation.is_read_committed,
+                    proved_ms=operation.ended_ms,
                 )
-                for read in reads
+                for read in operation.reads
                 if read.value in own
             ]
     return found
