@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup demo bench test check lint clean
+.PHONY: help setup demo bench test check sim lint clean
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,8 +26,12 @@ bench: $(STAMP) ## throughput of the cluster that `strandline up` runs; options 
 
 test: check ## all checks and all tests
 
-check: lint ## ruff, strict types, layers, tests
+check: lint ## ruff, strict types, layers, tests, simulated clusters
 	$(BIN)/python -m pytest -q -n 2 tests
+	$(BIN)/strandline sim --seeds 1..300 --twice --jobs 2
+
+sim: $(STAMP) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
+	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
 
 lint: $(STAMP) ## ruff, strict types, layers
 	$(BIN)/ruff check src tests

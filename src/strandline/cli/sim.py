@@ -22,7 +22,6 @@ from strandline.sim.shrink import Shrinker
 from strandline.sim.story import story
 from strandline.sim.trace import Trace
 
-SHRINK_RUNS = 150
 LISTED_MAX = 50  # failed seeds that are told one by one
 PLANT_AND_RUN = (
     "import sys; from strandline.sim.planted import install; install(sys.argv.pop(1)); "
@@ -40,6 +39,7 @@ def sim(
     twice: Annotated[bool, Parameter(negative="")] = False,
     planted: str = "",
     shrink: Annotated[bool, Parameter(negative="")] = False,
+    shrink_runs: int = 150,
     trace: Annotated[bool, Parameter(negative="")] = False,
     out: Path = Path(),
     json_output: Json = False,
@@ -62,6 +62,8 @@ def sim(
         with a bug of this name planted in the code ("list" lists them); exit status 0 if it is found
     shrink
         make a failing run smaller before telling its story
+    shrink_runs
+        runs that this may take
     trace
         draw the diagram even if nothing failed
     out
@@ -88,7 +90,7 @@ def sim(
         sys.exit(campaign(parse_seeds(seeds), jobs, twice=twice, json_output=json_output))
     chosen = read(plan) if plan is not None else draw_plan(seed if seed is not None else 1)
     replay = f"strandline sim --plan {plan}" if plan is not None else f"strandline sim --seed {chosen.seed}"
-    sys.exit(one(chosen, replay, out, shrink=shrink, draws=trace, json_output=json_output))
+    sys.exit(one(chosen, replay, out, shrink_runs=shrink_runs if shrink else 0, draws=trace, json_output=json_output))
 
 
 def read(path: Path) -> Plan:
@@ -108,16 +110,16 @@ def parse_seeds(text: str) -> range:
 # --- one
 
 
-def one(plan: Plan, replay: str, out: Path, *, shrink: bool, draws: bool, json_output: bool) -> int:
+def one(plan: Plan, replay: str, out: Path, *, shrink_runs: int, draws: bool, json_output: bool) -> int:
     outcome = run_plan(plan)
     console = Console(stderr=True)
     if not outcome.is_ok or draws:
-        if shrink and not outcome.is_ok:
-            plan, outcome = shrunk(plan, outcome, console)
+        if shrink_runs and not outcome.is_ok:
+            plan, outcome = shrunk(plan, outcome, shrink_runs, console)
         seen = Trace()
         again = run_plan(plan, seen)
         assert again.digest == outcome.digest, "the same plan ran differently"
-        replay = tell(plan, outcome, seen, replay, out, is_shrunk=shrink, quiet=json_output)
+        replay = tell(plan, outcome, seen, replay, out, is_shrunk=shrink_runs > 0, quiet=json_output)
     if json_output:
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
     else:
@@ -130,13 +132,13 @@ def verdict(outcome: Outcome) -> str:
     return f"seed {outcome.seed}: {what}, digest {outcome.digest}"
 
 
-def shrunk(plan: Plan, outcome: Outcome, console: Console) -> tuple[Plan, Outcome]:
+def shrunk(plan: Plan, outcome: Outcome, runs: int, console: Console) -> tuple[Plan, Outcome]:
     with console.status("shrinking") as status:
 
         def told(smaller: Plan, left: int) -> None:
             status.update(f"shrinking: {len(smaller.faults)} of {len(plan.faults)} faults, {left} runs left")
 
-        return Shrinker(run_plan, plan, outcome, runs_max=SHRINK_RUNS, tell=told).shrink()
+        return Shrinker(run_plan, plan, outcome, runs_max=runs, tell=told).shrink()
 
 
 def tell(plan: Plan, outcome: Outcome, seen: Trace, replay: str, out: Path, *, is_shrunk: bool, quiet: bool) -> str:

@@ -138,3 +138,47 @@ def test_what_was_excused_is_counted_by_reason() -> None:
     [((name, why), count)] = judge(history, Facts()).excused().items()
     assert (name, count) == ("lost-write", 2)
     assert why.startswith("acks=0 and acks=1")
+
+
+# --- what is excused must not hide what is not
+
+
+def violations(*operations: Operation, final: str = "", facts: Facts | None = None) -> list[str]:
+    judgement = judge(operations, facts or Facts(), finals={KEY: final})
+    return [anomaly.name for anomaly in judgement.violations]
+
+
+def test_a_write_of_acks_1_between_does_not_excuse_the_order_of_the_others() -> None:
+    strong = [send("p", "a", at=5), send("p", "b", at=9, acks=1), send("p", "c", at=3)]
+    assert violations(*strong) == ["nonmonotonic-send"]
+    weak = [send("p", "a", at=5, acks=1), send("p", "b", at=9, acks=1), send("p", "c", at=3)]
+    assert violations(*weak) == []
+
+
+def test_a_reader_that_missed_an_unread_write_of_acks_1_does_not_excuse_its_loss_after_it_was_read() -> None:
+    write = send("p", "b", at=1, acks=1)
+    early = poll("early", (0, "a"), (2, "c"))
+    read = poll("c", (0, "a"), (1, "b"), (2, "c"))
+    whole = poll("last", (0, "a"), (1, "b"), (2, "c"))
+    assert "lost-write" in violations(write, early, read, poll("last", (0, "a"), (2, "c")), final="last")
+    assert "lost-write" not in violations(write, early, read, whole, final="last")
+
+
+def test_a_third_value_of_acks_1_does_not_excuse_two_of_acks_all_at_one_offset() -> None:
+    both = [send("p", "a", at=0), send("q", "b", at=0)]
+    weak = send("r", "c", at=0, acks=1)
+    assert violations(*both, weak) == ["inconsistent-offsets"]
+    assert violations(both[0], weak) == []
+
+
+def test_a_loss_proved_before_the_faults_is_not_excused_by_a_worse_one_after_them() -> None:
+    history = [
+        send("p", "b", at=1),
+        poll("c", (0, "a"), (1, "b"), (2, "c")),
+        poll("d", (0, "a"), (2, "c")),
+        poll("last", (0, "a"), (2, "c")),
+    ]
+    proved = [a.proved_ms for a in judge(history, Facts(), finals={KEY: "last"}).violations if a.name == "lost-write"]
+    assert proved
+    early = Facts(exceeded=(KEY,), exceeded_ms={KEY: min(proved) + 1})
+    assert [a.name for a in judge(history, early, finals={KEY: "last"}).violations if a.name == "lost-write"]

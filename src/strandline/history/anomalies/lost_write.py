@@ -31,17 +31,37 @@ def find(view: View) -> list[Anomaly]:
     ]
     due = sorted(promised(view), key=lambda item: item.offset)
     offsets = [item.offset for item in due]
-    missed: dict[bytes, None] = {}
+    missed = Missed()
     for passed in passages(view):
         for index in range(bisect_left(offsets, passed.first), bisect_right(offsets, passed.last)):
             item = due[index]
-            if item.value in passed.values or item.value in missed:
+            if item.value in passed.values:
                 continue
             if not passed.is_final and item.acknowledged_ms >= passed.began_ms:
                 continue
-            missed[item.value] = None
-            found.append(vanished(view, item, passed))
-    return found
+            missed.add(vanished(view, item, passed))
+    return [*found, *missed.told()]
+
+
+class Missed:
+    """A value is lost once, and told once: by what has the fewest excuses. That a reader had been told it is committed
+    is one that counts, an early proof is another; where none has both, both are told."""
+
+    def __init__(self) -> None:
+        self.committed: dict[bytes, Anomaly] = {}
+        self.others: dict[bytes, Anomaly] = {}
+
+    def add(self, anomaly: Anomaly) -> None:
+        known = self.committed if anomaly.was_committed else self.others
+        [value] = anomaly.values
+        if value not in known or anomaly.proved_ms < known[value].proved_ms:
+            known[value] = anomaly
+
+    def told(self) -> Iterable[Anomaly]:
+        yield from self.committed.values()
+        for value, anomaly in self.others.items():
+            if value not in self.committed or anomaly.proved_ms < self.committed[value].proved_ms:
+                yield anomaly
 
 
 class Due:

@@ -10,13 +10,12 @@ from strandline.history.anomaly import Anomaly, distinct
 from strandline.history.view import Sent, View
 
 
-class Sender:
-    """One process's acknowledged writes, in the order in which they ended."""
+class Line:
+    """Some of one process's acknowledged writes, in the order in which they ended."""
 
     def __init__(self) -> None:
         self.ended_ms: list[int] = []
         self.furthest: list[Sent] = []  # of all writes up to this one, that with the highest offset
-        self.last: Sent | None = None
 
     def before(self, began_ms: int) -> Sent | None:
         """The furthest write of all that had ended by then."""
@@ -27,6 +26,30 @@ class Sender:
         known = self.furthest[-1] if self.furthest else sent
         self.ended_ms.append(sent.operation.ended_ms)
         self.furthest.append(sent if sent.write.offset >= known.write.offset else known)
+
+
+class Sender:
+    """One process's acknowledged writes. Those of acks=all are compared with one another first: if a weaker one that
+    went further were shown as the witness, it would excuse them."""
+
+    def __init__(self) -> None:
+        self.strong = Line()
+        self.all = Line()
+        self.last: Sent | None = None
+
+    def witness(self, sent: Sent) -> Sent | None:
+        """A write that had ended before this one began, and stands behind it."""
+        lines = (self.strong, self.all) if sent.operation.acks == -1 else (self.all,)
+        for line in lines:
+            known = line.before(sent.operation.began_ms)
+            if known is not None and sent.write.offset <= known.write.offset:
+                return known
+        return None
+
+    def add(self, sent: Sent) -> None:
+        if sent.operation.acks == -1:
+            self.strong.add(sent)
+        self.all.add(sent)
         self.last = sent
 
 
@@ -42,8 +65,8 @@ def find(view: View) -> list[Anomaly]:
             if sent.write.offset <= last.write.offset:
                 found.append(went_back(view, "int-nonmonotonic-send", last, sent))
         else:
-            known = sender.before(sent.operation.began_ms)
-            if known is not None and sent.write.offset <= known.write.offset:
+            known = sender.witness(sent)
+            if known is not None:
                 found.append(went_back(view, "nonmonotonic-send", known, sent))
         sender.add(sent)
     return found

@@ -76,6 +76,9 @@ class Laws:
         return None
 
     def final(self) -> None:
+        for machine in self.world.machines.values():
+            if machine.node is not None:
+                self.metadata.compare_image(machine, machine.node, machine.node.committed.end)
         copies = self.copies()
         image = self.metadata.image
         named = {TopicIdPartition(t.topic_id, index) for t in image.topics.values() for index in t.partitions}

@@ -48,7 +48,8 @@ class Metadata:
         if end != before:
             self.applied[machine.name] = end
             self.compare_log(machine, node, before, end)
-            self.compare_image(machine, node, end)
+            if end % IMAGES_EVERY == 0:
+                self.compare_image(machine, node, end)
             if end > self.end:
                 self.advance(node.image, end)
         if node.controller is not None and node.controller.is_active:
@@ -75,8 +76,6 @@ class Metadata:
                     offset = header.next_offset
 
     def compare_image(self, machine: "Machine", node: Node, end: int) -> None:
-        if end % IMAGES_EVERY:
-            return
         records = records_of(node.image)
         known = self.images.setdefault(end, records)
         assert known == records, f"the metadata image at {end} differs on {machine.name}"

@@ -1,0 +1,88 @@
+"""The simulator's face: what it says and with which status, for good runs, failing ones, and bad input."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from strandline.sim.plan import draw_plan, read_plan, write_plan
+
+PLANTED, SEED = "joins-below-high-watermark", 1  # a bug and a seed that finds it
+
+
+def sim(*arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "strandline", "sim", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--seeds", "7..3"), "FIRST..LAST"),
+        (("--seeds", "all"), "FIRST..LAST"),
+        (("--seed", "1", "--seeds", "1..2"), "one of --seed, --seeds and --plan"),
+        (("--planted", "no-such-bug"), "--planted list"),
+        (("--plan", "/no/such/plan.json"), "/no/such/plan.json"),
+    ],
+)
+def test_bad_input_is_told_and_runs_nothing(arguments: tuple[str, ...], says: str) -> None:
+    status, out, err = sim(*arguments)
+    assert status == 2
+    assert says in err
+    assert out == ""
+
+
+def test_a_plan_that_makes_no_sense_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text('{"seed": "seven"}')
+    status, _, err = sim("--plan", str(path))
+    assert status == 2
+    assert "Expected `int`, got `str`" in err
+
+
+def test_the_last_line_names_seed_verdict_and_digest_and_a_plan_runs_as_its_seed_does(tmp_path: Path) -> None:
+    status, out, _ = sim("--seed", "40")
+    assert status == 0
+    [digest] = re.findall(r"^seed 40: ok, digest ([0-9a-f]{16})$", out.splitlines()[-1])
+    path = tmp_path / "plan.json"
+    path.write_bytes(write_plan(draw_plan(40)))
+    status, out, _ = sim("--plan", str(path), "--json")
+    assert status == 0
+    assert json.loads(out)["digest"] == digest
+
+
+def test_a_failing_seed_leaves_a_story_a_diagram_and_a_smaller_plan_that_fails_too(tmp_path: Path) -> None:
+    where = ("--planted", PLANTED, "--out", str(tmp_path))
+    status, out, _ = sim("--seed", str(SEED), "--shrink", "--shrink-runs", "6", *where)
+    assert status == 1
+    assert re.match(rf"seed {SEED}: VIOLATION: .*, digest [0-9a-f]{{16}}$", out.splitlines()[-1])
+    assert "what failed" in out
+    plan = tmp_path / f"sim-{SEED}.plan.json"
+    assert f"replay: strandline sim --plan {plan}" in out
+    assert len(read_plan(plan.read_bytes()).faults) < len(draw_plan(SEED).faults)
+    assert "<svg" in (tmp_path / f"sim-{SEED}.html").read_text()
+    assert (tmp_path / f"sim-{SEED}.txt").read_text().strip() in out
+
+
+def test_a_campaign_lists_failures_with_the_command_that_replays_them_and_goes_on() -> None:
+    status, out, _ = sim("--seeds", "40..42", "--jobs", "1")
+    assert status == 0
+    assert out.splitlines()[-1].startswith("seeds 40..42: 3 ok, 0 failed")
+    status, out, _ = sim("--planted", PLANTED, "--seeds", f"{SEED}..{SEED + 1}", "--jobs", "1")
+    assert status == 0  # found
+    assert f"strandline sim --planted {PLANTED} --seed {SEED}" in out
+
+
+def test_planted_bugs_are_listed() -> None:
+    status, out, _ = sim("--planted", "list", "--json")
+    assert status == 0
+    assert PLANTED in {row["name"] for row in json.loads(out)}
