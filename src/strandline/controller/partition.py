@@ -9,7 +9,8 @@ Invariants:
   - without ELR the ISR is never emptied: its last member stays, and the partition has no leader;
   - with ELR, `isr` and `elr` are disjoint, within the replicas (L3), and `elr` is empty once the ISR is large enough;
   - an ISR shrink opens no leader epoch (T17); a change of leader, or of the replica set, does;
-  - uncleanness is said by the election (RECOVERING), never inferred from sets (T7).
+  - uncleanness is said by the election (RECOVERING), never inferred from sets (T7);
+  - a reassignment ends only under a leader from the ISR that it ends with.
 """
 
 from collections.abc import Callable
@@ -64,9 +65,7 @@ class Elected(Value, frozen=True):
 
 def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> PartitionChangeRecord | None:
     """The record that brings `old` as close to the wish as the rules allow."""
-    sets = target_sets(old, wish, rules)
-    elected = elect(old, sets, wish.election, rules)
-    sets = settle(sets, elected, rules)
+    sets, elected = decide(old, wish, rules)
     recovery = old.leader_recovery_state if wish.recovery_state is None else wish.recovery_state
     if elected.how == "unclean":
         recovery = RECOVERING
@@ -89,7 +88,19 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
     return None if change == unchanged else change
 
 
-def target_sets(old: Partition, wish: Wish, rules: Rules) -> Sets:
+def decide(old: Partition, wish: Wish, rules: Rules) -> tuple[Sets, Elected]:
+    """The sets and the leader. A reassignment ends only under a leader from the ISR that it ends with: an election that
+    replaces the ISR, or finds nobody, would take away replicas by an ISR that is not there."""
+    sets = target_sets(old, wish, rules, may_end=True)
+    elected = elect(old, sets, wish.election, rules)
+    has_ended = (sets.adding, sets.removing) != (old.adding_replicas, old.removing_replicas)
+    if has_ended and elected.how not in ("kept", "isr"):
+        sets = target_sets(old, wish, rules, may_end=False)
+        elected = elect(old, sets, wish.election, rules)
+    return settle(sets, elected, rules), elected
+
+
+def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets:
     """The sets before anyone is elected: the wished ISR, a reassignment completed if it can be, the ELR that follows.
 
     Sets keep the replicas' order, and an equal ISR in another order is no change.
@@ -99,7 +110,7 @@ def target_sets(old: Partition, wish: Wish, rules: Rules) -> Sets:
         # One broker leaves at a time, so this is the last member; it stays, for it alone may hold what was committed.
         isr = old.isr
     replicas, adding, removing = old.replicas, old.adding_replicas, old.removing_replicas
-    if can_complete(old, isr, rules):
+    if may_end and can_complete(old, isr, rules):
         replicas = without(replicas, removing)
         isr = within(isr, replicas)
         adding = removing = ()

@@ -232,6 +232,25 @@ def test_a_reassignment_waits(title: str, isr: str, min_isr: int) -> None:
     assert (new.replicas, new.adding_replicas, new.removing_replicas) == (ids("1 2 3 4"), ids("4"), ids("1"))
 
 
+def test_a_reassignment_does_not_end_in_an_unclean_election() -> None:
+    """The last member leaves and stays in the ISR, so that the ISR looks as if it could carry the end."""
+    old = partition(replicas="1 2 3 4", isr="4", leader=4, adding="4", removing="1")
+    new = after(old, Wish(isr=()), rules("2 3", unclean=True, min_isr=1))
+    assert new is not None
+    assert (new.replicas, new.adding_replicas, new.removing_replicas) == (ids("1 2 3 4"), ids("4"), ids("1"))
+    assert (new.leader, new.isr, new.leader_recovery_state) == (2, ids("2"), RECOVERING)
+
+
+def test_a_reassignment_does_not_end_without_a_leader_but_ends_with_the_next_one() -> None:
+    old = partition(replicas="1 2 3 4", isr="4", leader=4, adding="4", removing="1")
+    leaderless = after(old, Wish(isr=()), rules("2 3", min_isr=1))
+    assert leaderless is not None
+    assert (leaderless.replicas, leaderless.leader, leaderless.isr) == (ids("1 2 3 4"), NOBODY, ids("4"))
+    led = after(leaderless, Wish(), rules("2 3 4", min_isr=1))
+    assert led is not None
+    assert (led.replicas, led.adding_replicas, led.removing_replicas, led.leader) == (ids("2 3 4"), (), (), 4)
+
+
 def test_a_dead_replica_is_never_elected_by_any_path() -> None:
     """T8: whatever the election, the predicate is asked."""
     for elr in (False, True):

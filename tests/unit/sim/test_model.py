@@ -127,7 +127,6 @@ def test_a_transcript_keeps_the_names_that_brokers_had_at_first() -> None:
     assert lines[-1] == "wrong: there is no leader although a member of the ISR or ELR could lead"
 
 
-@pytest.mark.xfail(reason="the end of a reassignment is decided before the election that replaces the ISR")
 def test_without_elr_a_reassignment_does_not_end_in_an_unclean_election() -> None:
     found = explore(Setup(elr=False, shutdown=False, unregister=False)).counterexample
     assert found is None, "\n".join(found or ())
