@@ -56,10 +56,8 @@ class Basis(Value, frozen=True):
             return ErrorCode.STALE_BROKER_EPOCH
         return None
 
-    def rules(
-        self, topic: Topic, partition: Partition, joining: NodeId | None = None, leaving: NodeId | None = None
-    ) -> Rules:
-        """The rules for one partition, as if `joining` were active already and `leaving` no longer."""
+    def rules(self, topic: Topic, joining: NodeId | None = None, leaving: NodeId | None = None) -> Rules:
+        """The rules for a topic's partitions, as if `joining` were active already and `leaving` no longer."""
 
         def is_acceptable(node: NodeId) -> bool:
             return node != leaving and (node == joining or self.image.is_active(node))
@@ -67,7 +65,7 @@ class Basis(Value, frozen=True):
         return Rules(
             is_acceptable=is_acceptable,
             is_unclean_allowed=self.image.topic_config(topic.name, UNCLEAN_KEY, self.static) is True,
-            min_isr=self.image.effective_min_isr(topic, partition, self.static),
+            min_isr=self.image.min_isr(topic, self.static),
             is_elr_enabled=self.image.features.get(ELR_FEATURE, 0) > 0,
         )
 
@@ -77,7 +75,7 @@ class Basis(Value, frozen=True):
         for at in sorted(self.image.eligible.get(node, {})):
             topic, partition = self.at(at)
             wish = Wish(isr=tuple(n for n in partition.isr if n != node), lost_tail=(node,) if lost_tail else ())
-            changes.append(plan_change(at, partition, wish, self.rules(topic, partition, leaving=node)))
+            changes.append(plan_change(at, partition, wish, self.rules(topic, leaving=node)))
         return [change for change in changes if change is not None]
 
     def arrival(self, node: NodeId) -> list[PartitionChangeRecord]:
@@ -86,7 +84,7 @@ class Basis(Value, frozen=True):
         for at in sorted(self.image.hosted.get(node, {})):
             topic, partition = self.at(at)
             if partition.leader < 0:
-                changes.append(plan_change(at, partition, Wish(), self.rules(topic, partition, joining=node)))
+                changes.append(plan_change(at, partition, Wish(), self.rules(topic, joining=node)))
         return [change for change in changes if change is not None]
 
     def elections(self, limit: int, election: Election) -> list[PartitionChangeRecord]:
@@ -99,7 +97,7 @@ class Basis(Value, frozen=True):
                 if partition.leader >= 0 and election is Election.KEEP:
                     continue
                 at = TopicIdPartition(topic.topic_id, index)
-                change = plan_change(at, partition, Wish(election=election), self.rules(topic, partition))
+                change = plan_change(at, partition, Wish(election=election), self.rules(topic))
                 if change is not None:
                     changes.append(change)
                 if len(changes) == limit:

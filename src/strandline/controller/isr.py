@@ -59,7 +59,7 @@ def plan_proposal(
         return refused(at, why), None
     topic = basis.image.topics[at.topic_id]
     wish = Wish(isr=tuple(NodeId(s.broker_id) for s in states), recovery_state=proposal.leader_recovery_state)
-    change = plan_change(at, old, wish, basis.rules(topic, old))
+    change = plan_change(at, old, wish, basis.rules(topic))
     new = old if change is None else merged(old, change)
     if change is not None and change.leader not in (NO_LEADER_CHANGE, broker):
         # The change ended a reassignment that the proposer is no longer part of: it is made, and it must look again.

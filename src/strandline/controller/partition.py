@@ -18,7 +18,7 @@ from enum import Enum
 
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.value import Value
-from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERING, Partition
+from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERING, Partition, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
 
 Nodes = tuple[NodeId, ...]
@@ -30,11 +30,11 @@ class Election(Enum):
 
 
 class Rules(Value, frozen=True):
-    """What is in force for one partition at this moment. No defaults: a call site cannot forget one (T9)."""
+    """What is in force for a topic's partitions at this moment. No defaults: a call site cannot forget one (T9)."""
 
     is_acceptable: Callable[[NodeId], bool]  # may this broker lead now?
     is_unclean_allowed: bool  # unclean.leader.election.enable
-    min_isr: int  # the effective one (T19)
+    min_isr: int  # as configured: what of it counts depends on the replicas that a change leaves (T19)
     is_elr_enabled: bool  # the feature eligible.leader.replicas.version
 
 
@@ -116,26 +116,28 @@ def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets
         adding = removing = ()
     elr, last_known = old.elr, old.last_known_elr
     if rules.is_elr_enabled:
-        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, rules)
+        min_isr = effective_min_isr(rules.min_isr, replicas, adding)
+        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)
     return Sets(replicas, adding, removing, isr, elr, last_known)
 
 
 def can_complete(old: Partition, isr: Nodes, rules: Rules) -> bool:
-    """May a reassignment end? All replicas being added are in sync, and the rest of the ISR carries min ISR (T40)."""
+    """May a reassignment end? All replicas being added are in sync, and what stays of the ISR carries min ISR, as it
+    counts for the replicas that stay: fewer than now, or more (T40)."""
     if not (old.adding_replicas or old.removing_replicas):
         return False
     final = without(old.replicas, old.removing_replicas)
     staying = within(isr, final)
-    return set(old.adding_replicas) <= set(isr) and len(staying) >= max(1, min(rules.min_isr, len(final)))
+    return set(old.adding_replicas) <= set(isr) and len(staying) >= effective_min_isr(rules.min_isr, final, ())
 
 
-def eligible(old: Partition, isr: Nodes, replicas: Nodes, lost_tail: Nodes, rules: Rules) -> tuple[Nodes, Nodes]:
+def eligible(old: Partition, isr: Nodes, replicas: Nodes, lost_tail: Nodes, min_isr: int) -> tuple[Nodes, Nodes]:
     """The ELR and the last known ELR that go with a new ISR (KIP-966).
 
     A member that leaves an ISR below min ISR has everything that was committed, since the high watermark no longer
     moves: it stays eligible until it loses its tail. What is lost that way is remembered, for the recovery.
     """
-    if len(isr) >= rules.min_isr:
+    if len(isr) >= min_isr:
         return (), ()
     candidates = set(old.elr) | set(old.isr)
     elr = tuple(n for n in replicas if n in candidates and n not in isr and n not in lost_tail)
@@ -174,7 +176,7 @@ def settle(sets: Sets, elected: Elected, rules: Rules) -> Sets:
     match elected.how:
         case "elr":
             isr, elr, known = (leader,), without(sets.elr, (leader,)), sets.last_known
-            if len(isr) >= rules.min_isr:
+            if len(isr) >= effective_min_isr(rules.min_isr, sets.replicas, sets.adding):
                 elr, known = (), ()
         case "unclean":
             isr, elr, known = (leader,), (), ()

@@ -73,6 +73,14 @@ class Broker(Value, frozen=True):
         return not self.fenced and not self.in_controlled_shutdown
 
 
+def effective_min_isr(configured: int, replicas: tuple[NodeId, ...], adding: tuple[NodeId, ...]) -> int:
+    """min(min.insync.replicas, replication factor): one formula for controller and leader (T19, L2).
+
+    During a reassignment the replicas being added do not count: the target of a growing set is not there yet.
+    """
+    return max(1, min(configured, len(replicas) - len(adding)))
+
+
 class Delta:
     """What changed since the delta was last taken, each with its value before (None: it did not exist)."""
 
@@ -154,14 +162,14 @@ class Image:
         value, source = topic_default(key, static)
         return value, FROM_DEFAULT if source is None else FROM_STATIC
 
-    def effective_min_isr(self, topic: Topic, partition: Partition, static: Mapping[str, ConfigValue]) -> int:
-        """min(min.insync.replicas, replication factor): one formula for controller and leader (T19, L2).
-
-        During a reassignment the replicas being added do not count: the target of a growing set is not there yet.
-        """
+    def min_isr(self, topic: Topic, static: Mapping[str, ConfigValue]) -> int:
+        """min.insync.replicas as it is configured; `effective_min_isr` says what of it counts."""
         configured = self.topic_config(topic.name, "min.insync.replicas", static)
         assert isinstance(configured, int)
-        return max(1, min(configured, len(partition.replicas) - len(partition.adding_replicas) or 1))
+        return configured
+
+    def effective_min_isr(self, topic: Topic, partition: Partition, static: Mapping[str, ConfigValue]) -> int:
+        return effective_min_isr(self.min_isr(topic, static), partition.replicas, partition.adding_replicas)
 
     # --- the one mutator
 

@@ -232,6 +232,26 @@ def test_a_reassignment_waits(title: str, isr: str, min_isr: int) -> None:
     assert (new.replicas, new.adding_replicas, new.removing_replicas) == (ids("1 2 3 4"), ids("4"), ids("1"))
 
 
+def test_a_reassignment_that_adds_replicas_ends_with_an_isr_that_is_large_enough_for_all_of_them() -> None:
+    """Min ISR 3 counts as 2 while two replicas are there, and as 3 once there are three (T40)."""
+    old = partition(replicas="1 2 3", isr="1 2", adding="3")
+    thin = after(old, Wish(isr=ids("1 3")), rules(min_isr=3, elr=True))
+    assert thin is not None
+    assert (thin.replicas, thin.adding_replicas, thin.isr, thin.elr) == (ids("1 2 3"), ids("3"), ids("1 3"), ())
+    whole = after(old, Wish(isr=ids("1 2 3")), rules(min_isr=3, elr=True))
+    assert whole is not None
+    assert (whole.adding_replicas, whole.isr, whole.elr) == ((), ids("1 2 3"), ())
+
+
+def test_a_reassignment_that_drops_replicas_ends_with_an_isr_that_is_large_enough_for_those_left() -> None:
+    old = partition(isr="1 2", removing="3")
+    new = after(old, Wish(isr=ids("1 2")), rules(min_isr=3, elr=True))
+    assert new is not None
+    assert (new.replicas, new.isr, new.elr) == (ids("1 2"), ids("1 2"), ())
+    waiting = partition(isr="1", removing="3", elr="2")
+    assert after(waiting, Wish(), rules(min_isr=3, elr=True)) is None
+
+
 def test_a_reassignment_does_not_end_in_an_unclean_election() -> None:
     """The last member leaves and stays in the ISR, so that the ISR looks as if it could carry the end."""
     old = partition(replicas="1 2 3 4", isr="4", leader=4, adding="4", removing="1")

@@ -132,7 +132,6 @@ def test_without_elr_a_reassignment_does_not_end_in_an_unclean_election() -> Non
     assert found is None, "\n".join(found or ())
 
 
-@pytest.mark.xfail(reason="the end of a reassignment is measured with the old number of replicas (T40)")
 def test_a_reassignment_that_adds_replicas_ends_with_an_isr_that_is_large_enough_for_them() -> None:
     found = explore(Setup(min_isr=3, fewest=2, shutdown=False, unregister=False)).counterexample
     assert found is None, "\n".join(found or ())

@@ -35,8 +35,8 @@ ELIGIBLE = table(
     Planted(
         name="eligible-while-isr-suffices",
         module=PARTITION,
-        old="    if len(isr) >= rules.min_isr:\n        return (), ()",
-        new="    if not rules.is_elr_enabled:\n        return (), ()",
+        old="    if len(isr) >= min_isr:\n        return (), ()",
+        new="    if len(isr) > len(old.replicas):\n        return (), ()",
         trap="KIP-966: the ELR is empty once the ISR has min.insync.replicas",
         harm="a replica stays eligible while records are committed without it",
         found_by=MODEL,
