@@ -13,7 +13,7 @@ from strandline.base.ports import Rng
 from strandline.base.value import Value
 from strandline.controller.partition import Election, Rules, Wish, plan_change
 from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.image import Image, Partition, Topic
+from strandline.metadata.image import Image, Partition, Topic, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
 
 ELR_FEATURE = "eligible.leader.replicas.version"
@@ -103,6 +103,29 @@ class Basis(Value, frozen=True):
                 if len(changes) == limit:
                     return changes
         return changes
+
+    def renewals(self, before: Image) -> list[PartitionChangeRecord]:
+        """A partition epoch for each partition whose effective min ISR is not what it was (L7).
+
+        A leader hears what became of its own proposal by an answer, which may overtake the metadata log. It would put a
+        new ISR beside an old min ISR, and commit without those whom the controller counts as eligible by the new one.
+        Of an epoch that it did not begin itself it hears by the log, and of what the log said before.
+        """
+        changes = []
+        for topic in self.image.topics.values():
+            known, rules = before.topics[topic.topic_id], self.rules(topic)
+            was = before.min_isr(known, self.static)
+            if rules.min_isr == was:
+                continue
+            for index, partition in topic.partitions.items():
+                counted, counts = (
+                    effective_min_isr(min_isr, partition.replicas, partition.adding_replicas)
+                    for min_isr in (was, rules.min_isr)
+                )
+                if counted != counts and partition is known.partitions[index]:
+                    at = TopicIdPartition(topic.topic_id, index)
+                    changes.append(plan_change(at, partition, Wish(renews_epoch=True), rules))
+        return [change for change in changes if change is not None]
 
     def at(self, at: TopicIdPartition) -> tuple[Topic, Partition]:
         topic = self.image.topics[at.topic_id]

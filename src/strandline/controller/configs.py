@@ -6,13 +6,16 @@ in Kafka; what is deleted although it is not set is not.
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
 from strandline.base.value import Value
 from strandline.controller.basis import ELR_FEATURE, Basis, Plan
 from strandline.metadata.config_key import LIST
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.metadata.records import ClearElrRecord, ConfigRecord
+from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
 from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, TOPIC_CONFIGS, why_invalid
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -38,7 +41,7 @@ class Refusal(Value, frozen=True):
 
 def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) -> Plan:
     counts = Counter((r.resource_type, r.resource_name) for r in request.resources)
-    records: list[ConfigRecord | ClearElrRecord] = []
+    records: list[Any] = []
     results: list[AlterConfigsResourceResponse] = []
     for resource in request.resources:
         outcome: Refusal | list[ConfigRecord]
@@ -57,6 +60,8 @@ def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) ->
         if isinstance(outcome, list):
             records += outcome
             records += clearing(outcome, resource, basis)
+    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):
+        records += renewals(records, basis)
     response = IncrementalAlterConfigsResponse(responses=tuple(results))
     return Plan(() if request.validate_only else tuple(records), response)
 
@@ -125,7 +130,7 @@ def split(text: str) -> tuple[str, ...]:
 
 def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, basis: Basis) -> str | None:
     """Why may the resource not have this value, or not lose the one it has?"""
-    if resource.resource_type == BROKER_RESOURCE and name == MIN_ISR_KEY and basis.image.features.get(ELR_FEATURE, 0):
+    if resource.resource_type == BROKER_RESOURCE and name == MIN_ISR_KEY and is_elr_enabled(basis):
         # Controller and brokers must agree on min ISR (T1), so only topics and the whole cluster have one.
         if resource.resource_name != CLUSTER_DEFAULT:
             return "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
@@ -158,9 +163,20 @@ def why_not_dynamic(name: str, broker: str) -> Refusal | None:
 
 def clearing(records: list[ConfigRecord], resource: AlterConfigsResource, basis: Basis) -> list[ClearElrRecord]:
     """Who is eligible was decided with the old min ISR, so it ends in the batch that changes it (T2)."""
-    if not basis.image.features.get(ELR_FEATURE, 0) or not concern(records, MIN_ISR_KEY):
+    if not is_elr_enabled(basis) or not concern(records, MIN_ISR_KEY):
         return []
     return [ClearElrRecord(topic_name=resource.resource_name if resource.resource_type == TOPIC_RESOURCE else "")]
+
+
+def renewals(records: list[Any], basis: Basis) -> list[PartitionChangeRecord]:
+    """Leaders that have not heard of the new min ISR propose nothing any more; clearing an ELR has begun an epoch."""
+    image = basis.image.copy()
+    image.apply_all(records)
+    return replace(basis, image=image).renewals(basis.image)
+
+
+def is_elr_enabled(basis: Basis) -> bool:
+    return basis.image.features.get(ELR_FEATURE, 0) > 0
 
 
 def concern(records: Iterable[object], key: str) -> bool:

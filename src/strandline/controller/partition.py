@@ -4,11 +4,12 @@ A pure function: (partition, what is wished, the rules in force) -> one Partitio
 change states a `Wish`; nobody writes a PartitionChangeRecord by hand.
 
 Invariants:
-  - nothing is emitted when nothing changes (T12);
+  - nothing is emitted when nothing changes (T12), unless a partition epoch is wished for itself;
   - every election path, the last resort too, asks the one predicate `Rules.is_acceptable` (T8);
   - without ELR the ISR is never emptied: its last member stays, and the partition has no leader;
   - with ELR, `isr` and `elr` are disjoint, within the replicas (L3), and `elr` is empty once the ISR is large enough;
-  - an ISR shrink opens no leader epoch (T17); a change of leader, or of the replica set, does;
+  - an ISR shrink opens no leader epoch (T17); a change of leader, or of the replica set, does, and so does the end of
+    a reassignment that lets min ISR count more replicas;
   - uncleanness is said by the election (RECOVERING), never inferred from sets (T7);
   - a reassignment ends only under a leader from the ISR that it ends with.
 """
@@ -45,6 +46,7 @@ class Wish(Value, frozen=True):
     election: Election = Election.KEEP
     recovery_state: int | None = None
     lost_tail: Nodes = ()  # brokers that stopped uncleanly: their logs may miss what they had acknowledged
+    renews_epoch: bool = False  # a partition epoch begins even if nothing else changes
 
 
 class Sets(Value, frozen=True):
@@ -70,7 +72,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
     if elected.how == "unclean":
         recovery = RECOVERING
     leads_anew = elected.leader != old.leader
-    if sets.replicas != old.replicas and elected.leader != NOBODY:
+    if (sets.replicas != old.replicas or counts_more(old, sets, rules)) and elected.leader != NOBODY:
         leads_anew = True  # Replicas that are no more must not go on under the epoch in which they were some.
     change = PartitionChangeRecord(
         partition_id=at.partition,
@@ -85,7 +87,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         last_known_elr=changed(sets.last_known, old.last_known_elr),
     )
     unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id, leader=NO_LEADER_CHANGE)
-    return None if change == unchanged else change
+    return None if change == unchanged and not wish.renews_epoch else change
 
 
 def decide(old: Partition, wish: Wish, rules: Rules) -> tuple[Sets, Elected]:
@@ -119,6 +121,14 @@ def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets
         min_isr = effective_min_isr(rules.min_isr, replicas, adding)
         elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)
     return Sets(replicas, adding, removing, isr, elr, last_known)
+
+
+def counts_more(old: Partition, sets: Sets, rules: Rules) -> bool:
+    """Does min ISR count more replicas than before? Then the leader must not hear of it by the answer to its proposal,
+    which says nothing of replicas: it would go on by the old count (L7). An answer of a later leader epoch is not
+    taken; the log is waited for."""
+    before = effective_min_isr(rules.min_isr, old.replicas, old.adding_replicas)
+    return effective_min_isr(rules.min_isr, sets.replicas, sets.adding) > before
 
 
 def can_complete(old: Partition, isr: Nodes, rules: Rules) -> bool:

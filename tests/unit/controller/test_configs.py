@@ -148,11 +148,54 @@ def test_a_new_min_isr_ends_the_eligibility_by_the_old_one(make: Callable[..., A
     """T2: with min ISR 1 the leader commits alone, so the log of an eligible replica goes stale at once."""
     cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
     cluster.controller.write([ELR_ON], cluster.now)
-    cluster.create("t", (1, 2))
-    cluster.create("whole", (1, 2))
+    cluster.create("t", (1, 2), (1, 2))
     cluster.alter("t", (1,))
     assert cluster.partition("t").elr == (2,)
-    epochs = cluster.partition("t").partition_epoch, cluster.partition("whole").partition_epoch
+    epochs = cluster.partition("t").partition_epoch, cluster.partition("t", 1).partition_epoch
     assert alter(cluster, make(("min.insync.replicas", SET, "1")))[0].error_code == E.NONE
     assert (cluster.partition("t").elr, cluster.partition("t").partition_epoch) == ((), epochs[0] + 1)
-    assert cluster.partition("whole").partition_epoch == epochs[1], "nothing to clear, nothing touched (T3)"
+    assert cluster.partition("t", 1).partition_epoch == epochs[1] + 1
+
+
+@pytest.mark.parametrize("make", [topic, broker])
+def test_a_leader_that_has_not_heard_of_a_new_min_isr_is_refused(make: Callable[..., AlterConfigsResource]) -> None:
+    """L7: the answer would overtake the log, and the leader commit alone to what the controller calls eligible."""
+    cluster = Cluster(brokers=2, static={"min.insync.replicas": 1})
+    cluster.controller.write([ELR_ON], cluster.now)
+    cluster.create("t", (1, 2))
+    before = cluster.proposal("t", (1,))
+    assert alter(cluster, make(("min.insync.replicas", SET, "2")))[0].error_code == E.NONE
+    (answer,) = cluster.ask(before, version=3).topics[0].partitions
+    assert answer.error_code == E.INVALID_UPDATE_VERSION
+    assert (cluster.partition("t").isr, cluster.partition("t").leader_epoch) == ((1, 2), 0)
+
+
+SAME_EFFECT = [
+    ("the value as it is", True, (("min.insync.replicas", SET, "2"),)),
+    ("a value that no partition has the replicas for", True, (("min.insync.replicas", SET, "5"),)),
+    ("another key", True, (("retention.ms", SET, "5"),)),
+    ("without ELR nobody is eligible by min ISR", False, (("min.insync.replicas", SET, "1"),)),
+]
+
+
+@pytest.mark.parametrize(("title", "elr", "rows"), SAME_EFFECT, ids=[row[0] for row in SAME_EFFECT])
+def test_what_leaves_min_isr_in_effect_touches_no_partition(
+    title: str, elr: bool, rows: tuple[tuple[str, int, str], ...]
+) -> None:
+    """T3."""
+    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
+    if elr:
+        cluster.controller.write([ELR_ON], cluster.now)
+    cluster.create("t", (1, 2))
+    before = cluster.partition("t")
+    assert alter(cluster, topic(*rows))[0].error_code == E.NONE
+    assert cluster.partition("t") is before
+
+
+def test_asking_only_whether_a_min_isr_is_valid_touches_no_partition() -> None:
+    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
+    cluster.controller.write([ELR_ON], cluster.now)
+    cluster.create("t", (1, 2))
+    before = cluster.partition("t")
+    assert alter(cluster, topic(("min.insync.replicas", SET, "1")), validate_only=True)[0].error_code == E.NONE
+    assert cluster.partition("t") is before

@@ -241,6 +241,18 @@ def test_a_reassignment_that_adds_replicas_ends_with_an_isr_that_is_large_enough
     whole = after(old, Wish(isr=ids("1 2 3")), rules(min_isr=3, elr=True))
     assert whole is not None
     assert (whole.adding_replicas, whole.isr, whole.elr) == ((), ids("1 2 3"), ())
+    assert whole.leader_epoch == old.leader_epoch + 1, "the leader hears by the log that min ISR counts 3 now (L7)"
+    as_before = after(old, Wish(isr=ids("1 2 3")), rules(min_isr=2, elr=True))
+    assert as_before is not None
+    assert (as_before.adding_replicas, as_before.leader_epoch) == ((), old.leader_epoch)
+
+
+def test_a_partition_epoch_is_begun_for_itself() -> None:
+    old = partition()
+    new = after(old, Wish(renews_epoch=True), rules())
+    assert new is not None
+    assert (new.partition_epoch, new.leader_epoch) == (old.partition_epoch + 1, old.leader_epoch)
+    assert (new.isr, new.leader, new.elr) == (old.isr, old.leader, old.elr)
 
 
 def test_a_reassignment_that_drops_replicas_ends_with_an_isr_that_is_large_enough_for_those_left() -> None:

@@ -100,7 +100,7 @@ def events(state: State, setup: Setup) -> Iterator[Event]:
         staying = [n for n in state.replicas if n not in state.removing]
         for first in staying[1:]:
             yield Event(REORDER, ids=(first, *(n for n in state.replicas if n != first)))
-    if state.known_min != state.min_isr:
+    if state.known_min != state.effective_min_isr:
         yield Event(CATCH_UP, state.leader)
 
 

@@ -20,7 +20,7 @@ from strandline.controller.configs import MIN_ISR_KEY
 from strandline.controller.partition import Rules, Wish, plan_change
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
-from strandline.sim.model.events import CATCH_UP, LIVES, LOSSES, SWEEP, Event, basis_of, events, records_of
+from strandline.sim.model.events import ALTER, CATCH_UP, LIVES, LOSSES, SWEEP, Event, basis_of, events, records_of
 from strandline.sim.model.laws import Step, settled, why_wrong
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import (
@@ -178,7 +178,7 @@ def is_election(step: Step) -> bool:
 def take(setup: Setup, old: State, image: Image, event: Event, records: Sequence[Any]) -> Step:
     """One event: the records, applied by the code that every node applies them with, and the state that they make."""
     if not records:
-        new = old._replace(known_min=old.min_isr) if event.kind == CATCH_UP else old
+        new = old._replace(known_min=old.effective_min_isr) if event.kind == CATCH_UP else old
         return Step(setup, event, old, new, records, image, False)
     after = image.copy()
     after.apply_all(records)  # type: ignore[arg-type]  # any sequence will do
@@ -190,7 +190,6 @@ def take(setup: Setup, old: State, image: Image, event: Event, records: Sequence
         statuses = (*statuses[: event.node - 1], status, *statuses[event.node :])
     config = after.configs[RESOURCE]
     min_isr = int(config[MIN_ISR_KEY])
-    is_led_on = partition.leader > 0 and partition.leader_epoch == LEADER_EPOCH
     new = State(
         replicas=partition.replicas,
         isr=partition.isr,
@@ -204,8 +203,15 @@ def take(setup: Setup, old: State, image: Image, event: Event, records: Sequence
         min_isr=min_isr,
         unclean=config[UNCLEAN_KEY] == "true",
         settled=old.settled,
-        known_min=min(old.known_min, min_isr) if setup.leader_lags and is_led_on else min_isr,
+        known_min=old.known_min,
     )
+    # Whoever leads anew, or knows a partition epoch that it did not propose itself, has read the log up to there.
+    # Without ELR it is all one: who has left an ISR is not eligible.
+    hears_answer = event.kind == ALTER and partition.leader_epoch == LEADER_EPOCH
+    is_behind = setup.elr and setup.leader_lags and partition.leader > 0 and (hears_answer or not is_changed)
+    known = min(old.known_min, new.effective_min_isr) if is_behind else new.effective_min_isr
+    if known != old.known_min:
+        new = new._replace(known_min=known)
     if (is_changed or min_isr != old.min_isr) and (now := settled(event, old, new)) != old.settled:
         new = new._replace(settled=now)
     return Step(setup, event, old, new, records, after, is_changed)

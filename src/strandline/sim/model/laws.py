@@ -2,7 +2,8 @@
 
 No committed record is lost without an unclean election. The model has no records; it knows who certainly holds all that
 was committed (`holders`), supposing the worst:
-  - whenever a leader's ISR is large enough it commits at once, and then only the ISR has everything;
+  - whenever a leader's ISR is large enough it commits at once, and then only the ISR has everything. Large enough is
+    what the leader takes for it: when a proposal of its own is answered, it may not have heard of a later min ISR;
   - so of the others only the ELR is believed to have everything: since it left the ISR nothing was committed;
   - a broker that a leader proposes for the ISR has caught up (the leader promises that, and other tests hold it to it);
   - a broker that starts uncleanly, or is given up, has lost its tail;
@@ -42,11 +43,17 @@ def why_not_silent(step: Step) -> str | None:
     """Nothing is emitted when nothing changes, and nothing at all for a proposal of the past."""
     if step.event.kind == STALE and step.records:
         return f"a proposal {step.event.how} was accepted"
-    if not step.is_changed or step.event.kind in OURS:
+    if not step.is_changed or step.event.kind in OURS or has_renewed_epoch(step):
         return None
     if shape(step.old) == shape(step.new):
         return "the partition was written although nothing changes"
     return None
+
+
+def has_renewed_epoch(step: Step) -> bool:
+    """With ELR another effective min ISR is reason enough to begin a partition epoch."""
+    is_other = step.old.effective_min_isr != step.new.effective_min_isr
+    return step.setup.elr and step.event.kind == MIN_ISR and is_other
 
 
 def shape(state: State) -> tuple[Any, ...]:
@@ -57,13 +64,15 @@ def shape(state: State) -> tuple[Any, ...]:
 
 def why_epochs_wrong(step: Step) -> str | None:
     """The partition epoch grows by one with a change. The leader epoch grows by one with a change of the leader, and of
-    a led partition's replicas, and never otherwise: not when the ISR shrinks."""
+    a led partition's replicas, and of how many of them min ISR counts, and never otherwise: not when the ISR shrinks,
+    not with another configuration."""
     old, new, partition = step.old, step.new, step.partition
     grown = partition.partition_epoch - PARTITION_EPOCH
     if grown != step.is_changed:
         return f"the partition epoch grew by {grown}"
     opened = partition.leader_epoch - LEADER_EPOCH
-    must_open = new.leader != old.leader or (new.replicas != old.replicas and new.leader > 0)
+    counts_more = new.effective_min_isr > old.effective(new.min_isr)
+    must_open = new.leader != old.leader or (new.leader > 0 and (new.replicas != old.replicas or counts_more))
     if step.event.kind not in OURS and opened != must_open:
         return f"the leader epoch grew by {opened}, and should by {int(must_open)}"
     if step.event.kind in (CLEAN, UNCLEAN_START):
@@ -115,8 +124,8 @@ def why_lost(step: Step) -> str | None:
         holding = {new.leader}
     if old.recovery == RECOVERING and new.recovery == RECOVERED and step.event.kind != ALTER:
         return "RECOVERED without the leader having said so"
-    known_min = new.known_min if step.event.kind == ALTER else new.min_isr
-    if new.leader > 0 and len(new.isr) >= new.effective(known_min):
+    known_min = new.known_min if step.event.kind == ALTER else new.effective_min_isr
+    if new.leader > 0 and len(new.isr) >= known_min:
         holding &= set(new.isr)
     lacking = sorted({*new.isr, *new.elr} - holding)
     if lacking:

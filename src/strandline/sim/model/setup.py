@@ -22,11 +22,12 @@ class Setup(Value, frozen=True):
     # only by their being active or not, and a fenced one stands for all that are not: their next start leads there, and
     # changes nothing else. So nothing new is reached, in many more states.
     crowded: bool = False
-    # Known gaps, which are explored only if asked for: each has a counterexample.
-    #  - without ELR the only member of an ISR may lose its tail, and leads again all the same (what KIP-966 is about);
+    # May the answer to a leader's proposal overtake the metadata log? Then the leader knows the ISR, and not yet the
+    # min ISR or the end of a reassignment.
+    leader_lags: bool = True
+    # The expected exception, explored only if asked for: it has a counterexample. Without ELR the only member of an ISR
+    # may lose its tail, and leads again all the same. KIP-966 exists to end that.
     last_standing: bool = False
-    #  - a leader hears that its ISR has shrunk before it hears that min ISR has risen, and commits with too few.
-    leader_lags: bool = False
 
     @property
     def size(self) -> int:
@@ -59,7 +60,7 @@ class Setup(Value, frozen=True):
             "one broker at a time" if (self.shutdown or self.unregister) and not self.crowded else "",
             "symmetry reduced" if self.symmetry else "reordering of replicas" if self.reorder else "",
             "LAST STANDING REPLICA MAY LOSE ITS TAIL" if self.last_standing else "",
-            "LEADERS MAY LAG BEHIND THE CONFIGURATION" if self.leader_lags else "",
+            "leaders know the configuration at once" if self.elr and not self.leader_lags else "",
         ]
         return "; ".join(part for part in parts if part)
 

@@ -11,7 +11,9 @@ A state stands for all that differ from it only in the brokers' names (`renaming
 
 Besides the metadata a state has two ghosts, of which the controller knows nothing:
   - `settled`: since min ISR last changed, or an unclean election, the ISR has once been large enough;
-  - `known_min`: the lowest min ISR that the leader may still believe in.
+  - `known_min`: the lowest effective min ISR that the leader may believe in when its next proposal is answered. The
+    answer does not come through the metadata log, and may overtake it; but a proposal of this partition epoch knows
+    whatever the log says before the record that began the epoch, unless that was an answer, too.
 """
 
 from collections.abc import Iterable
@@ -70,7 +72,8 @@ class State(NamedTuple):
 def initial(setup: Setup) -> State:
     replicas = tuple(range(1, setup.size + 1))
     statuses = (ACTIVE,) * setup.brokers
-    return State(replicas, replicas, (), (), 1, 0, (), (), statuses, setup.min_isr, False, True, setup.min_isr)
+    first = State(replicas, replicas, (), (), 1, 0, (), (), statuses, setup.min_isr, False, True, 0)
+    return first._replace(known_min=first.effective_min_isr)
 
 
 def broker_of(node: int, status: int) -> Broker:

@@ -139,7 +139,7 @@ def show_state(state: State, names: Ids, setup: Setup) -> str:
         if state.last_known:
             parts.append(f"last known {show_ids(state.last_known, names)}")
     parts.append(f"min ISR {state.min_isr}")
-    if state.known_min != state.min_isr:
+    if state.known_min != state.effective_min_isr:
         parts.append(f"of which the leader believes {state.known_min}")
     if state.unclean:
         parts.append("unclean allowed")
