@@ -5,7 +5,7 @@ and watches the partition. What may have something new is `dirty`; an incrementa
 a thousand idle partitions cost nothing.
 
 Invariants (executed by `check`):
-  - at most `fetch_session_slots` sessions; an id belongs to one session
+  - at most `fetch_session_slots` sessions; an id belongs to one session; a follower has one at most
   - `dirty` ⊆ the session's interests
 """
 
@@ -144,6 +144,8 @@ class Sessions:
         epoch = request.session_epoch
         if epoch in (FULL_EPOCH, FINAL_EPOCH):
             self.close(request.session_id)
+            if replica >= 0:
+                self.close_all_of(replica)
             session_id = NO_SESSION
             if epoch == FULL_EPOCH and request.topics and self.has_room(now):
                 session_id = self.new_id()
@@ -168,6 +170,12 @@ class Sessions:
         if session is not None:
             session.close()
 
+    def close_all_of(self, replica: NodeId) -> None:
+        """A follower has one session. If this is an old request that was late, its positions are old as well: then the
+        true session must begin anew, or it would never tell again where it is."""
+        for session in [session for session in self.sessions.values() if session.replica == replica]:
+            self.close(session.session_id)
+
     def has_room(self, now: Instant) -> bool:
         """Make room if need be: by the consumer's session that was unused for longest, if that is long."""
         if len(self.sessions) < self.config.fetch_session_slots:
@@ -186,6 +194,8 @@ class Sessions:
 
     def check(self) -> None:
         assert len(self.sessions) <= self.config.fetch_session_slots
+        followers = [session.replica for session in self.sessions.values() if session.replica >= 0]
+        assert len(followers) == len(set(followers))
         for session_id, session in self.sessions.items():
             assert session.session_id == session_id
             interests = set(session.interests.values())

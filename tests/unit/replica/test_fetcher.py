@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from strandline.base.effects import Answered, Failed, Failure, Send
+from strandline.base.effects import Answered, Caller, Failed, Failure, ReplyTo, Send
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.metadata import records as r
 from strandline.wire.messages.fetch import FetchResponse
+
+CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")
 
 
 def fetches(world: Any, node: int) -> list[Any]:
@@ -120,3 +122,19 @@ def test_a_follower_whose_metadata_is_ahead_waits_for_the_leader_to_hear_of_it(w
     answer = world.produce(2)
     world.run(700)
     assert answer().error_code == ErrorCode.NONE
+
+
+def test_an_old_full_fetch_that_comes_late_does_not_keep_the_follower_out_for_good(world: Any) -> None:
+    """It says where the follower was. The session goes anew, and says where it is."""
+    world.create()
+    world.run(100)
+    (old,) = [effect for effect in fetches(world, 2) if effect.message.session_epoch == 0]
+    world.produce(1)
+    world.run(1_000)
+    (leader,) = [hosted.role for hosted in world.nodes[1].host.all()]
+    assert leader.followers[2].log_end_offset == leader.log.log_end_offset == 1
+    late = ReplyTo(1, 0, 0, 1, old.version)
+    world.perform(NodeId(1), world.nodes[1].fetch(late, CALLER, old.message, world.now))
+    assert leader.followers[2].log_end_offset == 0
+    world.run(1_000)
+    assert leader.followers[2].log_end_offset == 1
