@@ -2,8 +2,9 @@
 leader and a whole ISR, clients come through, replicas agree; then the histories are judged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from strandline.base.ids import TopicPartition
 from strandline.history.judge import judge
 from strandline.history.policy import Facts
 from strandline.sim.clients.admin import Admin
@@ -33,7 +34,7 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     finish(world, last)
     with world.holding("the end"):
         world.laws.final()
-    judged(world, scene)
+    judged(world, scene, {reader.at: reader.name for reader in last})
 
 
 def heal(world: World) -> None:
@@ -92,18 +93,26 @@ def finish(world: World, clients: Sequence[Client]) -> None:
     world.run_until("all clients are done", why_not, BOUND_MS)
 
 
-def judged(world: World, scene: Scene) -> None:
-    """The clients' histories, by Jepsen's anomalies."""
+def judged(world: World, scene: Scene, last: Mapping[TopicPartition, str]) -> None:
+    """The clients' histories, by Jepsen's anomalies. `last`: who has read all of a partition as it is now."""
     names, trimmed = {}, {}
     for at, name in world.laws.partitions.names.items():
         names[at] = key_of(name, at.topic_id)
     for at, copies in world.laws.copies().items():
         trimmed[names[at]] = max(hosted.log.log_start_offset for _, hosted in copies)
+    living = world.laws.metadata.image.topics
+    finals = {
+        names[at]: last[name]
+        for at, name in world.laws.partitions.names.items()
+        if at.topic_id in living and name in last
+    }
+    exceeded = {names[at]: fault.since_ms for at, fault in world.damage.exceeded.items() if at in names}
     facts = Facts(
-        exceeded=tuple(names[at] for at in world.damage.exceeded if at in names),
+        exceeded=tuple(exceeded),
+        exceeded_ms=exceeded,
         gone=tuple(key for at, key in names.items() if at.topic_id in scene.gone),
         is_duplicating=world.options.weather.duplicated_permille > 0,
     )
-    judgement = judge(world.history.operations, facts, trimmed)
+    judgement = judge(world.history.operations, facts, trimmed, finals)
     if judgement.violations:
         raise world.violated(judgement.violations[0].name, judgement.report())

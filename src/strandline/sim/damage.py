@@ -13,6 +13,7 @@ A gentle run chooses its faults so that this hardly happens (`faults/turmoil.py`
 from typing import TYPE_CHECKING
 
 from strandline.base.ids import NodeId, TopicIdPartition
+from strandline.base.value import Value
 from strandline.metadata.image import RECOVERING, Partition
 from strandline.sim.trace import Kind
 
@@ -31,11 +32,16 @@ class Loss:
         self.has_left = has_left  # has it been out of the ISR since?
 
 
+class Exceeded(Value, frozen=True):
+    why: str
+    since_ms: int
+
+
 class Damage:
     def __init__(self, world: "World") -> None:
         self.world = world
         self.lossy: dict[TopicIdPartition, dict[NodeId, Loss]] = {}
-        self.exceeded: dict[TopicIdPartition, str] = {}
+        self.exceeded: dict[TopicIdPartition, Exceeded] = {}
 
     def lost(self, node: NodeId, why: str) -> None:
         """This machine lost data that it had not synced, or more."""
@@ -83,7 +89,7 @@ class Damage:
 
     def exceed(self, at: TopicIdPartition, why: str) -> None:
         if at not in self.exceeded:
-            self.exceeded[at] = why
+            self.exceeded[at] = Exceeded(why, self.world.time.now)
             self.world.tell(Kind.FAULT, f"more is lost than was promised to survive: {why}")
 
     def is_exceeded(self, topic: str) -> bool:
