@@ -162,10 +162,21 @@ def why_not_dynamic(name: str, broker: str) -> Refusal | None:
 
 
 def clearing(records: list[ConfigRecord], resource: AlterConfigsResource, basis: Basis) -> list[ClearElrRecord]:
-    """Who is eligible was decided with the old min ISR, so it ends in the batch that changes it (T2)."""
-    if not is_elr_enabled(basis) or not concern(records, MIN_ISR_KEY):
+    """Who is eligible was decided with the old min ISR, so it ends in the batch that changes it (T2). So does what ELR
+    left behind when it was switched off: it would be believed again when it is on."""
+    if not concern(records, MIN_ISR_KEY):
         return []
-    return [ClearElrRecord(topic_name=resource.resource_name if resource.resource_type == TOPIC_RESOURCE else "")]
+    name = resource.resource_name if resource.resource_type == TOPIC_RESOURCE else ""
+    if not is_elr_enabled(basis) and not has_elr(name, basis):
+        return []
+    return [ClearElrRecord(topic_name=name)]
+
+
+def has_elr(name: str, basis: Basis) -> bool:
+    """Does a partition of the topic, or of any if the name is empty, have an ELR?"""
+    named = basis.image.topic_named(name)
+    topics = basis.image.topics.values() if named is None else (named,)
+    return any(partition.elr for topic in topics for partition in topic.partitions.values())
 
 
 def renewals(records: list[Any], basis: Basis) -> list[PartitionChangeRecord]:

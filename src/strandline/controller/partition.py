@@ -116,8 +116,11 @@ def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets
         replicas = without(replicas, removing)
         isr = within(isr, replicas)
         adding = removing = ()
-    elr, last_known = old.elr, old.last_known_elr
-    if rules.is_elr_enabled:
+    elr: Nodes = ()
+    last_known: Nodes = ()
+    if rules.is_elr_enabled or not isr:
+        # Switched off, it leaves behind an ELR that nobody keeps up. Only where nobody is in sync it is still true, and
+        # all that can lead cleanly.
         min_isr = effective_min_isr(rules.min_isr, replicas, adding)
         elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)
     return Sets(replicas, adding, removing, isr, elr, last_known)
@@ -186,7 +189,8 @@ def settle(sets: Sets, elected: Elected, rules: Rules) -> Sets:
     match elected.how:
         case "elr":
             isr, elr, known = (leader,), without(sets.elr, (leader,)), sets.last_known
-            if len(isr) >= effective_min_isr(rules.min_isr, sets.replicas, sets.adding):
+            is_large_enough = len(isr) >= effective_min_isr(rules.min_isr, sets.replicas, sets.adding)
+            if is_large_enough or not rules.is_elr_enabled:
                 elr, known = (), ()
         case "unclean":
             isr, elr, known = (leader,), (), ()

@@ -170,6 +170,18 @@ def test_a_leader_that_has_not_heard_of_a_new_min_isr_is_refused(make: Callable[
     assert (cluster.partition("t").isr, cluster.partition("t").leader_epoch) == ((1, 2), 0)
 
 
+def test_what_elr_left_behind_ends_with_another_min_isr_although_it_is_off() -> None:
+    """Else it would be believed again once ELR is on, and with min ISR 1 the leader has committed alone."""
+    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
+    cluster.controller.write([ELR_ON], cluster.now)
+    cluster.create("t", (1, 2))
+    cluster.alter("t", (1,))
+    cluster.controller.write([FeatureLevelRecord(name=ELR_ON.name, feature_level=0)], cluster.now)
+    assert cluster.partition("t").elr == (2,)
+    assert alter(cluster, topic(("min.insync.replicas", SET, "1")))[0].error_code == E.NONE
+    assert cluster.partition("t").elr == ()
+
+
 SAME_EFFECT = [
     ("the value as it is", True, (("min.insync.replicas", SET, "2"),)),
     ("a value that no partition has the replicas for", True, (("min.insync.replicas", SET, "5"),)),

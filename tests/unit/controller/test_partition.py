@@ -206,6 +206,54 @@ def test_change(
     assert got.partition_epoch == old.partition_epoch + 1
 
 
+# --- the feature switched off: what was decided under it stays in the partition until its next change
+
+SWITCHED_OFF = [
+    (
+        "the next change empties both sets, though the ISR stays too small",
+        partition(isr="1 2", elr="3", known="4", replicas="1 2 3 4"),
+        Wish(isr=ids("1")),
+        rules(min_isr=3),
+        ("1", 1, "", ""),
+    ),
+    (
+        "a member of the ELR that joins the ISR is not in both",
+        partition(isr="1", elr="2 3"),
+        Wish(isr=ids("1 2")),
+        rules(min_isr=3),
+        ("1 2", 1, "", ""),
+    ),
+    (
+        "without an ISR the ELR leads once more, and ends",
+        partition(isr="", leader=-1, elr="2 3", known="1"),
+        Wish(),
+        rules("3", min_isr=3),
+        ("3", 3, "", ""),
+    ),
+    (
+        "without an ISR whoever loses its tail is no longer eligible",
+        partition(isr="", leader=-1, elr="2 3"),
+        Wish(lost_tail=ids("2")),
+        rules("1"),
+        ("", -1, "3", "2"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "old", "wish", "in_force", "new"), SWITCHED_OFF, ids=[r[0] for r in SWITCHED_OFF])
+def test_switched_off(title: str, old: Partition, wish: Wish, in_force: Rules, new: tuple[str, int, str, str]) -> None:
+    got = after(old, wish, in_force)
+    assert got is not None
+    isr, leader, elr, known = new
+    assert (got.isr, got.leader, got.elr, got.last_known_elr) == (ids(isr), leader, ids(elr), ids(known))
+
+
+def test_switched_off_an_elr_waits_for_its_members_while_there_is_no_isr() -> None:
+    """Others come back first: the clean candidates must not be forgotten for that."""
+    old = partition(isr="", leader=-1, elr="2 3")
+    assert plan_change(AT, old, Wish(), rules("1")) is None
+
+
 def test_a_reassignment_completes_when_the_added_replica_is_in_sync() -> None:
     old = partition(replicas="1 2 3 4", isr="1 2 3", adding="4", removing="1")
     new = after(old, Wish(isr=ids("1 2 3 4")), rules())
