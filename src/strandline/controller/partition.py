@@ -79,7 +79,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         topic_id=at.topic_id,
         isr=changed(sets.isr, old.isr),
         leader=elected.leader if leads_anew else NO_LEADER_CHANGE,
-        replicas=changed(sets.replicas, old.replicas),
+        replicas=sets.replicas if sets.replicas != old.replicas else None,
         removing_replicas=changed(sets.removing, old.removing_replicas),
         adding_replicas=changed(sets.adding, old.adding_replicas),
         leader_recovery_state=recovery if recovery != old.leader_recovery_state else -1,
@@ -200,8 +200,8 @@ def settle(sets: Sets, elected: Elected, rules: Rules) -> Sets:
 
 
 def changed(new: Nodes, old: Nodes) -> Nodes | None:
-    """A field of a change record: null leaves it alone."""
-    return None if new == old else new
+    """A set in a change record: null leaves it alone, and another order is no change."""
+    return None if set(new) == set(old) else new
 
 
 def within(nodes: Nodes, allowed: Nodes) -> Nodes:

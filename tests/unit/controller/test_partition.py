@@ -69,6 +69,13 @@ UNCHANGED = [
     ("no replica in sync is alive, unclean is forbidden", partition(isr="1", leader=-1), Wish(), rules("2 3")),
     ("unclean is allowed but nobody is alive", partition(isr="1", leader=-1), Wish(), rules("", unclean=True)),
     ("ELR members are dead", partition(isr="", leader=-1, elr="1 2"), Wish(), rules("3", elr=True)),
+    ("the ELR is in another order", partition(isr="1", elr="3 2"), Wish(), rules(elr=True, min_isr=3)),
+    (
+        "what was last known is in another order",
+        partition(isr="", leader=-1, elr="1", known="3 2"),
+        Wish(),
+        rules("", elr=True),
+    ),
 ]
 
 
@@ -204,6 +211,14 @@ def test_change(
     assert (got.isr, got.leader, got.leader_epoch, got.leader_recovery_state) == (ids(isr), leader, epoch, recovery)
     assert (got.elr, got.last_known_elr) == (ids(elr), ids(known))
     assert got.partition_epoch == old.partition_epoch + 1
+
+
+def test_the_elr_is_not_rewritten_for_its_order_beside_another_change() -> None:
+    """The ELR is a set, and so is what was last known."""
+    old = partition(replicas="1 2 3 4", isr="1", elr="3 2", known="4")
+    change = plan_change(AT, old, Wish(isr=ids("1"), recovery_state=RECOVERING), rules("1", elr=True, min_isr=3))
+    assert change is not None
+    assert (change.isr, change.eligible_leader_replicas, change.last_known_elr) == (None, None, None)
 
 
 # --- the feature switched off: what was decided under it stays in the partition until its next change

@@ -156,6 +156,13 @@ def empty(at: TopicIdPartition) -> PartitionChangeRecord:
     return PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id, leader=NO_LEADER_CHANGE)
 
 
+def writes_the_elr_in_another_order(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
+    change = plan_change(at, old, wish, rules)
+    if change is None or change.eligible_leader_replicas is not None:
+        return change
+    return replaced(change, eligible_leader_replicas=old.elr[::-1])
+
+
 def emits_nothing_new(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
     return plan_change(at, old, wish, rules) or empty(at)
 
@@ -259,7 +266,7 @@ def ends_a_reassignment_thin(at: TopicIdPartition, old: Partition, wish: Wish, r
         return change
     replicas = tuple(n for n in old.replicas if n not in old.removing_replicas)
     final = replaced(change or empty(at), replicas=replicas, adding_replicas=(), removing_replicas=(), isr=staying)
-    return replaced(final, leader=leader, eligible_leader_replicas=())
+    return replaced(final, leader=leader, eligible_leader_replicas=() if old.elr else None)
 
 
 def leaves_the_removed_in_the_elr(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
@@ -273,6 +280,7 @@ def leaves_the_removed_in_the_elr(at: TopicIdPartition, old: Partition, wish: Wi
 MAY_LACK = "may lack committed records, and could be elected as if nothing were missing"
 PLANTED: list[tuple[Planner, Setup, str]] = [
     (emits_nothing_new, SMALL, "the partition was written although nothing changes"),
+    (writes_the_elr_in_another_order, SMALL, "the ELR was written although it stays"),
     (bumps_the_epoch_on_a_shrink, SMALL, "the leader epoch grew by 1, and should by 0"),
     (opens_no_epoch_when_replicas_go, REASSIGNED, "the leader epoch grew by 0, and should by 1"),
     (believes_in_a_lost_tail, SMALL, f"broker 2 {MAY_LACK}"),

@@ -50,6 +50,23 @@ def why_not_silent(step: Step) -> str | None:
     return None
 
 
+def why_rewritten(step: Step) -> str | None:
+    """A set is not written for its order."""
+    if step.event.kind in OURS:
+        return None
+    for change in step.records:
+        if type(change) is PartitionChangeRecord:
+            old = step.old
+            for name, was, now in (
+                ("ISR", old.isr, change.isr),
+                ("ELR", old.elr, change.eligible_leader_replicas),
+                ("last known ELR", old.last_known, change.last_known_elr),
+            ):
+                if now is not None and sorted(now) == sorted(was):
+                    return f"the {name} was written although it stays"
+    return None
+
+
 def has_renewed_epoch(step: Step) -> bool:
     """With ELR another effective min ISR is reason enough to begin a partition epoch."""
     is_other = step.old.effective_min_isr != step.new.effective_min_isr
@@ -197,7 +214,7 @@ def why_badly_led(setup: Setup, state: State) -> str | None:
     return None
 
 
-TRANSITIONS = (why_not_silent, why_lost, why_ended_thin)
+TRANSITIONS = (why_not_silent, why_rewritten, why_lost, why_ended_thin)
 
 
 def why_wrong(step: Step) -> str | None:
