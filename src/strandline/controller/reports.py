@@ -9,7 +9,7 @@ from typing import Any
 
 from strandline.base.effects import Report
 from strandline.base.ids import NOBODY, TopicIdPartition
-from strandline.metadata.image import RECOVERING, Image
+from strandline.metadata.image import RECOVERING, Image, Partition
 from strandline.metadata.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
@@ -50,13 +50,22 @@ def warning_of(record: PartitionChangeRecord, before: Image) -> list[str]:
     old = before.partition(TopicIdPartition(record.topic_id, record.partition_id))
     assert old is not None
     name = f"{before.topics[record.topic_id].name}-{record.partition_id}"
-    if record.leader_recovery_state == RECOVERING:
+    if is_unclean(record, old):
         return [
             f"unclean election: {name} is led by {record.leader}; what only {list(old.isr + old.elr)} had may be lost"
         ]
     if record.leader == NOBODY:
         return [f"{name} has no leader: none of its in-sync replicas {list(record.isr or old.isr)} is alive"]
     return []
+
+
+def is_unclean(record: PartitionChangeRecord, old: Partition) -> bool:
+    """The record says so by turning RECOVERING (T7). A partition that is RECOVERING already does not turn, as in Kafka;
+    its ISR is the leader alone then, so whoever leads next, and is neither that nor eligible, was elected uncleanly."""
+    if record.leader_recovery_state >= 0:
+        return record.leader_recovery_state == RECOVERING
+    is_recovering = old.leader_recovery_state == RECOVERING
+    return is_recovering and record.leader >= 0 and record.leader not in old.isr + old.elr
 
 
 def shown(level: str, lines: list[str]) -> list[Report]:

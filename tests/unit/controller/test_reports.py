@@ -3,6 +3,7 @@
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.effects import Report
+from strandline.metadata.image import RECOVERING
 
 
 def lines(cluster: Cluster, level: str) -> list[str]:
@@ -18,6 +19,35 @@ def test_an_unclean_election_is_a_warning_that_names_who_knew_more() -> None:
     assert lines(cluster, "warning") == []
     cluster.fence(1)
     assert lines(cluster, "warning") == ["unclean election: t-0 is led by 2; what only [1] had may be lost"]
+
+
+def test_an_unclean_election_after_another_is_a_warning_too() -> None:
+    """The partition is RECOVERING already, so the record does not say it; the epochs begin all the same."""
+    cluster = Cluster(brokers=3, static={"unclean.leader.election.enable": True})
+    cluster.create("t", (1, 2, 3))
+    cluster.alter("t", (1,))
+    cluster.fence(1)
+    before = cluster.partition("t")
+    assert (before.leader, before.leader_recovery_state) == (2, RECOVERING)
+    cluster.effects = []
+    cluster.fence(2)
+    after = cluster.partition("t")
+    assert (after.leader, after.isr, after.leader_recovery_state) == (3, (3,), RECOVERING)
+    assert (after.leader_epoch, after.partition_epoch) == (before.leader_epoch + 1, before.partition_epoch + 1)
+    assert lines(cluster, "warning") == ["unclean election: t-0 is led by 3; what only [2] had may be lost"]
+
+
+def test_a_recovering_leader_that_is_back_was_not_elected_uncleanly() -> None:
+    cluster = Cluster(brokers=2, static={"unclean.leader.election.enable": True})
+    cluster.create("t", (1, 2))
+    cluster.alter("t", (1,))
+    cluster.fence(1)
+    cluster.fence(2)
+    assert cluster.partition("t").leader == -1
+    cluster.effects = []
+    cluster.join(2)
+    assert (cluster.partition("t").leader, cluster.partition("t").leader_recovery_state) == (2, RECOVERING)
+    assert lines(cluster, "warning") == []
 
 
 def test_a_leaderless_partition_says_who_is_missing() -> None:
