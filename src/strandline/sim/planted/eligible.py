@@ -1,4 +1,4 @@
-"""Bugs of eligible leader replicas (KIP-966), which the model of the partition builder finds."""
+"""Bugs of eligible leader replicas (KIP-966) and of reassignments, which the model of the partition builder finds."""
 
 from strandline.sim.planted.planted import MODEL, Planted, table
 
@@ -96,12 +96,12 @@ ELIGIBLE = table(
         found_by=MODEL,
     ),
     Planted(
-        name="min-isr-change-keeps-eligible",
-        module="strandline.metadata.image",
-        old="            if not (old.elr or (old.isr and old.last_known_elr)):",
-        new="            if True:",
-        trap="T2, KAFKA-16540",
-        harm="a replica stays eligible by a min.insync.replicas that is no longer in force",
+        name="min-isr-change-begins-no-epoch",
+        module="strandline.controller.configs",
+        old="    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):",
+        new="    if False:",
+        trap="T2, KAFKA-16540, in the time that an answer to AlterPartition overtakes the metadata",
+        harm="a leader commits by a min.insync.replicas that is no longer in force, past those who are eligible",
         found_by=MODEL,
     ),
     Planted(
@@ -111,6 +111,34 @@ ELIGIBLE = table(
         new="known = () if True else",
         trap="KIP-966 with an empty ISR",
         harm="a change of min.insync.replicas leaves a partition without a leader, and nobody to ask",
+        found_by=MODEL,
+    ),
+    # --- a reassignment's end
+    Planted(
+        name="reassignment-ends-uncleanly",
+        module=PARTITION,
+        old='    if has_ended and elected.how not in ("kept", "isr"):',
+        new="    if False:",
+        trap="T40, KAFKA-19975",
+        harm="replicas are taken away by an ISR that an unclean election replaces in the same change",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="reassignment-ends-thin",
+        module=PARTITION,
+        old="len(staying) >= effective_min_isr(rules.min_isr, final, ())",
+        new="len(staying) >= 1",
+        trap="T40, KAFKA-15665",
+        harm="a partition that could be written to is left with too few replicas in sync",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="reassignment-end-overtakes-metadata",
+        module=PARTITION,
+        old="(sets.replicas != old.replicas or counts_more(old, sets, rules))",
+        new="sets.replicas != old.replicas",
+        trap="T19: min ISR counts more replicas once an addition ends",
+        harm="a leader commits by the replica count of before, past those who are eligible",
         found_by=MODEL,
     ),
 )
