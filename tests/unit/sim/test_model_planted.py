@@ -4,19 +4,19 @@ import subprocess
 import sys
 
 import pytest
+from msgspec.structs import replace
 
 from strandline.sim.model import Setup, explore
 from strandline.sim.planted import PLANTED
 from strandline.sim.planted.planted import MODEL
 
-TWO = {"brokers": 2, "min_isr": 2, "shutdown": False, "unregister": False, "reassign": False}
-REASSIGNED = {**TWO, "reassign": True, "fewest": 1}
-REASSIGNED_WITHOUT_ELR = {**REASSIGNED, "min_isr": 1, "elr": False}
-Limits = dict[str, int | bool]
+TWO = Setup(brokers=2, min_isr=2, shutdown=False, unregister=False, reassign=False)
+REASSIGNED = replace(TWO, reassign=True, fewest=1)
+REASSIGNED_WITHOUT_ELR = replace(REASSIGNED, min_isr=1, elr=False)
 
 MAY_LACK = "may lack committed records, and could be elected as if nothing were missing"
 SHARED = "ISR, ELR and last known ELR share a member"
-FOUND: dict[str, tuple[Limits, str]] = {
+FOUND: dict[str, tuple[Setup, str]] = {
     "unclean-stop-unnoticed": (TWO, f"broker 1 {MAY_LACK}"),
     "lost-tail-stays-eligible": (TWO, f"broker 1 {MAY_LACK}"),
     "fenced-eligible-replica-elected": (TWO, "the leader is not active"),
@@ -45,7 +45,7 @@ PROGRAM = """
 from strandline.sim.planted import install
 install({name!r})
 from strandline.sim.model import Setup, explore
-print(*explore(Setup(**{limits})).counterexample or ["nothing was noticed"], sep="\\n")
+print(*explore({setup}).counterexample or ["nothing was noticed"], sep="\\n")
 """
 
 
@@ -56,13 +56,13 @@ def test_every_bug_for_the_model_is_here() -> None:
 @pytest.mark.parametrize("name", FOUND)
 def test_it_is_found(name: str) -> None:
     """In a process of its own: a module is changed before it is imported."""
-    limits, why = FOUND[name]
-    program = PROGRAM.format(name=name, limits=limits)
+    setup, why = FOUND[name]
+    program = PROGRAM.format(name=name, setup=setup)
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1:] == [f"wrong: {why}"], done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("limits", [TWO, REASSIGNED, REASSIGNED_WITHOUT_ELR])
-def test_nothing_is_found_where_no_bug_is(limits: Limits) -> None:
-    found = explore(Setup(**limits)).counterexample
+@pytest.mark.parametrize("setup", [TWO, REASSIGNED, REASSIGNED_WITHOUT_ELR])
+def test_nothing_is_found_where_no_bug_is(setup: Setup) -> None:
+    found = explore(setup).counterexample
     assert found is None, "\n".join(found or ())
