@@ -62,7 +62,7 @@ class Forwarding:
         return [] if to is None else [Reply(to, message)]
 
     def deadline(self) -> Instant:
-        return min(self.again.values(), default=NEVER)
+        return min(self.again.values()) if self.again else NEVER
 
     def expire(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

@@ -95,13 +95,10 @@ class Lifecycle:
 
     def deadline(self) -> Instant:
         """Leaving ends when patience does, even while a heartbeat is out that nobody will answer."""
-        match self.role:
-            case Left():
-                return NEVER
-            case Leaving(until=until):
-                return until if self.in_flight else min(self.next_send, until)
-            case _:
-                return NEVER if self.in_flight else self.next_send
+        role = self.role
+        if type(role) is Leaving:
+            return role.until if self.in_flight else min(self.next_send, role.until)
+        return NEVER if self.in_flight or type(role) is Left else self.next_send
 
     def expire(self, now: Instant) -> list[Effect]:
         if now < self.deadline():

@@ -56,4 +56,4 @@ class Suspects:
 
     def deadline(self) -> Instant:
         fresh = self.fresh[0][0] if self.fresh else NEVER
-        return min(fresh, min((end for end, _ in self.held), default=NEVER))
+        return min(fresh, *[end for end, _ in self.held]) if self.held else fresh

@@ -389,8 +389,8 @@ class Groups:
     # --- time
 
     def deadline(self) -> Instant:
-        groups = (g.deadline() for shard in self.shards.values() for g in shard.groups.values())
-        return min(min(groups, default=NEVER), self.next_retention_check)
+        groups = [g.deadline() for shard in self.shards.values() for g in shard.groups.values()]
+        return min(self.next_retention_check, *groups) if groups else self.next_retention_check
 
     def expire(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

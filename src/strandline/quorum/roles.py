@@ -143,8 +143,8 @@ class Leader(Struct):
         return tuple(sorted(others, key=lambda voter: (-self.progress[voter].end_offset, voter)))
 
     def deadline(self) -> Instant:
-        parked = min((fetch.until for fetch in self.parked.values()), default=NEVER)
-        return min(parked, self.begin.deadline(), self.check_quorum_deadline())
+        parked = [fetch.until for fetch in self.parked.values()]
+        return min(self.begin.deadline(), self.check_quorum_deadline(), *parked)
 
 
 Role = Unattached | Voted | Prospective | Candidate | Leader | Follower | Resigned | Seeking | Observing
@@ -153,14 +153,14 @@ Role = Unattached | Voted | Prospective | Candidate | Leader | Follower | Resign
 def deadline_of(role: Role, *, may_fetch: bool) -> Instant:
     """When something is due. Fetches are not due while the log has unsynced bytes."""
     match role:
+        case Follower() | Observing():
+            return min(role.fetch_deadline, role.fetching.retry_at if may_fetch else NEVER)
         case Unattached() | Voted():
             return role.election_deadline
         case Prospective() | Candidate() | Resigned():
             return min(role.election_deadline, role.outreach.deadline())
         case Leader():
             return role.deadline()
-        case Follower() | Observing():
-            return min(role.fetch_deadline, role.fetching.retry_at if may_fetch else NEVER)
         case Seeking():
             return role.fetching.retry_at if may_fetch else NEVER
 

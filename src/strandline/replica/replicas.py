@@ -77,6 +77,7 @@ class Replicas:
             Every(config.recovery_point_checkpoint_interval_ms, self.storage.flush),
             Every(config.retention_check_interval_ms, self.retain),
         ]
+        self.next_task = min(task.next for task in self.tasks)
 
     @property
     def broker_epoch(self) -> BrokerEpoch:
@@ -92,6 +93,7 @@ class Replicas:
         """Open the logs that lie on disk. They get their roles from `apply`."""
         for task in self.tasks:
             task.next = Instant(now + task.span_ms)
+        self.next_task = min(task.next for task in self.tasks)
         return self.storage.load(now, clean)
 
     def delete_strays(self, now: Instant) -> list[Effect]:
@@ -358,14 +360,17 @@ class Replicas:
         return effects
 
     def deadline(self) -> Instant:
-        return min(self.host.timers.deadline(), *[task.next for task in self.tasks])
+        first = self.host.timers.deadline()
+        return first if first < self.next_task else self.next_task
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.host.timers.expire(now)
-        for task in self.tasks:
-            if task.next <= now:
-                task.next = Instant(now + task.span_ms)
-                effects += task.task(now)
+        if self.next_task <= now:
+            for task in self.tasks:
+                if task.next <= now:
+                    task.next = Instant(now + task.span_ms)
+                    effects += task.task(now)
+            self.next_task = min(task.next for task in self.tasks)
         return effects + self.flush(now)
 
     def shrink(self, now: Instant) -> list[Effect]:

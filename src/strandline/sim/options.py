@@ -106,7 +106,7 @@ def draw_options(rng: Random, faults: tuple[str, ...], workloads: tuple[str, ...
         is_ruthless=rng.randrange(4) == 0,
         faults=tuple(kept) or faults[:1],
         pause_ms=rng.choice((150, 300, 500, 500, 1000)),
-        span_ms=4000 if is_hectic else rng.choice((5000, 8000, 8000, 12_000, 20_000)),
+        span_ms=4000 if is_hectic else rng.choice((5000, 6000, 8000, 8000, 12_000)),
         pace_ms=pace,
         workloads=("orders", *[name for name in workloads if name != "orders" and rng.randrange(3)]),
     )

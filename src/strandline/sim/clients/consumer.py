@@ -63,7 +63,8 @@ class Consumer(Client):
             partition_max_bytes=1 << 16,
         )
         topics = (FetchTopic(topic_id=route.topic_id, partitions=(row,)),)
-        return Request(route.leader, FetchRequest(max_wait_ms=200, min_bytes=1, topics=topics), 15, 2000)
+        wait = 20 if self.is_stopped else 200  # only to see that this is the end
+        return Request(route.leader, FetchRequest(max_wait_ms=wait, min_bytes=1, topics=topics), 15, 2000)
 
     def refused(self, route: Route, position: int, data: Any) -> None:
         self.idle = 0

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 STUCK_MS = 300
+LOOK_MS = 20  # how often a high watermark that does not move is looked at
 
 
 class Seen:
@@ -50,6 +51,7 @@ class Partitions:
         self.leaders: dict[tuple[TopicIdPartition, int], tuple[str, int]] = {}
         self.latest: dict[TopicIdPartition, int] = {}  # the latest leader epoch that anybody led in
         self.seen: dict[str, dict[TopicIdPartition, Seen]] = {}
+        self.next_look: dict[str, int] = {}
 
     def forget(self, machine: "Machine") -> None:
         """The process is gone; what it knew does not bind the next one."""
@@ -69,6 +71,9 @@ class Partitions:
         if broker is None:
             return
         seen = self.seen.setdefault(machine.name, {})
+        may_be_stuck = self.world.time.now >= self.next_look.get(machine.name, 0)
+        if may_be_stuck:
+            self.next_look[machine.name] = self.world.time.now + LOOK_MS
         for group in broker.replicas.host.by_id.values():
             for hosted in group.values():
                 known = seen.get(hosted.at)
@@ -82,10 +87,10 @@ class Partitions:
                         or known.partition_epoch != role.partition_epoch
                     ):
                         self.look_at_leader(machine, hosted, role, known)
-                    if role.high_watermark < hosted.log.log_end_offset:
-                        self.moves_when_it_may(machine, hosted, role, known)
-                    else:
+                    if role.high_watermark == hosted.log.log_end_offset:
                         known.stuck_since = -1
+                    elif may_be_stuck:
+                        self.moves_when_it_may(machine, hosted, role, known)
                 elif known.high_watermark != hosted.high_watermark or known.epoch >= 0:
                     self.look_at_follower(machine, hosted, known)
                 end = hosted.log.log_end_offset
@@ -113,6 +118,7 @@ class Partitions:
                 self.moved(machine, hosted, leader)
         known.epoch, known.partition_epoch = leader.epoch, leader.partition_epoch
         known.high_watermark = leader.high_watermark
+        known.stuck_since = -1
         if self.is_bound(at) and leader.high_watermark > truth.end:
             truth.extend(log, leader.high_watermark)
             newest = self.world.laws.metadata.image.partition(at)
