@@ -14,7 +14,7 @@ from strandline.sim.model.setup import usual
 
 BROKERS_MAX = 6
 
-Gap = Annotated[bool, Parameter(negative="")]
+Switch = Annotated[bool, Parameter(negative="")]
 
 
 def model(
@@ -27,8 +27,7 @@ def model(
     unregister: bool | None = None,
     reassign: bool | None = None,
     symmetry: bool | None = None,
-    last_standing: Gap = False,
-    leader_lags: Gap = False,
+    last_standing: Switch = False,
     json_output: Json = False,
 ) -> None:
     """Explore the controller's partition state machine exhaustively, breadth first, with its own code.
@@ -55,9 +54,7 @@ def model(
     symmetry
         brokers in like states are one state
     last_standing
-        a known gap without ELR: the only member of an ISR may lose its tail
-    leader_lags
-        a known gap: a leader may believe in an older, lower min ISR
+        the only member of an ISR may lose its tail: without ELR an expected violation, the reason for KIP-966
     """
     if brokers is None and min_isr is None:
         setups = ladder(elr)
@@ -70,7 +67,6 @@ def model(
         "reassign": reassign,
         "symmetry": symmetry,
         "last_standing": last_standing or None,
-        "leader_lags": leader_lags or None,
     }
     chosen = {name: value for name, value in asked.items() if value is not None}
     setups = tuple(replace(setup, **chosen) for setup in setups)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
@@ -168,11 +169,13 @@ def tell(plan: Plan, outcome: Outcome, seen: Trace, replay: str, out: Path, *, i
 
 def campaign(seeds: range, jobs: int, *, twice: bool, json_output: bool) -> int:
     failed: list[Outcome] = []
+    seen: Counter[str] = Counter()
     virtual_ms = events = 0
     running = outcomes(seeds, jobs, twice=twice)
     for outcome in followed(running, len(seeds), f"seeds {seeds[0]}..{seeds[-1]}", lambda: len(failed)):
         virtual_ms += outcome.virtual_ms
         events += outcome.events
+        seen.update(outcome.seen)
         if not outcome.is_ok:
             failed.append(outcome)
         if json_output:
@@ -183,6 +186,7 @@ def campaign(seeds: range, jobs: int, *, twice: bool, json_output: bool) -> int:
             print(f"{verdict(outcome)}\n    strandline sim --seed {outcome.seed}")
         if len(failed) > LISTED_MAX:
             print(f"and {len(failed) - LISTED_MAX} more")
+        print("seen: " + ", ".join(f"{what} {count:,}" for what, count in sorted(seen.items())))
         print(
             f"seeds {seeds[0]}..{seeds[-1]}: {len(seeds) - len(failed)} ok, {len(failed)} failed"
             f" ({virtual_ms / 1000:.0f} virtual seconds, {events} events)"

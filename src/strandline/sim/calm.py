@@ -10,6 +10,7 @@ from strandline.history.policy import Facts
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, key_of
 from strandline.sim.clients.consumer import Consumer
+from strandline.sim.machine import Machine
 from strandline.sim.scene import Scene
 from strandline.sim.trace import Kind
 from strandline.sim.workloads.workload import Workload
@@ -19,7 +20,11 @@ BOUND_MS = 60_000
 
 
 def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]) -> None:
-    heal(world)
+    dead = left_dead(world)
+    heal(world, dead)
+    if dead is not None:
+        world.run_until("all others and their leaders are there", lambda: why_not_led_without(world, dead), BOUND_MS)
+        heal(world)
     world.run_until("all brokers and leaders are there", lambda: why_not_led(world), BOUND_MS)
     before = [workload.progress() for workload in workloads]
     world.run_until("all clients make progress", lambda: why_no_progress(workloads, before), BOUND_MS)
@@ -37,10 +42,20 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     judged(world, scene, {reader.at: reader.name for reader in last})
 
 
-def heal(world: World) -> None:
-    world.tell(Kind.HEALED, "faults end")
+def left_dead(world: World) -> Machine | None:
+    """One that is down may stay so for a while: the others must do without it."""
+    down = [machine for machine in world.machines.values() if not machine.is_running]
+    rng = world.random("calm")
+    return rng.choice(down) if down and rng.randrange(2) else None
+
+
+def heal(world: World, dead: Machine | None = None) -> None:
+    """All machines but one that stays dead."""
+    world.tell(Kind.HEALED, "faults end" if dead is None else f"faults end, and {dead.name} stays dead")
     world.network.calm()
     for machine in world.machines.values():
+        if machine is dead:
+            continue
         machine.make_room()
         machine.disk.sync_faults.clear()
         for root in machine.disk.roots:
@@ -56,10 +71,16 @@ def heal(world: World) -> None:
         machine.start()
 
 
-def start_all(world: World) -> None:
+def start_all(world: World, dead: Machine | None = None) -> None:
     """A controlled shutdown may have ended only now."""
     for machine in world.machines.values():
-        machine.start()
+        if machine is not dead:
+            machine.start()
+
+
+def why_not_led_without(world: World, dead: Machine) -> str | None:
+    start_all(world, dead)
+    return world.why_not_led_without(dead)
 
 
 def why_not_led(world: World) -> str | None:

@@ -30,6 +30,7 @@ class Outcome(Value, frozen=True):
     operations: int  # of clients
     exceeded: int  # partitions where the faults were more than is promised to survive
     story: tuple[str, ...]  # the last lines
+    seen: dict[str, int] = {}  # noqa: RUF012 (a Value copies it) how often what happened, and which faults struck
 
     @property
     def is_ok(self) -> bool:
@@ -57,6 +58,7 @@ def run_plan(plan: Plan, trace: Trace | None = None) -> Outcome:
         operations=len(world.history.operations),
         exceeded=len(world.damage.exceeded),
         story=tuple(world.story),
+        seen=dict(sorted(world.seen.items())),
     )
 
 
@@ -89,6 +91,7 @@ def unleash(turmoil: Turmoil, plan: Plan) -> None:
 
     def strike(fault: Fault) -> None:
         if not turmoil.is_over:
+            world.seen[f"struck: {fault.kind}"] += 1  # it may find nothing that it may do: what was done has own counts
             FAULTS[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
 
     for fault in plan.faults:

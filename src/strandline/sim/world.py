@@ -1,7 +1,7 @@
 """One simulated world: machines, clients, network, time, what was seen of all of it. Everything follows from a plan."""
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -35,6 +35,7 @@ class World:
         self.network.topic_name = self.topic_name
         self.story: deque[str] = deque(maxlen=STORY_LINES)
         self.events = 0
+        self.seen: Counter[str] = Counter()  # what happened how often
         self.ambushes: dict[str, list[Callable[[str], None]]] = {}  # what waits for the next moment or message
         self.history = History()
         self.damage = Damage(self)
@@ -61,6 +62,7 @@ class World:
         leader_epoch: int = -1,
     ) -> None:
         now = self.time.now
+        self.seen[kind] += 1
         if self.ambushes:
             self.spring(kind, machine)
         if kind is not Kind.HIGH_WATERMARK:
@@ -136,6 +138,24 @@ class World:
                 for index, partition in topic.partitions.items():
                     if partition.leader < 0:
                         return f"{topic.name}-{index} has no leader, as {machine.name} sees it"
+        return None
+
+    def why_not_led_without(self, dead: Machine) -> str | None:
+        """The others are let in, and lead all partitions of which one of them is in the ISR."""
+        controller = self.controller()
+        if controller is None or controller is dead:
+            return "there is no controller"
+        assert controller.node is not None
+        image = controller.node.image
+        for machine in self.machines.values():
+            broker = image.brokers.get(machine.node_id)
+            if machine is not dead and (machine.node is None or broker is None or not broker.is_active):
+                return f"{machine.name} is not let in"
+        for topic in image.topics.values():
+            for index, partition in topic.partitions.items():
+                may_lead = [node for node in partition.isr if node != dead.node_id]
+                if may_lead and partition.leader not in may_lead:
+                    return f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}, {dead.name} is dead"
         return None
 
     def why_not_whole(self) -> str | None:

@@ -109,9 +109,11 @@ class Metadata:
     def only_as_needed(self, name: str, last: Partition, new: Partition) -> None:
         """A leader epoch fences everybody: it begins with another leader or other replicas, never with an ISR (T17)."""
         if new.partition_epoch == last.partition_epoch + 1 and new.leader_epoch > last.leader_epoch:
-            assert new.leader != last.leader or new.replicas != last.replicas, (
-                f"{name}: leader epoch {new.leader_epoch} begins although leader and replicas stay"
-            )
+            assert (new.leader, new.replicas, new.adding_replicas) != (
+                last.leader,
+                last.replicas,
+                last.adding_replicas,
+            ), f"{name}: leader epoch {new.leader_epoch} begins although leader and replicas stay"
 
     def changed(self, name: str, at: TopicIdPartition, partition: Partition) -> None:
         text = (
