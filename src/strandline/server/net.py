@@ -21,7 +21,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
 from strandline.server.framing import Framed
-from strandline.wire.api import API_VERSIONS, APIS, advertised_versions
+from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.api_versions import ApiVersionsResponse
 from strandline.wire.primitive import Malformed
@@ -30,10 +30,10 @@ log = logging.getLogger("strandline")
 
 UNANSWERED_MAX = 64
 WRITE_BUFFER_BYTES = 1024 * 1024
-# Which APIs a listener answers: key is_controller. Between brokers, keys that clients are not told of are served too.
+# Which APIs a listener answers: key is_controller.
 SERVED = {
-    True: frozenset(api.key for api in APIS if api.on_controller),
-    False: frozenset(api.key for api in APIS if api.advertised is not None or not api.on_controller),
+    is_controller: frozenset(api.key for api in APIS if is_allowed(api.key, is_controller=is_controller))
+    for is_controller in (True, False)
 }
 
 Slot = Sequence[Buffer] | None  # None until the node has replied

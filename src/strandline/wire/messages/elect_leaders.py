@@ -1,0 +1,35 @@
+"""ElectLeaders (key 43): elect the preferred leader, or an unclean one, now (KIP-460); null asks for all partitions."""
+
+from typing import Annotated
+
+from strandline.wire.schema import Group, Int8, Int16, Int32, Message, Nullable, NullableString, String, V, message
+
+
+class TopicPartitions(Group, frozen=True):
+    topic: String = ""
+    partitions: tuple[Int32, ...] = ()
+
+
+@message(key=43, kind="request", versions="0-2", flexible="2+")
+class ElectLeadersRequest(Message, frozen=True):
+    election_type: Annotated[Int8, V("1+")] = 0  # 0 preferred, 1 unclean
+    topic_partitions: Annotated[tuple[TopicPartitions, ...] | None, Nullable()] = ()
+    timeout_ms: Int32 = 60_000
+
+
+class PartitionResult(Group, frozen=True):
+    partition_id: Int32 = 0
+    error_code: Int16 = 0
+    error_message: NullableString = None
+
+
+class ReplicaElectionResult(Group, frozen=True):
+    topic: String = ""
+    partition_result: tuple[PartitionResult, ...] = ()
+
+
+@message(key=43, kind="response", versions="0-2", flexible="2+")
+class ElectLeadersResponse(Message, frozen=True):
+    throttle_time_ms: Int32 = 0
+    error_code: Annotated[Int16, V("1+")] = 0
+    replica_election_results: tuple[ReplicaElectionResult, ...] = ()
