@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from strandline.base.effects import Endpoint
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
-from strandline.broker.config_table import NODE_CONFIGS as NODE_CONFIGS
 from strandline.metadata.config_key import ConfigValue, invalid
+from strandline.metadata.node_configs import NODE_CONFIGS as NODE_CONFIGS
 
 PLAINTEXT = "PLAINTEXT"
 
