@@ -68,6 +68,8 @@ class Damage:
                     loss.has_left = True
                 elif loss.has_left and self.is_back(node, loss):
                     del lossy[node]
+                else:
+                    loss.has_left = False  # what was proposed before the loss: it must leave once more
             self.judge(at, partition, f"the ISR of {name} shrank to replicas that lost data")
         if partition.leader_recovery_state == RECOVERING:
             machine = self.world.machines[next(iter(self.world.machines))]

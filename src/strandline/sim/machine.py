@@ -251,6 +251,7 @@ class Machine(Station):
     def replace_disk(self, root: str) -> None:
         self.make_room()
         self.disk.sync_faults.clear()
+        self.disk.fuse = -1  # whoever does this has seen to the power
         self.disk.wipe(root)
         self.format(root)
 
