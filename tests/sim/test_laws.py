@@ -75,6 +75,16 @@ def metadata_differs(play: Play) -> None:
     play.leader().kill()
 
 
+def index_is_wrong(play: Play) -> None:
+    log = hosted_on(other(play)).log
+    log.active.index.append(log.log_end_offset - 1, 7)
+
+
+def time_index_is_wrong(play: Play) -> None:
+    log = hosted_on(other(play)).log
+    log.active.time_index.append(log.active.max_timestamp + 1, log.log_end_offset - 1)
+
+
 @pytest.mark.parametrize(
     ("harm", "law"),
     [
@@ -84,6 +94,8 @@ def metadata_differs(play: Play) -> None:
         (follower_believes_too_much, "high watermark"),
         (follower_has_other_records, "orders-0"),
         (metadata_differs, "image"),
+        (index_is_wrong, "the index has offset"),
+        (time_index_is_wrong, "the time index has"),
     ],
 )
 def test_a_broken_law_is_noticed(harm: Callable[[Play], None], law: str) -> None:
