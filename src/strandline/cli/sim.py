@@ -28,7 +28,6 @@ PLANT_AND_RUN = (
     "import sys; from strandline.sim.planted import install; install(sys.argv.pop(1)); "
     "from strandline.cli.main import run; run()"
 )
-FOUND_WITHIN = 40  # seeds that are tried for a planted bug without a range of its own
 
 
 def sim(
@@ -77,7 +76,7 @@ def sim(
         fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
     if sum((seed is not None, bool(seeds), plan is not None)) > 1:
         fail("one of --seed, --seeds and --plan, please", status=2)
-    if planted and seed is not None:
+    if planted and (seed is not None or plan is not None):
         arguments = sys.argv[1:]
         at = arguments.index("--planted") if "--planted" in arguments else -1
         if at >= 0:
@@ -215,16 +214,17 @@ def followed(found: Iterator[Outcome], total: int, title: str, failures: Callabl
 
 
 def hunt(planted: Planted, seeds: range | tuple[()], jobs: int, json_output: bool) -> int:
-    """Run seeds with the bug until one of them finds it."""
-    chosen = seeds or range(planted.seeds[0], planted.seeds[1] + 1) if planted.seeds else range(1, FOUND_WITHIN + 1)
-    running = outcomes(chosen, jobs, planted=planted.name)
+    """Run seeds with the bug, or its plan, until one of them finds it."""
+    chosen, path = (seeds, None) if seeds else (planted.tries, planted.path)
+    running = outcomes(chosen, jobs, planted=planted.name, plan=path)
     for outcome in followed(running, len(chosen), planted.name, lambda: 0):
         if not outcome.is_ok:
             if json_output:
                 sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
             else:
                 print(f"{planted.name} ({planted.trap}): {planted.harm}\nfound: {verdict(outcome)}")
-                print(f"    strandline sim --planted {planted.name} --seed {outcome.seed}")
+                how = f"--seed {outcome.seed}" if path is None else f"--plan {path}"
+                print(f"    strandline sim --planted {planted.name} {how}")
             return 0
     print(f"{planted.name}: not found by seeds {chosen[0]}..{chosen[-1]}", file=sys.stderr)
     return 1

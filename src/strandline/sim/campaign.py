@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -18,11 +19,12 @@ HASH_SEEDS = ("1", "2")
 
 
 class Worker:
-    """A process that runs seeds, one after another."""
+    """A process that runs seeds, one after another, drawing their plans or with one that is written down."""
 
-    def __init__(self, planted: str, hash_seed: str) -> None:
+    def __init__(self, planted: str = "", hash_seed: str = HASH_SEEDS[0], plan: Path | None = None) -> None:
         command = [sys.executable, "-m", "strandline.sim.worker", *([planted] if planted else [])]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        self.plan = plan or ""
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
 
@@ -30,7 +32,7 @@ class Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
-            self.process.stdin.write(b"%d\n" % seed)
+            self.process.stdin.write(f"{seed} {self.plan}\n".encode())
             self.process.stdin.flush()
             line = self.process.stdout.readline()
         except (OSError, ValueError):  # ValueError: it was stopped from outside
@@ -47,13 +49,15 @@ class Worker:
                 pipe.close()
 
 
-def outcomes(seeds: Sequence[int], jobs: int, *, planted: str = "", twice: bool = False) -> Iterator[Outcome]:
+def outcomes(
+    seeds: Sequence[int], jobs: int, *, planted: str = "", plan: Path | None = None, twice: bool = False
+) -> Iterator[Outcome]:
     """The outcomes of all seeds, in the order in which they are ready. Closing the iterator stops the processes."""
     left = iter(seeds)
     lock = threading.Lock()
     done: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
     hash_seeds = HASH_SEEDS if twice else HASH_SEEDS[:1]
-    teams = [[Worker(planted, hash_seed) for hash_seed in hash_seeds] for _ in range(min(jobs, len(seeds)))]
+    teams = [[Worker(planted, hash_seed, plan) for hash_seed in hash_seeds] for _ in range(min(jobs, len(seeds)))]
 
     def following() -> int | None:
         with lock:

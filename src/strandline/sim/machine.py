@@ -115,7 +115,7 @@ class Machine(Station):
         self.run("start", lambda node, now: node.start(now))
 
     def event(self, event: Event) -> None:
-        self.world.laws.votes.received(self, event)
+        self.world.laws.received(self, event)
         self.run(event, lambda node, now: node.step(event, now))
 
     def run(self, event: Any, step: Callable[[Node, Instant], list[Effect]]) -> None:

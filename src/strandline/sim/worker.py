@@ -1,12 +1,14 @@
 """A process that runs seeds: numbers come in, outcomes go out, one line each.
 
 `python -m strandline.sim.worker [PLANTED]`: with the name of a planted bug, this process has it. Each seed of it runs
-in the same process, one after another; nothing is carried over from one to the next.
+in the same process, one after another; nothing is carried over from one to the next. A number may be followed by the
+path of a written plan, which then runs with that seed.
 """
 
 import gc
 import sys
 import traceback
+from pathlib import Path
 
 import msgspec
 
@@ -17,13 +19,16 @@ def work(planted: str) -> None:
 
         install(planted)
     # Only now: what is imported may have a bug planted in it.
-    from strandline.sim.run import Outcome, run_seed
+    from strandline.sim.plan import draw_plan, read_plan
+    from strandline.sim.run import Outcome, run_plan
 
     for line in sys.stdin:
-        seed = int(line)
+        number, _, path = line.strip().partition(" ")
+        seed = int(number)
         gc.disable()  # a run keeps nearly all that it makes; to look through it again and again finds nothing
         try:
-            outcome = run_seed(seed)
+            plan = read_plan(Path(path).read_bytes()) if path else draw_plan(seed)
+            outcome = run_plan(msgspec.structs.replace(plan, seed=seed))
         except Exception as error:
             # The simulator itself broke. That is one more failed seed; the others go on.
             why = f"the simulator crashed: {type(error).__name__}: {error}"

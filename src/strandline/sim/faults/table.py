@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from strandline.base.value import Value
-from strandline.sim.faults import ambush, disks, operations, process, wires
+from strandline.sim.faults import ambush, disks, operations, process, scripted, wires
 from strandline.sim.faults.turmoil import Turmoil
 
 
@@ -39,4 +39,14 @@ FAULTS: dict[str, FaultKind] = {
     "configure": FaultKind(operations.configure, 2),
     "trim": FaultKind(operations.trim, 2),
     "add partitions": FaultKind(operations.add_partitions, 1),
+}
+
+# No seed draws these; plans that were written down name them.
+SCRIPTED: dict[str, FaultKind] = {
+    "ping pong": FaultKind(scripted.ping_pong, 1),
+    "held records": FaultKind(scripted.held_records, 1),
+    "held divergence": FaultKind(scripted.held_divergence, 1),
+    "held proposal": FaultKind(scripted.held_proposal, 1),
+    "late joiner": FaultKind(scripted.late_joiner, 1),
+    "two in a row": FaultKind(scripted.in_a_row, 1),
 }

@@ -1,12 +1,13 @@
 """The laws of one world: what must hold after every event, and when faults have ended."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
+from strandline.sim.laws.logs import Logs
 from strandline.sim.laws.metadata import Metadata
 from strandline.sim.laws.partitions import Partitions, Seen
 from strandline.sim.laws.votes import Votes
@@ -26,8 +27,17 @@ class Laws:
         self.metadata = Metadata(world)
         self.partitions = Partitions(world)
         self.votes = Votes(world)
+        self.logs = Logs(world)
+
+    def received(self, machine: "Machine", event: Any) -> None:
+        """Before a node takes an event."""
+        self.votes.received(machine, event)
+        if machine.node is not None:
+            with self.world.holding(event):
+                self.logs.received(machine, machine.node, event)
 
     def look(self, machine: "Machine", node: Node) -> None:
+        self.logs.look(machine, node)
         self.votes.look(machine, node)
         self.metadata.look(machine, node)
         self.partitions.look(machine, node)
@@ -38,6 +48,7 @@ class Laws:
         if level != "error":
             return
         assert not REFUSED_METADATA.match(text), text
+        assert not self.logs.refused(machine, text), text
         partition = COMMITTED_CUT.match(text)
         if partition is not None:
             name = parse_directory_name(partition[1])

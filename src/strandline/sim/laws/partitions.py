@@ -4,7 +4,7 @@
 - a leader's high watermark never retreats; a follower's only by a truncation of its log
 - no high watermark passes the end of its log, and no follower's the true one
 - what a leader calls the committed ISR is committed at that partition epoch, and its high watermark moves only while
-  that has the effective min ISR
+  that has the effective min ISR, and never without a member of the ISR that the controller has committed
 - what once was below a leader's high watermark is the same, at the same offset, in the log of every later leader, and
   of every running member of the committed ISR and ELR
 - logs agree with it below their own high watermark
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.broker.node import Node
+from strandline.replica.follower import Follower
 from strandline.replica.hosted import Hosted
 from strandline.replica.leader import Leader
 from strandline.sim.laws.truth import Truth
@@ -98,6 +99,10 @@ class Partitions:
                     if end < known.log_end:
                         known.verified = min(known.verified, end)
                         self.cut(machine, hosted, known.log_end, end)
+                    elif known.log_end < 0:
+                        self.world.laws.logs.opened(machine, hosted)
+                    elif type(role) is Follower:
+                        self.world.laws.logs.appended(machine, hosted, role, known.log_end, end)
                     known.log_end = end
 
     def look_at_leader(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
@@ -110,6 +115,10 @@ class Partitions:
         if known.epoch != leader.epoch:
             self.leads(machine, hosted, leader, truth, known)
         elif self.is_bound(at):
+            assert leader.partition_epoch >= known.partition_epoch, (
+                f"{machine.name} goes back from partition epoch {known.partition_epoch} of {hosted.name} to"
+                f" {leader.partition_epoch}"
+            )
             assert leader.high_watermark >= known.high_watermark, (
                 f"the high watermark of {hosted.name} fell from {known.high_watermark} to {leader.high_watermark}"
                 f" on {machine.name}"
@@ -151,6 +160,12 @@ class Partitions:
             assert set(committed.isr) == set(isr), (
                 f"{machine.name} takes {isr} for the ISR of {hosted.name} at partition epoch {leader.partition_epoch},"
                 f" committed is {committed.isr}"
+            )
+        newest = self.world.laws.metadata.image.partition(hosted.at)
+        if newest is not None and newest.leader_epoch == leader.epoch:
+            assert set(newest.isr) <= set(leader.isr.maximal), (
+                f"{machine.name} moved the high watermark of {hosted.name} with {leader.isr.maximal}, and the ISR is"
+                f" {newest.isr}"
             )
         min_isr = effective_min_isr(machine, hosted)
         assert len(isr) >= min_isr, (

@@ -2,12 +2,15 @@
 
 - one voter gives one candidate its vote in an epoch, whatever happens to its process or its power between
 - what the leader calls committed is durable on a majority of the voters
+- who is elected has all that is committed, and calls no more of it committed before a record of its own epoch is
+- what a follower appends is what its leader has there, and follows the same record
 """
 
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Received, Reply
 from strandline.broker.node import Node
+from strandline.sim.laws.logs import content
 from strandline.wire.messages.vote import VoteRequest, VoteResponse
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ class Votes:
         self.world = world
         self.asked: dict[tuple[str, int, int], Ballot] = {}  # by machine, connection and sequence; not pre-votes
         self.given: dict[tuple[str, int], int] = {}  # by voter and epoch
+        self.began: dict[tuple[str, int], int] = {}  # the high watermark with which a leader began its epoch
+        self.ends: dict[str, int] = {}  # of the metadata logs
 
     def received(self, machine: "Machine", event: Any) -> None:
         if isinstance(event, Received) and type(event.message) is VoteRequest:
@@ -43,12 +48,50 @@ class Votes:
     def look(self, machine: "Machine", node: Node) -> None:
         quorum = node.quorum
         machine.metadata_durable = min(machine.metadata_durable, node.metadata_log.log_end_offset)
+        self.copies(machine, node)
         if not quorum.is_leader:
             return
+        self.leads(machine, node)
         self.gives(machine.name, quorum.leader_epoch, machine.node_id)
         durable = sorted((self.world.machines[voter].metadata_durable for voter in node.voters), reverse=True)
         majority = durable[len(durable) // 2]
         assert quorum.high_watermark <= majority, (
             f"{machine.name} calls metadata up to {quorum.high_watermark} committed, and a majority has {majority} on"
             f" its disks: {durable}"
+        )
+
+    def leads(self, machine: "Machine", node: Node) -> None:
+        quorum = node.quorum
+        term = (machine.name, quorum.leader_epoch)
+        if term not in self.began:
+            self.began[term] = quorum.high_watermark
+            metadata = self.world.laws.metadata
+            end, committed = node.metadata_log.log_end_offset, metadata.end
+            is_latest = quorum.leader_epoch >= max(metadata.leaders, default=0)  # else its votes came late
+            assert end >= committed or not is_latest, (
+                f"{machine.name} was elected in epoch {quorum.leader_epoch} with metadata up to {end}, and {committed}"
+                f" are committed"
+            )
+        assert quorum.high_watermark == self.began[term] or quorum.high_watermark > quorum.epoch_start_offset, (
+            f"{machine.name} calls metadata up to {quorum.high_watermark} committed, and its own epoch begins at"
+            f" {quorum.epoch_start_offset}"
+        )
+
+    def copies(self, machine: "Machine", node: Node) -> None:
+        """What a follower has just appended, and the record before it."""
+        log, quorum = node.metadata_log.log, node.quorum
+        end = log.log_end_offset
+        before = self.ends.get(machine.name, end)
+        self.ends[machine.name] = end
+        leader = self.world.machines.get(quorum.leader_id)
+        if end <= before or quorum.is_leader or leader is None or leader.node is None:
+            return
+        other = leader.node
+        start = max(before - 1, log.log_start_offset, other.metadata_log.log.log_start_offset)
+        if not other.quorum.is_leader or other.quorum.leader_epoch != quorum.leader_epoch or start >= end:
+            return
+        with leader.disk.observed():
+            ours, theirs = content(log, start, end), content(other.metadata_log.log, start, end)
+        assert ours == theirs, (
+            f"the metadata of {machine.name} between {start} and {end} is not that of its leader {leader.name}"
         )

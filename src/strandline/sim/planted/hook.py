@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from strandline.sim.planted.planted import Planted
+from strandline.sim.planted.planted import Change, Planted
 from strandline.sim.planted.tables import PLANTED
 
 ROOT = Path(__file__).parents[3]
@@ -30,9 +30,10 @@ def install(name: str) -> Planted:
     for finder in sys.meta_path:
         if isinstance(finder, Finder):
             raise NotPlanted(f"{finder.planted.name} is planted already")
-    if planted.module in sys.modules:
-        raise NotPlanted(f"{planted.module} is imported already: {name} would have no effect")
-    mutated(planted, source_of(planted.module))
+    for change in planted.changes:
+        if change.module in sys.modules:
+            raise NotPlanted(f"{change.module} is imported already: {name} would have no effect")
+        mutated(change, source_of(change.module))
     sys.meta_path.insert(0, Finder(planted))
     return planted
 
@@ -41,12 +42,12 @@ def source_of(module: str) -> str:
     return (ROOT / f"{module.replace('.', '/')}.py").read_text()
 
 
-def mutated(planted: Planted, source: str) -> str:
+def mutated(change: Change, source: str) -> str:
     """The source with the bug in it."""
-    count = source.count(planted.old)
+    count = source.count(change.old)
     if count != 1:
-        raise NotPlanted(f"{planted.name}: the text to replace occurs {count} times in {planted.module}, not once")
-    return source.replace(planted.old, planted.new)
+        raise NotPlanted(f"the text to replace occurs {count} times in {change.module}, not once: {change.old!r}")
+    return source.replace(change.old, change.new)
 
 
 class Finder(MetaPathFinder):
@@ -56,23 +57,27 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != self.planted.module:
+        changes = [change for change in self.planted.changes if change.module == fullname]
+        if not changes:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or spec.origin is None:
             raise NotPlanted(f"{fullname} has no source file")
-        spec.loader = Loader(self.planted, spec.origin)
+        spec.loader = Loader(changes, fullname, spec.origin)
         spec.cached = None
         return spec
 
 
 class Loader(SourceFileLoader):
-    def __init__(self, planted: Planted, path: str) -> None:
-        super().__init__(planted.module, path)
-        self.planted = planted
+    def __init__(self, changes: list[Change], module: str, path: str) -> None:
+        super().__init__(module, path)
+        self.changes = changes
 
     def get_code(self, fullname: str) -> CodeType:
         return compile(self.get_source(fullname), self.path, "exec", dont_inherit=True)
 
     def get_source(self, fullname: str) -> str:
-        return mutated(self.planted, self.get_data(self.path).decode())
+        source = self.get_data(self.path).decode()
+        for change in self.changes:
+            source = mutated(change, source)
+        return source

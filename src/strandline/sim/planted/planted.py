@@ -4,16 +4,27 @@ A simulator that finds nothing proves something only if it finds these. Each tak
 needs, most of them as a real system once lacked it.
 """
 
+from pathlib import Path
 from typing import Literal
 
 from strandline.base.value import Value
 
+UNKNOWN_WITHIN = 40  # seeds that are tried for a bug without any recorded
+SPARE = 5  # and behind the recorded ones
 SIM: Literal["sim"] = "sim"
 MODEL: Literal["model"] = "model"
 
 
-class Planted(Value, frozen=True):
+class Change(Value, frozen=True):
     """`old` occurs exactly once in the module's source, and is replaced by `new`."""
+
+    module: str
+    old: str
+    new: str
+
+
+class Planted(Value, frozen=True):
+    """One change, and where two guards stand one behind the other, a second: each alone would do no harm."""
 
     name: str
     module: str
@@ -23,6 +34,23 @@ class Planted(Value, frozen=True):
     harm: str  # what goes wrong, in one sentence
     found_by: Literal["sim", "model"] = SIM
     seeds: tuple[int, int] | None = None  # simulated seeds, first to last, one of which at least fails
+    plan: str = ""  # a file in plans/ that is run with these seeds, for what no drawn plan meets soon
+    also: Change | None = None  # the second guard
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        first = Change(self.module, self.old, self.new)
+        return (first,) if self.also is None else (first, self.also)
+
+    @property
+    def tries(self) -> range:
+        """The seeds to look for it with. The code around it may have changed what the recorded ones meet."""
+        first, last = self.seeds or (1, UNKNOWN_WITHIN)
+        return range(first, last + 1 + SPARE)
+
+    @property
+    def path(self) -> Path | None:
+        return Path(__file__).parent / "plans" / self.plan if self.plan else None
 
 
 def table(*rows: Planted) -> dict[str, Planted]:

@@ -1,9 +1,10 @@
 """Bugs of leaders and followers: the high watermark, the ISR as the leader sees it, fetching, truncation, producing."""
 
-from strandline.sim.planted.planted import Planted, table
+from strandline.sim.planted.planted import Change, Planted, table
 
 LEADER = "strandline.replica.leader"
 FOLLOWER = "strandline.replica.follower"
+FETCHER = "strandline.replica.fetcher"
 REPLICAS = "strandline.replica.replicas"
 FETCHING = "strandline.replica.fetching"
 PRODUCING = "strandline.replica.producing"
@@ -185,7 +186,8 @@ REPLICATION = table(
         old="if asked.leader_epoch != self.epoch or asked.offset != log.log_end_offset:",
         new="if asked.leader_epoch != self.epoch:",
         trap="KIP-966 check 7: offset of a fetch response",
-        harm="an answer is applied to a log that has another end than the one it was asked for",
+        harm="a follower that the leader believes elsewhere takes the same answer for ever, and never asks again",
+        also=Change(FETCHER, "            or role.log.log_end_offset != asked.offset\n", ""),
     ),
     Planted(
         name="fetch-answer-of-another-epoch",
@@ -210,6 +212,7 @@ REPLICATION = table(
         new="if False:",
         trap="T32, KAFKA-18723",
         harm="a follower takes batches of a leadership that it has not heard of, and its epochs lie",
+        also=Change(HOSTED, "        return ErrorCode.FENCED_LEADER_EPOCH\n", "        return None\n"),
     ),
     Planted(
         name="kip-101-truncation",

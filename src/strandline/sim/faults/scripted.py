@@ -1,0 +1,243 @@
+"""Sequences of faults in which one guard alone holds. No seed draws them: plans that are written down name them.
+
+Each takes a partition and the parts that its replicas play: `first` leads, `second` would lead next, `third` follows.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from strandline.base.ids import NodeId, TopicIdPartition
+from strandline.replica.follower import Follower
+from strandline.replica.hosted import Hosted
+from strandline.replica.leader import Leader
+from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.machine import Machine
+
+CONTROLLER_PORT = 9093
+PATIENCE = 4000  # looks, one each millisecond
+
+
+def cast(turmoil: Turmoil, rng: Random) -> tuple[TopicIdPartition, list[Machine]] | None:
+    """A partition that is whole, and its replicas, the leader first."""
+    image = turmoil.world.laws.metadata.image
+    whole = [
+        (TopicIdPartition(topic.topic_id, index), partition)
+        for topic in image.topics.values()
+        for index, partition in topic.partitions.items()
+        if len(partition.isr) == len(partition.replicas) > 2 and partition.leader >= 0
+    ]
+    if not whole:
+        return None
+    at, partition = rng.choice(whole)
+    nodes = [partition.leader, *[node for node in partition.replicas if node != partition.leader]]
+    machines = [turmoil.world.machines[NodeId(node)] for node in nodes]
+    return (at, machines) if all(machine.is_running and not machine.is_paused for machine in machines) else None
+
+
+def hosted_on(machine: Machine, at: TopicIdPartition) -> Hosted | None:
+    node = machine.node
+    return None if node is None or node.broker is None else node.broker.replicas.host.find(at)
+
+
+def leads(machine: Machine, at: TopicIdPartition) -> bool:
+    hosted = hosted_on(machine, at)
+    return hosted is not None and type(hosted.role) is Leader
+
+
+def follows(machine: Machine, at: TopicIdPartition, leader: Machine) -> bool:
+    hosted = hosted_on(machine, at)
+    return hosted is not None and type(hosted.role) is Follower and hosted.role.leader == leader.node_id
+
+
+def is_in_sync(turmoil: Turmoil, at: TopicIdPartition, machine: Machine) -> bool:
+    partition = turmoil.world.laws.metadata.image.partition(at)
+    return partition is not None and machine.node_id in partition.isr
+
+
+def when(turmoil: Turmoil, holds: Callable[[], bool], act: Callable[[], object], patience: int = PATIENCE) -> None:
+    """Look each millisecond; act once."""
+    if holds():
+        act()
+    elif patience:
+        turmoil.later(1, lambda: when(turmoil, holds, act, patience - 1))
+
+
+def hold(source: Machine, target: Machine, span_ms: int, channel: str = "") -> None:
+    """What `target` answers `source` on the connections that there are comes so much later."""
+    for (_, name), connection in source.outbound.items():
+        if connection.target is target and channel in ("", name):
+            connection.down.lag_ms = span_ms
+
+
+def ping_pong(turmoil: Turmoil, rng: Random) -> None:
+    """Leadership goes away and comes back, and a follower has not heard of any of it, or not of all."""
+    found = cast(turmoil, rng)
+    if found is None:
+        return
+    first, second, third = found[1][:3]
+    controller = turmoil.world.controller()
+    if controller is None or controller in (first, third):
+        return
+    turmoil.tell(f"{third.name} hears late of metadata, and {first.name} loses its leadership")
+    hold(third, controller, rng.choice((1500, 2500)))
+    turmoil.later(20, first.kill)
+    turmoil.later(60, first.start)
+    turmoil.later(60 + rng.choice((400, 700)), second.kill)
+    turmoil.later(1600, second.start)
+
+
+def held_records(turmoil: Turmoil, rng: Random) -> None:
+    """Records that a leader sends reach a follower in its next term, when its log no longer has them."""
+    found = cast(turmoil, rng)
+    if found is None:
+        return
+    at, (first, second, third, *_) = found
+    turmoil.tell(f"what {first.name} answers its followers is held up, and {first.name} loses its leadership")
+    hold(second, first, 3000, "fetch")
+    hold(third, first, 3000, "fetch")
+    hold(third, second, 5000, "fetch")
+    turmoil.later(80, first.kill)
+    turmoil.later(110, first.start)
+    when(turmoil, lambda: is_in_sync(turmoil, at, first) and leads(second, at), lambda: turmoil.later(150, second.kill))
+    turmoil.later(3300, second.start)
+
+
+def held_divergence(turmoil: Turmoil, rng: Random) -> None:
+    """A follower hears where its log diverged from a leader's in that leader's next term, long after it had repaired it
+    with the help of another one."""
+    found = cast(turmoil, rng)
+    if found is None:
+        return
+    at, (first, second, third, *_) = found
+    if turmoil.world.controller() in (first, second):
+        return
+    slow = turmoil.world.network.slow
+
+    def all_in_sync() -> bool:
+        return all(is_in_sync(turmoil, at, machine) for machine in (first, second, third))
+
+    def second_leads() -> None:
+        first.start()
+        when(turmoil, all_in_sync, lambda: turmoil.later(300, leave_a_tail))
+
+    def leave_a_tail() -> None:
+        slow[second.name, first.name] = slow[second.name, third.name] = 400
+        turmoil.later(150, second.kill)
+        when(turmoil, lambda: leads(first, at), come_back)
+
+    def come_back() -> None:
+        slow.clear()
+        slow[first.name, second.name] = 3000
+        second.start()
+        when(turmoil, lambda: follows(second, at, first), lambda: turmoil.later(25, lose_again))
+
+    def lose_again() -> None:
+        first.kill()
+        slow.clear()
+        turmoil.later(30, first.start)
+        when(turmoil, lambda: leads(third, at) and all_in_sync(), third.kill)
+
+    first.kill()
+    when(turmoil, lambda: leads(second, at), second_leads)
+    turmoil.later(5500, third.start)
+
+
+def held_proposal(turmoil: Turmoil, rng: Random) -> None:
+    """A follower is proposed for the ISR, and loses power before the controller hears of it."""
+    found = cast(turmoil, rng)
+    if found is None:
+        return
+    parts = found[1]
+    first, third = parts[0], rng.choice(parts[1:])
+    third.kill()
+
+    def slow() -> None:
+        turmoil.tell(f"what {first.name} asks the controller comes late")
+        for (endpoint, _), connection in first.outbound.items():
+            if endpoint.port == CONTROLLER_PORT:
+                connection.up.lag_ms = 1500
+        turmoil.world.ambushes.setdefault("AlterPartitionRequest", []).append(strike)
+        third.start()
+
+    def strike(name: str) -> None:
+        turmoil.later(rng.choice((0, 3, 20)), fall)
+
+    def fall() -> None:
+        if third.is_powered and turmoil.may_lose_data(third):
+            third.power_cut()
+            turmoil.later(10, third.start)
+
+    turmoil.later(rng.choice((300, 1000)), slow)
+
+
+def late_joiner(turmoil: Turmoil, rng: Random) -> None:
+    """A follower has caught up with what the next leader believes committed, and not with what is. Then the leader
+    falls, and the rest of the ISR is silent."""
+    found = cast(turmoil, rng)
+    if found is None or len(found[1]) < 4 or turmoil.world.controller() in found[1][:2]:
+        return
+    at, parts = found
+    first, second, joiner, *others = parts
+    joiner.kill()
+    turmoil.later(rng.choice((300, 1500)), joiner.start)
+
+    def is_between() -> bool:
+        one, two, last = (hosted_on(machine, at) for machine in (first, second, joiner))
+        if one is None or two is None or last is None or is_in_sync(turmoil, at, joiner):
+            return False
+        return two.high_watermark <= last.log.log_end_offset < one.high_watermark
+
+    def strike() -> None:
+        first.kill()
+        for machine in others:
+            machine.pause()
+            turmoil.later(900, machine.go_on)
+        turmoil.later(1200, first.start)
+
+    when(turmoil, is_between, strike)
+
+
+def in_a_row(turmoil: Turmoil, rng: Random) -> None:
+    """Two leaders fall one after the other. The first has written in an epoch of which the second knows nothing, and
+    the second in an epoch of which the third knows nothing, who leads then (KIP-279)."""
+    found = cast(turmoil, rng)
+    if found is None:
+        return
+    at, (first, second, third, *_) = found
+    if turmoil.world.controller() in (first, second):
+        return
+    slow = turmoil.world.network.slow
+
+    def all_in_sync() -> bool:
+        return all(is_in_sync(turmoil, at, machine) for machine in (first, second, third))
+
+    def prepare() -> None:
+        slow[first.name, second.name] = 800
+        hold(third, second, 4000, "fetch")
+        when(turmoil, only_third_has_news, fall)
+
+    def fall() -> None:
+        first.kill()
+        slow.clear()
+        turmoil.later(30, first.start)
+        when(turmoil, has_written_alone, second.kill)
+        when(turmoil, lambda: leads(third, at), second.start)
+
+    def epoch_of(machine: Machine) -> int:
+        hosted = hosted_on(machine, at)
+        return -1 if hosted is None else hosted.log.latest_epoch
+
+    def only_third_has_news() -> bool:
+        return leads(first, at) and epoch_of(third) == epoch_of(first) > epoch_of(second)
+
+    def has_written_alone() -> bool:
+        hosted = hosted_on(second, at)
+        role = None if hosted is None else hosted.role
+        return type(role) is Leader and role.log.log_end_offset > role.epoch_start_offset
+
+    def come_back() -> None:
+        first.start()
+        when(turmoil, all_in_sync, prepare)
+
+    first.kill()
+    when(turmoil, lambda: leads(second, at), come_back)
