@@ -143,7 +143,10 @@ class Machine(Station):
         if node.committed.end != self.checked_end or world.events % world.options.check_every == 0:
             self.checked_end = node.committed.end
             node.check()
-        with self.disk.observed():
+        if self.disk.failing:
+            with self.disk.observed():
+                world.laws.look(self, node)
+        else:
             world.laws.look(self, node)
 
     def arm(self, deadline: Instant) -> None:
