@@ -241,3 +241,57 @@ def in_a_row(turmoil: Turmoil, rng: Random) -> None:
 
     first.kill()
     when(turmoil, lambda: leads(second, at), come_back)
+
+
+def lost_term(turmoil: Turmoil, rng: Random) -> None:
+    """A controller is cut off and goes on writing; the next one writes its first record and falls before anybody has
+    it; then the first is elected again, and both logs hold what the other never had."""
+    first = turmoil.world.controller()
+    if first is None:
+        return
+    turmoil.tell(f"{first.name}, the controller, is cut off, and the next one falls at once")
+    others = [machine for machine in turmoil.world.machines.values() if machine is not first]
+    for machine in others:
+        turmoil.world.network.cut(first.name, machine.name)
+
+    def elected() -> Machine | None:
+        return next((one for one in others if one.node is not None and one.node.quorum.is_leader), None)
+
+    def fall() -> None:
+        machine = elected()
+        turmoil.world.network.heal()
+        if machine is None:
+            return
+        machine.kill()
+        turmoil.later(1500, machine.start)
+
+    span = rng.choice((0, 0, 60, 200))
+    when(turmoil, lambda: elected() is not None, lambda: turmoil.later(span, fall))
+
+
+def split_vote(turmoil: Turmoil, rng: Random) -> None:
+    """Two voters that do not hear each other ask the third for its vote, which falls whenever it has answered."""
+    third = turmoil.world.controller()
+    if third is None:
+        return
+    voters = [one for one in turmoil.world.machines.values() if one.node is not None and one.node.quorum.is_voter]
+    others = [machine for machine in voters if machine is not third]
+    turmoil.tell(f"{third.name} is to vote for one of {', '.join(machine.name for machine in others)}")
+    for machine in others[1:]:
+        turmoil.world.network.cut(others[0].name, machine.name)
+    third.kill()
+    turmoil.later(600, third.start)
+    loses_power = rng.randrange(2) == 0
+
+    def strike(name: str) -> None:
+        if name == third.name and rng.randrange(2):
+            turmoil.later(rng.choice((0, 1, 3)), fall)
+        turmoil.world.ambushes.setdefault("VoteResponse", []).append(strike)
+
+    def fall() -> None:
+        if third.is_running:
+            (third.power_cut if loses_power else third.kill)()
+            turmoil.later(3, third.start)
+
+    turmoil.world.ambushes.setdefault("VoteResponse", []).append(strike)
+    turmoil.later(3000, turmoil.world.network.heal)

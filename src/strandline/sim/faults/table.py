@@ -48,5 +48,7 @@ SCRIPTED: dict[str, FaultKind] = {
     "held divergence": FaultKind(scripted.held_divergence, 1),
     "held proposal": FaultKind(scripted.held_proposal, 1),
     "late joiner": FaultKind(scripted.late_joiner, 1),
+    "lost term": FaultKind(scripted.lost_term, 1),
+    "split vote": FaultKind(scripted.split_vote, 1),
     "two in a row": FaultKind(scripted.in_a_row, 1),
 }
