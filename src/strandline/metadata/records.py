@@ -26,6 +26,9 @@ from strandline.wire.schema import (
 )
 
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.leader: the leader is as before
+TOPIC_RESOURCE = 2  # ConfigRecord.resource_type, by Kafka's ConfigResource.Type ids
+BROKER_RESOURCE = 4
+CLUSTER_DEFAULT = ""  # ConfigRecord.resource_name of the brokers' cluster-wide default
 
 
 class BrokerEndpoint(Group, frozen=True):

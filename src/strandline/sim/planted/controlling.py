@@ -7,7 +7,7 @@ ISR = "strandline.controller.isr"
 PARTITION = "strandline.controller.partition"
 CONTROLLER = "strandline.controller.controller"
 BASIS = "strandline.controller.basis"
-IMAGE = "strandline.metadata.image"
+REGISTRATIONS = "strandline.metadata.registrations"
 
 CONTROLLING = table(
     # --- registrations
@@ -136,7 +136,7 @@ CONTROLLING = table(
     ),
     Planted(
         name="partition-epoch-stands-still",
-        module=IMAGE,
+        module=REGISTRATIONS,
         old="partition_epoch=PartitionEpoch(old.partition_epoch + 1),",
         new="partition_epoch=PartitionEpoch(old.partition_epoch + leads_anew),",
         trap="T6, KAFKA-18106",
@@ -144,7 +144,7 @@ CONTROLLING = table(
     ),
     Planted(
         name="leader-epoch-stands-still",
-        module=IMAGE,
+        module=REGISTRATIONS,
         old="leader_epoch=LeaderEpoch(old.leader_epoch + leads_anew),",
         new="leader_epoch=old.leader_epoch,",
         trap="T6, KIP-101",

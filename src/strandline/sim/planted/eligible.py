@@ -106,7 +106,7 @@ ELIGIBLE = table(
     ),
     Planted(
         name="clearing-forgets-the-last-eligible",
-        module="strandline.metadata.image",
+        module="strandline.metadata.replay",
         old="known = () if old.isr else",
         new="known = () if True else",
         trap="KIP-966 with an empty ISR",

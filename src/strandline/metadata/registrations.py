@@ -1,0 +1,150 @@
+"""What the metadata says of one partition, topic or broker: the values of an image, and how records say them.
+
+A change of a partition is merged into the value before it; that decides nothing. The controller decides which changes
+there are.
+
+Invariants of a partition (executed by `check_partition`):
+  - isr ⊆ replicas, elr ⊆ replicas, isr ∩ elr = ∅, the leader is in the isr or there is none
+  - no replica twice, at least one, and a directory for each
+"""
+
+from msgspec import field
+
+from strandline.base.effects import Endpoint
+from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
+from strandline.base.value import Value
+from strandline.metadata import records as r
+
+RECOVERED, RECOVERING = 0, 1
+
+
+class Partition(Value, frozen=True):
+    """One partition's registration. `replicas[0]` is the preferred leader; `directories[i]` that of `replicas[i]`."""
+
+    replicas: tuple[NodeId, ...]
+    directories: tuple[Uuid, ...]
+    isr: tuple[NodeId, ...]
+    leader: NodeId
+    leader_epoch: LeaderEpoch = LeaderEpoch(0)
+    partition_epoch: PartitionEpoch = PartitionEpoch(0)
+    leader_recovery_state: int = RECOVERED
+    removing_replicas: tuple[NodeId, ...] = ()
+    adding_replicas: tuple[NodeId, ...] = ()
+    elr: tuple[NodeId, ...] = ()
+    last_known_elr: tuple[NodeId, ...] = ()
+
+
+class Topic(Value, frozen=True):
+    """`partitions` is replaced, never mutated, so that copies of an image may share it."""
+
+    name: str
+    topic_id: Uuid
+    partitions: dict[int, Partition]
+
+
+class Broker(Value, frozen=True):
+    """One broker's registration; `endpoints` by listener name."""
+
+    node_id: NodeId
+    incarnation_id: Uuid
+    epoch: BrokerEpoch
+    endpoints: dict[str, Endpoint]
+    rack: str | None = None
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    log_dirs: tuple[Uuid, ...] = ()
+    features: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def is_active(self) -> bool:
+        """May it lead, or enter an ISR (KIP-841)?"""
+        return not self.fenced and not self.in_controlled_shutdown
+
+
+def effective_min_isr(configured: int, replicas: tuple[NodeId, ...], adding: tuple[NodeId, ...]) -> int:
+    """min(min.insync.replicas, replication factor): one formula for controller and leader (T19, L2).
+
+    During a reassignment the replicas being added do not count: the target of a growing set is not there yet.
+    """
+    return max(1, min(configured, len(replicas) - len(adding)))
+
+
+def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
+    """A change applied. Null leaves a field alone; any named leader, even the same one, opens a new leader epoch."""
+    leads_anew = change.leader != r.NO_LEADER_CHANGE
+    replicas = old.replicas if change.replicas is None else nodes(change.replicas)
+    directories = old.directories if change.directories is None else tuple(change.directories)
+    if change.directories is None and change.replicas is not None:
+        known = dict(zip(old.replicas, old.directories, strict=True))
+        directories = tuple(known.get(node, Uuid(bytes(16))) for node in replicas)
+    return Partition(
+        replicas=replicas,
+        directories=directories,
+        isr=old.isr if change.isr is None else nodes(change.isr),
+        leader=NodeId(change.leader) if leads_anew else old.leader,
+        leader_epoch=LeaderEpoch(old.leader_epoch + leads_anew),
+        partition_epoch=PartitionEpoch(old.partition_epoch + 1),
+        leader_recovery_state=(
+            old.leader_recovery_state if change.leader_recovery_state < 0 else change.leader_recovery_state
+        ),
+        removing_replicas=old.removing_replicas
+        if change.removing_replicas is None
+        else nodes(change.removing_replicas),
+        adding_replicas=old.adding_replicas if change.adding_replicas is None else nodes(change.adding_replicas),
+        elr=old.elr if change.eligible_leader_replicas is None else nodes(change.eligible_leader_replicas),
+        last_known_elr=old.last_known_elr if change.last_known_elr is None else nodes(change.last_known_elr),
+    )
+
+
+def nodes(ids: tuple[int, ...]) -> tuple[NodeId, ...]:
+    return tuple(NodeId(i) for i in ids)
+
+
+def check_partition(partition: Partition) -> None:
+    assert set(partition.isr) <= set(partition.replicas)
+    assert set(partition.elr) <= set(partition.replicas)
+    assert not set(partition.isr) & set(partition.elr)
+    assert partition.leader == NOBODY or partition.leader in partition.isr
+    assert len(partition.directories) == len(partition.replicas)
+    assert len(set(partition.replicas)) == len(partition.replicas) > 0
+
+
+# --- the same as records
+
+
+def partition_record(at: TopicIdPartition, partition: Partition) -> r.PartitionRecord:
+    return r.PartitionRecord(
+        partition_id=at.partition,
+        topic_id=at.topic_id,
+        replicas=partition.replicas,
+        isr=partition.isr,
+        removing_replicas=partition.removing_replicas,
+        adding_replicas=partition.adding_replicas,
+        leader=partition.leader,
+        leader_recovery_state=partition.leader_recovery_state,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        directories=partition.directories,
+        eligible_leader_replicas=partition.elr or None,
+        last_known_elr=partition.last_known_elr or None,
+    )
+
+
+def registration_record(broker: Broker) -> r.RegisterBrokerRecord:
+    return r.RegisterBrokerRecord(
+        broker_id=broker.node_id,
+        incarnation_id=broker.incarnation_id,
+        broker_epoch=broker.epoch,
+        end_points=tuple(
+            r.BrokerEndpoint(name=name, host=at.host, port=at.port, security_protocol=0)
+            for name, at in broker.endpoints.items()
+        ),
+        features=tuple(
+            r.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in broker.features.items()
+        ),
+        rack=broker.rack,
+        fenced=broker.fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+        log_dirs=broker.log_dirs,
+    )
