@@ -15,6 +15,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer, Disk
 from strandline.base.time import Instant
 from strandline.base.value import Value
+from strandline.log import cutting
 from strandline.log.checkpoints import format_epochs
 from strandline.log.config import LogConfig
 from strandline.log.directory import PARTITION_METADATA
@@ -345,82 +346,20 @@ class Log:
 
     def truncate_to(self, offset: int) -> None:
         """Cut everything from `offset` on (from the batch that holds it)."""
-        if self.epochs.cut_end(offset):
-            self.save_epochs()
-        if offset >= self.log_end_offset:
-            return
-        if offset <= self.bases[0]:
-            self.truncate_fully_and_start_at(max(offset, 0))
-            return
-        self.tail.clear()
-        self.producers = None
-        while self.active.base_offset >= offset and len(self.segments) > 1:
-            self.bases.pop()
-            self.segments.pop().delete()
-            self.unsynced_others[self.directory] = None
-        self.active.truncate_to(offset)
-        # The next append may go to a new segment: then nothing but this makes the cut durable, and undone by a power
-        # loss it would bring old batches back in front of newer ones.
-        self.unsynced_others[self.active.path] = None
-        self.warm = None
-        self.log_end_offset = self.active.next_offset
-        self.recovery_point = min(self.recovery_point, self.log_end_offset)
-        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
-        if self.epochs.cut_end(self.log_end_offset):
-            self.save_epochs()
+        cutting.truncate_to(self, offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Throw everything away; the next record has `offset`."""
-        self.tail.clear()
-        self.producers = None
-        self.warm = None
-        for segment in reversed(self.segments):  # a crash in the middle leaves a prefix, never a hole at the start
-            segment.delete()
-        self.segments = [Segment(self.disk, self.directory, offset, self.config.index_interval_bytes)]
-        self.bases = [offset]
-        self.log_start_offset = self.log_end_offset = self.recovery_point = offset
-        self.epochs = Epochs()
-        self.save_epochs()
+        cutting.truncate_fully_and_start_at(self, offset)
 
     def advance_log_start(self, offset: int) -> bool:
         """Records below `offset` are deleted (DeleteRecords); whole segments go at the next retention run."""
-        if not self.log_start_offset < offset <= self.log_end_offset:
-            return False
-        self.log_start_offset = offset
-        if self.epochs.cut_start(offset):
-            self.save_epochs()
-        return True
+        return cutting.advance_log_start(self, offset)
 
     def delete_old_segments(self, now: Instant, high_watermark: int) -> int:
         """Retention by log start, time and size; returns how many segments went. Nothing above the high watermark
         goes."""
-        deletes = "delete" in self.config.cleanup_policy
-        if deletes and self.active.size and self.is_expired(self.active, now) and self.log_end_offset <= high_watermark:
-            self.roll(self.log_end_offset)
-        size = self.size_bytes
-        count = 0
-        while len(self.segments) > 1 and self.bases[1] <= high_watermark:
-            first = self.segments[0]
-            too_large = 0 <= self.config.retention_bytes <= size - first.size
-            due = self.bases[1] <= self.log_start_offset
-            if not due and not (deletes and (too_large or self.is_expired(first, now))):
-                break
-            size -= first.size
-            first.delete()
-            self.unsynced_others[self.directory] = None
-            del self.segments[0], self.bases[0]
-            count += 1
-        if count:
-            self.log_start_offset = max(self.log_start_offset, self.bases[0])
-            if self.epochs.cut_start(self.log_start_offset):
-                self.save_epochs()
-        if self.producers is not None:
-            self.producers.forget_idle(now)
-        return count
-
-    def is_expired(self, segment: Segment, now: Instant) -> bool:
-        newest = segment.max_timestamp if segment.max_timestamp >= 0 else segment.first_append
-        return 0 <= self.config.retention_ms < now - newest
+        return cutting.delete_old_segments(self, now, high_watermark)
 
     # --- durability
 

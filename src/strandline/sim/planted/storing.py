@@ -3,6 +3,7 @@
 from strandline.sim.planted.planted import Planted, table
 
 LOG = "strandline.log.log"
+CUTTING = "strandline.log.cutting"
 SEGMENT = "strandline.log.segment"
 EPOCHS = "strandline.log.epochs"
 PRODUCERS = "strandline.log.producers"
@@ -80,9 +81,9 @@ STORING = table(
     # --- truncation, epochs, indexes
     Planted(
         name="epoch-without-records-survives-truncation",
-        module=LOG,
-        old="        if self.epochs.cut_end(offset):\n",
-        new="        if offset < self.log_end_offset and self.epochs.cut_end(offset):\n",
+        module=CUTTING,
+        old="    if log.epochs.cut_end(offset):\n",
+        new="    if offset < log.log_end_offset and log.epochs.cut_end(offset):\n",
         trap="T33, KAFKA-10706",
         harm="an epoch that begins at the log's end is kept, and later answers for records of another one",
     ),
@@ -113,9 +114,9 @@ STORING = table(
     ),
     Planted(
         name="producers-survive-truncation",
-        module=LOG,
-        old="        self.producers = None\n        while self.active",
-        new="        while self.active",
+        module=CUTTING,
+        old="    log.producers = None\n    while log.active",
+        new="    while log.active",
         trap="KAFKA-10706, KIP-98",
         harm="a batch that was truncated is acknowledged as a duplicate of itself",
     ),
