@@ -1,43 +1,34 @@
-"""Serving Fetch, to followers and to consumers: what is read, what waits, and who is woken.
+"""Serving Fetch, to followers and to consumers: what a follower's fetch proves, what waits, and who is woken.
 
 Rules:
-  - a follower reads up to the log end and so says what it has; a consumer reads up to the high watermark
   - a divergence or any error is answered at once; otherwise a fetch waits for `min_bytes`, at most `max_wait_ms`
   - the high watermark travels with the next records; a follower that has nothing else to be told learns it within
     `high_watermark_delay_ms`
-  - the first partition that has records yields at least one batch, whatever the limits say
 """
-
-from typing import NamedTuple
 
 from strandline.base.effects import Caller, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import LeaderEpoch, NodeId
+from strandline.base.ids import NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
-from strandline.log.log import Log
-from strandline.log.refusals import Refused
 from strandline.replica.alterations import Alterations
 from strandline.replica.hints import LeaderHints
-from strandline.replica.hosted import Host, Hosted, leader_epoch_error
+from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader
+from strandline.replica.reading import Collected, Reading, is_news
 from strandline.replica.sessions import NO_SESSION, Context, Interest, Sessions
 from strandline.wire.messages.fetch import (
-    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
 )
-from strandline.wire.schema import RecordsValue
 
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
 READ_COMMITTED = 1
 NONE = int(ErrorCode.NONE)
-EMPTY = b""  # not null, which librdkafka takes for a malformed answer
 
 
 class ParkedFetch:
@@ -74,18 +65,12 @@ class ParkedFetch:
         return self.fetching.answer(self)
 
 
-class Collected(NamedTuple):
-    parts: list[tuple[Interest, PartitionData]]
-    size: int
-    is_urgent: bool
-    unread: list[Interest]  # they have records, but the limits were reached
-
-
 class Fetching:
     def __init__(self, host: Host, alterations: Alterations, hints: LeaderHints, rng: Rng) -> None:
         self.host = host
         self.alterations = alterations
         self.hints = hints
+        self.reading = Reading(host, hints)
         self.sessions = Sessions(host.config, rng)
         # Followers whose fetch waits here: a new leadership may be news to them.
         self.parked_followers: dict[NodeId, dict[Context, None]] = {}
@@ -113,7 +98,7 @@ class Fetching:
             context.broker_epoch = broker_epoch
             self.record(context, named, effects, now)
         parked = ParkedFetch(self, to, caller, request, context)
-        collected = self.collect(parked)
+        collected = self.reading.collect(parked)
         if (
             collected.is_urgent
             or collected.size >= parked.min_bytes
@@ -129,10 +114,11 @@ class Fetching:
         """A follower asks: so it has what lies before. That may move the high watermark and let it into the ISR."""
         replica = context.replica
         self.host.cluster.fetched_at[replica] = now
+        reading = self.reading
         for interest in named:
-            hosted = self.resolve(interest)
+            hosted = reading.resolve(interest)
             leader = None if hosted is None else hosted.role
-            if hosted is None or type(leader) is not Leader or self.why_not_read(interest, leader) is not None:
+            if hosted is None or type(leader) is not Leader or reading.why_not_read(interest, leader) is not None:
                 continue
             before = leader.followers[replica]
             if (
@@ -178,7 +164,7 @@ class Fetching:
         wait = max_wait_ms
         if context.session_id == NO_SESSION:
             for interest in context.interests.values():
-                hosted = self.resolve(interest)
+                hosted = self.reading.resolve(interest)
                 if hosted is not None:
                     interest.watch(hosted)
         if context.replica >= 0:
@@ -188,111 +174,11 @@ class Fetching:
                 wait = min(wait, self.host.config.high_watermark_delay_ms)
         self.host.timers.push(now + wait, parked)
 
-    # --- reading
-
-    def resolve(self, interest: Interest) -> Hosted | None:
-        hosted = interest.hosted
-        if hosted is not None and not hosted.gone:
-            return hosted
-        if interest.context.by_id:
-            group = self.host.by_id.get(interest.topic_id)
-        else:
-            group = self.host.by_name.get(interest.topic)
-        found = None if group is None else group.get(interest.index)
-        if found is not None and interest.context.session_id != NO_SESSION:
-            interest.watch(found)
-        else:
-            interest.hosted = found
-        return found
-
-    def why_not_read(self, interest: Interest, leader: Leader) -> PartitionData | None:
-        """The answer for a partition that cannot be read where it was asked for. None if it can."""
-        error = leader_epoch_error(leader, interest.leader_epoch)
-        if error is not None:
-            return self.refusal(interest, error)
-        if interest.context.replica >= 0 and interest.context.replica not in leader.followers:
-            return self.refusal(interest, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        log = leader.log
-        offset, last_epoch = interest.offset, interest.last_fetched_epoch
-        if last_epoch >= 0 and (last_epoch != log.latest_epoch or offset > log.log_end_offset):
-            epoch, end = log.end_offset_for_epoch(LeaderEpoch(last_epoch))
-            if epoch < 0:
-                return out_of_range(interest, leader)
-            if epoch < last_epoch or end < offset:
-                return PartitionData(
-                    partition_index=interest.index,
-                    high_watermark=leader.high_watermark,
-                    last_stable_offset=leader.high_watermark,
-                    log_start_offset=log.log_start_offset,
-                    diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end),
-                    records=EMPTY,
-                )
-        if not log.log_start_offset <= offset <= log.log_end_offset:
-            return out_of_range(interest, leader)
-        return None
-
-    def refusal(self, interest: Interest, error: ErrorCode) -> PartitionData:
-        hint = self.hints.leader_of(interest.topic_id, interest.topic, interest.index)
-        return PartitionData(
-            partition_index=interest.index,
-            error_code=error,
-            high_watermark=-1,
-            records=EMPTY,
-            current_leader=LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1]),
-        )
-
-    def collect(self, parked: ParkedFetch) -> Collected:
-        """Read what there is within the limits. Changes nothing but `dirty`, from which it takes what has no news."""
-        context = parked.context
-        incremental = context.is_incremental
-        is_follower = context.replica >= 0
-        parts: list[tuple[Interest, PartitionData]] = []
-        unread: list[Interest] = []
-        size, left, is_urgent = 0, parked.max_bytes, False
-        for interest in list(context.dirty) if incremental else context.interests.values():
-            hosted = self.resolve(interest)
-            leader = None if hosted is None else hosted.role
-            if type(leader) is not Leader:
-                error = self.host.why_not_leader(
-                    interest.topic, interest.topic_id if context.by_id else None, interest.index
-                )
-                parts.append((interest, self.refusal(interest, error)))
-                is_urgent = True
-                continue
-            refused = self.why_not_read(interest, leader)
-            if refused is not None:
-                parts.append((interest, refused))
-                is_urgent = True
-                continue
-            log: Log = leader.log
-            high_watermark = leader.high_watermark
-            upto = log.log_end_offset if is_follower else high_watermark
-            if interest.offset < upto:
-                limit = min(interest.max_bytes, left)
-                read = log.read(interest.offset, limit, upto=upto, min_one=size == 0) if left > 0 or size == 0 else None
-                if isinstance(read, Refused):
-                    parts.append((interest, self.refusal(interest, read.error)))
-                    is_urgent = True
-                    continue
-                if read is not None and read.size:
-                    size += read.size
-                    left = max(0, left - read.size)
-                    parts.append((interest, served(interest, leader, parked.read_committed, read.buffers)))
-                    continue
-                unread.append(interest)
-                if incremental:
-                    continue
-            if not incremental or is_news(interest, high_watermark, log.log_start_offset):
-                parts.append((interest, served(interest, leader, parked.read_committed, EMPTY)))
-            else:
-                context.dirty.pop(interest, None)
-        return Collected(parts, size, is_urgent, unread)
-
     # --- answers
 
     def answer(self, parked: ParkedFetch) -> list[Effect]:
         """Answer a parked fetch with what there is now."""
-        return [self.reply(parked, self.collect(parked))]
+        return [self.reply(parked, self.reading.collect(parked))]
 
     def reply(self, parked: ParkedFetch, collected: Collected) -> Effect:
         context = parked.context
@@ -358,7 +244,7 @@ class Fetching:
                     ready.append(parked)
         for parked in ready:
             if not parked.done:
-                effects.append(self.reply(parked, self.collect(parked)))
+                effects.append(self.reply(parked, self.reading.collect(parked)))
         if leader.advance(now):
             self.high_watermark_moved(hosted, leader, effects, now)
 
@@ -379,7 +265,7 @@ class Fetching:
                 ready.append(parked)
         for parked in ready:
             if not parked.done:
-                collected = self.collect(parked)
+                collected = self.reading.collect(parked)
                 if collected.is_urgent or collected.size >= parked.min_bytes:
                     effects.append(self.reply(parked, collected))
 
@@ -412,34 +298,6 @@ class Fetching:
             for context in self.parked_followers.get(node, ()):
                 if context.parked is not None:
                     self.hasten(context.parked, now)
-
-
-def is_news(interest: Interest, high_watermark: int, log_start_offset: int) -> bool:
-    return high_watermark != interest.known_high_watermark or log_start_offset != interest.known_log_start_offset
-
-
-def served(interest: Interest, leader: Leader, read_committed: bool, records: RecordsValue) -> PartitionData:
-    high_watermark = leader.high_watermark
-    return PartitionData(
-        partition_index=interest.index,
-        high_watermark=high_watermark,
-        last_stable_offset=high_watermark,
-        log_start_offset=leader.log.log_start_offset,
-        aborted_transactions=() if read_committed else None,
-        records=records,
-    )
-
-
-def out_of_range(interest: Interest, leader: Leader) -> PartitionData:
-    """With the log start, so that a follower knows at once where to begin anew."""
-    return PartitionData(
-        partition_index=interest.index,
-        error_code=ErrorCode.OFFSET_OUT_OF_RANGE,
-        high_watermark=leader.high_watermark,
-        last_stable_offset=leader.high_watermark,
-        log_start_offset=leader.log.log_start_offset,
-        records=EMPTY,
-    )
 
 
 def complete_deletions(hosted: Hosted, leader: Leader) -> list[Effect]:

@@ -6,7 +6,7 @@ LEADER = "strandline.replica.leader"
 FOLLOWER = "strandline.replica.follower"
 FETCHER = "strandline.replica.fetcher"
 REPLICAS = "strandline.replica.replicas"
-FETCHING = "strandline.replica.fetching"
+READING = "strandline.replica.reading"
 PRODUCING = "strandline.replica.producing"
 HOSTED = "strandline.replica.hosted"
 ALTERATIONS = "strandline.replica.alterations"
@@ -224,7 +224,7 @@ REPLICATION = table(
     ),
     Planted(
         name="divergent-epoch-unnoticed",
-        module=FETCHING,
+        module=READING,
         old="if epoch < last_epoch or end < offset:",
         new="if end < offset:",
         trap="T37, KIP-595",
@@ -257,7 +257,7 @@ REPLICATION = table(
     ),
     Planted(
         name="consumers-read-uncommitted",
-        module=FETCHING,
+        module=READING,
         old="upto = log.log_end_offset if is_follower else high_watermark",
         new="upto = log.log_end_offset",
         trap="KIP-966 ConsistentRead",
