@@ -18,15 +18,16 @@ LINES_MAX = 3
 
 @BY_NAME
 def test_a_planted_bug_changes_the_code_of_its_module_and_it_still_compiles(planted: Planted) -> None:
-    source = source_of(planted.module)
-    with_bug = mutated(planted, source)
-    assert ast.dump(ast.parse(with_bug)) != ast.dump(ast.parse(source))
-    compile(with_bug, planted.module, "exec")
+    for change in planted.changes:
+        source = source_of(change.module)
+        with_bug = mutated(change, source)
+        assert ast.dump(ast.parse(with_bug)) != ast.dump(ast.parse(source))
+        compile(with_bug, change.module, "exec")
 
 
 @BY_NAME
 def test_a_planted_bug_is_small_and_says_what_it_costs(planted: Planted) -> None:
-    for text in (planted.old, planted.new):
+    for text in (text for change in planted.changes for text in (change.old, change.new)):
         assert text.strip("\n").count("\n") < LINES_MAX
     assert planted.harm
     assert planted.trap
@@ -36,12 +37,12 @@ def test_a_planted_bug_is_small_and_says_what_it_costs(planted: Planted) -> None
 @BY_NAME
 def test_no_bug_is_planted_where_the_hook_itself_has_been(planted: Planted) -> None:
     """What the hook imports is imported before a bug can be planted in it."""
-    assert not planted.module.startswith(("strandline.sim", "strandline.base"))
+    assert not any(change.module.startswith(("strandline.sim", "strandline.base")) for change in planted.changes)
 
 
 def test_names_are_those_of_the_table_and_no_two_bugs_are_the_same() -> None:
     assert all(planted.name == name for name, planted in PLANTED.items())
-    changes = [(planted.module, planted.old, planted.new) for planted in PLANTED.values()]
+    changes = [planted.changes for planted in PLANTED.values()]
     assert len(set(changes)) == len(changes) >= 30
 
 
@@ -54,6 +55,11 @@ def test_every_known_trap_is_among_them() -> None:
     found = {int(n) for planted in PLANTED.values() for n in re.findall(r"\bT(\d+)\b", planted.trap)}
     assert set(TRAPS) <= found
     assert any("KAFKA-19522" in planted.trap for planted in PLANTED.values())
+
+
+def test_every_written_plan_is_of_one_bug() -> None:
+    named = [planted.path for planted in PLANTED.values() if planted.path is not None]
+    assert sorted(named) == sorted((ROOT / "strandline/sim/planted/plans").iterdir())
 
 
 # --- the hook
@@ -101,7 +107,7 @@ def test_planting_imports_nothing_that_a_bug_may_be_planted_in() -> None:
     program = "import sys, strandline.sim.planted\nprint(*sorted(m for m in sys.modules if m.startswith('strandline')))"
     imported = set(run(program).stdout.split())
     assert "strandline.sim.planted.hook" in imported
-    assert not imported & {planted.module for planted in PLANTED.values()}
+    assert not imported & {change.module for planted in PLANTED.values() for change in planted.changes}
 
 
 def test_a_bug_in_a_module_that_is_imported_already_is_refused() -> None:
@@ -122,4 +128,18 @@ def test_a_second_bug_in_one_process_is_refused() -> None:
 @pytest.mark.parametrize("source", ["nothing of the kind", "BATCHES_MAX = 5\nBATCHES_MAX = 5\n"], ids=["gone", "twice"])
 def test_a_bug_whose_place_is_not_certain_is_refused(source: str) -> None:
     with pytest.raises(NotPlanted, match="not once"):
-        mutated(PLANTED["one-batch-remembered"], source)
+        mutated(PLANTED["one-batch-remembered"].changes[0], source)
+
+
+def test_a_bug_of_two_guards_is_planted_in_both() -> None:
+    name = next(planted.name for planted in PLANTED.values() if planted.also is not None)
+    asks = f"""
+from strandline.sim.planted import PLANTED, install
+install({name!r})
+import importlib
+for change in PLANTED[{name!r}].changes:
+    module = importlib.import_module(change.module)
+    print(change.old in module.__loader__.get_source(change.module), end=" ")
+"""
+    seen = run(asks)
+    assert seen.stdout == "False False ", seen.stderr

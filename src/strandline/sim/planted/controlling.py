@@ -12,20 +12,13 @@ REGISTRATIONS = "strandline.metadata.registrations"
 CONTROLLING = table(
     # --- registrations
     Planted(
-        name="late-registration-answer",
-        module="strandline.broker.lifecycle",
-        old="        if event.token[1] != self.in_flight:",
-        new="        if False:",
-        trap="KIP-966 check 1: a registration response is that of the present question",
-        harm="a broker takes the epoch, or the standing, that an answer to an earlier question names",
-    ),
-    Planted(
         name="new-incarnation-keeps-the-epoch",
         module=BROKERS,
         old="if old is not None and old.incarnation_id == request.incarnation_id:",
         new="if old is not None:",
         trap="T29, T25, KIP-966 check 1: incarnation ids are compared",
         harm="a broker that was restarted stays in every ISR, whatever it lost",
+        seeds=(1, 1),
     ),
     Planted(
         name="restart-leaves-the-isr-alone",
@@ -34,6 +27,7 @@ CONTROLLING = table(
         new="changes: list[object] = []",
         trap="T29, T6",
         harm="a broker that is back before it was fenced is in sync and leads as before, without its tail",
+        seeds=(1, 1),
     ),
     Planted(
         name="unclean-stop-unnoticed",
@@ -51,6 +45,8 @@ CONTROLLING = table(
         new="if broker is None:",
         trap="T25, KIP-631",
         harm="an earlier incarnation's requests keep its successor's session alive and change ISRs",
+        seeds=(15, 15),
+        plan="zombie-broker-served.json",
     ),
     Planted(
         name="silent-broker-inherited",
@@ -59,6 +55,7 @@ CONTROLLING = table(
         new="            if False:\n                self.heartbeats.touch(broker.node_id, None, now)",
         trap="T26, KAFKA-18138",
         harm="a broker that dies with the controller is never fenced",
+        seeds=(1, 1),
     ),
     # --- AlterPartition
     Planted(
@@ -68,6 +65,8 @@ CONTROLLING = table(
         new="return False",
         trap="T14, KAFKA-14139, KIP-903, KIP-966 check 9: broker epochs are compared",
         harm="a follower that lost its tail after it was proposed enters the ISR",
+        seeds=(46, 46),
+        plan="rebooted-follower-accepted.json",
     ),
     Planted(
         name="old-partition-epoch-accepted",
@@ -76,6 +75,8 @@ CONTROLLING = table(
         new="if False:",
         trap="KIP-966 check 10: partition epochs are compared",
         harm="a proposal that rests on an ISR of before undoes a change in between",
+        seeds=(74, 74),
+        plan="old-partition-epoch-accepted.json",
     ),
     Planted(
         name="fenced-broker-accepted",
@@ -84,6 +85,7 @@ CONTROLLING = table(
         new="if broker is None:",
         trap="T16, KIP-841",
         harm="a broker that was just fenced enters the ISR again",
+        seeds=(6, 6),
     ),
     Planted(
         name="answers-before-it-is-committed",
@@ -92,6 +94,7 @@ CONTROLLING = table(
         new="if waiting.offset >= 0:",
         trap="KIP-631",
         harm="an ISR, a topic or an epoch is promised and gone with the controller",
+        seeds=(1, 1),
     ),
     Planted(
         name="acts-before-it-knows",
@@ -100,6 +103,7 @@ CONTROLLING = table(
         new="if leads and not controller.is_active:",
         trap="KAFKA-13968",
         harm="a new controller decides without the last records of its predecessor",
+        seeds=(2, 2),
     ),
     # --- elections and epochs
     Planted(
@@ -109,6 +113,7 @@ CONTROLLING = table(
         new="return node in sets.isr",
         trap="T8, KAFKA-19522",
         harm="a dead broker leads, and nobody else does",
+        seeds=(3, 3),
     ),
     Planted(
         name="anyone-is-elected",
@@ -117,6 +122,7 @@ CONTROLLING = table(
         new="    if True:",
         trap="unclean.leader.election.enable",
         harm="a replica without the committed records leads where the topic forbids it",
+        seeds=(3, 3),
     ),
     Planted(
         name="isr-emptied",
@@ -125,6 +131,7 @@ CONTROLLING = table(
         new="if False:",
         trap="KIP-966: without ELR the last member stays",
         harm="the last member leaves the ISR, and nobody can ever lead again",
+        seeds=(3, 3),
     ),
     Planted(
         name="isr-change-opens-an-epoch",
@@ -133,6 +140,7 @@ CONTROLLING = table(
         new="leads_anew = elected.leader != old.leader or sets.isr != old.isr\n",
         trap="T17, KAFKA-15021",
         harm="every change of an ISR disconnects all clients of the partition",
+        seeds=(1, 1),
     ),
     Planted(
         name="partition-epoch-stands-still",
@@ -141,6 +149,7 @@ CONTROLLING = table(
         new="partition_epoch=PartitionEpoch(old.partition_epoch + leads_anew),",
         trap="T6, KAFKA-18106",
         harm="leaders cannot tell one ISR from the next, and the controller cannot tell their proposals",
+        seeds=(2, 2),
     ),
     Planted(
         name="leader-epoch-stands-still",
@@ -149,5 +158,6 @@ CONTROLLING = table(
         new="leader_epoch=old.leader_epoch,",
         trap="T6, KIP-101",
         harm="two leaders write under one epoch",
+        seeds=(1, 1),
     ),
 )

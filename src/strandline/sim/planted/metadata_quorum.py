@@ -17,6 +17,7 @@ METADATA_QUORUM = table(
         new="return None",
         trap="Raft 5.2",
         harm="an epoch has two leaders",
+        seeds=(4, 4),
     ),
     Planted(
         name="vote-forgotten-at-restart",
@@ -25,6 +26,8 @@ METADATA_QUORUM = table(
         new="NodeId(stored.leader_id))",
         trap="Raft 5.2",
         harm="a voter that was restarted votes again in the same epoch",
+        seeds=(2, 2),
+        plan="vote-forgotten-at-restart.json",
     ),
     Planted(
         name="vote-told-before-durable",
@@ -33,14 +36,8 @@ METADATA_QUORUM = table(
         new="case Send() | Reply() if self.promises < self.promises_durable:",
         trap="Raft 5.2",
         harm="a vote is given that a crash forgets, and given again",
-    ),
-    Planted(
-        name="vote-in-a-known-epoch-is-no-promise",
-        module=QUORUM,
-        old="if election.epoch != old.epoch or election.voted != old.voted:",
-        new="if election.epoch != old.epoch:",
-        trap="Raft 5.2",
-        harm="a vote in an epoch that was known before is told before it is durable",
+        seeds=(2, 2),
+        plan="vote-told-before-durable.json",
     ),
     Planted(
         name="votes-for-a-shorter-log",
@@ -49,6 +46,8 @@ METADATA_QUORUM = table(
         new="return bool(asked.last_offset_epoch >= mine.epoch)",
         trap="Raft 5.4.1",
         harm="a voter elects a leader that lacks committed metadata",
+        seeds=(18, 18),
+        plan="votes-for-a-shorter-log.json",
     ),
     Planted(
         name="votes-for-an-older-log",
@@ -57,6 +56,8 @@ METADATA_QUORUM = table(
         new="return bool(asked.last_offset >= mine.end_offset)",
         trap="Raft 5.4.1",
         harm="a long log of a deposed leader wins over a shorter one that has what was committed",
+        seeds=(8, 8),
+        plan="votes-for-an-older-log.json",
     ),
     # --- commits
     Planted(
@@ -66,6 +67,8 @@ METADATA_QUORUM = table(
         new="return reached",
         trap="Raft 5.4.2",
         harm="records of an earlier epoch count as committed and are still overwritten",
+        seeds=(1, 1),
+        plan="older-epoch-committed-by-counting.json",
     ),
     Planted(
         name="minority-commits",
@@ -74,6 +77,7 @@ METADATA_QUORUM = table(
         new="[majority(len(ends)) - 2]",
         trap="Raft 5.3",
         harm="the leader alone commits metadata",
+        seeds=(1, 1),
     ),
     Planted(
         name="leader-counts-unsynced-records",
@@ -82,6 +86,7 @@ METADATA_QUORUM = table(
         new="committed = role.committed(quorum.log.log_end_offset)",
         trap="KIP-595",
         harm="metadata is committed that a power cut takes from the leader",
+        seeds=(1, 1),
     ),
     Planted(
         name="follower-claims-unsynced-records",
@@ -90,6 +95,7 @@ METADATA_QUORUM = table(
         new="if fetching.retry_at > now:",
         trap="KIP-595",
         harm="metadata is committed that a power cut takes from the followers",
+        seeds=(1, 1),
     ),
     Planted(
         name="follower-believes-any-high-watermark",
@@ -98,6 +104,7 @@ METADATA_QUORUM = table(
         new="max(quorum.high_watermark, quorum.log.log_end_offset)",
         trap="Raft 5.3",
         harm="a follower applies metadata that is not committed",
+        seeds=(3, 3),
     ),
     # --- truncation
     Planted(
@@ -107,6 +114,8 @@ METADATA_QUORUM = table(
         new="return end if end.end_offset < offset else None",
         trap="Raft 5.3, KIP-595",
         harm="a follower appends to records that its leader never had",
+        seeds=(69, 69),
+        plan="divergent-metadata-unnoticed.json",
     ),
     Planted(
         name="divergent-metadata-kept",
@@ -115,5 +124,6 @@ METADATA_QUORUM = table(
         new="    if end < quorum.high_watermark:\n",
         trap="Raft 5.3",
         harm="a follower never gives up its own records and never follows again",
+        seeds=(3, 3),
     ),
 )

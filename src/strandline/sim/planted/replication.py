@@ -22,6 +22,7 @@ REPLICATION = table(
         trap="KIP-966 check 2: only a newer leader epoch initialises",
         harm="a leader that hears of its own ISR change forgets a pending one and counts without a replica that the "
         "controller then commits to the ISR",
+        seeds=(2, 2),
     ),
     Planted(
         name="new-leader-believes-followers-have-its-log",
@@ -30,6 +31,7 @@ REPLICATION = table(
         new="in_sync = ReplicaState(log.log_end_offset, -1, now,",
         trap="KIP-966 check 3: a new leader resets what it knows of followers",
         harm="a new leader commits records that its followers do not have",
+        seeds=(1, 1),
     ),
     Planted(
         name="unknown-follower-counts-as-complete",
@@ -38,6 +40,7 @@ REPLICATION = table(
         new="NEVER_FETCHED = ReplicaState(1 << 62, ",
         trap="KIP-966 check 4: the follower's log end is known",
         harm="a replica enters the ISR that has not yet fetched this partition at all",
+        seeds=(2, 2),
     ),
     Planted(
         name="joins-below-high-watermark",
@@ -46,6 +49,7 @@ REPLICATION = table(
         new="if False:",
         trap="KIP-966 check 5: log end >= high watermark",
         harm="a replica enters the ISR without records that are committed",
+        seeds=(1, 1),
     ),
     Planted(
         name="joins-below-epoch-start",
@@ -55,14 +59,8 @@ REPLICATION = table(
         trap="T36, KAFKA-7128, KIP-966 check 6: log end >= start of the leader epoch",
         harm="a replica enters the ISR of a new leader whose high watermark is still old, without records that an "
         "earlier leader committed",
-    ),
-    Planted(
-        name="leader-ignores-broker-epoch",
-        module=LEADER,
-        old="return broker_epoch in (broker.epoch, UNKNOWN_BROKER_EPOCH)",
-        new="return True",
-        trap="T15, KIP-903",
-        harm="a leader proposes and counts a replica by what an earlier incarnation of it had fetched",
+        seeds=(84, 84),
+        plan="joins-below-epoch-start.json",
     ),
     Planted(
         name="earlier-incarnation-overwrites-later",
@@ -71,6 +69,8 @@ REPLICATION = table(
         new="if False:",
         trap="T15, KAFKA-15221",
         harm="a fetch that a dead incarnation left in the network speaks for its successor, which lost its tail",
+        seeds=(1, 1),
+        plan="earlier-incarnation-overwrites-later.json",
     ),
     Planted(
         name="older-isr-taken-for-news",
@@ -79,14 +79,8 @@ REPLICATION = table(
         new="if False:",
         trap="T21, KIP-497",
         harm="metadata that arrives after an AlterPartition answer brings back the ISR of before",
-    ),
-    Planted(
-        name="doubtful-refusal-taken-for-certain",
-        module=ALTERATIONS,
-        old="        if error in NOT_DONE:",
-        new="        if error is not ErrorCode.NONE:",
-        trap="T21, KIP-497",
-        harm="a leader falls back to the committed ISR though the controller may have made the change",
+        seeds=(53, 53),
+        plan="older-isr-taken-for-news.json",
     ),
     # --- the high watermark
     Planted(
@@ -96,6 +90,7 @@ REPLICATION = table(
         new="or self.is_caught_up(state, now)",
         trap="T17, KAFKA-15021",
         harm="a fenced follower outside the ISR delays commits until it counts as lagging",
+        seeds=(1, 1),
     ),
     Planted(
         name="isr-change-moves-nothing",
@@ -104,6 +99,7 @@ REPLICATION = table(
         new="        if False:",
         trap="T20, KAFKA-13091",
         harm="after a shrink of the ISR nobody computes the high watermark, and acks=all waits for nothing",
+        seeds=(1, 1),
     ),
     Planted(
         name="pending-replica-counts-for-min-isr",
@@ -112,6 +108,7 @@ REPLICATION = table(
         new="if len(isr.maximal) < self.min_isr:",
         trap="T21, KIP-966",
         harm="records are committed while the committed ISR is below min.insync.replicas",
+        seeds=(1, 1),
     ),
     Planted(
         name="pending-replica-counts-for-acks-all",
@@ -120,6 +117,8 @@ REPLICATION = table(
         new="if acks == ACKS_ALL and len(leader.isr.maximal) < leader.min_isr:",
         trap="T21, KIP-966",
         harm="acks=all is accepted below min.insync.replicas while a replica is only proposed",
+        seeds=(2, 2),
+        plan="pending-replica-counts-for-acks-all.json",
     ),
     Planted(
         name="leaver-forgotten-before-agreed",
@@ -128,6 +127,7 @@ REPLICATION = table(
         new="maximal = tuple(n for n, _ in isr.proposal) if type(isr) is PendingShrink else isr.maximal\n",
         trap="T21, KIP-497",
         harm="records are committed without a replica that is in the ISR until the controller agrees, and may lead",
+        seeds=(1, 1),
     ),
     Planted(
         name="newcomer-not-counted-before-agreed",
@@ -137,6 +137,7 @@ REPLICATION = table(
         new="                node in isr.isr",
         trap="T21, KIP-497",
         harm="records are committed without a replica that the controller has already put into the ISR",
+        seeds=(2, 2),
     ),
     Planted(
         name="high-watermark-ungated",
@@ -145,6 +146,7 @@ REPLICATION = table(
         new="if not isr.isr:\n            return False",
         trap="T24, KAFKA-15583",
         harm="records become visible that fewer than min.insync.replicas have",
+        seeds=(2, 2),
     ),
     Planted(
         name="new-leader-commits-its-whole-log",
@@ -153,6 +155,7 @@ REPLICATION = table(
         new="high_watermark=hosted.log.log_end_offset,",
         trap="T36",
         harm="a new leader shows its tail to consumers before any follower has it",
+        seeds=(1, 1),
     ),
     Planted(
         name="follower-raises-high-watermark-past-its-log",
@@ -161,6 +164,7 @@ REPLICATION = table(
         new="high_watermark = answer.high_watermark",
         trap="T22, KAFKA-14704",
         harm="a follower that becomes leader believes records committed that it does not have",
+        seeds=(1, 1),
     ),
     Planted(
         name="high-watermark-survives-truncation",
@@ -170,6 +174,7 @@ REPLICATION = table(
         new="        log.truncate_to(target)\n",
         trap="T23, KAFKA-9491",
         harm="after a truncation the high watermark lies behind the log's end",
+        seeds=(7, 7),
     ),
     Planted(
         name="high-watermark-survives-a-fresh-start",
@@ -178,6 +183,8 @@ REPLICATION = table(
         new="        log.truncate_fully_and_start_at(offset)",
         trap="T23, KAFKA-9491",
         harm="a follower that copies anew from the leader's log start keeps a high watermark outside its log",
+        seeds=(4, 4),
+        plan="high-watermark-survives-a-fresh-start.json",
     ),
     # --- fetching and truncating
     Planted(
@@ -188,6 +195,8 @@ REPLICATION = table(
         trap="KIP-966 check 7: offset of a fetch response",
         harm="a follower that the leader believes elsewhere takes the same answer for ever, and never asks again",
         also=Change(FETCHER, "            or role.log.log_end_offset != asked.offset\n", ""),
+        seeds=(1, 1),
+        plan="fetch-answer-for-another-offset.json",
     ),
     Planted(
         name="fetch-answer-of-another-epoch",
@@ -196,6 +205,8 @@ REPLICATION = table(
         new="if asked.offset != log.log_end_offset:",
         trap="KIP-966 check 8: leader epoch of a fetch response",
         harm="records and high watermark of a deposed leader are taken in the epoch of its successor",
+        seeds=(2, 2),
+        plan="fetch-answer-of-another-epoch.json",
     ),
     Planted(
         name="stale-divergence-truncates",
@@ -204,6 +215,8 @@ REPLICATION = table(
         new="if False:",
         trap="T31, KAFKA-18991",
         harm="the divergence that a former leader named cuts what the present leader has committed",
+        seeds=(1, 1),
+        plan="stale-divergence-truncates.json",
     ),
     Planted(
         name="batches-of-a-later-epoch-appended",
@@ -213,6 +226,8 @@ REPLICATION = table(
         trap="T32, KAFKA-18723",
         harm="a follower takes batches of a leadership that it has not heard of, and its epochs lie",
         also=Change(HOSTED, "        return ErrorCode.FENCED_LEADER_EPOCH\n", "        return None\n"),
+        seeds=(3, 3),
+        plan="batches-of-a-later-epoch-appended.json",
     ),
     Planted(
         name="kip-101-truncation",
@@ -221,6 +236,8 @@ REPLICATION = table(
         new="        return min(end, self.log.log_end_offset)",
         trap="T37, KAFKA-6361, KIP-279",
         harm="after two leader changes in a row a follower keeps records of an epoch that its leader never had",
+        seeds=(2, 2),
+        plan="kip-101-truncation.json",
     ),
     Planted(
         name="divergent-epoch-unnoticed",
@@ -229,6 +246,8 @@ REPLICATION = table(
         new="if end < offset:",
         trap="T37, KIP-595",
         harm="a follower whose last epoch the leader never had appends to its own tail",
+        seeds=(2, 2),
+        plan="divergent-epoch-unnoticed.json",
     ),
     # --- acknowledging
     Planted(
@@ -238,6 +257,7 @@ REPLICATION = table(
         new="if acks == ACKS_ALL and leader.high_watermark < appended.last_offset:",
         trap="acks=all",
         harm="a batch is acknowledged whose last record is not committed",
+        seeds=(1, 1),
     ),
     Planted(
         name="duplicate-acknowledged-at-once",
@@ -246,6 +266,7 @@ REPLICATION = table(
         new="if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset and not appended.duplicate:",
         trap="KIP-98",
         harm="a batch that is sent again is acknowledged though its first copy is not committed yet",
+        seeds=(1, 1),
     ),
     Planted(
         name="waits-for-one-record-less",
@@ -254,6 +275,7 @@ REPLICATION = table(
         new="waiting[0].required <= leader.high_watermark + 1:",
         trap="acks=all",
         harm="parked produce requests are answered one record too early",
+        seeds=(1, 1),
     ),
     Planted(
         name="consumers-read-uncommitted",
@@ -262,14 +284,7 @@ REPLICATION = table(
         new="upto = log.log_end_offset",
         trap="KIP-966 ConsistentRead",
         harm="consumers see records that a change of leader takes back",
-    ),
-    Planted(
-        name="deletes-behind-high-watermark",
-        module=OFFSETS,
-        old="if not 0 <= offset <= leader.high_watermark:",
-        new="if not 0 <= offset <= leader.log.log_end_offset:",
-        trap="KIP-107",
-        harm="DeleteRecords removes what is not committed, and the log starts behind its high watermark",
+        seeds=(1, 1),
     ),
     # --- acting on metadata
     Planted(
@@ -279,6 +294,7 @@ REPLICATION = table(
         new="if registered is None:",
         trap="KAFKA-13959",
         harm="a broker that replays old metadata leads in an epoch that is over",
+        seeds=(1, 1),
     ),
     Planted(
         name="deletes-what-metadata-has-not-named-yet",
@@ -287,5 +303,6 @@ REPLICATION = table(
         new="if not self.strays_deleted:",
         trap="T39, KAFKA-16234",
         harm="a broker that has not caught up with metadata deletes its own logs as strays",
+        seeds=(2, 2),
     ),
 )

@@ -21,6 +21,7 @@ STORING = table(
         new="",
         trap="KAFKA-10471",
         harm="a batch that a power cut damaged is kept and served",
+        seeds=(4, 4),
     ),
     Planted(
         name="every-start-counts-as-clean",
@@ -29,6 +30,7 @@ STORING = table(
         new="clean_start=True,",
         trap="T27, KAFKA-10471",
         harm="logs are trusted after a crash, torn ends and all",
+        seeds=(4, 4),
     ),
     Planted(
         name="marker-outlives-the-start",
@@ -37,14 +39,8 @@ STORING = table(
         new="",
         trap="T27, KAFKA-15375",
         harm="the clean-shutdown marker of an earlier stop vouches for logs after a crash",
-    ),
-    Planted(
-        name="marker-removal-not-durable",
-        module=MARKER,
-        old="            disk.remove(path)\n            disk.sync([directory])",
-        new="            disk.remove(path)",
-        trap="T27, KAFKA-15375",
-        harm="a power cut brings the clean-shutdown marker back",
+        seeds=(4, 4),
+        plan="marker-outlives-the-start.json",
     ),
     Planted(
         name="marker-before-logs-are-durable",
@@ -53,6 +49,8 @@ STORING = table(
         new="",
         trap="T27, KAFKA-15375",
         harm="the clean-shutdown marker vouches for logs whose ends a power cut takes",
+        seeds=(2, 2),
+        plan="marker-before-logs-are-durable.json",
     ),
     Planted(
         name="recovery-point-runs-ahead",
@@ -61,22 +59,8 @@ STORING = table(
         new="hosted.log.log_end_offset for hosted in",
         trap="KIP-1066, KAFKA-15046",
         harm="the recovery point vouches for batches that were not synced",
-    ),
-    Planted(
-        name="recovery-point-outlives-a-cut",
-        module=REPLICAS,
-        old="effects += self.storage.truncated()",
-        new="effects += self.storage.save_recovery_points()",
-        trap="KAFKA-15046",
-        harm="after a truncation and a power cut, a saved recovery point vouches for the batches that came instead",
-    ),
-    Planted(
-        name="epochs-not-synced",
-        module=LOG,
-        old="        self.unsynced_others[path] = None\n        self.unsynced_others[self.directory] = None\n",
-        new="",
-        trap="T34, KAFKA-16541",
-        harm="a power cut takes leader epochs whose records lie below the recovery point, and divergences are missed",
+        seeds=(2, 2),
+        plan="recovery-point-runs-ahead.json",
     ),
     # --- truncation, epochs, indexes
     Planted(
@@ -86,6 +70,8 @@ STORING = table(
         new="    if offset < log.log_end_offset and log.epochs.cut_end(offset):\n",
         trap="T33, KAFKA-10706",
         harm="an epoch that begins at the log's end is kept, and later answers for records of another one",
+        seeds=(3, 3),
+        plan="epoch-without-records-survives-truncation.json",
     ),
     Planted(
         name="epoch-end-off-by-one",
@@ -94,6 +80,7 @@ STORING = table(
         new="end = self.entries[at].start_offset + 1 if at < len(self.entries) else log_end_offset",
         trap="KIP-101",
         harm="a follower keeps one record of an epoch longer than the leader had it",
+        seeds=(1, 1),
     ),
     Planted(
         name="index-points-behind",
@@ -102,6 +89,7 @@ STORING = table(
         new="at = bisect_right(self.offsets, offset - self.base_offset + 1)\n",
         trap="off by one",
         harm="a read, or a truncation, begins one batch too late",
+        seeds=(5, 5),
     ),
     # --- producers
     Planted(
@@ -111,14 +99,7 @@ STORING = table(
         new="for header in self.headers(self.log_end_offset):",
         trap="KIP-98",
         harm="a batch that is sent again to a new leader is appended twice",
-    ),
-    Planted(
-        name="producers-survive-truncation",
-        module=CUTTING,
-        old="    log.producers = None\n    while log.active",
-        new="    while log.active",
-        trap="KAFKA-10706, KIP-98",
-        harm="a batch that was truncated is acknowledged as a duplicate of itself",
+        seeds=(2, 2),
     ),
     Planted(
         name="producer-gaps-accepted",
@@ -127,6 +108,7 @@ STORING = table(
         new="return None",
         trap="KIP-98",
         harm="of several batches in flight the later ones are appended before the first",
+        seeds=(4, 4),
     ),
     Planted(
         name="one-batch-remembered",
@@ -135,30 +117,7 @@ STORING = table(
         new="BATCHES_MAX = 1",
         trap="KAFKA-5494",
         harm="of several batches in flight only the last is recognised when they are sent again",
+        seeds=(1, 1),
     ),
     # --- groups
-    Planted(
-        name="offsets-acknowledged-before-replicated",
-        module=GROUPS,
-        old="batch_of(records, now), now, done)",
-        new="batch_of(records, now), now, lambda error, base: []) + done(ErrorCode.NONE, -1)",
-        trap="offsets.commit.required.acks",
-        harm="a committed offset is acknowledged and lost with the coordinator",
-    ),
-    Planted(
-        name="coordinator-loads-to-its-high-watermark",
-        module=REPLICAS,
-        old="return hosted.log.read(offset, max_bytes, upto=hosted.log.log_end_offset, min_one=True)",
-        new="return hosted.log.read(offset, max_bytes, upto=hosted.high_watermark, min_one=True)",
-        trap="T36",
-        harm="a new coordinator, whose high watermark is old, does not know the offsets that were acknowledged last",
-    ),
-    Planted(
-        name="coordinator-keeps-an-earlier-term",
-        module=GROUPS,
-        old="if led.get(partition) != shard.leader_epoch:",
-        new="if partition not in led:",
-        trap="KAFKA-9851",
-        harm="a broker that lost a coordination and has it again answers from what it knew in the first term",
-    ),
 )
