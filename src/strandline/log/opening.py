@@ -44,6 +44,9 @@ def load_segments(log: Log, now: Instant, *, clean: bool, recovery_point: int) -
             learn_epochs(log.epochs, segment.headers(0))
         segment.started(now)
         if following is not None:
+            # Indexes that were built anew must be as durable as the segment before it is trusted again: the medium may
+            # still have others, of batches that a truncation took.
+            log.unsynced_others |= dict.fromkeys(segment.settle())
             segment.release()
         if not whole:
             drop_files(log, bases[at + 1 :])

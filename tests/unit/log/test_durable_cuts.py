@@ -45,3 +45,16 @@ def test_a_cut_by_a_process_that_was_killed_is_synced_by_the_next_one() -> None:
     log.truncate_to(1)
     log.close()
     assert log.segments[0].path in opened(disk, recovery_point=1).unsynced()
+
+
+def test_indexes_that_were_built_anew_are_synced_before_their_segment_is_trusted_again() -> None:
+    """What the medium has may be older: of batches that a truncation took."""
+    disk = SimDisk()
+    log = opened(disk)
+    append(log, b"a", 1)
+    log.roll(1)
+    append(log, b"b", 1)
+    log.close()
+    again = opened(disk)
+    assert set(again.segments[0].paths[1:]) <= set(again.unsynced())
+    assert not set(again.segments[1].paths[1:]) & set(again.unsynced())

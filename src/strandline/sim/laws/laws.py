@@ -61,6 +61,7 @@ class Laws:
     def forget(self, machine: "Machine") -> None:
         self.metadata.forget(machine)
         self.partitions.forget(machine)
+        self.logs.forget()
 
     # --- when faults have ended
 

@@ -136,10 +136,14 @@ class Logs:
 
     # --- before and after an event
 
-    def received(self, machine: "Machine", node: Node, event: Any) -> None:
-        """Who asks, and which partitions may not grow by it?"""
+    def forget(self) -> None:
+        """The process died in the middle of an event: nothing follows from it."""
         self.closed = {}
         self.asking = None
+
+    def received(self, machine: "Machine", node: Node, event: Any) -> None:
+        """Who asks, and which partitions may not grow by it?"""
+        self.forget()
         if node.broker is None:
             return
         if type(event) is Answered and type(event.message) is FetchResponse:
