@@ -2,6 +2,7 @@
 
 import msgspec
 
+from strandline.broker.config import ConfigError
 from strandline.sim.options import Options
 from strandline.sim.plan import Fault, Plan, draw_plan, read_plan, write_plan
 from strandline.sim.run import Outcome
@@ -66,3 +67,15 @@ def test_a_failure_is_known_again_whatever_names_and_numbers_it_has() -> None:
 def test_a_plan_can_be_written_down_and_read_again() -> None:
     plan = draw_plan(7)
     assert read_plan(write_plan(plan)) == plan
+
+
+def test_a_plan_that_is_no_configuration_is_not_smaller() -> None:
+    """One setting may need another: without it no node starts, and nothing is learnt."""
+
+    def run(plan: Plan) -> Outcome:
+        if len(plan.faults) < 3:
+            raise ConfigError("a setting needs another")
+        return failing("lost")
+
+    smaller, _ = Shrinker(run, plan_of(6), failing("lost"), runs_max=100, tell=lambda plan, left: None).shrink()
+    assert len(smaller.faults) == 3

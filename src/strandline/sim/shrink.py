@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from strandline.broker.config import ConfigError
 from strandline.sim.network import Weather
 from strandline.sim.plan import Fault, Plan
 from strandline.sim.run import Outcome
@@ -47,7 +48,10 @@ class Shrinker:
         if not self.left or plan == self.best:
             return False
         self.left -= 1
-        outcome = self.run(plan)
+        try:
+            outcome = self.run(plan)
+        except ConfigError:  # the setting that was left out belongs to another one
+            return False
         if outcome.is_ok or signature(outcome.check) != self.wanted:
             return False
         self.best, self.outcome = plan, outcome
