@@ -18,6 +18,7 @@ from strandline.broker.handlers import (
 from strandline.broker.refusals import refusal_of
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
+from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.api_versions import ApiVersionsRequest
 from strandline.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -32,6 +33,7 @@ from strandline.wire.messages.describe_configs import DescribeConfigsRequest
 from strandline.wire.messages.describe_groups import DescribeGroupsRequest
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from strandline.wire.messages.elect_leaders import ElectLeadersRequest
 from strandline.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from strandline.wire.messages.fetch import FetchRequest
 from strandline.wire.messages.fetch_snapshot import FetchSnapshotRequest
@@ -43,6 +45,7 @@ from strandline.wire.messages.join_group import JoinGroupRequest
 from strandline.wire.messages.leave_group import LeaveGroupRequest
 from strandline.wire.messages.list_groups import ListGroupsRequest
 from strandline.wire.messages.list_offsets import ListOffsetsRequest
+from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.metadata import MetadataRequest
 from strandline.wire.messages.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.offset_fetch import OffsetFetchRequest
@@ -143,6 +146,9 @@ BROKER_ROUTES: dict[type, Route] = {
     IncrementalAlterConfigsRequest: pass_on,
     DescribeQuorumRequest: pass_on,
     UnregisterBrokerRequest: pass_on,
+    AlterPartitionReassignmentsRequest: pass_on,
+    ListPartitionReassignmentsRequest: pass_on,
+    ElectLeadersRequest: pass_on,
 }
 
 CONTROLLER_ROUTES: dict[type, Route] = {
@@ -163,4 +169,7 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     DeleteTopicsRequest: to_controller,
     CreatePartitionsRequest: to_controller,
     IncrementalAlterConfigsRequest: to_controller,
+    AlterPartitionReassignmentsRequest: to_controller,
+    ListPartitionReassignmentsRequest: to_controller,
+    ElectLeadersRequest: to_controller,
 }

@@ -20,8 +20,8 @@ def places(basis: Basis) -> list[Place]:
     return [Place(b.node_id, b.rack, b.is_active) for b in basis.image.brokers.values()]
 
 
-def why_not_assigned(replicas: Sequence[int], factor: int | None, partition: int, basis: Basis) -> str | None:
-    """Why may a new partition not have these replicas? `factor` is what the topic's other partitions have."""
+def why_not_registered(replicas: Sequence[int], basis: Basis) -> str | None:
+    """Why are these no replicas at all?"""
     if not replicas:
         return f"{MANUAL} an empty replica list."
     for node in sorted(replicas):
@@ -29,6 +29,14 @@ def why_not_assigned(replicas: Sequence[int], factor: int | None, partition: int
             return f"{MANUAL} broker {node}, but no such broker is registered."
         if list(replicas).count(node) > 1:
             return f"{MANUAL} the broker {node} more than once."
+    return None
+
+
+def why_not_assigned(replicas: Sequence[int], factor: int | None, partition: int, basis: Basis) -> str | None:
+    """Why may a new partition not have these replicas? `factor` is what the topic's other partitions have."""
+    why = why_not_registered(replicas, basis)
+    if why is not None:
+        return why
     if factor is not None and len(replicas) != factor:
         return (
             f"{MANUAL} a partition with {len(replicas)} replica(s), but this is not consistent with previous "

@@ -30,11 +30,13 @@ from strandline.controller.brokers import (
     plan_unregistration,
     takes_place_of,
 )
-from strandline.controller.configs import concern, plan_alter_configs
+from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs
+from strandline.controller.elections import plan_elections
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
 from strandline.controller.partition import Election
 from strandline.controller.producer_ids import plan_allocation
+from strandline.controller.reassignments import completions, plan_list, plan_reassignments
 from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
@@ -43,17 +45,21 @@ from strandline.metadata.image import Image
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
+from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
 from strandline.wire.messages.create_partitions import CreatePartitionsRequest
 from strandline.wire.messages.create_topics import CreateTopicsRequest
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest
+from strandline.wire.messages.elect_leaders import ElectLeadersRequest
 from strandline.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 METADATA_VERSION = "metadata.version"
 METADATA_LEVEL = 27  # 4.1-IV1
-ELECTIONS_PER_CHECK = 1000  # the rest of an imbalance waits for the next check
+ELECTIONS_PER_CHECK = 1000
+NEXT_ELECTIONS_MS = 100  # the rest of an imbalance comes soon after
 
 
 class MetadataWriter(Protocol):
@@ -172,8 +178,11 @@ class Controller:
                 self.heartbeats.touch(NodeId(node), event.to.connection, now)
             case UnregisterBrokerRequest(broker_id=node) if plan.records:
                 self.heartbeats.remove(NodeId(node))
-            case IncrementalAlterConfigsRequest() if concern(plan.records, UNCLEAN_KEY):
-                return self.write(self.basis().elections(ELECTIONS_PER_CHECK, Election.KEEP), now)
+            case IncrementalAlterConfigsRequest():
+                effects = self.write(completions(self.basis()), now) if concern(plan.records, MIN_ISR_KEY) else []
+                if concern(plan.records, UNCLEAN_KEY):
+                    effects += self.write(self.basis().elections(ELECTIONS_PER_CHECK, Election.KEEP), now)
+                return effects
             case _:
                 pass
         return []
@@ -216,9 +225,10 @@ class Controller:
         for node in self.heartbeats.due(now):
             effects += self.heartbeats.probe(self.image.brokers[node])
         if self.next_check <= now:
-            self.next_check = after(now, self.config.leader_imbalance_check_ms)
             election = Election.PREFERRED if self.config.is_leader_rebalance_enabled else Election.KEEP
             changes = self.basis().elections(ELECTIONS_PER_CHECK, election)
+            has_more = len(changes) == ELECTIONS_PER_CHECK
+            self.next_check = after(now, NEXT_ELECTIONS_MS if has_more else self.config.leader_imbalance_check_ms)
             effects += self.write(changes, now)
         return effects
 
@@ -268,12 +278,15 @@ class Controller:
 PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
     AllocateProducerIdsRequest: lambda request, basis, *_: plan_allocation(request, basis),
     AlterPartitionRequest: lambda request, basis, version, _: plan_alter_partition(request, basis, version),
+    AlterPartitionReassignmentsRequest: lambda request, basis, *_: plan_reassignments(request, basis),
     BrokerHeartbeatRequest: lambda request, basis, *_: plan_heartbeat(request, basis),
     BrokerRegistrationRequest: lambda request, basis, _, alive: plan_registration(request, basis, alive),
     CreatePartitionsRequest: lambda request, basis, *_: plan_create_partitions(request, basis),
     CreateTopicsRequest: lambda request, basis, *_: plan_create_topics(request, basis),
     DeleteTopicsRequest: lambda request, basis, version, _: plan_delete_topics(request, basis, version),
+    ElectLeadersRequest: lambda request, basis, *_: plan_elections(request, basis),
     IncrementalAlterConfigsRequest: lambda request, basis, *_: plan_alter_configs(request, basis),
+    ListPartitionReassignmentsRequest: lambda request, basis, *_: plan_list(request, basis),
     UnregisterBrokerRequest: lambda request, basis, *_: plan_unregistration(request, basis),
 }
 assert PLANS.keys() == REFUSALS.keys()

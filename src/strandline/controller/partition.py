@@ -17,7 +17,7 @@ Invariants:
 from collections.abc import Callable
 from enum import Enum
 
-from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.base.value import Value
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERING, Partition, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
@@ -39,6 +39,15 @@ class Rules(Value, frozen=True):
     is_elr_enabled: bool  # the feature eligible.leader.replicas.version
 
 
+class Assignment(Value, frozen=True):
+    """Other replicas for a partition (KIP-455). Until all of `adding` are in sync, `removing` stay."""
+
+    replicas: Nodes  # all of them, those to be removed last
+    adding: Nodes
+    removing: Nodes
+    directories: tuple[Uuid, ...]  # of each replica
+
+
 class Wish(Value, frozen=True):
     """What the caller wants of a partition. None and empty mean: as it is."""
 
@@ -47,6 +56,7 @@ class Wish(Value, frozen=True):
     recovery_state: int | None = None
     lost_tail: Nodes = ()  # brokers that stopped uncleanly: their logs may miss what they had acknowledged
     renews_epoch: bool = False  # a partition epoch begins even if nothing else changes
+    assignment: Assignment | None = None
 
 
 class Sets(Value, frozen=True):
@@ -72,7 +82,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
     if elected.how == "unclean":
         recovery = RECOVERING
     leads_anew = elected.leader != old.leader
-    if (sets.replicas != old.replicas or counts_more(old, sets, rules)) and elected.leader != NOBODY:
+    if (without(old.replicas, sets.replicas) or counts_more(old, sets, rules)) and elected.leader != NOBODY:
         leads_anew = True  # Replicas that are no more must not go on under the epoch in which they were some.
     change = PartitionChangeRecord(
         partition_id=at.partition,
@@ -85,6 +95,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         leader_recovery_state=recovery if recovery != old.leader_recovery_state else -1,
         eligible_leader_replicas=changed(sets.elr, old.elr),
         last_known_elr=changed(sets.last_known, old.last_known_elr),
+        directories=directories(wish, sets) if sets.replicas != old.replicas else None,
     )
     unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id, leader=NO_LEADER_CHANGE)
     return None if change == unchanged and not wish.renews_epoch else change
@@ -95,7 +106,8 @@ def decide(old: Partition, wish: Wish, rules: Rules) -> tuple[Sets, Elected]:
     replaces the ISR, or finds nobody, would take away replicas by an ISR that is not there."""
     sets = target_sets(old, wish, rules, may_end=True)
     elected = elect(old, sets, wish.election, rules)
-    has_ended = (sets.adding, sets.removing) != (old.adding_replicas, old.removing_replicas)
+    before = assigned(old, wish)
+    has_ended = (sets.adding, sets.removing) != (before.adding, before.removing)
     if has_ended and elected.how not in ("kept", "isr"):
         sets = target_sets(old, wish, rules, may_end=False)
         elected = elect(old, sets, wish.election, rules)
@@ -107,12 +119,14 @@ def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets
 
     Sets keep the replicas' order, and an equal ISR in another order is no change.
     """
+    target = assigned(old, wish)
+    replicas, adding, removing = target.replicas, target.adding, target.removing
     isr = old.isr if wish.isr is None or set(wish.isr) == set(old.isr) else within(old.replicas, wish.isr)
     if not isr and not rules.is_elr_enabled:
         # One broker leaves at a time, so this is the last member; it stays, for it alone may hold what was committed.
         isr = old.isr
-    replicas, adding, removing = old.replicas, old.adding_replicas, old.removing_replicas
-    if may_end and can_complete(old, isr, rules):
+    isr = within(isr, replicas)
+    if may_end and can_complete(target, isr, rules):
         replicas = without(replicas, removing)
         isr = within(isr, replicas)
         adding = removing = ()
@@ -134,14 +148,41 @@ def counts_more(old: Partition, sets: Sets, rules: Rules) -> bool:
     return effective_min_isr(rules.min_isr, sets.replicas, sets.adding) > before
 
 
-def can_complete(old: Partition, isr: Nodes, rules: Rules) -> bool:
-    """May a reassignment end? All replicas being added are in sync, and what stays of the ISR carries min ISR, as it
-    counts for the replicas that stay: fewer than now, or more (T40)."""
-    if not (old.adding_replicas or old.removing_replicas):
+def assigned(old: Partition, wish: Wish) -> Assignment:
+    """The replicas as they are wished, or as they are."""
+    if wish.assignment is not None:
+        return wish.assignment
+    return Assignment(old.replicas, old.adding_replicas, old.removing_replicas, old.directories)
+
+
+def directories(wish: Wish, sets: Sets) -> tuple[Uuid, ...] | None:
+    """Where the replicas lie; null leaves those that stay where they are."""
+    if wish.assignment is None:
+        return None
+    known = dict(zip(wish.assignment.replicas, wish.assignment.directories, strict=True))
+    return tuple(known[node] for node in sets.replicas)
+
+
+def can_complete(target: Assignment, isr: Nodes, rules: Rules) -> bool:
+    """May a reassignment end? See `why_incomplete`."""
+    if not (target.adding or target.removing):
         return False
-    final = without(old.replicas, old.removing_replicas)
+    return not why_incomplete(target, isr, rules)
+
+
+def why_incomplete(target: Assignment, isr: Nodes, rules: Rules) -> tuple[Nodes, int] | None:
+    """What a reassignment waits for: (replicas that must come into the ISR, how many members it lacks), or None.
+
+    All replicas being added must be in sync, and what stays of the ISR must carry min ISR, as it counts for the
+    replicas that stay: fewer than now, or more (T40). Where there shall be fewer replicas, all that stay must be in
+    sync: else the ISR could shrink to one by the end of the reassignment alone.
+    """
+    final = without(target.replicas, target.removing)
     staying = within(isr, final)
-    return set(old.adding_replicas) <= set(isr) and len(staying) >= effective_min_isr(rules.min_isr, final, ())
+    due = final if len(target.adding) < len(target.removing) else target.adding
+    missing = without(due, isr)
+    lacking = max(0, effective_min_isr(rules.min_isr, final, ()) - len(staying))
+    return (missing, lacking) if missing or lacking else None
 
 
 def eligible(old: Partition, isr: Nodes, replicas: Nodes, lost_tail: Nodes, min_isr: int) -> tuple[Nodes, Nodes]:

@@ -6,6 +6,10 @@ from typing import Any
 from strandline.base.errors import ErrorCode, message_of
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from strandline.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from strandline.wire.messages.create_partitions import (
@@ -20,10 +24,15 @@ from strandline.wire.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from strandline.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from strandline.wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+)
+from strandline.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
 )
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
@@ -87,5 +96,12 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     BrokerRegistrationRequest: lambda _, error: BrokerRegistrationResponse(error_code=error),
     BrokerHeartbeatRequest: lambda _, error: BrokerHeartbeatResponse(error_code=error),
     AlterPartitionRequest: lambda _, error: AlterPartitionResponse(error_code=error),
+    AlterPartitionReassignmentsRequest: lambda _, error: AlterPartitionReassignmentsResponse(
+        error_code=error, error_message=message_of(error)
+    ),
+    ListPartitionReassignmentsRequest: lambda _, error: ListPartitionReassignmentsResponse(
+        error_code=error, error_message=message_of(error)
+    ),
+    ElectLeadersRequest: lambda _, error: ElectLeadersResponse(error_code=error),
     AllocateProducerIdsRequest: lambda _, error: AllocateProducerIdsResponse(error_code=error),
 }

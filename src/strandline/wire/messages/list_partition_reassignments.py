@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from strandline.wire.schema import Group, Int16, Int32, Message, Nullable, NullableString, String, message
+from strandline.wire.schema import Group, Int16, Int32, Message, Nullable, NullableString, String, Tag, message
 
 
 class ListPartitionReassignmentsTopics(Group, frozen=True):
@@ -21,6 +21,7 @@ class OngoingPartitionReassignment(Group, frozen=True):
     replicas: tuple[Int32, ...] = ()
     adding_replicas: tuple[Int32, ...] = ()
     removing_replicas: tuple[Int32, ...] = ()
+    waits_for: Annotated[NullableString, Tag(10_000)] = None  # of our own: readers that do not know it skip it
 
 
 class OngoingTopicReassignment(Group, frozen=True):

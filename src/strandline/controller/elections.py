@@ -1,0 +1,72 @@
+"""ElectLeaders: somebody wants leaders elected now (KIP-460).
+
+Preferred: the first replica, if it may lead. Unclean: any replica that lives, where nobody leads, whatever the topic
+allows; what only others had is lost.
+"""
+
+from msgspec.structs import replace
+
+from strandline.base.errors import ErrorCode, message_of
+from strandline.base.ids import TopicIdPartition
+from strandline.controller.basis import Basis, Plan
+from strandline.controller.partition import Election, Wish, plan_change
+from strandline.controller.topics import Refusal
+from strandline.metadata.records import PartitionChangeRecord
+from strandline.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+E = ErrorCode
+PREFERRED, UNCLEAN = 0, 1
+
+
+def plan_elections(request: ElectLeadersRequest, basis: Basis) -> Plan:
+    """Null asks for all partitions; then those that have the wished leader are not named in the answer."""
+    if request.election_type not in (PREFERRED, UNCLEAN):
+        return Plan((), ElectLeadersResponse(error_code=E.INVALID_REQUEST))
+    asked = request.topic_partitions
+    if asked is None:
+        wanted = [(topic.name, tuple(topic.partitions)) for topic in basis.image.topics.values()]
+    else:
+        wanted = [(row.topic, tuple(row.partitions)) for row in asked]
+    records: dict[TopicIdPartition, PartitionChangeRecord] = {}
+    topics: list[ReplicaElectionResult] = []
+    for name, indexes in wanted:
+        results: list[PartitionResult] = []
+        for index in indexes:
+            outcome = plan_election(name, index, request.election_type, basis)
+            error, message = E.NONE, None
+            if isinstance(outcome, Refusal):
+                error, message = outcome.error, outcome.message
+                if asked is None and error is E.ELECTION_NOT_NEEDED:
+                    continue
+            else:
+                records[TopicIdPartition(outcome.topic_id, outcome.partition_id)] = outcome
+            results.append(PartitionResult(partition_id=index, error_code=error, error_message=message))
+        if results or asked is not None:
+            topics.append(ReplicaElectionResult(topic=name, partition_result=tuple(results)))
+    return Plan(tuple(records.values()), ElectLeadersResponse(replica_election_results=tuple(topics)))
+
+
+def plan_election(name: str, index: int, kind: int, basis: Basis) -> PartitionChangeRecord | Refusal:
+    topic = basis.image.topic_named(name)
+    if topic is None:
+        return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    old = topic.partitions.get(index)
+    if old is None:
+        return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    is_there = old.leader == old.replicas[0] if kind == PREFERRED else old.leader >= 0
+    if is_there:
+        return Refusal(E.ELECTION_NOT_NEEDED, message_of(E.ELECTION_NOT_NEEDED))
+    rules = basis.rules(topic)
+    if kind == UNCLEAN:
+        rules = replace(rules, is_unclean_allowed=True)
+    election = Election.PREFERRED if kind == PREFERRED else Election.KEEP
+    change = plan_change(TopicIdPartition(topic.topic_id, index), old, Wish(election=election), rules)
+    if change is not None:
+        return change
+    why = E.PREFERRED_LEADER_NOT_AVAILABLE if kind == PREFERRED else E.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    return Refusal(why, message_of(why))
