@@ -38,7 +38,19 @@ def draw_plan(seed: int) -> Plan:
         kind = rng.choices(options.faults, weights)[0]
         faults.append(Fault(at, kind, len(faults)))
         at += int(rng.expovariate(1 / options.pause_ms)) + 1
-    return Plan(seed, options, tuple(faults))
+    faults += draw_moves(seed, options, len(faults))
+    return Plan(seed, options, tuple(sorted(faults, key=lambda fault: fault.at_ms)))
+
+
+def draw_moves(seed: int, options: Options, salt: int) -> list[Fault]:
+    """In some runs partitions move to other replicas meanwhile, and leaders are elected by hand."""
+    from strandline.sim.faults.table import MOVES
+
+    rng = Random(f"{seed} moves")
+    if rng.randrange(3):
+        return []
+    kinds = rng.choices(tuple(MOVES), [kind.weight for kind in MOVES.values()], k=rng.randrange(1, 9))
+    return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
 
 
 def write_plan(plan: Plan) -> bytes:

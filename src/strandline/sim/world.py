@@ -167,6 +167,8 @@ class World:
             for index, partition in topic.partitions.items():
                 if set(partition.isr) != set(partition.replicas):
                     return f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}"
+                if partition.adding_replicas or partition.removing_replicas:
+                    return f"{topic.name}-{index} still moves: {partition.replicas}, -{partition.removing_replicas}"
         return None
 
     def digest(self) -> str:

@@ -6,10 +6,16 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition, Uuid
 from strandline.sim.clients.client import Client, Life, Request, Stage
+from strandline.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from strandline.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.elect_leaders import ElectLeadersRequest
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -103,3 +109,19 @@ class Admin(Client):
         topic = CreatePartitionsTopic(name=name, count=count)
         request = CreatePartitionsRequest(topics=(topic,), timeout_ms=2000)
         yield from self.ask(f"gives {name} {count} partitions", request, 3)
+
+    def reassign(self, name: str, partition: int, replicas: tuple[int, ...] | None) -> Life:
+        row = ReassignablePartition(partition_index=partition, replicas=replicas)
+        topics = (ReassignableTopic(name=name, partitions=(row,)),)
+        request = AlterPartitionReassignmentsRequest(topics=topics, timeout_ms=2000)
+        what = (
+            f"cancels the move of {name}-{partition}" if replicas is None else f"moves {name}-{partition} to {replicas}"
+        )
+        answer = yield from self.ask(what, request, 1)
+        if answer is not None and answer.responses:
+            result = answer.responses[0].partitions[0]
+            self.tell(f"{what}: {E(result.error_code).name} {result.error_message or ''}")
+
+    def elect(self) -> Life:
+        request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=2000)
+        yield from self.ask("elects the preferred leaders", request, 2)

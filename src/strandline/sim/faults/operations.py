@@ -2,6 +2,7 @@
 
 from random import Random
 
+from strandline.metadata.image import Partition
 from strandline.sim.faults.turmoil import Turmoil
 
 
@@ -23,3 +24,50 @@ def trim(turmoil: Turmoil, rng: Random) -> None:
 def add_partitions(turmoil: Turmoil, rng: Random) -> None:
     count = rng.choice((4, 5))
     turmoil.admin.wish(lambda: turmoil.admin.add_partitions("orders", count))
+
+
+def somewhere(turmoil: Turmoil, rng: Random) -> tuple[str, int, Partition] | None:
+    """A partition of a topic that clients work with."""
+    found = [
+        (topic.name, index, partition)
+        for topic in turmoil.world.laws.metadata.image.topics.values()
+        for index, partition in topic.partitions.items()
+        if topic.name != "brief"
+    ]
+    return rng.choice(found) if found else None
+
+
+def reassign(turmoil: Turmoil, rng: Random) -> None:
+    """To as many replicas as it had, one more, or one fewer; mostly one of them is another."""
+    found = somewhere(turmoil, rng)
+    if found is None:
+        return
+    topic, index, partition = found
+    nodes = [int(node) for node in turmoil.world.machines]
+    original = [int(node) for node in partition.replicas if node not in partition.adding_replicas]
+    size = min(max(len(original) + rng.choice((-1, 0, 0, 0, 1)), turmoil.world.options.min_isr), len(nodes))
+    fresh = [node for node in nodes if node not in original]
+    target = rng.sample(original, len(original))
+    if fresh:
+        target[rng.randrange(0, len(target))] = rng.choice(fresh)
+    left = [node for node in nodes if node not in target]
+    target = (target + rng.sample(left, len(left)))[:size]
+    turmoil.admin.wish(lambda: turmoil.admin.reassign(topic, index, tuple(target)))
+
+
+def cancel(turmoil: Turmoil, rng: Random) -> None:
+    image = turmoil.world.laws.metadata.image
+    moving = [
+        (topic.name, index)
+        for topic in image.topics.values()
+        for index, partition in topic.partitions.items()
+        if partition.adding_replicas or partition.removing_replicas
+    ]
+    if moving:
+        topic, index = rng.choice(moving)
+        turmoil.admin.wish(lambda: turmoil.admin.reassign(topic, index, None))
+
+
+def elect(turmoil: Turmoil, rng: Random) -> None:
+    """The preferred leaders, of all partitions."""
+    turmoil.admin.wish(turmoil.admin.elect)

@@ -41,6 +41,13 @@ FAULTS: dict[str, FaultKind] = {
     "add partitions": FaultKind(operations.add_partitions, 1),
 }
 
+# Drawn apart, by `plan.draw_moves`.
+MOVES: dict[str, FaultKind] = {
+    "reassign": FaultKind(operations.reassign, 4),
+    "cancel": FaultKind(operations.cancel, 1),
+    "elect": FaultKind(operations.elect, 1),
+}
+
 # No seed draws these; plans that were written down name them.
 SCRIPTED: dict[str, FaultKind] = {
     "ping pong": FaultKind(scripted.ping_pong, 1),
