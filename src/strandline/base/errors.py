@@ -209,7 +209,7 @@ MESSAGES: dict[int, str] = {
     E.FENCED_INSTANCE_ID: "Another member with the same group.instance.id has taken over.",
     E.ELIGIBLE_LEADERS_NOT_AVAILABLE: "No replica may lead the partition now.",
     E.ELECTION_NOT_NEEDED: "The partition needs no election.",
-    E.NO_REASSIGNMENT_IN_PROGRESS: "The partition is not being reassigned.",
+    E.NO_REASSIGNMENT_IN_PROGRESS: "No partition reassignment is in progress.",
     E.GROUP_SUBSCRIBED_TO_TOPIC: "The group is subscribed to the topic, so its offsets cannot be deleted.",
     E.INVALID_RECORD: "The record failed the broker's validation.",
     E.THROTTLING_QUOTA_EXCEEDED: "The quota is used up.",

@@ -5,11 +5,12 @@ from pathlib import Path
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli import topics
+from strandline.cli import reassignments, topics
 from strandline.cli.bench import bench
 from strandline.cli.consume import consume
 from strandline.cli.demo import demo
 from strandline.cli.format import format_storage, random_uuid
+from strandline.cli.leader_election import leader_election
 from strandline.cli.model import model
 from strandline.cli.node import run_node
 from strandline.cli.produce import produce
@@ -19,6 +20,8 @@ from strandline.cli.up import up
 app = App(name="strandline", version=VERSION, help="A replicated log that speaks Kafka's protocol.")
 app.command(up)
 app.command(topics.app)
+app.command(reassignments.app)
+app.command(leader_election)
 app.command(produce)
 app.command(consume)
 app.command(format_storage, name="format")

@@ -126,8 +126,8 @@ ELIGIBLE = table(
     Planted(
         name="reassignment-ends-thin",
         module=PARTITION,
-        old="len(staying) >= effective_min_isr(rules.min_isr, final, ())",
-        new="len(staying) >= 1",
+        old="lacking = max(0, effective_min_isr(rules.min_isr, final, ()) - len(staying))",
+        new="lacking = 0 if staying else 1",
         trap="T40, KAFKA-15665",
         harm="a partition that could be written to is left with too few replicas in sync",
         found_by=MODEL,
@@ -135,8 +135,8 @@ ELIGIBLE = table(
     Planted(
         name="reassignment-end-overtakes-metadata",
         module=PARTITION,
-        old="(sets.replicas != old.replicas or counts_more(old, sets, rules))",
-        new="sets.replicas != old.replicas",
+        old="(without(old.replicas, sets.replicas) or counts_more(old, sets, rules))",
+        new="without(old.replicas, sets.replicas)",
         trap="T19: min ISR counts more replicas once an addition ends",
         harm="a leader commits by the replica count of before, past those who are eligible",
         found_by=MODEL,
