@@ -33,6 +33,7 @@ from strandline.controller.brokers import (
 from strandline.controller.configs import concern, plan_alter_configs
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
+from strandline.controller.min_isr import plan_min_isr
 from strandline.controller.partition import Election
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.refusals import REFUSALS, refusal
@@ -111,6 +112,7 @@ class Controller:
         effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
         if METADATA_VERSION not in image.features:
             effects += self.write((FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL),), now)
+        effects += self.write(plan_min_isr(self.basis()), now)
         for broker in image.brokers.values():
             if not broker.fenced:
                 self.heartbeats.touch(broker.node_id, None, now)

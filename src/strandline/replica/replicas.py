@@ -177,7 +177,7 @@ class Replicas:
 
     def lead(self, hosted: Hosted, topic: Topic, partition: Partition, effects: list[Effect], now: Instant) -> None:
         role = hosted.role
-        min_isr = self.host.image.effective_min_isr(topic, partition, self.host.static)
+        min_isr = self.host.image.effective_min_isr(topic, partition)
         if type(role) is Leader and role.epoch == partition.leader_epoch:
             role.reassigned(partition, min_isr)
             leader = role
@@ -251,7 +251,7 @@ class Replicas:
             if type(hosted.role) is Leader:
                 topic = self.host.image.topics[hosted.at.topic_id]
                 partition = topic.partitions[hosted.at.partition]
-                hosted.role.min_isr = self.host.image.effective_min_isr(topic, partition, self.host.static)
+                hosted.role.min_isr = self.host.image.effective_min_isr(topic, partition)
                 self.recompute(hosted, hosted.role, effects, now)
 
     def brokers_changed(self, delta: Delta, effects: list[Effect], now: Instant) -> None:

@@ -285,4 +285,4 @@ def effective_min_isr(machine: "Machine", hosted: Hosted) -> int:
     topic, partition = image.topics.get(hosted.at.topic_id), image.partition(hosted.at)
     if topic is None or partition is None:
         return 0
-    return image.effective_min_isr(topic, partition, machine.config.explicit)
+    return image.effective_min_isr(topic, partition)
