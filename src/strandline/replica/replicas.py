@@ -203,6 +203,8 @@ class Replicas:
         self.fetching.note_outsiders(hosted, leader)
         if leader.advance(now):
             self.fetching.high_watermark_moved(hosted, leader, effects, now)
+        elif hosted.waiting and leader.is_under_min_isr():
+            effects += self.producing.fail_under_min_isr(hosted)
         if hosted.deletions:
             effects += complete_deletions(hosted, leader)
 

@@ -26,6 +26,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.metadata import records as r
+from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.replica.config import LogDir, ReplicaConfig
 from strandline.replica.replicas import Replicas
@@ -46,9 +47,12 @@ START = Instant(1_700_000_000_000)
 
 
 class World:
-    def __init__(self, brokers: int = 3, config: ReplicaConfig | None = None) -> None:
+    def __init__(
+        self, brokers: int = 3, config: ReplicaConfig | None = None, static: dict[str, ConfigValue] | None = None
+    ) -> None:
         self.now = START
         self.config = config or ReplicaConfig()
+        self.static = static or {}
         self.image = Image()
         self.records: list[Any] = []
         self.nodes: dict[NodeId, Replicas] = {}
@@ -74,7 +78,7 @@ class World:
 
     def start(self, node: NodeId, clean: bool = True, replay_each: bool = False) -> None:
         log_dir = LogDir(f"/data{node}", Uuid(bytes([node]) * 16))
-        replicas = Replicas(node, self.disks[node], [log_dir], self.config, {}, random.Random(node))
+        replicas = Replicas(node, self.disks[node], [log_dir], self.config, self.static, random.Random(node))
         replicas.broker_epoch = 100 + node
         self.nodes[node] = replicas
         self.perform(node, replicas.load(self.now, clean))
