@@ -1,13 +1,33 @@
-"""What the tests of the protocol's texts look at: logs, their epochs, and power that fails."""
+"""What the tests of the protocol's texts look at and play with: logs, their epochs, power that fails, a controller."""
 
-from tests.unit.replica.conftest import World
+import random
+from collections.abc import Sequence
+from typing import Any
 
-from strandline.base.ids import NodeId
+from tests.unit.replica.conftest import AT, World
+
+from strandline.base.ids import NodeId, Uuid
+from strandline.controller.basis import ELR_FEATURE, Basis, ControllerConfig
+from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_registration
+from strandline.controller.isr import plan_alter_partition
 from strandline.log.checkpoints import parse_epochs
 from strandline.log.log import Log
+from strandline.metadata.image import Partition
+from strandline.metadata.records import FeatureLevelRecord
 from strandline.replica.leader import Leader
 from strandline.wire.batch import Codec, batches, build
+from strandline.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    PartitionDataResponse,
+    TopicData,
+)
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
 
+FIRST_OFFSET = 1_000  # of the metadata log: above the broker epochs with which the world begins
 SEGMENT = "00000000000000000000.log"
 
 
@@ -59,3 +79,91 @@ def a_compressed_batch(values: int) -> bytes:
 
 def distinct(text: bytes) -> bytes:
     return build([(0, None, text, ())])
+
+
+class Governed(World):
+    """The brokers' `Replicas` under the rules of the real controller: its plans make the metadata.
+
+    Who is in `deaf` hears of nothing until `catch_up`. Answers wait while `controller_answers` is false.
+    """
+
+    def __init__(self, *, elr: bool = False) -> None:
+        self.deaf: tuple[int, ...] = ()
+        super().__init__()
+        if elr:
+            self.commit(FeatureLevelRecord(name=ELR_FEATURE, feature_level=1))
+
+    @property
+    def basis(self) -> Basis:
+        return Basis(self.image, ControllerConfig(), {}, random.Random(1), FIRST_OFFSET + len(self.records))
+
+    @property
+    def partition(self) -> Partition:
+        found = self.image.partition(AT)
+        assert found is not None
+        return found
+
+    def decide(self, records: Sequence[Any]) -> None:
+        if records:
+            self.commit(*records, skip=self.deaf)
+
+    def alter(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        plan = plan_alter_partition(request, self.basis, 3)
+        self.decide(plan.records)
+        assert isinstance(plan.response, AlterPartitionResponse)
+        return plan.response
+
+    def fence(self, node: int) -> None:
+        self.decide(plan_fencing(self.image.brokers[NodeId(node)], self.basis))
+
+    def beat(self, node: int, *, want_shut_down: bool = False) -> None:
+        """A heartbeat: it unfences who has caught up, or begins a controlled shutdown."""
+        request = BrokerHeartbeatRequest(
+            broker_id=node,
+            broker_epoch=self.image.brokers[NodeId(node)].epoch,
+            current_metadata_offset=FIRST_OFFSET + len(self.records),
+            want_shut_down=want_shut_down,
+        )
+        self.decide(plan_heartbeat(request, self.basis).records)
+
+    def register(self, node: int, *, clean: bool) -> int:
+        """A new incarnation of a broker; it is fenced until it beats. Returns its epoch."""
+        old = self.image.brokers[NodeId(node)]
+        request = BrokerRegistrationRequest(
+            broker_id=node,
+            incarnation_id=Uuid(bytes([node, len(self.records) % 256] * 8)),
+            listeners=(Listener(name="PLAINTEXT", host="h", port=node, security_protocol=0),),
+            features=(Feature(name="metadata.version", min_supported_version=1, max_supported_version=27),),
+            log_dirs=old.log_dirs,
+            previous_broker_epoch=old.epoch if clean else -1,
+        )
+        plan = plan_registration(request, self.basis, False)
+        assert plan.response.error_code == 0, plan.response
+        self.decide(plan.records)
+        return int(self.image.brokers[NodeId(node)].epoch)
+
+    def ask(self, isr: Sequence[int], **fields: Any) -> PartitionDataResponse:
+        """A proposal as it would come from the leader; `fields` say what else it says. Returns what is answered."""
+        partition = self.partition
+        broker = fields.pop("broker_id", partition.leader)
+        epochs = fields.pop("broker_epochs", {})
+        states = tuple(
+            BrokerState(broker_id=n, broker_epoch=epochs.get(n, self.image.brokers[NodeId(n)].epoch)) for n in isr
+        )
+        row = PartitionData(
+            **{
+                "partition_index": 0,
+                "leader_epoch": partition.leader_epoch,
+                "partition_epoch": partition.partition_epoch,
+                "new_isr_with_epochs": states,
+                **fields,
+            }
+        )
+        request = AlterPartitionRequest(
+            broker_id=broker,
+            broker_epoch=self.image.brokers[NodeId(broker)].epoch,
+            topics=(TopicData(topic_id=AT.topic_id, partitions=(row,)),),
+        )
+        response = self.alter(request)
+        assert response.error_code == 0
+        return response.topics[0].partitions[0]

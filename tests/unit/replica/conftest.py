@@ -23,7 +23,7 @@ from strandline.base.effects import (
     ToController,
 )
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.metadata.config_key import ConfigValue
@@ -79,13 +79,16 @@ class World:
     def start(self, node: NodeId, clean: bool = True, replay_each: bool = False) -> None:
         log_dir = LogDir(f"/data{node}", Uuid(bytes([node]) * 16))
         replicas = Replicas(node, self.disks[node], [log_dir], self.config, self.static, random.Random(node))
-        replicas.broker_epoch = 100 + node
+        known = self.image.brokers.get(node)
+        replicas.broker_epoch = BrokerEpoch(100 + node) if known is None else known.epoch
         self.nodes[node] = replicas
         self.perform(node, replicas.load(self.now, clean))
         image = self.images[node] = Image()
         self.followed[node] = len(self.records)
         if replay_each:
-            replicas.broker_epoch = 1_000  # a new incarnation, which registers anew after all that it replays
+            replicas.broker_epoch = BrokerEpoch(
+                1_000
+            )  # a new incarnation, which registers anew after all that it replays
             for record in self.records:
                 image.apply(record)
                 self.perform(node, replicas.apply(image, image.take_delta(), self.now))
