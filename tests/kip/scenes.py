@@ -14,6 +14,7 @@ from strandline.log.checkpoints import parse_epochs
 from strandline.log.log import Log
 from strandline.metadata.image import Partition
 from strandline.metadata.records import FeatureLevelRecord
+from strandline.replica.config import ReplicaConfig
 from strandline.replica.leader import Leader
 from strandline.wire.batch import Codec, batches, build
 from strandline.wire.messages.alter_partition import (
@@ -87,9 +88,9 @@ class Governed(World):
     Who is in `deaf` hears of nothing until `catch_up`. Answers wait while `controller_answers` is false.
     """
 
-    def __init__(self, *, elr: bool = False) -> None:
+    def __init__(self, *, elr: bool = False, config: ReplicaConfig | None = None) -> None:
         self.deaf: tuple[int, ...] = ()
-        super().__init__()
+        super().__init__(config=config)
         if elr:
             self.commit(FeatureLevelRecord(name=ELR_FEATURE, feature_level=1))
 

@@ -54,6 +54,12 @@ def end_of_epoch(world: World, node: int, epoch: int, current: int = -1) -> tupl
     return row.error_code, row.leader_epoch, row.end_offset
 
 
+def write_alone(world: World, leader: NodeId, count: int) -> None:
+    """An unclean election, and records that only this broker has."""
+    elect(world, leader, leader, unclean=True)
+    world.produce(leader, count, acks=1)
+
+
 # --- scenario 1: high watermark truncation followed by immediate leader election
 
 
@@ -186,6 +192,25 @@ def test_the_appendixs_divergence_below_two_unclean_elections_is_found() -> None
     assert content(world, A) == content(world, B)
     assert epochs(world, B) == [(2, 0), (4, 1)]
     assert [epoch for _, epoch, _ in content(world, B)] == [2, 4]
+
+
+def test_kip_279_a_follower_whose_last_epoch_its_leader_never_had_cuts_where_the_last_common_epoch_ends() -> None:
+    """T37. B: epoch 0 to 12, epoch 2 to 15. A: epoch 0 to 10, epoch 1 to 20, epoch 3. Asked for epoch 2, A answers that
+    its epoch 1 ends at 20, which lies behind B's whole log; what they have in common ends at 10."""
+    world = two_brokers()
+    world.produce(B, 10)
+    world.run(1_000)
+    world.cut = {A, B}
+    world.produce(B, 2, acks=1)
+    write_alone(world, A, 10)
+    write_alone(world, B, 3)
+    write_alone(world, A, 1)
+    assert (world.row(B)[2:4], world.row(A)[2:4]) == ((15, 15), (21, 21))
+    world.cut = set()
+    world.run(3_000)
+    assert content(world, A) == content(world, B)
+    assert epochs(world, A) == epochs(world, B)
+    assert world.row(B)[3] == 21
 
 
 # --- steps 1 to 3: the leader
