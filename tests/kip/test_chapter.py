@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 from tests.kip.scenes import Governed, log_of, lose_power
-from tests.unit.replica.conftest import AT
+from tests.unit.replica.conftest import AT, CALLER
 
-from strandline.base.effects import Effect
+from strandline.base.effects import Effect, ToController
 from strandline.base.ids import NodeId
 from strandline.metadata.image import Partition
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.leader import Leader
 from strandline.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 
 SEEDS = range(16)
 STEPS = 150
@@ -68,7 +69,8 @@ class Chances(Governed):
         self.run(10_000)
 
     def perform(self, node: NodeId, effects: list[Effect]) -> None:
-        super().perform(node, effects)
+        # The controller may be faster than any follower: else a newcomer has what it lacks before anybody decides.
+        super().perform(node, sorted(effects, key=lambda effect: not isinstance(effect, ToController)))
         if self.oracle is not None:
             self.oracle.look()
 
@@ -386,6 +388,63 @@ def test_6_a_replica_joins_the_isr_only_when_its_log_reaches_the_high_watermark_
     seed: int,
 ) -> None:
     played(seed, Joining)
+
+
+def fetch_by_third(world: Governed, leader: int, offset: int | None) -> None:
+    """Broker 3's process is ours to play. None: a fetch that does not name the partition."""
+    asked = FetchPartition(partition=0, fetch_offset=offset or 0, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        replica_state=ReplicaState(replica_id=3, replica_epoch=103),
+        max_wait_ms=0,
+        session_epoch=-1,
+        topics=() if offset is None else (FetchTopic(topic_id=AT.topic_id, partitions=(asked,)),),
+    )
+    replicas = world.nodes[NodeId(leader)]
+    world.perform(NodeId(leader), replicas.fetch(world.to(17), CALLER, request, world.now))
+
+
+def third_outside() -> Governed:
+    """Broker 3 left the ISR with one record; five more are committed since."""
+    world = Governed()
+    world.create()
+    world.produce(1)
+    world.run(1_000)
+    world.kill(NodeId(3))
+    world.change(isr=(1, 2))
+    world.fence(3)
+    world.produce(1, 5)
+    assert world.row(1)[2:4] == (6, 6)
+    world.beat(3)
+    return world
+
+
+def test_6_a_replica_that_has_the_old_high_watermark_and_not_the_start_of_the_epoch_stays_outside() -> None:
+    """T36. Broker 2 was not told yet what is committed when it is elected: its high watermark is no measure."""
+    world = third_outside()
+    world.cut = {NodeId(1)}
+    world.change(leader=2, isr=(2, 1))
+    assert world.row(2)[2:4] == (1, 6)
+    fetch_by_third(world, 2, 1)
+    assert 3 not in world.partition.isr
+    fetch_by_third(world, 2, 6)
+    assert 3 in world.partition.isr
+
+
+def test_6_a_replica_below_the_high_watermark_stays_outside() -> None:
+    world = third_outside()
+    for offset in (1, 5):
+        fetch_by_third(world, 1, offset)
+        assert world.partition.isr == (1, 2)
+    fetch_by_third(world, 1, 6)
+    assert world.partition.isr == (1, 2, 3)
+
+
+def test_6_a_replica_that_has_asked_for_something_else_only_is_not_taken_for_complete() -> None:
+    """Any fetch of a broker is a reason to look at all partitions that it is a replica of."""
+    world = third_outside()
+    world.change(leader=1, isr=(1, 2))  # a new epoch: nothing is known of 3
+    fetch_by_third(world, 1, None)
+    assert world.partition.isr == (1, 2)
 
 
 def test_the_plays_contain_what_the_invariants_are_about() -> None:

@@ -208,6 +208,23 @@ def test_an_answer_before_its_metadata_counts_and_the_metadata_then_says_nothing
     assert (leading(world, 1).isr, leading(world, 1).partition_epoch) == (Committed((1, 2)), epoch)
 
 
+def test_metadata_that_an_answer_has_overtaken_brings_no_older_isr_back() -> None:
+    world = cluster()
+    silent_third(world)
+    world.deaf = (1,)
+    world.answer_controller()
+    world.kill(NodeId(2))
+    world.produce(1, acks=1)
+    world.run(46_000)
+    world.answer_controller()
+    assert leading(world, 1).isr == Committed((1,))
+    image, first = world.images[NodeId(1)], world.records[world.followed[NodeId(1)]]
+    assert first.isr == (1, 2)
+    image.apply(first)
+    world.perform(NodeId(1), world.nodes[NodeId(1)].apply(image, image.take_delta(), world.now))
+    assert leading(world, 1).isr == Committed((1,))
+
+
 def test_metadata_before_the_answer_settles_the_proposal_and_the_answer_is_dropped() -> None:
     world = cluster()
     silent_third(world)
