@@ -110,9 +110,10 @@ class Controller:
         self.image, self.epoch, self.is_active = image, epoch, True
         self.next_check = after(now, self.config.leader_imbalance_check_ms)
         effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
+        records = plan_min_isr(self.basis())
         if METADATA_VERSION not in image.features:
-            effects += self.write((FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL),), now)
-        effects += self.write(plan_min_isr(self.basis()), now)
+            records = (FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL), *records)
+        effects += self.write(records, now)
         for broker in image.brokers.values():
             if not broker.fenced:
                 self.heartbeats.touch(broker.node_id, None, now)

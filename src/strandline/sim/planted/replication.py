@@ -136,7 +136,7 @@ REPLICATION = table(
         old="part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)",
         new="part.complete(ErrorCode.NONE)",
         trap="chapter on replication: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-        harm="records are acknowledged that fewer than min.insync.replicas have, and that a change of leader takes back",
+        harm="records are acknowledged that fewer than min.insync.replicas have, and a change of leader takes back",
         seeds=(2, 2),
     ),
     Planted(
