@@ -132,7 +132,7 @@ def check_elr(cluster: Cluster) -> None:
     image = cluster.image
     for topic in image.topics.values():
         for partition in topic.partitions.values():
-            if len(partition.isr) >= image.effective_min_isr(topic, partition, {"min.insync.replicas": 2}):
+            if len(partition.isr) >= image.effective_min_isr(topic, partition):
                 assert not partition.elr and not partition.last_known_elr
             assert not set(partition.last_known_elr) & set(partition.isr + partition.elr)
 

@@ -65,7 +65,7 @@ class Basis(Value, frozen=True):
         return Rules(
             is_acceptable=is_acceptable,
             is_unclean_allowed=self.image.topic_config(topic.name, UNCLEAN_KEY, self.static) is True,
-            min_isr=self.image.min_isr(topic, self.static),
+            min_isr=self.image.min_isr(topic),
             is_elr_enabled=self.image.features.get(ELR_FEATURE, 0) > 0,
         )
 
@@ -114,7 +114,7 @@ class Basis(Value, frozen=True):
         changes = []
         for topic in self.image.topics.values():
             known, rules = before.topics[topic.topic_id], self.rules(topic)
-            was = before.min_isr(known, self.static)
+            was = before.min_isr(known)
             if rules.min_isr == was:
                 continue
             for index, partition in topic.partitions.items():

@@ -16,7 +16,14 @@ from strandline.controller.basis import ELR_FEATURE, Basis, Plan
 from strandline.metadata.config_key import LIST
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
-from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, TOPIC_CONFIGS, why_invalid
+from strandline.metadata.topic_configs import (
+    DYNAMIC_NODE_KEYS,
+    STATE_KEYS,
+    TOPIC_CONFIGS,
+    topic_default_text,
+    why_invalid,
+)
+from strandline.metadata.topic_configs import MIN_ISR_KEY as MIN_ISR_KEY
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -29,7 +36,6 @@ E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 VERBS = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 LONGEST_VALUE = 32767
-MIN_ISR_KEY = "min.insync.replicas"
 # A broker's key -> the topic's key whose type and limits it has.
 OF_BROKERS = {synonym: row.name for row in TOPIC_CONFIGS.values() for synonym, factor in row.synonyms if factor == 1}
 
@@ -98,6 +104,9 @@ def plan_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | lis
                 return refusal
         if value is None and config.name not in current:
             continue
+        if value is None and where == (BROKER_RESOURCE, CLUSTER_DEFAULT) and config.name in STATE_KEYS:
+            # Nothing below it in the log gives all nodes the same value, so it becomes what this node's file says.
+            value = topic_default_text(config.name, basis.static)
         records.append(ConfigRecord(resource_type=where[0], resource_name=where[1], name=config.name, value=value))
     return records
 

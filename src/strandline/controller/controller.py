@@ -34,6 +34,7 @@ from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_confi
 from strandline.controller.elections import plan_elections
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
+from strandline.controller.min_isr import plan_min_isr
 from strandline.controller.partition import Election
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.reassignments import completions, plan_list, plan_reassignments
@@ -115,8 +116,10 @@ class Controller:
         self.image, self.epoch, self.is_active = image, epoch, True
         self.next_check = after(now, self.config.leader_imbalance_check_ms)
         effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
+        records = plan_min_isr(self.basis())
         if METADATA_VERSION not in image.features:
-            effects += self.write((FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL),), now)
+            records = (FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL), *records)
+        effects += self.write(records, now)
         for broker in image.brokers.values():
             if not broker.fenced:
                 self.heartbeats.touch(broker.node_id, None, now)

@@ -30,10 +30,11 @@ from strandline.metadata.registrations import merged as merged
 from strandline.metadata.registrations import partition_record as partition_record
 from strandline.metadata.registrations import registration_record
 from strandline.metadata.replay import APPLY
-from strandline.metadata.topic_configs import TOPIC_CONFIGS, topic_default
+from strandline.metadata.topic_configs import MIN_ISR_KEY, STATE_KEYS, TOPIC_CONFIGS, topic_default
 
 # Kafka's numbers for where a configuration value comes from (DescribeConfigs, CreateTopics).
 FROM_TOPIC, FROM_CLUSTER_DEFAULT, FROM_STATIC, FROM_DEFAULT = 1, 3, 4, 5
+NOTHING: Mapping[str, ConfigValue] = {}
 
 
 class Delta:
@@ -96,7 +97,7 @@ class Image:
 
     def topic_config(self, topic: str, key: str, static: Mapping[str, ConfigValue]) -> ConfigValue:
         """The value in force for a topic: its own, else the brokers' cluster default, else what the node's static
-        configuration (`static`, parsed) says, else the default."""
+        configuration (`static`, parsed) says, unless all nodes must agree on it, else the default."""
         return self.config_in_force(topic, key, static)[0]
 
     def config_in_force(self, topic: str, key: str, static: Mapping[str, ConfigValue]) -> tuple[ConfigValue, int]:
@@ -114,17 +115,18 @@ class Image:
                         assert isinstance(value, int)
                         value = value * factor if value >= 0 else -1  # "no limit" is -1 in every unit
                     return value, FROM_CLUSTER_DEFAULT
-        value, source = topic_default(key, static)
+        value, source = topic_default(key, NOTHING if key in STATE_KEYS else static)
         return value, FROM_DEFAULT if source is None else FROM_STATIC
 
-    def min_isr(self, topic: Topic, static: Mapping[str, ConfigValue]) -> int:
-        """min.insync.replicas as it is configured; `effective_min_isr` says what of it counts."""
-        configured = self.topic_config(topic.name, "min.insync.replicas", static)
+    def min_isr(self, topic: Topic) -> int:
+        """min.insync.replicas as it is configured; `effective_min_isr` says what of it counts. It is state alone (T1):
+        whoever has applied the same metadata has the same value."""
+        configured = self.topic_config(topic.name, MIN_ISR_KEY, NOTHING)
         assert isinstance(configured, int)
         return configured
 
-    def effective_min_isr(self, topic: Topic, partition: Partition, static: Mapping[str, ConfigValue]) -> int:
-        return effective_min_isr(self.min_isr(topic, static), partition.replicas, partition.adding_replicas)
+    def effective_min_isr(self, topic: Topic, partition: Partition) -> int:
+        return effective_min_isr(self.min_isr(topic), partition.replicas, partition.adding_replicas)
 
     # --- the one mutator
 

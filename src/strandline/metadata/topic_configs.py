@@ -116,6 +116,10 @@ ROWS = (
 
 TOPIC_CONFIGS: dict[str, ConfigKey] = {key.name: key for key in ROWS}
 SHOWN = tuple(key for key in ROWS if not key.is_internal)
+MIN_ISR_KEY = "min.insync.replicas"
+# Of these no node's own file counts. They say what is committed, so controller and leader must have one value: that of
+# the metadata log, into which the first active controller writes what its file says (T1).
+STATE_KEYS = frozenset({MIN_ISR_KEY})
 # The keys of a node's configuration that may change while it runs: those that are defaults of topics.
 DYNAMIC_NODE_KEYS = frozenset(synonym for key in ROWS for synonym, _ in key.synonyms)
 
@@ -130,7 +134,8 @@ def why_invalid(name: str, value: str) -> str | None:
 
 def topic_default(name: str, node: Mapping[str, ConfigValue]) -> tuple[ConfigValue, str | None]:
     """The value of a topic that does not set `name`, on a node whose configuration sets `node` explicitly, and the key
-    of the node's configuration that it comes from (None: the table's default)."""
+    of the node's configuration that it comes from (None: the table's default). For one of `STATE_KEYS` that is only
+    what a controller proposes to the cluster."""
     key = TOPIC_CONFIGS[name]
     for synonym, factor in key.synonyms:
         value = node.get(synonym)

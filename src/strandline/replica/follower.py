@@ -78,6 +78,11 @@ class Follower:
         self.cuts = 0  # how often the log was truncated: what was being made durable meanwhile may be gone
         self.losses: list[str] = []  # for the operator; taken by `take_losses`
 
+    @property
+    def last_stable_offset(self) -> int:
+        """As the leader's: no transaction is ever open yet."""
+        return self.high_watermark
+
     def position(self) -> Position:
         log = self.log
         return Position(self.epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)

@@ -62,13 +62,13 @@ class Hosted:
 
     def complete_waiting(self, leader: Leader) -> list[Effect]:
         """After the high watermark has moved. Costs what completes, not what waits."""
+        assert not leader.is_under_min_isr(), "the high watermark does not move then"
         effects: list[Effect] = []
         waiting = self.waiting
         while waiting and waiting[0].required <= leader.high_watermark:
             waiter = waiting.popleft()
             if not waiter.done:
-                enough = not leader.is_under_min_isr()
-                effects += waiter.complete(ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+                effects += waiter.complete(ErrorCode.NONE)
         return effects
 
     def fail_waiting(self, error: ErrorCode) -> list[Effect]:

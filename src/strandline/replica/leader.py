@@ -96,6 +96,18 @@ class Leader:
 
     # --- questions
 
+    @property
+    def last_stable_offset(self) -> int:
+        """What a read_committed consumer may read up to (exclusive, despite its name). No transaction is ever open yet,
+        so it is the high watermark; an answer takes both from one moment (T43)."""
+        return self.high_watermark
+
+    @property
+    def is_end_unknown(self) -> bool:
+        """An earlier leader may have shown consumers more than this one's high watermark: it has not committed what lay
+        in its log when it was elected. To name an end now would send consumers back."""
+        return self.high_watermark < self.epoch_start_offset
+
     def is_under_min_isr(self) -> bool:
         return len(self.isr.isr) < self.min_isr
 

@@ -34,6 +34,7 @@ TO_HIGH_WATERMARK = -1
 # The versions in which these became known.
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 OFFSET_NOT_AVAILABLE_SINCE = 5
+READ_COMMITTED = 1
 
 
 class Deletion:
@@ -108,7 +109,7 @@ class Offsets:
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    self.offset_of(topic.name, asked, request.replica_id, to.api_version) for asked in topic.partitions
+                    self.offset_of(topic.name, asked, request, to.api_version) for asked in topic.partitions
                 ),
             )
             for topic in request.topics
@@ -116,7 +117,7 @@ class Offsets:
         return [Reply(to, ListOffsetsResponse(topics=topics))]
 
     def offset_of(
-        self, topic: str, asked: ListOffsetsPartition, replica: int, version: int
+        self, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int
     ) -> ListOffsetsPartitionResponse:
         index = asked.partition_index
         leader = self.leader_of(topic, index, asked.current_leader_epoch)
@@ -125,14 +126,12 @@ class Offsets:
         log = leader.log
         if version < SINCE.get(asked.timestamp, 0):
             return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.UNSUPPORTED_VERSION)
+        of_client = request.replica_id < 0
+        end = readable_end(leader, request.isolation_level) if of_client else log.log_end_offset
         if asked.timestamp == LATEST:
-            if replica < 0 and leader.high_watermark < leader.epoch_start_offset:
-                # Its old value may have been higher: to answer now would send consumers back.
-                new = version >= OFFSET_NOT_AVAILABLE_SINCE
-                error = ErrorCode.OFFSET_NOT_AVAILABLE if new else ErrorCode.LEADER_NOT_AVAILABLE
-                return ListOffsetsPartitionResponse(partition_index=index, error_code=error)
-            offset = log.log_end_offset if replica >= 0 else leader.high_watermark
-            return ListOffsetsPartitionResponse(partition_index=index, offset=offset, leader_epoch=leader.epoch)
+            if of_client and leader.is_end_unknown:
+                return not_available(index, version)
+            return ListOffsetsPartitionResponse(partition_index=index, offset=end, leader_epoch=leader.epoch)
         if asked.timestamp in (EARLIEST, EARLIEST_LOCAL):
             return ListOffsetsPartitionResponse(
                 partition_index=index,
@@ -147,8 +146,13 @@ class Offsets:
             found = log.offset_of_max_timestamp()
         else:
             found = log.offset_for_timestamp(asked.timestamp)
-        if found is None or found.offset >= leader.high_watermark:
+        if found is None:
             return ListOffsetsPartitionResponse(partition_index=index)
+        if found.offset >= end:
+            # Committed or not is known when the high watermark has passed the start of this epoch: "none" would send a
+            # consumer to the end, past a record that an earlier leader may have committed.
+            unknown = of_client and leader.is_end_unknown
+            return not_available(index, version) if unknown else ListOffsetsPartitionResponse(partition_index=index)
         return ListOffsetsPartitionResponse(
             partition_index=index, timestamp=found.timestamp, offset=found.offset, leader_epoch=found.leader_epoch
         )
@@ -223,3 +227,14 @@ class Offsets:
         part.required = offset
         part.reached = leader.log.log_start_offset
         return hosted
+
+
+def readable_end(leader: Leader, isolation_level: int) -> int:
+    return leader.last_stable_offset if isolation_level == READ_COMMITTED else leader.high_watermark
+
+
+def not_available(index: int, version: int) -> ListOffsetsPartitionResponse:
+    """Ask again soon."""
+    is_known = version >= OFFSET_NOT_AVAILABLE_SINCE
+    error = ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE
+    return ListOffsetsPartitionResponse(partition_index=index, error_code=error)

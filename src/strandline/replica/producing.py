@@ -5,8 +5,11 @@ Rules:
     acknowledged when the high watermark has passed the last record
   - acks=1 is acknowledged after the leader's own append; acks=0 never, but an error closes the connection
   - whoever waits is told REQUEST_TIMED_OUT in time, and NOT_LEADER_OR_FOLLOWER as soon as this leadership ends
+  - if the committed ISR becomes too small meanwhile, nothing is committed until a replica is back: a producer is told
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on; who asked for them has no better idea
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -206,6 +209,17 @@ class Producing:
         if not isinstance(appended, Refused) and not appended.duplicate:
             self.fetching.appended(hosted, leader, len(records), effects, now)
         return appended
+
+    def fail_under_min_isr(self, hosted: Hosted) -> list[Effect]:
+        """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
+        effects: list[Effect] = []
+        parts = [waiter for waiter in hosted.waiting if type(waiter) is Part]
+        if parts:
+            hosted.waiting = deque(waiter for waiter in hosted.waiting if type(waiter) is not Part)
+        for part in parts:
+            if not part.done:
+                effects += part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        return effects
 
     def append_internal(
         self, topic: str, partition: int, batch: bytearray, now: Instant, then: Done, timeout_ms: int

@@ -177,7 +177,7 @@ class Replicas:
 
     def lead(self, hosted: Hosted, topic: Topic, partition: Partition, effects: list[Effect], now: Instant) -> None:
         role = hosted.role
-        min_isr = self.host.image.effective_min_isr(topic, partition, self.host.static)
+        min_isr = self.host.image.effective_min_isr(topic, partition)
         if type(role) is Leader and role.epoch == partition.leader_epoch:
             role.reassigned(partition, min_isr)
             leader = role
@@ -203,6 +203,8 @@ class Replicas:
         self.fetching.note_outsiders(hosted, leader)
         if leader.advance(now):
             self.fetching.high_watermark_moved(hosted, leader, effects, now)
+        elif hosted.waiting and leader.is_under_min_isr():
+            effects += self.producing.fail_under_min_isr(hosted)
         if hosted.deletions:
             effects += complete_deletions(hosted, leader)
 
@@ -251,7 +253,7 @@ class Replicas:
             if type(hosted.role) is Leader:
                 topic = self.host.image.topics[hosted.at.topic_id]
                 partition = topic.partitions[hosted.at.partition]
-                hosted.role.min_isr = self.host.image.effective_min_isr(topic, partition, self.host.static)
+                hosted.role.min_isr = self.host.image.effective_min_isr(topic, partition)
                 self.recompute(hosted, hosted.role, effects, now)
 
     def brokers_changed(self, delta: Delta, effects: list[Effect], now: Instant) -> None:

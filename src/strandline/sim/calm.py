@@ -38,6 +38,8 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     for reader in last:
         scene.enter(reader)
     finish(world, last)
+    # What the network had doubled may have come only now.
+    world.run_until("all replicas still agree", lambda: why_not_healed(world), BOUND_MS)
     with world.holding("the end"):
         world.laws.final()
         for machine in world.machines.values():

@@ -7,6 +7,7 @@ from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, Uuid
+from strandline.metadata.image import TOPIC_RESOURCE
 from strandline.wire.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -159,7 +160,7 @@ def test_a_topic_is_created_with_defaults_and_says_what_it_is() -> None:
     shown = {c.name: (c.value, c.config_source) for c in result.configs}
     assert shown["cleanup.policy"] == ("compact", 1)
     assert shown["retention.ms"] == ("7200000", 4)
-    assert shown["min.insync.replicas"] == ("1", 5)
+    assert shown["min.insync.replicas"] == ("1", 3)  # the cluster has one, in its metadata
     assert cluster.image.topic_config("t", "cleanup.policy", {}) == ("compact",)
     partition = cluster.partition("t")
     assert (partition.replicas, partition.isr, partition.leader, partition.leader_epoch) == ((1,), (1,), 1, 0)
@@ -214,7 +215,7 @@ def test_a_topic_is_deleted_by_name_or_by_id_with_its_configuration() -> None:
     a, b = cluster.image.topic_ids["a"], cluster.image.topic_ids["b"]
     results = delete(cluster, DeleteTopicState(name="a"), DeleteTopicState(topic_id=b))
     assert [(r.name, r.topic_id, r.error_code) for r in results] == [("a", a, E.NONE), ("b", b, E.NONE)]
-    assert not cluster.image.topics and not cluster.image.configs
+    assert not cluster.image.topics and not [name for kind, name in cluster.image.configs if kind == TOPIC_RESOURCE]
     cluster.create("a", (1,))
     assert cluster.image.topic_ids["a"] != a
 

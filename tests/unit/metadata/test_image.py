@@ -155,7 +155,7 @@ def test_effective_min_isr(configured: str, replicas: tuple[int, ...], adding: t
     )
     found = image.partition(AT)
     assert found is not None
-    assert image.effective_min_isr(image.topics[T], found, {}) == effective
+    assert image.effective_min_isr(image.topics[T], found) == effective
 
 
 def test_clearing_the_elr_of_a_leaderless_partition_keeps_who_was_eligible() -> None:

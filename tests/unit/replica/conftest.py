@@ -23,9 +23,10 @@ from strandline.base.effects import (
     ToController,
 )
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.metadata import records as r
+from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.replica.config import LogDir, ReplicaConfig
 from strandline.replica.replicas import Replicas
@@ -46,9 +47,12 @@ START = Instant(1_700_000_000_000)
 
 
 class World:
-    def __init__(self, brokers: int = 3, config: ReplicaConfig | None = None) -> None:
+    def __init__(
+        self, brokers: int = 3, config: ReplicaConfig | None = None, static: dict[str, ConfigValue] | None = None
+    ) -> None:
         self.now = START
         self.config = config or ReplicaConfig()
+        self.static = static or {}
         self.image = Image()
         self.records: list[Any] = []
         self.nodes: dict[NodeId, Replicas] = {}
@@ -74,14 +78,17 @@ class World:
 
     def start(self, node: NodeId, clean: bool = True, replay_each: bool = False) -> None:
         log_dir = LogDir(f"/data{node}", Uuid(bytes([node]) * 16))
-        replicas = Replicas(node, self.disks[node], [log_dir], self.config, {}, random.Random(node))
-        replicas.broker_epoch = 100 + node
+        replicas = Replicas(node, self.disks[node], [log_dir], self.config, self.static, random.Random(node))
+        known = self.image.brokers.get(node)
+        replicas.broker_epoch = BrokerEpoch(100 + node) if known is None else known.epoch
         self.nodes[node] = replicas
         self.perform(node, replicas.load(self.now, clean))
         image = self.images[node] = Image()
         self.followed[node] = len(self.records)
         if replay_each:
-            replicas.broker_epoch = 1_000  # a new incarnation, which registers anew after all that it replays
+            replicas.broker_epoch = BrokerEpoch(
+                1_000
+            )  # a new incarnation, which registers anew after all that it replays
             for record in self.records:
                 image.apply(record)
                 self.perform(node, replicas.apply(image, image.take_delta(), self.now))

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from strandline.base.effects import Answered, Failed, Failure
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
+from strandline.replica.isr import Committed
 from strandline.wire.messages.alter_partition import (
     AlterPartitionResponse,
     PartitionDataResponse,
@@ -22,7 +25,7 @@ def lagging(world: Any) -> None:
     world.run(60_000)
 
 
-def answer(world: Any, error: ErrorCode, isr: tuple[int, ...] = (1, 2), partition_epoch: int = 1) -> None:
+def answer(world: Any, error: int, isr: tuple[int, ...] = (1, 2), partition_epoch: int = 1) -> None:
     ((node, effect),) = world.held
     world.held = []
     row = PartitionDataResponse(
@@ -97,3 +100,133 @@ def test_an_answer_of_an_older_leader_epoch_is_dropped(world: Any) -> None:
     world.change(leader=1, isr=(1, 2, 3))  # elected anew
     answer(world, ErrorCode.NONE, isr=(1,), partition_epoch=9)
     assert world.row(1)[4] == (1, 2, 3)
+
+
+# --- what each error code means (chapter on replication, "AlterPartition rejected"; KIP-497, KIP-841)
+
+NOT_DONE = [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED]
+MAY_BE_DONE = [
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.INVALID_UPDATE_VERSION,
+    ErrorCode.NEW_LEADER_ELECTED,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+]
+TRANSIENT = [code for code in ErrorCode if code not in (ErrorCode.NONE, *NOT_DONE, *MAY_BE_DONE)]
+OF_REQUESTS = [code for code in ErrorCode if code is not ErrorCode.NONE]
+
+
+def returning(world: Any) -> None:
+    """Broker 3 is back, and its leader proposes it; the controller has not answered yet."""
+    world.create()
+    world.run(1_000)
+    world.kill(3)
+    world.change(isr=(1, 2))
+    world.produce(1)
+    world.controller_answers = False
+    world.start(NodeId(3))
+    world.run(100)
+
+
+SITUATIONS = [pytest.param(lagging, (1, 2, 3), id="shrink"), pytest.param(returning, (1, 2), id="expansion")]
+
+
+def pending(world: Any) -> bool:
+    ((_, leader),) = world.nodes[1].host.leaders()
+    return not isinstance(leader.isr, Committed)
+
+
+@pytest.mark.parametrize(("begin", "committed"), SITUATIONS)
+@pytest.mark.parametrize("error", NOT_DONE)
+def test_what_was_certainly_not_done_falls_back_to_the_committed_isr(
+    world: Any, begin: Any, committed: tuple[int, ...], error: ErrorCode
+) -> None:
+    begin(world)
+    epoch = world.held[0][1].message.topics[0].partitions[0].partition_epoch
+    answer(world, error)
+    assert (pending(world), world.row(1)[4]) == (False, committed)
+    world.run(15_000)  # the next check, or the next fetch, proposes it anew on the same ground
+    ((_, effect),) = world.held
+    assert effect.message.topics[0].partitions[0].partition_epoch == epoch
+
+
+@pytest.mark.parametrize(("begin", "committed"), SITUATIONS)
+@pytest.mark.parametrize("error", MAY_BE_DONE)
+def test_what_may_have_been_done_stays_pending_until_metadata_says_what_was(
+    world: Any, begin: Any, committed: tuple[int, ...], error: ErrorCode
+) -> None:
+    begin(world)
+    answer(world, error)
+    world.run(60_000)
+    assert (pending(world), world.row(1)[4], world.held) == (True, committed, [])
+    world.change(isr=committed)
+    world.run(15_000)
+    assert len(world.held) == 1  # settled, and proposed anew at the new partition epoch
+
+
+@pytest.mark.parametrize(("begin", "committed"), SITUATIONS)
+@pytest.mark.parametrize("error", TRANSIENT)
+def test_any_other_error_is_asked_again_after_50_ms_without_limit(
+    world: Any, begin: Any, committed: tuple[int, ...], error: ErrorCode
+) -> None:
+    begin(world)
+    for _ in range(3):
+        ((_, asked),) = world.held
+        answer(world, error)
+        assert (pending(world), world.row(1)[4], world.held) == (True, committed, [])
+        world.run(49)
+        assert world.held == []
+        world.run(1)
+        ((_, again),) = world.held
+        assert again.message == asked.message
+
+
+@pytest.mark.parametrize("error", OF_REQUESTS)
+def test_a_request_that_fails_as_a_whole_is_asked_again_whatever_the_error(world: Any, error: ErrorCode) -> None:
+    """STALE_BROKER_EPOCH, NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED …: of no partition is anything known."""
+    lagging(world)
+    ((node, effect),) = world.held
+    world.held = []
+    response = AlterPartitionResponse(error_code=error)
+    world.perform(node, world.nodes[node].step(Answered(effect.token, response), world.now))
+    assert (pending(world), world.row(1)[4]) == (True, (1, 2, 3))
+    world.run(50)
+    ((_, again),) = world.held
+    assert again.message == effect.message
+
+
+def test_an_error_number_that_nobody_knows_is_asked_again(world: Any) -> None:
+    lagging(world)
+    answer(world, 9_999)
+    world.run(50)
+    assert (pending(world), len(world.held)) == (True, 1)
+
+
+def test_a_partition_that_the_answer_forgot_is_asked_again(world: Any) -> None:
+    lagging(world)
+    ((node, effect),) = world.held
+    world.held = []
+    world.perform(node, world.nodes[node].step(Answered(effect.token, AlterPartitionResponse()), world.now))
+    world.run(50)
+    assert (pending(world), len(world.held)) == (True, 1)
+
+
+def test_t20_acks_all_is_acknowledged_by_the_answer_to_a_shrink_without_any_further_fetch(world: Any) -> None:
+    lagging(world)
+    stuck = world.produce(1, timeout_ms=500_000)
+    world.run(1_000)
+    world.cut = {NodeId(2)}  # nobody fetches any more
+    assert stuck() is None
+    answer(world, ErrorCode.NONE)
+    assert stuck().error_code == ErrorCode.NONE
+
+
+def test_t20_acks_all_is_acknowledged_by_the_metadata_of_a_shrink_without_any_answer(world: Any) -> None:
+    lagging(world)
+    stuck = world.produce(1, timeout_ms=500_000)
+    world.run(1_000)
+    world.cut = {NodeId(2)}
+    assert stuck() is None
+    world.change(isr=(1, 2))
+    assert stuck().error_code == ErrorCode.NONE

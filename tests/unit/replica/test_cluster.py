@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from tests.unit.replica.conftest import World, a_batch
+
+from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.metadata import records as r
+from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 
 
 def test_acks_all_is_answered_when_all_in_sync_replicas_have_the_records(world: Any) -> None:
@@ -103,7 +107,8 @@ def test_too_small_an_isr_refuses_acks_all_before_writing_and_freezes_the_high_w
     stuck = world.produce(1, timeout_ms=200_000)
     world.run(60_000)
     assert world.row(1)[4] == (1, 2)
-    assert stuck() is None  # the gate: the committed ISR is too small, though both of its members have the record
+    # The gate: the committed ISR is too small, though both of its members have the record.
+    assert stuck().error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     assert world.row(1)[2:4] == (0, 1)
     assert world.produce(1)().error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert world.row(1)[3] == 1
@@ -111,8 +116,89 @@ def test_too_small_an_isr_refuses_acks_all_before_writing_and_freezes_the_high_w
     assert not world.consume(1, 0)().records
     world.start(NodeId(3))
     world.run(5_000)
-    assert stuck().error_code == ErrorCode.NONE
     assert world.row(1)[2:4] == (2, 2)
+
+
+def test_a_waiting_produce_is_told_when_the_isr_is_committed_too_small_and_not_when_it_is_only_proposed(
+    world: Any,
+) -> None:
+    world.create(min_insync_replicas="3")
+    world.run(1_000)
+    world.kill(3)
+    world.controller_answers = False
+    stuck = world.produce(1, timeout_ms=200_000)
+    world.run(60_000)
+    assert stuck() is None
+    world.answer_controller()
+    assert stuck().error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert stuck().base_offset == -1
+    assert world.row(1)[3] == 1  # it is written, and is committed when a replica is back
+
+
+def test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr(world: Any) -> None:
+    world.create(min_insync_replicas="2")
+    world.change(isr=(1, 2))
+    world.cut = {2, 3}
+    stuck = world.produce(1, timeout_ms=200_000)
+    world.commit(r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="min.insync.replicas", value="3"))
+    assert stuck().error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+def test_a_retry_of_what_was_written_below_min_isr_is_acknowledged_once_and_written_once(world: Any) -> None:
+    world.create(min_insync_replicas="3")
+    world.run(1_000)
+    world.kill(3)
+    batch = a_batch(producer_id=7, producer_epoch=0, base_sequence=0)
+    first = world.produce(1, timeout_ms=200_000, batch=batch)
+    world.run(60_000)
+    assert first().error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert world.produce(1, batch=batch)().error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    world.start(NodeId(3))
+    world.run(5_000)
+    again = world.produce(1, batch=batch)
+    assert (again().error_code, again().base_offset) == (ErrorCode.NONE, 0)
+    assert world.row(1)[2:4] == (1, 1)
+
+
+def test_the_brokers_own_append_waits_on_while_the_isr_is_too_small(world: Any) -> None:
+    """Who asked for it holds its answer back; the record is in the log, and nobody would write it again."""
+    world.create(min_insync_replicas="3")
+    world.run(1_000)
+    world.kill(3)
+    done: list[ErrorCode] = []
+
+    def then(error: ErrorCode, offset: int) -> list[Effect]:
+        done.append(error)
+        return []
+
+    batch = bytearray(a_batch())
+    world.perform(NodeId(1), world.nodes[1].append_internal("t", 0, batch, world.now, then, 200_000))
+    world.run(60_000)
+    assert (world.row(1)[4], done) == ((1, 2), [])
+    world.start(NodeId(3))
+    world.run(5_000)
+    assert done == [ErrorCode.NONE]
+
+
+def test_leaders_count_by_the_metadata_and_not_by_their_own_file() -> None:
+    """T1: broker 1's file says 1, the log says 3."""
+    world = World(static={"min.insync.replicas": 1})
+    world.commit(r.ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name="min.insync.replicas", value="3"))
+    world.cut = {3}
+    world.create()
+    world.change(isr=(1, 2))
+    assert world.produce(1)().error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    world.produce(1, acks=1)
+    world.run(1_000)
+    assert world.row(1)[2:4] == (0, 1)
+
+
+def test_without_any_min_isr_in_the_metadata_a_brokers_own_file_is_no_substitute() -> None:
+    """T1: else it would refuse, or commit, otherwise than the controller thinks."""
+    world = World(static={"min.insync.replicas": 3})
+    world.create()
+    world.change(isr=(1,))
+    assert world.produce(1)().error_code == ErrorCode.NONE
 
 
 def test_a_waiting_produce_times_out(world: Any) -> None:

@@ -222,9 +222,12 @@ def test_sessions_refuse_what_does_not_fit(world: Any) -> None:
 # --- offsets
 
 
-def list_offset(world: Any, timestamp: int, node: int = 1, version: int = 11) -> Any:
+def list_offset(
+    world: Any, timestamp: int, node: int = 1, version: int = 11, replica: int = -1, isolation: int = 0
+) -> Any:
     asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
-    request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name="t", partitions=(asked,)),))
+    topics = (ListOffsetsTopic(name="t", partitions=(asked,)),)
+    request = ListOffsetsRequest(replica_id=replica, isolation_level=isolation, topics=topics)
     return ask(world, node, "list_offsets", request, version=version)().topics[0].partitions[0]
 
 
@@ -258,10 +261,52 @@ def test_a_new_leader_does_not_name_an_end_that_may_lie_before_the_old_one(world
     world.change(leader=2, isr=(2, 1), skip=(1,))
     assert world.row(2)[2:4] == (0, 3)
     assert list_offset(world, -1, node=2).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert list_offset(world, -1, node=2, version=4).error_code == ErrorCode.LEADER_NOT_AVAILABLE
+    assert list_offset(world, -1, node=2, replica=3).offset == 3  # replicas ask for the log's end
     world.cut = set()
     world.catch_up(NodeId(1))
     world.run(3_000)
     assert list_offset(world, -1, node=2).offset == 3
+
+
+@pytest.mark.parametrize("isolation", [0, 1])
+def test_a_time_whose_record_a_new_leader_has_not_committed_yet_is_not_answered_with_nothing(
+    world: Any, isolation: int
+) -> None:
+    """ "None" sends a consumer to the end, past records that the leader before has committed and shown."""
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    times = [world.now - 900, world.now - 800]
+    world.produce(1, batch=build([(times[0], None, b"v", ())]))
+    world.run(1_000)
+    world.produce(1, batch=build([(times[1], None, b"v", ())]))
+    world.cut = {1}
+    world.change(leader=2, isr=(2, 1), skip=(1,))
+    assert world.row(2)[2:4] == (1, 2)
+
+    def found(timestamp: int, version: int = 11) -> tuple[int, int]:
+        row = list_offset(world, timestamp, node=2, version=version, isolation=isolation)
+        return row.error_code, row.offset
+
+    assert found(times[0]) == (ErrorCode.NONE, 0)  # what is committed is found
+    assert found(times[1]) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert found(-3) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert found(times[1], version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    assert found(times[1] + 1) == (ErrorCode.NONE, -1)  # there is none, in no log that may be committed
+    world.cut = set()
+    world.catch_up(NodeId(1))
+    world.run(3_000)
+    assert found(times[1]) == (ErrorCode.NONE, 1)
+
+
+def test_a_time_beyond_the_high_watermark_of_a_settled_leader_has_no_record_yet(world: Any) -> None:
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.cut = {2}
+    world.produce(1, batch=build([(world.now, None, b"v", ())]))
+    row = list_offset(world, world.now)
+    assert (row.error_code, row.offset) == (ErrorCode.NONE, -1)
+    assert list_offset(world, world.now, replica=2).offset == 0
 
 
 def test_the_end_of_an_epoch(world: Any) -> None:

@@ -12,7 +12,7 @@ from strandline.base.value import Value
 from strandline.broker.config import NODE_CONFIGS
 from strandline.metadata.config_key import TYPE_NUMBERS, ConfigKey, show_value
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, SHOWN, topic_default
+from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, SHOWN, STATE_KEYS, topic_default
 from strandline.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -93,7 +93,7 @@ def topic_settings(node: Node, topic: str, key: ConfigKey) -> list[Setting]:
         value = node.image.topic_config("", key.name, node.config.explicit)
         found.append(Setting(source, show_value(value), DYNAMIC_DEFAULT))
     static, static_source = topic_default(key.name, node.config.explicit)
-    if static_source is not None:
+    if static_source is not None and key.name not in STATE_KEYS:
         found.append(Setting(static_source, show_value(static), STATIC))
     found.append(Setting(key.synonyms[0][0] if key.synonyms else key.name, show_value(key.default), DEFAULT))
     return found

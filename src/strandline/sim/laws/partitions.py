@@ -5,6 +5,7 @@
 - no high watermark passes the end of its log, and no follower's the true one
 - what a leader calls the committed ISR is committed at that partition epoch, and its high watermark moves only while
   that has the effective min ISR, and never without a member of the ISR that the controller has committed
+- who is proposed for an ISR that is under min ISR has caught up with the leader's log
 - what once was below a leader's high watermark is the same, at the same offset, in the log of every later leader, and
   of every running member of the committed ISR and ELR
 - logs agree with it below their own high watermark
@@ -16,6 +17,7 @@ from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.broker.node import Node
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Hosted
+from strandline.replica.isr import PendingExpand
 from strandline.replica.leader import Leader
 from strandline.sim.laws.truth import Truth
 from strandline.sim.trace import Kind
@@ -33,11 +35,12 @@ LOOK_MS = 20  # how often a high watermark that does not move is looked at
 class Seen:
     """What one process last showed of one partition."""
 
-    __slots__ = ("epoch", "high_watermark", "log_end", "partition_epoch", "stuck_since", "verified")
+    __slots__ = ("epoch", "expansion", "high_watermark", "log_end", "partition_epoch", "stuck_since", "verified")
 
     def __init__(self) -> None:
         self.epoch = -1  # of a leader; −1: it followed
         self.partition_epoch = -1
+        self.expansion: PendingExpand | None = None  # the last one that was looked at
         self.high_watermark = -1
         self.log_end = -1
         self.stuck_since = -1  # a leader whose high watermark could move, and has not
@@ -88,6 +91,9 @@ class Partitions:
                         or known.partition_epoch != role.partition_epoch
                     ):
                         self.look_at_leader(machine, hosted, role, known)
+                    if type(role.isr) is PendingExpand and role.isr is not known.expansion:
+                        known.expansion = role.isr
+                        self.expands(machine, hosted, role, role.isr)
                     if role.high_watermark == hosted.log.log_end_offset:
                         known.stuck_since = -1
                     elif may_be_stuck:
@@ -175,6 +181,22 @@ class Partitions:
         self.world.tell(
             Kind.HIGH_WATERMARK, f"{hosted.name}: high watermark {leader.high_watermark}", machine.name, hosted=hosted
         )
+
+    def expands(self, machine: "Machine", hosted: Hosted, leader: Leader, pending: PendingExpand) -> None:
+        """Under min ISR the high watermark stands still and is no measure: who has passed it may lack any number of
+        records, would hold it back for all of them, and be dropped for that again (T18)."""
+        if len(pending.isr) >= effective_min_isr(machine, hosted):
+            return
+        for node in pending.maximal:
+            if node in pending.isr:
+                continue
+            state = leader.followers[node]
+            lag = hosted.log.log_end_offset - state.log_end_offset
+            silent_ms = machine.clock.now() - state.last_caught_up
+            assert lag == 0 or silent_ms <= leader.lag_time_max_ms, (
+                f"{machine.name} wants {node} in the ISR {pending.isr} of {hosted.name}, which is under min ISR, and it"
+                f" lacks {lag} records"
+            )
 
     def moves_when_it_may(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
         """Nobody outside the maximal ISR holds the high watermark back but who may enter it soon (T17, T20)."""
@@ -285,4 +307,4 @@ def effective_min_isr(machine: "Machine", hosted: Hosted) -> int:
     topic, partition = image.topics.get(hosted.at.topic_id), image.partition(hosted.at)
     if topic is None or partition is None:
         return 0
-    return image.effective_min_isr(topic, partition, machine.config.explicit)
+    return image.effective_min_isr(topic, partition)

@@ -63,6 +63,16 @@ REPLICATION = table(
         plan="joins-below-epoch-start.json",
     ),
     Planted(
+        name="laggard-joins-under-min-isr",
+        module=LEADER,
+        old="if self.is_under_min_isr() and not self.is_caught_up(state, now):",
+        new="if False:",
+        trap="T18, KAFKA-19996",
+        harm="while the high watermark is frozen a follower that is far behind enters the ISR, holds everything back "
+        "and is dropped, again and again",
+        seeds=(2, 2),
+    ),
+    Planted(
         name="earlier-incarnation-overwrites-later",
         module=LEADER,
         old="if broker_epoch < old.broker_epoch and broker_epoch != UNKNOWN_BROKER_EPOCH:",
@@ -119,6 +129,15 @@ REPLICATION = table(
         harm="acks=all is accepted below min.insync.replicas while a replica is only proposed",
         seeds=(2, 2),
         plan="pending-replica-counts-for-acks-all.json",
+    ),
+    Planted(
+        name="acknowledged-when-the-isr-became-too-small",
+        module=PRODUCING,
+        old="part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)",
+        new="part.complete(ErrorCode.NONE)",
+        trap="chapter on replication: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        harm="records are acknowledged that fewer than min.insync.replicas have, and a change of leader takes back",
+        seeds=(2, 2),
     ),
     Planted(
         name="leaver-forgotten-before-agreed",
