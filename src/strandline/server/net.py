@@ -211,6 +211,7 @@ class Net:
         self.bound: list[tuple[Listener, socket.socket]] = []
         self.servers: list[asyncio.AbstractServer] = []
         self.sweeper: asyncio.TimerHandle | None = None
+        self.make_connection: Callable[[Net, int, Listener], Connection] = Connection  # or one that measures
 
     def bind(self, listeners: Sequence[Listener]) -> dict[str, Endpoint]:
         """Take the ports; nobody can connect before `serve`. Returns where each listener really is."""
@@ -242,7 +243,7 @@ class Net:
     def accepting(self, listener: Listener) -> Callable[[], Connection]:
         def accept() -> Connection:
             self.last_number += 1
-            return Connection(self, self.last_number, listener)
+            return self.make_connection(self, self.last_number, listener)
 
         return accept
 
