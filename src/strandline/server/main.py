@@ -131,7 +131,7 @@ class Driver:
 
     async def close(self) -> None:
         if self.metrics is not None:
-            self.metrics.close()
+            await self.metrics.close()
         await self.net.close()
         self.peers.close()
         self.flusher.close()

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from http import HTTPStatus
 
 from strandline.base.effects import Endpoint
@@ -39,7 +40,7 @@ class MetricsServer:
         self.node: Node | None = None
         self.sock: socket.socket | None = None
         self.server: asyncio.Server | None = None
-        self.connections = 0
+        self.connections: dict[asyncio.Task[None] | None, None] = {}
         self.scraping = asyncio.Lock()
 
     def bind(self) -> Endpoint:
@@ -58,24 +59,33 @@ class MetricsServer:
         self.node = node
         self.server = await asyncio.start_server(self.connected, sock=self.sock, limit=REQUEST_BYTES_MAX)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         if self.server is not None:
             self.server.close()
         if self.sock is not None:
             self.sock.close()
+        tasks = [task for task in self.connections if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- HTTP
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
+        task = asyncio.current_task()
+        self.connections[task] = None
         try:
-            if self.connections <= CONNECTIONS_MAX:
+            if len(self.connections) <= CONNECTIONS_MAX:
                 await asyncio.wait_for(self.answer(reader, writer), PATIENCE_S)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             pass  # the asker is gone, too slow, or no HTTP client: the connection is closed, which tells it
+        except asyncio.CancelledError:
+            pass  # the node stops; Python 3.11 would report a cancelled task of a server as an error of the loop
         finally:
-            self.connections -= 1
+            del self.connections[task]
             writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
