@@ -23,7 +23,6 @@ class Kind(Enum):
     GAUGE = "gauge"
     COUNTER = "counter"
     HISTOGRAM = "histogram"
-    SUMMARY = "summary"  # without quantiles: a sum and a count
 
 
 class Metric(Value, frozen=True):
@@ -55,14 +54,7 @@ class Histogram:
         return sum(self.counts)
 
 
-class SumAndCount(Struct, frozen=True):
-    """The value of a summary."""
-
-    total: int
-    count: int
-
-
-Sample = tuple[Labels, Number | Histogram | SumAndCount]
+Sample = tuple[Labels, Number | Histogram]
 
 
 class Family(Struct, frozen=True):

@@ -172,11 +172,10 @@ CURRENT_STATE = Metric(
 )
 
 NETWORK = "kafka.network:type=RequestMetrics,name="
-OF_REQUEST = ("request",)
 REQUESTS = Metric(
     "kafka_network_RequestMetrics_Requests_total",
     Kind.COUNTER,
-    "Requests read from connections",
+    "Requests that were answered, or need no answer",
     ("request", "version"),
     NETWORK + "RequestsPerSec,request=*,version=*",
 )
@@ -187,19 +186,9 @@ ERRORS = Metric(
     ("request", "error"),
     NETWORK + "ErrorsPerSec,request=*,error=*",
 )
-REQUEST_BYTES, RESPONSE_BYTES = rows(
-    Kind.SUMMARY,
-    OF_REQUEST,
-    (
-        "kafka_network_RequestMetrics_RequestBytes",
-        NETWORK + "RequestBytes,request=*",
-        "Bytes of requests, without their sizes",
-    ),
-    ("strandline_response_bytes", "", "Bytes of responses, with their sizes"),
-)
 QUEUE_TIME, LOCAL_TIME, TOTAL_TIME = rows(
     Kind.HISTOGRAM,
-    OF_REQUEST,
+    ("request",),
     (
         "kafka_network_RequestMetrics_RequestQueueTimeMs",
         NETWORK + "RequestQueueTimeMs,request=*",
@@ -224,12 +213,16 @@ CONNECTIONS = Metric(
     ("listener",),
     SOCKETS + "connection-count",
 )
-CONNECTIONS_MADE = Metric(
-    "kafka_server_socketservermetrics_connection_creation_total",
+CONNECTIONS_MADE, BYTES_IN, BYTES_OUT = rows(
     Kind.COUNTER,
-    "Connections that were accepted",
     ("listener",),
-    SOCKETS + "connection-creation-total",
+    (
+        "kafka_server_socketservermetrics_connection_creation_total",
+        SOCKETS + "connection-creation-total",
+        "Connections that were accepted",
+    ),
+    ("kafka_server_socketservermetrics_incoming_byte_total", SOCKETS + "incoming-byte-total", "Bytes read"),
+    ("kafka_server_socketservermetrics_outgoing_byte_total", SOCKETS + "outgoing-byte-total", "Bytes written"),
 )
 
 CPU = Metric("process_cpu_seconds_total", Kind.COUNTER, "User and system CPU seconds")
@@ -264,13 +257,13 @@ METRICS: tuple[Metric, ...] = (
     CURRENT_STATE,
     REQUESTS,
     ERRORS,
-    REQUEST_BYTES,
-    RESPONSE_BYTES,
     QUEUE_TIME,
     LOCAL_TIME,
     TOTAL_TIME,
     CONNECTIONS,
     CONNECTIONS_MADE,
+    BYTES_IN,
+    BYTES_OUT,
     CPU,
     RESIDENT,
     VIRTUAL,

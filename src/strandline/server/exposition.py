@@ -9,7 +9,7 @@ Invariants: the lines of a metric stand together; a histogram's counts are cumul
 import re
 from collections.abc import Iterable, Iterator
 
-from strandline.base.metrics import Family, Histogram, Labels, Metric, SumAndCount
+from strandline.base.metrics import Family, Histogram, Labels, Metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 LINES_PER_PIECE = 2000
@@ -33,9 +33,6 @@ def text_of(families: Iterable[Family]) -> Iterator[str]:
         for labels, value in family.samples:
             if isinstance(value, Histogram):
                 lines += histogram_lines(metric, labels, value)
-            elif isinstance(value, SumAndCount):
-                where = written(metric.labels, labels)
-                lines.append(f"{metric.name}_sum{where} {value.total}\n{metric.name}_count{where} {value.count}\n")
             else:
                 where = known.get(labels)
                 if where is None:

@@ -7,7 +7,7 @@ from strandline.base.metrics import Kind, Metric
 from strandline.broker.metric_table import METRICS
 
 PAGE = Path(__file__).parents[3] / "docs/metrics.md"
-SUFFIX = {Kind.COUNTER: "_total", Kind.GAUGE: "", Kind.HISTOGRAM: "", Kind.SUMMARY: ""}
+SUFFIX = {Kind.COUNTER: "_total", Kind.GAUGE: "", Kind.HISTOGRAM: ""}
 
 
 def name_by_the_rules(metric: Metric) -> str:

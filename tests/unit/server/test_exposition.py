@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from strandline.base.metrics import Family, Histogram, Kind, Metric, SumAndCount
+from strandline.base.metrics import Family, Histogram, Kind, Metric
 from strandline.server import process
 from strandline.server.exposition import LINES_PER_PIECE, read_samples, text_of
 
@@ -48,11 +48,6 @@ def test_a_histogram_is_cumulative_and_ends_with_its_count() -> None:
     assert buckets == {"1": 2, "2": 3, "5": 4, "+Inf": 6}
     assert [value for name, _, value in found if name == "h_sum"] == [25.0]
     assert [value for name, _, value in found if name == "h_count"] == [6]
-
-
-def test_a_summary_is_a_sum_and_a_count() -> None:
-    found = both([Family(Metric("s", Kind.SUMMARY, "help"), [((), SumAndCount(10, 4))])])
-    assert found["s"] == [("s_sum", {}, 10.0), ("s_count", {}, 4.0)]
 
 
 def test_a_family_without_samples_leaves_no_trace() -> None:

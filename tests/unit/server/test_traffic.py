@@ -9,7 +9,7 @@ import pytest
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
-from strandline.base.metrics import Histogram, SumAndCount
+from strandline.base.metrics import Histogram
 from strandline.server.metrics import CONNECTIONS_MAX, MetricsServer
 from strandline.server.traffic import Traffic, codes_of
 from strandline.wire.api import APIS
@@ -36,16 +36,17 @@ def test_requests_are_counted_timed_and_weighed_by_api() -> None:
             client = await it.client()
             for n in range(3):
                 client.send(n)
-                await client.answer()
+                answer = pack(">i", 0) + await client.frame()
             now = told(it, traffic)
             assert now["kafka_network_RequestMetrics_Requests_total", "Heartbeat", "4"] == 3
-            size = len(heartbeat(0, 0)) - 4
-            assert now["kafka_network_RequestMetrics_RequestBytes", "Heartbeat"] == SumAndCount(3 * size, 3)
+            size = len(heartbeat(0, 0))
+            assert now["kafka_server_socketservermetrics_incoming_byte_total", "PLAINTEXT"] == 3 * size
+            assert now["kafka_server_socketservermetrics_outgoing_byte_total", "PLAINTEXT"] == 3 * len(answer)
             for name in ("RequestQueueTimeMs", "LocalTimeMs", "TotalTimeMs"):
                 histogram = now[f"kafka_network_RequestMetrics_{name}", "Heartbeat"]
                 assert isinstance(histogram, Histogram)
                 assert histogram.count == 3
-                assert 0 < histogram.total < 60e9
+                assert histogram.total < 60e9
             assert now["kafka_server_socketservermetrics_connection_count", "PLAINTEXT"] == 1
             assert now["kafka_server_socketservermetrics_connection_count", "CONTROLLER"] == 0
             assert now["kafka_server_socketservermetrics_connection_creation_total", "PLAINTEXT"] == 1
@@ -68,8 +69,6 @@ def test_answers_out_of_order_are_timed_from_their_own_requests() -> None:
             total = told(it, traffic)["kafka_network_RequestMetrics_TotalTimeMs", "Heartbeat"]
             assert total.count == 8
             assert sum(total.counts[total.bounds.index(25_000_000) + 1 :]) == 5, "the five that were held"
-            (connection,) = it.net.connections.values()
-            assert len(connection.begun) == len(connection.slots) == 0  # type: ignore[attr-defined]
 
     run(scenario)
 
@@ -82,8 +81,7 @@ def test_what_nobody_serves_does_not_make_the_page_grow(caplog: pytest.LogCaptur
                 client = await it.client()
                 client.writer.write(pack(">i", len(frame)) + frame)
                 assert await client.is_closed()
-            names = {key[:2] for key in told(it, traffic) if key[0].endswith("Requests_total")}
-            assert names == {("kafka_network_RequestMetrics_Requests_total", "Heartbeat")}, "the malformed one"
+            assert [key for key in told(it, traffic) if "RequestMetrics" in key[0]] == []
 
     run(scenario)
 
