@@ -14,6 +14,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from prometheus_client.parser import text_string_to_metric_families
 from tests.cluster.driving import QUICK, active_controller, admin_of, create, leader_of, quiet, until
 
+from strandline.broker.metric_table import METRICS
 from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess, free_ports
 
 pytestmark = pytest.mark.cluster
@@ -80,6 +81,12 @@ def test_a_broker_dies_and_the_others_say_so(cluster: LocalCluster) -> None:
     until(lambda: all(Scrape(node)("kafka_log_Log_LogEndOffset", topic="t") == 300 for node in cluster.nodes))
     produced = sum(page(f"{REQUESTS}_TotalTimeMs_count", request="Produce") for page in pages)
     assert produced == sum(page(f"{REQUESTS}_Requests_total", request="Produce") for page in pages) >= 3
+
+    served = {
+        family.name + ("_total" if family.type == "counter" else "") for page in pages for family in page.families
+    }
+    assert {metric.name for metric in METRICS} - served <= {f"{REQUESTS}_Errors_total"}, "there may be no error yet"
+    assert served <= {metric.name for metric in METRICS}
 
     controller = active_controller(cluster)
     victim = next(node for node in cluster.nodes if node is not controller)

@@ -2,8 +2,8 @@
 
 The names are those that the common rules of Prometheus' JMX exporter make of Kafka's object names, without lower-casing
 them: `kafka.server:type=ReplicaManager,name=IsrShrinksPerSec` is `kafka_server_ReplicaManager_IsrShrinks_total`, a
-counter whose rate Prometheus computes. What Kafka does not have begins with `strandline_`, and
-what every Prometheus client library calls the same with `process_`.
+counter whose rate Prometheus computes. What Kafka does not have begins with `strandline_`, or with `process_` where
+every client library of Prometheus has the name.
 
 Invariant: names are distinct; a counter's ends in `_total`, and no other's does.
 """

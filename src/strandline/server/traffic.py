@@ -143,18 +143,25 @@ CODES = ByResponse()
 
 
 def codes_of(kind: type[Message]) -> Codes:
-    """The function that lists the error codes of such a response, but NONE: for Produce
-    `lambda m: [c for p0 in m.responses or () for p1 in p0.partition_responses or () if (c := p1.error_code)]`."""
-    lists = []
+    """The function that lists the error codes of such a response, but NONE. For Produce it is
+
+    def codes(p0):
+        found = []
+        for p1 in p0.responses or ():
+            for p2 in p1.partition_responses or ():
+                if p2.error_code:
+                    found.append(p2.error_code)
+        return found
+    """
+    lines = ["def codes(p0):", "    found = []"]
     for path in paths_of(kind):
-        owners = ["m", *(f"p{depth}" for depth in range(len(path)))]
-        loops = "".join(
-            f" for {inner} in {outer}.{name} or ()"
-            for outer, inner, name in zip(owners, owners[1:], path, strict=False)
-        )
-        lists.append(f"[c{loops or ' for _ in ((),)'} if (c := {owners[-1]}.error_code)]")
-    made: Codes = eval(f"lambda m: {' + '.join(lists) or '[]'}", {})
-    return made
+        for depth, name in enumerate(path):
+            lines.append(f"{'    ' * (depth + 1)}for p{depth + 1} in p{depth}.{name} or ():")
+        indent, owner = "    " * (len(path) + 1), f"p{len(path)}"
+        lines.append(f"{indent}if {owner}.error_code: found.append({owner}.error_code)")
+    namespace: dict[str, Codes] = {}
+    exec("\n".join([*lines, "    return found"]), {}, namespace)
+    return namespace["codes"]
 
 
 def paths_of(kind: type[Message] | type[Group]) -> Paths:
