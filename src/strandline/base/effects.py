@@ -31,6 +31,7 @@ class ReplyTo(Value, frozen=True):
     correlation_id: int
     api_key: int
     api_version: int
+    stamp: int = 0  # the driver's own: when it read the request, if it measures
 
 
 class Caller(Value, frozen=True):

@@ -15,6 +15,7 @@ from strandline.base.effects import Endpoint
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
 from strandline.metadata.config_key import ConfigValue, invalid
+from strandline.metadata.node_configs import METRICS_LISTENER
 from strandline.metadata.node_configs import NODE_CONFIGS as NODE_CONFIGS
 
 PLAINTEXT = "PLAINTEXT"
@@ -131,6 +132,12 @@ class NodeConfig(Value, frozen=True):
     @property
     def metadata_log_dir(self) -> str:
         return self.text("metadata.log.dir") or self.log_dirs[0]
+
+    @property
+    def metrics_listener(self) -> Endpoint | None:
+        """Where metrics are to be served; None: nowhere. Who reads them needs no permission, so not to everybody."""
+        host, _, port = self.text(METRICS_LISTENER).rpartition(":")
+        return Endpoint(host.strip("[]") or "127.0.0.1", int(port)) if port else None
 
     @property
     def metadata_snapshot_bytes(self) -> int:

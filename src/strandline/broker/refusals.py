@@ -8,6 +8,7 @@ from strandline.wire.messages.create_partitions import CreatePartitionsResponse
 from strandline.wire.messages.create_topics import CreateTopicsResponse
 from strandline.wire.messages.delete_topics import DeleteTopicsResponse
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from strandline.wire.messages.elect_leaders import ElectLeadersResponse
 from strandline.wire.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 
 
@@ -29,5 +30,9 @@ def error_in(response: Any) -> ErrorCode:
             return ErrorCode(first.error_code)
         case DescribeQuorumResponse(error_code=ErrorCode.NONE, topics=(topic, *_)) if topic.partitions:
             return ErrorCode(topic.partitions[0].error_code)
+        case ElectLeadersResponse(error_code=ErrorCode.NONE, replica_election_results=(first, *_)) if (
+            first.partition_result
+        ):
+            return ErrorCode(first.partition_result[0].error_code)
         case _:
             return ErrorCode(getattr(response, "error_code", 0))

@@ -11,6 +11,7 @@ from strandline.cli.consume import consume
 from strandline.cli.demo import demo
 from strandline.cli.format import format_storage, random_uuid
 from strandline.cli.leader_election import leader_election
+from strandline.cli.metrics import metrics
 from strandline.cli.model import model
 from strandline.cli.node import run_node
 from strandline.cli.produce import produce
@@ -26,6 +27,7 @@ app.command(produce)
 app.command(consume)
 app.command(format_storage, name="format")
 app.command(random_uuid)
+app.command(metrics)
 app.command(demo)
 app.command(bench)
 app.command(sim)

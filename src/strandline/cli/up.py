@@ -15,7 +15,7 @@ from rich.text import Text
 
 from strandline.cli.connect import client_config, fail
 from strandline.cli.topics import rows_of, table_of
-from strandline.server.local_cluster import LocalCluster, NodeProcess, StartFailed, is_port_free
+from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess, StartFailed, is_port_free
 from strandline.server.storage import NotFormattable
 
 REFRESH_S = 1.0
@@ -35,18 +35,18 @@ def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092)
     dir
         the folder for configurations, logs and data
     port
-        of the first node; the others take the next even ones, controllers the odd ones between
+        of the first node; the others take the next even ones, controllers the odd ones between, metrics those after
     """
     console = Console()
-    if nodes < 1 or not 1 <= port <= PORT_MAX - 2 * nodes + 1:
-        fail(f"--nodes must be at least 1, and two ports for each from --port on at most {PORT_MAX}", status=2)
-    ports = [port + i for i in range(2 * nodes)]
+    if nodes < 1 or not 1 <= port <= PORT_MAX - 3 * nodes + 1:
+        fail(f"--nodes must be at least 1, and three ports for each from --port on at most {PORT_MAX}", status=2)
+    ports = [port + i for i in range(3 * nodes)]
     busy = [str(p) for p in ports if not is_port_free(p)]
     if busy:
         fail(f"port {', '.join(busy)} is in use", "is a cluster running already? Choose others with --port")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)  # also when a shell started us in the background
-    cluster = LocalCluster(dir.absolute(), nodes, ports=ports)
+    cluster = LocalCluster(dir.absolute(), nodes, ports=ports[: 2 * nodes], metrics_ports=ports[2 * nodes :])
     started = time.monotonic()
     try:
         cluster.start()
@@ -55,7 +55,8 @@ def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092)
         fail(str(error))
     try:
         console.print(f"ready after {time.monotonic() - started:.1f} s; data in {cluster.folder}")
-        console.print(f"bootstrap address: [bold]{cluster.bootstrap}[/bold]\n")
+        console.print(f"bootstrap address: [bold]{cluster.bootstrap}[/bold]")
+        console.print(f"metrics for Prometheus: http://{HOST}:{ports[2 * nodes]}/metrics and the next ports\n")
         console.print("  strandline topics create greetings --partitions 3")
         console.print("  echo hello | strandline produce greetings")
         console.print("  strandline consume greetings --from-beginning\n")

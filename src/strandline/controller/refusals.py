@@ -24,7 +24,12 @@ from strandline.wire.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from strandline.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
 from strandline.wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -87,6 +92,21 @@ def refuse_unregistration(request: UnregisterBrokerRequest, error: ErrorCode) ->
     return UnregisterBrokerResponse(error_code=error, error_message=message_of(error))
 
 
+def refuse_elections(request: ElectLeadersRequest, error: ErrorCode) -> ElectLeadersResponse:
+    """Version 0 has no error of its own, only those of the partitions."""
+    results = tuple(
+        ReplicaElectionResult(
+            topic=row.topic,
+            partition_result=tuple(
+                PartitionResult(partition_id=index, error_code=error, error_message=message_of(error))
+                for index in row.partitions
+            ),
+        )
+        for row in request.topic_partitions or ()
+    )
+    return ElectLeadersResponse(error_code=error, replica_election_results=results)
+
+
 REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     CreateTopicsRequest: refuse_create_topics,
     DeleteTopicsRequest: refuse_delete_topics,
@@ -102,6 +122,6 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     ListPartitionReassignmentsRequest: lambda _, error: ListPartitionReassignmentsResponse(
         error_code=error, error_message=message_of(error)
     ),
-    ElectLeadersRequest: lambda _, error: ElectLeadersResponse(error_code=error),
+    ElectLeadersRequest: refuse_elections,
     AllocateProducerIdsRequest: lambda _, error: AllocateProducerIdsResponse(error_code=error),
 }

@@ -25,10 +25,20 @@ from strandline.metadata.config_key import (
 from strandline.metadata.topic_configs import COMPRESSION_TYPES, DAY, HOUR, TOPIC_CONFIGS, UNCLEAN_RECOVERY_STRATEGIES
 
 MIB = 1024 * 1024
+METRICS_LISTENER = "strandline.metrics.listener"
 
 
 def roles(value: ConfigValue) -> str | None:
     return distinct(value) or one_of("broker", "controller")(value)
+
+
+def host_and_port(value: ConfigValue) -> str | None:
+    assert value is None or isinstance(value, str)
+    if value is None:
+        return None
+    _, colon, port = value.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and int(port) < 65536
+    return None if colon and is_port else "expected host:port"
 
 
 def same_as(topic_key: str) -> Check | None:
@@ -149,6 +159,8 @@ ROWS = (
     ConfigKey("socket.request.max.bytes", INT, 100 * MIB, at_least(1)),
     ConfigKey("socket.listen.backlog.size", INT, 50, at_least(1)),
     ConfigKey("connections.max.idle.ms", LONG, 600_000),
+    # Not Kafka's: where metrics are served, as host:port. An empty host is 127.0.0.1, port 0 any free one.
+    ConfigKey(METRICS_LISTENER, STRING, None, host_and_port),
 )
 
 NODE_CONFIGS: dict[str, ConfigKey] = {key.name: key for key in ROWS}

@@ -15,7 +15,7 @@ from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.replica.hosted import Host, Hosted
-from strandline.replica.isr import Committed, Pending
+from strandline.replica.isr import Committed, Pending, PendingExpand
 from strandline.replica.leader import Leader
 from strandline.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -63,6 +63,7 @@ class Alterations:
         self.sequence = 0
         self.is_in_flight = False
         self.is_backing_off = False
+        self.expands = self.shrinks = self.refusals = 0  # what answers said; for the metrics
 
     def propose(self, hosted: Hosted) -> None:
         """The partition's leader has a new pending change."""
@@ -123,6 +124,8 @@ class Alterations:
             for row in topic.partitions:
                 at = TopicIdPartition(topic.topic_id, row.partition_index)
                 pending = asked.pop(at, None)
+                if pending is not None:
+                    self.count(pending, row)
                 leader = self.leader_at(at)
                 if pending is None or leader is None or leader.isr is not pending:
                     continue
@@ -134,6 +137,15 @@ class Alterations:
             self.waiting[at] = None
             self.back_off(now)
         return changed
+
+    def count(self, pending: Pending, row: PartitionDataResponse) -> None:
+        """Also where metadata was faster than the answer, as it is on the controller's own machine."""
+        if error_of(row.error_code) is not ErrorCode.NONE:
+            self.refusals += 1
+        elif isinstance(pending, PendingExpand):
+            self.expands += 1
+        else:
+            self.shrinks += 1
 
     def settle(
         self, at: TopicIdPartition, leader: Leader, pending: Pending, row: PartitionDataResponse, now: Instant

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from strandline.base.ids import parse_uuid
+from strandline.metadata.node_configs import METRICS_LISTENER
 from strandline.server.ask import ask
 from strandline.server.storage import format_directories, random_uuid_text
 from strandline.wire.messages.metadata import MetadataRequest
@@ -55,6 +56,7 @@ class NodeProcess:
         self.folder = folder
         self.port = port
         self.controller_port = controller_port
+        self.metrics_port: int | None = None  # None: it serves no metrics
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -167,16 +169,21 @@ class LocalCluster:
         nodes: int = 3,
         *,
         ports: Sequence[int] | None = None,
+        metrics_ports: Sequence[int] = (),
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """`ports`: a broker port and a controller port for each node; free ones if None."""
+        """`ports`: a broker port and a controller port for each node; free ones if None. `metrics_ports`: one for
+        each node, or none at all."""
         assert nodes >= 1
+        assert len(metrics_ports) in (0, nodes)
         ports = ports or free_ports(2 * nodes)
         self.folder = folder
         self.properties = dict(properties or {})
         self.nodes = [
             NodeProcess(i + 1, folder / f"node-{i + 1}", ports[2 * i], ports[2 * i + 1]) for i in range(nodes)
         ]
+        for node, metrics_port in zip(self.nodes, metrics_ports, strict=False):
+            node.metrics_port = metrics_port
 
     @property
     def bootstrap(self) -> str:
@@ -214,6 +221,7 @@ class LocalCluster:
             "min.insync.replicas": str(max(1, replication - 1)),
             "offsets.topic.replication.factor": str(replication),
             "group.initial.rebalance.delay.ms": "0",  # a single consumer need not wait for others, as in Kafka's own
+            **({METRICS_LISTENER: f"{HOST}:{node.metrics_port}"} if node.metrics_port else {}),
             **self.properties,
         }
         return "".join(f"{key}={value}\n" for key, value in rows.items())

@@ -21,9 +21,11 @@ import uvloop
 from strandline.base.effects import Endpoint, Save, Sync
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.broker.config import NodeConfig
+from strandline.broker.node import Node as ClusterNode
 from strandline.server.clock import Clock
 from strandline.server.disk import RealDisk, lock_directory
 from strandline.server.flusher import Flusher
+from strandline.server.metrics import MetricsServer
 from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
 from strandline.server.pump import CRASHED, Node, Pump
@@ -96,6 +98,7 @@ class Driver:
         self.interruptions = 0
         self.pump: Pump | None = None
         self.net = Net(loop, net_config(config), self.event)
+        self.metrics: MetricsServer | None = None
         self.peers = Peers(loop, f"strandline-{config.node_id}", self.event)
         self.disk = RealDisk()
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
@@ -105,6 +108,7 @@ class Driver:
     async def start(self) -> None:
         self.loop.set_exception_handler(self.unhandled)
         where = self.net.bind(listeners_of(self.config))
+        metrics_at = self.bind_metrics()
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop)
         pump.connect(self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flush)
@@ -112,8 +116,22 @@ class Driver:
         await self.net.serve()
         for name, endpoint in where.items():
             log.info("node %d listens on %s://%s:%d", self.config.node_id, name, endpoint.host, endpoint.port)
+        if self.metrics is not None and metrics_at is not None:
+            assert isinstance(node, ClusterNode), "metrics are those of a node"
+            await self.metrics.serve(node)
+            log.info("node %d serves http://%s:%d/metrics", self.config.node_id, metrics_at.host, metrics_at.port)
+
+    def bind_metrics(self) -> Endpoint | None:
+        """Before anybody can connect: connections are measured from the first one on."""
+        at = self.config.metrics_listener
+        if at is None:
+            return None
+        self.metrics = MetricsServer(at, self.net)
+        return self.metrics.bind()
 
     async def close(self) -> None:
+        if self.metrics is not None:
+            await self.metrics.close()
         await self.net.close()
         self.peers.close()
         self.flusher.close()

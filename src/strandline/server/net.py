@@ -57,10 +57,13 @@ class Listener(Value, frozen=True):
 
 
 class Connection(Framed):
+    looked_at = 0  # when the clock was last read, by a connection that measures
+
     def __init__(self, net: "Net", number: int, listener: Listener) -> None:
         super().__init__(net.config.request_bytes_max)
         self.net = net
         self.number = number
+        self.on_event: Callable[[Event], None] = net.on_event
         self.listener = listener
         self.served = SERVED[listener.is_controller]
         self.transport: asyncio.Transport
@@ -107,11 +110,14 @@ class Connection(Framed):
         if caller.client_id != client_id:
             caller = self.caller = Caller(client_id, caller.host, caller.listener)
         slots = self.slots
-        to = ReplyTo(self.number, self.first + len(slots), request.correlation_id, request.api_key, request.api_version)
+        sequence = self.first + len(slots)
+        to = ReplyTo(
+            self.number, sequence, request.correlation_id, request.api_key, request.api_version, self.looked_at
+        )
         slots.append(None)
         if len(slots) >= UNANSWERED_MAX:
             self.stop()
-        self.net.on_event(Received(to, caller, request.message))
+        self.on_event(Received(to, caller, request.message))
 
     def version_refused(self, error: UnsupportedVersion) -> None:
         """A newer client asks for ApiVersions in a version that we lack: it learns ours from the answer (KIP-511).
@@ -211,6 +217,7 @@ class Net:
         self.bound: list[tuple[Listener, socket.socket]] = []
         self.servers: list[asyncio.AbstractServer] = []
         self.sweeper: asyncio.TimerHandle | None = None
+        self.make_connection: Callable[[Net, int, Listener], Connection] = Connection  # or one that measures
 
     def bind(self, listeners: Sequence[Listener]) -> dict[str, Endpoint]:
         """Take the ports; nobody can connect before `serve`. Returns where each listener really is."""
@@ -242,7 +249,7 @@ class Net:
     def accepting(self, listener: Listener) -> Callable[[], Connection]:
         def accept() -> Connection:
             self.last_number += 1
-            return Connection(self, self.last_number, listener)
+            return self.make_connection(self, self.last_number, listener)
 
         return accept
 

@@ -52,6 +52,29 @@ def test_log_dirs_wins_over_log_dir() -> None:
     assert config.metadata_log_dir == "/m"
 
 
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("127.0.0.1:9404", Endpoint("127.0.0.1", 9404)),
+        (":9404", Endpoint("127.0.0.1", 9404)),  # not to the world, unless that is said
+        ("0.0.0.0:0", Endpoint("0.0.0.0", 0)),
+        ("[::1]:9404", Endpoint("::1", 9404)),
+    ],
+)
+def test_metrics_are_served_where_the_setting_says(text: str, at: Endpoint) -> None:
+    assert NodeConfig.from_properties(COMBINED | {"strandline.metrics.listener": text}).metrics_listener == at
+
+
+def test_without_the_setting_no_metrics_are_served() -> None:
+    assert NodeConfig.from_properties(COMBINED).metrics_listener is None
+
+
+@pytest.mark.parametrize("text", ["9404", "host", "host:", "host:x", "host:65536", "host:-1", ""])
+def test_a_metrics_listener_without_a_port_is_refused(text: str) -> None:
+    (problem,) = problems(strandline_metrics_listener=text)
+    assert problem == f"Invalid value {text} for configuration strandline.metrics.listener: expected host:port"
+
+
 def test_unknown_keys_are_kept_and_are_no_problem() -> None:
     config = NodeConfig.from_properties(COMBINED | {"num.network.threads": "3"})
     assert config.unknown == {"num.network.threads": "3"}

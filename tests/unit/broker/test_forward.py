@@ -11,6 +11,11 @@ from strandline.broker.forward import RETRY_MS, TIMEOUT_MS_MAX, WAITING_MAX, For
 from strandline.broker.refusals import error_in, refusal_of
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, pass_on, to_controller
 from strandline.wire.codec import encode_bytes
+from strandline.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.messages.create_topics import (
     CreatableTopic,
@@ -25,7 +30,9 @@ from strandline.wire.messages.describe_quorum import (
     PartitionDataResponse,
     TopicDataResponse,
 )
+from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from strandline.wire.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
+from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 T = Instant(1000)
@@ -120,6 +127,11 @@ FULL: dict[type, Any] = {
     ),
     DescribeQuorumRequest: DescribeQuorumRequest(),
     UnregisterBrokerRequest: UnregisterBrokerRequest(broker_id=1),
+    AlterPartitionReassignmentsRequest: AlterPartitionReassignmentsRequest(
+        topics=(ReassignableTopic(name="t", partitions=(ReassignablePartition(replicas=(1,)),)),)
+    ),
+    ListPartitionReassignmentsRequest: ListPartitionReassignmentsRequest(),
+    ElectLeadersRequest: ElectLeadersRequest(topic_partitions=(TopicPartitions(topic="t", partitions=(0,)),)),
 }
 
 

@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from strandline.base.ids import parse_uuid
+from strandline.broker.metric_table import METRICS
+from strandline.cli import metrics
 from strandline.cli.consume import json_line, line
 from strandline.cli.load import Latency
 from strandline.cli.produce import split
@@ -109,6 +113,30 @@ def test_a_local_cluster_is_laid_out_with_kafkas_property_names(tmp_path: Path) 
     assert len(metas) == 3
     cluster.lay_out()  # again: nothing is formatted anew
     assert {(tmp_path / f"node-{i}/data/meta.properties").read_text() for i in (1, 2, 3)} == metas
+
+
+def test_the_nodes_of_a_local_cluster_serve_metrics_only_where_they_are_told_to(tmp_path: Path) -> None:
+    for ports, lines in (((), 0), ((9404, 9405), 1)):
+        cluster = LocalCluster(tmp_path, 2, metrics_ports=ports)
+        cluster.lay_out()
+        text = cluster.node(2).config_path.read_text()
+        assert text.count("strandline.metrics.listener=127.0.0.1:9405\n") == lines == text.count("metrics")
+
+
+def test_a_nodes_gauges_fit_on_a_line_and_in_a_table() -> None:
+    rows = [{"node": 1, "partitions": 3, "under min ISR": 1}, {"node": 2}]
+    assert metrics.line_of(rows[0]) == "node=1 partitions=3 under-min-ISR=1"
+    assert metrics.line_of(rows[1]) == "node=2 no-metrics"
+    console = Console(width=100, file=StringIO())
+    console.print(metrics.table_of(rows))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert [line.split() for line in text.splitlines() if "under min ISR" in line] == [
+        ["under", "min", "ISR", "1", "–"]
+    ]
+
+
+def test_every_column_of_the_metrics_command_is_a_metric() -> None:
+    assert {name for _, name, _ in metrics.COLUMNS} <= {metric.name for metric in METRICS}
 
 
 def test_format_and_node_say_what_is_wrong(tmp_path: Path) -> None:

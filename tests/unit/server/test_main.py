@@ -1,6 +1,7 @@
 """A node as a process: start, signals, exit status."""
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -41,11 +42,12 @@ sys.exit(serve(NodeConfig.from_properties({
     "controller.listener.names": "CONTROLLER",
     "controller.quorum.voters": "1@127.0.0.1:1",
     "log.dirs": sys.argv[2],
+    **({"strandline.metrics.listener": sys.argv[3]} if len(sys.argv) > 3 else {}),
 }), lambda config, disk, rng, where: Lonely()))
 """
 
 
-Start = Callable[[str], "subprocess.Popen[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
@@ -53,8 +55,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts processes that share a log directory; none outlives its test."""
     with ExitStack() as running:
 
-        def start_one(order: str) -> "subprocess.Popen[str]":
-            command = [sys.executable, "-c", PROGRAM, order, str(tmp_path)]
+        def start_one(order: str, *more: str) -> "subprocess.Popen[str]":
+            command = [sys.executable, "-c", PROGRAM, order, str(tmp_path), *more]
             process = running.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, bufsize=1))
             running.callback(process.kill)
             return process
@@ -115,3 +117,12 @@ def test_a_second_process_on_the_same_log_directory_does_not_start(start: Start)
     assert "another process uses this log directory" in rest
     first.send_signal(signal.SIGTERM)
     assert finish(first)[0] == 0
+
+
+def test_a_node_whose_metrics_port_is_taken_says_so_and_does_not_start(start: Start) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        status, rest = finish(start("polite", f":{port}"))
+    assert status == CANNOT_START
+    assert f"cannot serve metrics on 127.0.0.1:{port}: Address already in use" in rest

@@ -1,0 +1,202 @@
+"""A node's metrics at one moment, computed from its machines' state when somebody looks.
+
+`partition_readings` is a generator, so that a driver with thousands of partitions can let the node work in between;
+`families` then needs no walk but that of the controller over the image. Nothing here changes anything.
+
+Invariant: readings of one partition agree with each other; those of different partitions may be of different moments.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from strandline.base import VERSION
+from strandline.base.ids import NOBODY
+from strandline.base.metrics import Family, Metric, Number
+from strandline.broker import metric_table as table
+from strandline.broker.broker import Broker
+from strandline.broker.node import Node
+from strandline.metadata.image import Image
+from strandline.quorum.quorum import Quorum
+from strandline.quorum.roles import Observing, Seeking
+from strandline.replica.hosted import Hosted
+from strandline.replica.leader import Leader
+from strandline.replica.replicas import Replicas
+
+STATES: dict[type, str] = {Seeking: "unattached", Observing: "observer"}  # Kafka's words where ours are others
+
+
+class PartitionReading(Struct, frozen=True, gc=False):
+    """One hosted partition. What only a leader knows is 0 elsewhere."""
+
+    topic: str
+    partition: int
+    log_end_offset: int
+    log_start_offset: int
+    size_bytes: int
+    segments: int
+    high_watermark: int
+    is_leader: bool = False
+    in_sync_replicas: int = 0
+    replicas: int = 0
+    is_under_replicated: bool = False
+    is_under_min_isr: bool = False
+    is_at_min_isr: bool = False
+    is_reassigning: bool = False
+    last_stable_offset_lag: int = 0
+
+    @property
+    def above_while_under(self) -> int:
+        """Records that were written and cannot be read, because too few replicas are in sync (T24)."""
+        return self.log_end_offset - self.high_watermark if self.is_under_min_isr else 0
+
+
+class Totals(Struct, frozen=True):
+    """Over the hosted partitions."""
+
+    partitions: int
+    leaders: int
+    under_replicated: int
+    under_min_isr: int
+    at_min_isr: int
+    reassigning: int
+    offline: int
+
+
+# --- partitions
+
+
+def partition_readings(replicas: Replicas) -> Iterator[PartitionReading]:
+    """One for each partition that this broker hosts and metadata assigns to it. May be taken a few at a time."""
+    for hosted in list(replicas.host.all()):
+        if hosted.role is not None and not hosted.gone:
+            yield reading_of(replicas, hosted)
+
+
+def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
+    log = hosted.log
+    topic, partition = hosted.name
+    at_rest = (
+        log.log_end_offset,
+        log.log_start_offset,
+        log.size_bytes,
+        len(log.segments),
+        hosted.high_watermark,
+    )
+    leader = hosted.role
+    if type(leader) is not Leader:
+        return PartitionReading(topic, partition, *at_rest)
+    state = replicas.host.image.partition(hosted.at)
+    adding = () if state is None else state.adding_replicas
+    in_sync = len(leader.isr.isr)
+    # As in Kafka: neither the replicas that a reassignment adds nor their absence from the ISR is under-replication.
+    wanted = len(leader.replicas) - len(adding)
+    return PartitionReading(
+        topic,
+        partition,
+        *at_rest,
+        is_leader=True,
+        in_sync_replicas=in_sync,
+        replicas=wanted,
+        is_under_replicated=in_sync < wanted,
+        is_under_min_isr=in_sync < leader.min_isr,
+        is_at_min_isr=in_sync == leader.min_isr,
+        is_reassigning=state is not None and bool(state.adding_replicas or state.removing_replicas),
+        last_stable_offset_lag=leader.high_watermark - leader.last_stable_offset,
+    )
+
+
+def totals(replicas: Replicas, readings: Sequence[PartitionReading]) -> Totals:
+    assigned = len(replicas.host.image.hosted.get(replicas.me, ())) if replicas.has_caught_up else 0
+    return Totals(
+        partitions=len(readings),
+        leaders=sum(row.is_leader for row in readings),
+        under_replicated=sum(row.is_under_replicated for row in readings),
+        under_min_isr=sum(row.is_under_min_isr for row in readings),
+        at_min_isr=sum(row.is_at_min_isr for row in readings),
+        reassigning=sum(row.is_reassigning for row in readings),
+        offline=max(0, assigned - len(readings)),
+    )
+
+
+# --- families
+
+
+def families(node: Node, readings: list[PartitionReading]) -> Iterator[Family]:
+    """All of a node's metrics; `readings` are those of its partitions."""
+    roles = ",".join(node.config.texts("process.roles"))
+    yield Family(table.INFO, [((str(node.me), roles, VERSION, node.cluster_id), 1)])
+    if node.broker is not None:
+        yield from of_broker(node.broker, node.committed.end, readings)
+    if node.controller is not None:
+        yield from of_controller(node)
+    yield from of_quorum(node.quorum)
+
+
+def single(metric: Metric, value: Number) -> Family:
+    return Family(metric, [((), value)])
+
+
+def of_broker(broker: Broker, applied_end: int, readings: list[PartitionReading]) -> Iterator[Family]:
+    yield from of_replicas(broker.replicas, readings)
+    sessions = broker.replicas.fetching.sessions.sessions
+    yield single(table.FETCH_SESSIONS, len(sessions))
+    yield single(table.FETCH_SESSION_PARTITIONS, sum(len(session.interests) for session in sessions.values()))
+    yield single(table.BROKER_APPLIED, applied_end - 1)
+    yield single(table.BROKER_UNFENCED, int(broker.lifecycle.is_unfenced))
+
+
+def of_replicas(replicas: Replicas, readings: list[PartitionReading]) -> Iterator[Family]:
+    summed = totals(replicas, readings)
+    for field, metric in table.TOTALS.items():
+        yield single(metric, getattr(summed, field))
+    alterations = replicas.alterations
+    yield single(table.ISR_SHRINKS, alterations.shrinks)
+    yield single(table.ISR_EXPANDS, alterations.expands)
+    yield single(table.FAILED_ISR_UPDATES, alterations.refusals)
+    labels = [(row.topic, str(row.partition)) for row in readings]
+    for field, metric in table.PARTITION_GAUGES.items():
+        yield Family(metric, [(at, int(getattr(row, field))) for at, row in zip(labels, readings, strict=True)])
+
+
+def of_controller(node: Node) -> Iterator[Family]:
+    controller = node.controller
+    assert controller is not None
+    values = {
+        "ActiveControllerCount": int(controller.is_active),
+        **counts_of(node.image),
+        "LastAppliedRecordOffset": node.committed.end - 1,
+        "LastCommittedRecordOffset": node.quorum.high_watermark - 1,
+    }
+    for name, metric in table.CONTROLLER_GAUGES.items():
+        yield single(metric, values[name])
+
+
+def counts_of(image: Image) -> dict[str, int]:
+    """Of the committed image, so that every controller tells the same, as in Kafka."""
+    partitions = offline = imbalanced = 0
+    for topic in image.topics.values():
+        partitions += len(topic.partitions)
+        for partition in topic.partitions.values():
+            offline += partition.leader == NOBODY
+            imbalanced += partition.leader != partition.replicas[0]
+    fenced = sum(broker.fenced for broker in image.brokers.values())
+    return {
+        "ActiveBrokerCount": len(image.brokers) - fenced,
+        "FencedBrokerCount": fenced,
+        "GlobalTopicCount": len(image.topics),
+        "GlobalPartitionCount": partitions,
+        "OfflinePartitionsCount": offline,
+        "PreferredReplicaImbalanceCount": imbalanced,
+    }
+
+
+def of_quorum(quorum: Quorum) -> Iterator[Family]:
+    yield single(table.CURRENT_LEADER, quorum.leader_id)
+    yield single(table.CURRENT_EPOCH, quorum.leader_epoch)
+    yield single(table.CURRENT_VOTE, quorum.election.voted)
+    yield single(table.RAFT_HIGH_WATERMARK, quorum.high_watermark)
+    yield single(table.RAFT_LOG_END, quorum.log.log_end_offset)
+    yield single(table.RAFT_LOG_END_EPOCH, quorum.log.last_epoch)
+    role = type(quorum.role)
+    yield Family(table.CURRENT_STATE, [((STATES.get(role, role.__name__.lower()),), 1)])

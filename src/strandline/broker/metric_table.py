@@ -1,0 +1,274 @@
+"""Every metric of a node: name, type, help, labels, and what Kafka calls it. One row each.
+
+The names are those that the common rules of Prometheus' JMX exporter make of Kafka's object names, without lower-casing
+them: `kafka.server:type=ReplicaManager,name=IsrShrinksPerSec` is `kafka_server_ReplicaManager_IsrShrinks_total`, a
+counter whose rate Prometheus computes. What Kafka does not have begins with `strandline_`, or with `process_` where
+every client library of Prometheus has the name.
+
+Invariant: names are distinct; a counter's ends in `_total`, and no other's does.
+"""
+
+from strandline.base.metrics import Kind, Labels, Metric
+
+
+def rows(kind: Kind, labels: Labels, *table: tuple[str, str, str]) -> tuple[Metric, ...]:
+    return tuple(Metric(name, kind, help_text, labels, source) for name, source, help_text in table)
+
+
+def of_partition(name: str, help_text: str, source: str = "") -> Metric:
+    return Metric(name, Kind.GAUGE, help_text, ("topic", "partition"), source and f"{source},topic=*,partition=*")
+
+
+PARTITION = "kafka.cluster:type=Partition,name="
+LOG = "kafka.log:type=Log,name="
+# By field of `gauges.PartitionReading`. Those of kafka.cluster are 0 where this broker does not lead, as in Kafka.
+PARTITION_GAUGES: dict[str, Metric] = {
+    "is_under_replicated": of_partition(
+        "kafka_cluster_Partition_UnderReplicated",
+        "1 if the committed ISR lacks a replica that should be in it",
+        PARTITION + "UnderReplicated",
+    ),
+    "in_sync_replicas": of_partition(
+        "kafka_cluster_Partition_InSyncReplicasCount", "Members of the committed ISR", PARTITION + "InSyncReplicasCount"
+    ),
+    "replicas": of_partition(
+        "kafka_cluster_Partition_ReplicasCount",
+        "Replicas, without those that a reassignment adds",
+        PARTITION + "ReplicasCount",
+    ),
+    "last_stable_offset_lag": of_partition(
+        "kafka_cluster_Partition_LastStableOffsetLag",
+        "High watermark minus last stable offset: what waits for the end of a transaction",
+        PARTITION + "LastStableOffsetLag",
+    ),
+    "is_under_min_isr": of_partition(
+        "kafka_cluster_Partition_UnderMinIsr",
+        "1 if the committed ISR is smaller than the effective min ISR: nothing is committed",
+        PARTITION + "UnderMinIsr",
+    ),
+    "is_at_min_isr": of_partition(
+        "kafka_cluster_Partition_AtMinIsr",
+        "1 if the committed ISR is as large as the effective min ISR: one more loss stops writes",
+        PARTITION + "AtMinIsr",
+    ),
+    "log_end_offset": of_partition(
+        "kafka_log_Log_LogEndOffset", "Offset of the next record to be appended", LOG + "LogEndOffset"
+    ),
+    "log_start_offset": of_partition(
+        "kafka_log_Log_LogStartOffset", "First offset that can be read", LOG + "LogStartOffset"
+    ),
+    "size_bytes": of_partition("kafka_log_Log_Size", "Bytes in segments", LOG + "Size"),
+    "segments": of_partition("kafka_log_Log_NumLogSegments", "Segments", LOG + "NumLogSegments"),
+    "high_watermark": of_partition(
+        "strandline_partition_high_watermark", "First offset that is not committed, as this replica knows it"
+    ),
+    "above_while_under": of_partition(
+        "strandline_partition_records_above_high_watermark_under_min_isr",
+        "Records written and not to be read, because the committed ISR is below the effective min ISR; 0 otherwise",
+    ),
+}
+
+REPLICA_MANAGER = "kafka.server:type=ReplicaManager,name="
+# By field of `gauges.Totals`.
+TOTALS: dict[str, Metric] = {
+    field: Metric(f"kafka_server_ReplicaManager_{name}", Kind.GAUGE, help_text, (), REPLICA_MANAGER + name)
+    for field, name, help_text in (
+        ("partitions", "PartitionCount", "Partitions hosted here"),
+        ("leaders", "LeaderCount", "Partitions led by this broker"),
+        ("under_replicated", "UnderReplicatedPartitions", "Partitions led here whose ISR lacks a replica"),
+        ("under_min_isr", "UnderMinIsrPartitionCount", "Partitions led here below their effective min ISR"),
+        ("at_min_isr", "AtMinIsrPartitionCount", "Partitions led here exactly at their effective min ISR"),
+        ("reassigning", "ReassigningPartitions", "Partitions led here with a reassignment under way"),
+        ("offline", "OfflineReplicaCount", "Replicas that metadata assigns to this broker and that it does not serve"),
+    )
+}
+
+ISR_SHRINKS, ISR_EXPANDS, FAILED_ISR_UPDATES = rows(
+    Kind.COUNTER,
+    (),
+    (
+        "kafka_server_ReplicaManager_IsrShrinks_total",
+        REPLICA_MANAGER + "IsrShrinksPerSec",
+        "ISRs made smaller, as the controller answered",
+    ),
+    (
+        "kafka_server_ReplicaManager_IsrExpands_total",
+        REPLICA_MANAGER + "IsrExpandsPerSec",
+        "ISRs made larger, as the controller answered",
+    ),
+    (
+        "kafka_server_ReplicaManager_FailedIsrUpdates_total",
+        REPLICA_MANAGER + "FailedIsrUpdatesPerSec",
+        "Proposed changes of an ISR that the controller refused",
+    ),
+)
+(
+    FETCH_SESSIONS,
+    FETCH_SESSION_PARTITIONS,
+    BROKER_APPLIED,
+    BROKER_UNFENCED,
+) = rows(
+    Kind.GAUGE,
+    (),
+    (
+        "kafka_server_FetchSessionCache_NumIncrementalFetchSessions",
+        "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchSessions",
+        "Fetch sessions (KIP-227)",
+    ),
+    (
+        "kafka_server_FetchSessionCache_NumIncrementalFetchPartitionsCached",
+        "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchPartitionsCached",
+        "Partitions in all fetch sessions",
+    ),
+    (
+        "kafka_server_brokermetadatametrics_last_applied_record_offset",
+        "kafka.server:type=broker-metadata-metrics last-applied-record-offset",
+        "Offset of the last metadata record that this broker has applied",
+    ),
+    ("strandline_broker_unfenced", "", "1 while the controller lets this broker serve"),
+)
+
+CONTROLLER = "kafka.controller:type=KafkaController,name="
+CONTROLLER_GAUGES: dict[str, Metric] = {
+    name: Metric(f"kafka_controller_KafkaController_{name}", Kind.GAUGE, help_text, (), CONTROLLER + name)
+    for name, help_text in (
+        ("ActiveControllerCount", "1 on the active controller"),
+        ("ActiveBrokerCount", "Brokers that are registered and not fenced"),
+        ("FencedBrokerCount", "Brokers that are registered and fenced"),
+        ("GlobalTopicCount", "Topics"),
+        ("GlobalPartitionCount", "Partitions of all topics"),
+        ("OfflinePartitionsCount", "Partitions without a leader"),
+        ("PreferredReplicaImbalanceCount", "Partitions that their preferred replica does not lead"),
+        ("LastAppliedRecordOffset", "Offset of the last metadata record that this controller has applied"),
+        ("LastCommittedRecordOffset", "Offset of the last metadata record that this controller knows to be committed"),
+    )
+}
+
+RAFT = "kafka.server:type=raft-metrics "
+CURRENT_LEADER, CURRENT_EPOCH, CURRENT_VOTE, RAFT_HIGH_WATERMARK, RAFT_LOG_END, RAFT_LOG_END_EPOCH = rows(
+    Kind.GAUGE,
+    (),
+    ("kafka_server_raftmetrics_current_leader", RAFT + "current-leader", "Leader of the metadata quorum; -1: unknown"),
+    ("kafka_server_raftmetrics_current_epoch", RAFT + "current-epoch", "Epoch of the metadata quorum"),
+    (
+        "kafka_server_raftmetrics_current_vote",
+        RAFT + "current-vote",
+        "Whom this node voted for in the epoch; -1: nobody",
+    ),
+    ("kafka_server_raftmetrics_high_watermark", RAFT + "high-watermark", "High watermark of the metadata log"),
+    ("kafka_server_raftmetrics_log_end_offset", RAFT + "log-end-offset", "End of this node's metadata log"),
+    (
+        "kafka_server_raftmetrics_log_end_epoch",
+        RAFT + "log-end-epoch",
+        "Epoch of the last record of this node's metadata log",
+    ),
+)
+CURRENT_STATE = Metric(
+    "kafka_server_raftmetrics_current_state",
+    Kind.GAUGE,
+    "1, with the node's role in the metadata quorum as label",
+    ("current_state",),
+    RAFT + "current-state",
+)
+
+NETWORK = "kafka.network:type=RequestMetrics,name="
+REQUESTS = Metric(
+    "kafka_network_RequestMetrics_Requests_total",
+    Kind.COUNTER,
+    "Requests that were answered, or need no answer",
+    ("request", "version"),
+    NETWORK + "RequestsPerSec,request=*,version=*",
+)
+ERRORS = Metric(
+    "kafka_network_RequestMetrics_Errors_total",
+    Kind.COUNTER,
+    "Error codes in responses, one for every partition, topic or group that has one",
+    ("request", "error"),
+    NETWORK + "ErrorsPerSec,request=*,error=*",
+)
+QUEUE_TIME, LOCAL_TIME, TOTAL_TIME = rows(
+    Kind.HISTOGRAM,
+    ("request",),
+    (
+        "kafka_network_RequestMetrics_RequestQueueTimeMs",
+        NETWORK + "RequestQueueTimeMs,request=*",
+        "Milliseconds that a request waited in this process for requests read before it",
+    ),
+    (
+        "kafka_network_RequestMetrics_LocalTimeMs",
+        NETWORK + "LocalTimeMs,request=*",
+        "Milliseconds that this node worked on a request when it came, answers to others that it let go included",
+    ),
+    (
+        "kafka_network_RequestMetrics_TotalTimeMs",
+        NETWORK + "TotalTimeMs,request=*",
+        "Milliseconds from a request's last byte to its answer, waiting for followers, records or time included",
+    ),
+)
+SOCKETS = "kafka.server:type=socket-server-metrics,listener=*,networkProcessor=* "
+CONNECTIONS = Metric(
+    "kafka_server_socketservermetrics_connection_count",
+    Kind.GAUGE,
+    "Open connections",
+    ("listener",),
+    SOCKETS + "connection-count",
+)
+CONNECTIONS_MADE, BYTES_IN, BYTES_OUT = rows(
+    Kind.COUNTER,
+    ("listener",),
+    (
+        "kafka_server_socketservermetrics_connection_creation_total",
+        SOCKETS + "connection-creation-total",
+        "Connections that were accepted",
+    ),
+    ("kafka_server_socketservermetrics_incoming_byte_total", SOCKETS + "incoming-byte-total", "Bytes read"),
+    ("kafka_server_socketservermetrics_outgoing_byte_total", SOCKETS + "outgoing-byte-total", "Bytes written"),
+)
+
+CPU = Metric("process_cpu_seconds_total", Kind.COUNTER, "User and system CPU seconds")
+RESIDENT, VIRTUAL, OPEN_FDS, MAX_FDS, STARTED = rows(
+    Kind.GAUGE,
+    (),
+    ("process_resident_memory_bytes", "", "Resident memory"),
+    ("process_virtual_memory_bytes", "", "Virtual memory"),
+    ("process_open_fds", "", "Open file descriptors"),
+    ("process_max_fds", "", "Limit of open file descriptors"),
+    ("process_start_time_seconds", "", "When the process started, in seconds since the epoch"),
+)
+INFO = Metric("strandline_node_info", Kind.GAUGE, "1, with who this is", ("node_id", "roles", "version", "cluster_id"))
+
+METRICS: tuple[Metric, ...] = (
+    *TOTALS.values(),
+    ISR_SHRINKS,
+    ISR_EXPANDS,
+    FAILED_ISR_UPDATES,
+    *PARTITION_GAUGES.values(),
+    FETCH_SESSIONS,
+    FETCH_SESSION_PARTITIONS,
+    BROKER_APPLIED,
+    BROKER_UNFENCED,
+    *CONTROLLER_GAUGES.values(),
+    CURRENT_LEADER,
+    CURRENT_EPOCH,
+    CURRENT_VOTE,
+    RAFT_HIGH_WATERMARK,
+    RAFT_LOG_END,
+    RAFT_LOG_END_EPOCH,
+    CURRENT_STATE,
+    REQUESTS,
+    ERRORS,
+    QUEUE_TIME,
+    LOCAL_TIME,
+    TOTAL_TIME,
+    CONNECTIONS,
+    CONNECTIONS_MADE,
+    BYTES_IN,
+    BYTES_OUT,
+    CPU,
+    RESIDENT,
+    VIRTUAL,
+    OPEN_FDS,
+    MAX_FDS,
+    STARTED,
+    INFO,
+)

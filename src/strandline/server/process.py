@@ -1,0 +1,41 @@
+"""What the system says about this process, from /proc: CPU, memory, open files. Nothing where there is no /proc."""
+
+import os
+import resource
+from collections.abc import Iterator
+
+from strandline.base.metrics import Family
+from strandline.broker import metric_table as table
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+# Fields of /proc/self/stat after the name in parentheses, which may have blanks.
+UTIME, STIME, STARTTIME, VSIZE, RSS = 11, 12, 19, 20, 21
+
+
+def families() -> Iterator[Family]:
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        boot = boot_time()
+        open_fds = len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for metric, value in (
+        (table.CPU, (int(fields[UTIME]) + int(fields[STIME])) / TICKS),
+        (table.RESIDENT, int(fields[RSS]) * PAGE_BYTES),
+        (table.VIRTUAL, int(fields[VSIZE])),
+        (table.OPEN_FDS, open_fds),
+        (table.MAX_FDS, soft),
+        (table.STARTED, boot + int(fields[STARTTIME]) / TICKS),
+    ):
+        yield Family(metric, [((), value)])
+
+
+def boot_time() -> int:
+    with open("/proc/stat", "rb") as file:
+        for line in file:
+            if line.startswith(b"btime "):
+                return int(line.split()[1])
+    raise OSError("/proc/stat has no btime")

@@ -1,0 +1,148 @@
+"""What an operator sees when a broker dies: the metrics of a real cluster, read by Prometheus' own client library."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from prometheus_client.parser import text_string_to_metric_families
+from tests.cluster.driving import QUICK, active_controller, admin_of, create, leader_of, quiet, until
+
+from strandline.broker.metric_table import METRICS
+from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess, free_ports
+
+pytestmark = pytest.mark.cluster
+
+ABOVE = "strandline_partition_records_above_high_watermark_under_min_isr"
+MANAGER = "kafka_server_ReplicaManager"
+CONTROLLER = "kafka_controller_KafkaController"
+REQUESTS = "kafka_network_RequestMetrics"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+    ports = free_ports(9)
+    with LocalCluster(tmp_path, 3, ports=ports[:6], metrics_ports=ports[6:], properties=QUICK) as cluster:
+        yield cluster
+
+
+class Scrape:
+    """One node's page at one moment."""
+
+    def __init__(self, node: NodeProcess) -> None:
+        with urlopen(f"http://{HOST}:{node.metrics_port}/metrics", timeout=10) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            self.families = list(text_string_to_metric_families(answer.read().decode()))
+
+    def __call__(self, name: str, **labels: Any) -> float:
+        """The sum of the samples that have these labels."""
+        wanted = {key: str(value) for key, value in labels.items()}
+        found = [
+            sample.value
+            for family in self.families
+            for sample in family.samples
+            if sample.name == name and wanted.items() <= sample.labels.items()
+        ]
+        assert found, f"no sample {name} {labels}"
+        return sum(found)
+
+
+def produce(cluster: LocalCluster, topic: str, count: int, acks: str, partitions: int = 1) -> None:
+    """To each partition in turn."""
+    producer = Producer(quiet(cluster.bootstrap, acks=acks))
+    for n in range(count):
+        producer.produce(topic, b"%d" % n, partition=n % partitions)
+    assert producer.flush(20) == 0
+
+
+def strandline(*arguments: str) -> str:
+    command = [sys.executable, "-m", "strandline", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_a_broker_dies_and_the_others_say_so(cluster: LocalCluster) -> None:
+    create(cluster, "t", partitions=3)
+    produce(cluster, "t", 300, "all", partitions=3)
+    pages = [Scrape(node) for node in cluster.nodes]
+    assert sum(page(f"{MANAGER}_LeaderCount") for page in pages) == 3
+    for page in pages:
+        assert page(f"{MANAGER}_PartitionCount") == 3
+        assert page(f"{MANAGER}_UnderReplicatedPartitions") == 0
+        assert page(f"{CONTROLLER}_ActiveBrokerCount") == 3
+        assert page(f"{REQUESTS}_Requests_total", request="Fetch") > 0
+        assert page("process_resident_memory_bytes") > 1e6
+    assert sum(page(f"{CONTROLLER}_ActiveControllerCount") for page in pages) == 1
+    until(lambda: all(Scrape(node)("kafka_log_Log_LogEndOffset", topic="t") == 300 for node in cluster.nodes))
+    produced = sum(page(f"{REQUESTS}_TotalTimeMs_count", request="Produce") for page in pages)
+    assert produced == sum(page(f"{REQUESTS}_Requests_total", request="Produce") for page in pages) >= 3
+
+    served = {
+        family.name + ("_total" if family.type == "counter" else "") for page in pages for family in page.families
+    }
+    assert {metric.name for metric in METRICS} - served <= {f"{REQUESTS}_Errors_total"}, "there may be no error yet"
+    assert served <= {metric.name for metric in METRICS}
+
+    controller = active_controller(cluster)
+    victim = next(node for node in cluster.nodes if node is not controller)
+    others = [node for node in cluster.nodes if node is not victim]
+    victim.kill()
+
+    def the_others_know() -> bool:
+        now = [Scrape(node) for node in others]
+        return (
+            sum(page(f"{MANAGER}_LeaderCount") for page in now) == 3
+            and sum(page(f"{MANAGER}_UnderReplicatedPartitions") for page in now) == 3
+            and sum(page(f"{MANAGER}_AtMinIsrPartitionCount") for page in now) == 3
+            and all(page(f"{CONTROLLER}_FencedBrokerCount") == 1 for page in now)
+            and all(page(f"{CONTROLLER}_OfflinePartitionsCount") == 0 for page in now)
+        )
+
+    until(the_others_know)
+    assert sum(Scrape(node)("kafka_cluster_Partition_InSyncReplicasCount", topic="t") for node in others) == 6
+    victim.start()
+    until(lambda: sum(Scrape(node)(f"{MANAGER}_UnderReplicatedPartitions") for node in others) == 0, 30)
+    # Counted by the answer, which metadata may overtake.
+    until(lambda: sum(Scrape(node)(f"{MANAGER}_IsrExpands_total") for node in others) >= 3)
+
+
+def test_t24_what_is_written_below_min_isr_is_counted_and_the_command_shows_it(cluster: LocalCluster) -> None:
+    """T24: with too few replicas in sync, acks=1 is acknowledged and nobody can read it."""
+    create(cluster, "t")
+    produce(cluster, "t", 10, "all")
+    rows = json.loads(strandline("metrics", "--json", "--bootstrap-server", cluster.bootstrap))
+    assert [row["node"] for row in rows] == [1, 2, 3]
+    assert sum(row["leads"] for row in rows) == 1
+    assert sum(row["active controller"] for row in rows) == 1
+
+    leader = cluster.node(leader_of(cluster, "t"))
+    controller = active_controller(cluster)
+    first = next(node for node in cluster.nodes if node not in (leader, controller))
+    first.kill()
+    until(lambda: Scrape(leader)(f"{MANAGER}_AtMinIsrPartitionCount") == 1)
+    entry = ConfigEntry("min.insync.replicas", "3", incremental_operation=AlterConfigOpType.SET)
+    changed = ConfigResource(ResourceType.TOPIC, "t", incremental_configs=[entry])
+    admin = admin_of(cluster)  # kept by name: it answers its futures only while it lives
+    admin.incremental_alter_configs([changed])[changed].result(10)
+    until(lambda: Scrape(leader)(f"{MANAGER}_UnderMinIsrPartitionCount") == 1)
+    produce(cluster, "t", 7, "1")
+    assert Scrape(leader)(ABOVE, topic="t", partition=0) == 7
+    text = strandline("metrics", "--bootstrap-server", cluster.bootstrap)
+    assert "records-held-back=7" in text
+    assert "under-min-ISR=1" in text
+    first.start()
+    until(lambda: Scrape(leader)(ABOVE, topic="t") == 0, 30)
+
+
+def test_a_node_without_the_setting_serves_no_metrics_and_the_command_says_what_to_set(
+    shared_cluster: LocalCluster,
+) -> None:
+    command = [sys.executable, "-m", "strandline", "metrics", "--bootstrap-server", shared_cluster.bootstrap]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "strandline.metrics.listener=" in done.stderr
