@@ -28,6 +28,7 @@ from strandline.wire.messages.fetch import (
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
 READ_COMMITTED = 1
+UNKNOWN = -1
 NONE = int(ErrorCode.NONE)
 
 
@@ -54,8 +55,9 @@ class ParkedFetch:
         self.to = to
         self.listener = caller.listener
         self.context = context
-        self.min_bytes = request.min_bytes
-        self.max_bytes = min(request.max_bytes, fetching.host.config.answer_bytes_max)
+        limit = fetching.host.config.answer_bytes_max
+        self.min_bytes = min(request.min_bytes, limit)
+        self.max_bytes = min(request.max_bytes, limit)
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.size = 0  # what was there, and what has been appended since: the answer may have less
         self.is_hastened = False
@@ -94,6 +96,8 @@ class Fetching:
             effects.append(Reply(to, FetchResponse(error_code=context)))
             return effects
         named = context.take(request)
+        if not context.interests:
+            self.sessions.end(context)
         if replica >= 0:
             context.broker_epoch = broker_epoch
             self.record(context, named, effects, now)
@@ -190,6 +194,7 @@ class Fetching:
         run: list[PartitionData] = []
         last: Interest | None = None
         moved: dict[int, None] = {}
+        fed: list[Interest] = []
         for interest, data in collected.parts:
             if last is not None and (last.topic_id != interest.topic_id or last.topic != interest.topic):
                 topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
@@ -197,17 +202,23 @@ class Fetching:
             last = interest
             run.append(data)
             if data.error_code != NONE:
+                # It is an error until the client changes something, and to be told when it no longer is.
+                interest.known_high_watermark = UNKNOWN
                 if data.current_leader.leader_id >= 0:
                     moved[data.current_leader.leader_id] = None
-                continue  # stays dirty: it is an error until the client changes something
+                continue
             interest.known_high_watermark = data.high_watermark
             interest.known_log_start_offset = data.log_start_offset
-            dirty.pop(interest, None)
             if data.records:
-                dirty[interest] = None  # last, so that the others get their turn first
+                fed.append(interest)
+            elif data.diverging_epoch.epoch < 0:
+                dirty.pop(interest, None)
         if last is not None:
             topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
         for interest in collected.unread:
+            dirty[interest] = None
+        for interest in fed:  # last, so that the others get their turn first
+            dirty.pop(interest, None)
             dirty[interest] = None
         endpoints: tuple[NodeEndpoint, ...] = ()
         if moved:

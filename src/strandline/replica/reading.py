@@ -60,12 +60,16 @@ class Reading:
         if error is not None:
             return self.refusal(interest, error)
         if interest.context.replica >= 0 and interest.context.replica not in leader.followers:
-            return self.refusal(interest, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            # With an epoch, it is our image that may lack the replica: a reassignment has just begun.
+            is_old = interest.leader_epoch < 0
+            return self.refusal(
+                interest, ErrorCode.NOT_LEADER_OR_FOLLOWER if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+            )
         log = leader.log
         offset, last_epoch = interest.offset, interest.last_fetched_epoch
         if last_epoch >= 0 and (last_epoch != log.latest_epoch or offset > log.log_end_offset):
             epoch, end = log.end_offset_for_epoch(LeaderEpoch(last_epoch))
-            if epoch < 0:
+            if epoch < 0 or offset < log.log_start_offset:
                 return out_of_range(interest, leader)
             if epoch < last_epoch or end < offset:
                 return PartitionData(
@@ -103,7 +107,7 @@ class Reading:
             leader = None if hosted is None else hosted.role
             if type(leader) is not Leader:
                 error = self.host.why_not_leader(
-                    interest.topic, interest.topic_id if context.by_id else None, interest.index
+                    interest.topic, interest.topic_id if context.by_id else None, interest.index, interest.leader_epoch
                 )
                 parts.append((interest, self.refusal(interest, error)))
                 is_urgent = True
