@@ -6,10 +6,13 @@ Each fault has a random stream of its own, so that leaving one out changes nothi
 from random import Random
 
 import msgspec
+from msgspec import structs
 
 from strandline.base.value import Value
+from strandline.replica.selection import RACK_AWARE
 from strandline.sim.options import Options, draw_options
 
+READING = "reading"
 QUIET_MS = 1500  # the workload alone, before the first fault
 
 
@@ -30,7 +33,9 @@ def draw_plan(seed: int) -> Plan:
     from strandline.sim.workloads.table import WORKLOADS
 
     rng = Random(f"{seed} plan")
-    options = draw_options(rng, tuple(FAULTS), tuple(WORKLOADS))
+    options = draw_options(rng, tuple(FAULTS), tuple(name for name in WORKLOADS if name != READING))
+    if Random(f"{seed} reading").randrange(3):
+        options = with_reading(options)
     weights = [FAULTS[kind].weight for kind in options.faults]
     at = QUIET_MS
     faults: list[Fault] = []
@@ -39,6 +44,17 @@ def draw_plan(seed: int) -> Plan:
         faults.append(Fault(at, kind, len(faults)))
         at += int(rng.expovariate(1 / options.pause_ms)) + 1
     return Plan(seed, options, tuple(faults))
+
+
+def with_reading(options: Options) -> Options:
+    """With consumers that read from replicas in their rack. It has a random stream of its own, and changes no other's:
+    racks would change where replicas are placed."""
+    return structs.replace(
+        options,
+        racks=min(3, options.brokers),
+        settings=options.settings | {"replica.selector.class": RACK_AWARE},
+        workloads=(*options.workloads, READING),
+    )
 
 
 def write_plan(plan: Plan) -> bytes:
