@@ -169,7 +169,16 @@ class Reading:
             rack=parked.rack,
             listener=parked.listener,
         )
-        return None if node is None else served(interest, leader, parked.read_committed, EMPTY, closer=node)
+        if node is None:
+            return None
+        return PartitionData(
+            partition_index=interest.index,
+            high_watermark=leader.high_watermark,
+            last_stable_offset=leader.high_watermark,
+            log_start_offset=leader.log.log_start_offset,
+            preferred_read_replica=node,
+            records=EMPTY,
+        )
 
     def is_held_back(self, hosted: Hosted, replica: NodeId, now: Instant) -> bool:
         """Is this follower throttled, and the quota exceeded? Never one in the ISR, or it would fall out of it."""
@@ -183,9 +192,7 @@ def is_news(interest: Interest, high_watermark: int, log_start_offset: int) -> b
     return high_watermark != interest.known_high_watermark or log_start_offset != interest.known_log_start_offset
 
 
-def served(
-    interest: Interest, role: Leader | Follower, read_committed: bool, records: RecordsValue, closer: int = -1
-) -> PartitionData:
+def served(interest: Interest, role: Leader | Follower, read_committed: bool, records: RecordsValue) -> PartitionData:
     high_watermark = role.high_watermark
     return PartitionData(
         partition_index=interest.index,
@@ -193,7 +200,6 @@ def served(
         last_stable_offset=high_watermark,
         log_start_offset=role.log.log_start_offset,
         aborted_transactions=() if read_committed else None,
-        preferred_read_replica=closer,
         records=records,
     )
 
