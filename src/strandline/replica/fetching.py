@@ -62,9 +62,9 @@ class ParkedFetch:
         self.listener = caller.listener
         self.context = context
         limit = fetching.host.config.answer_bytes_max
-        self.min_bytes = min(request.min_bytes, limit)
-        self.max_bytes = min(request.max_bytes, limit)
-        self.rack = request.rack_id if context.replica < 0 else ""
+        self.min_bytes = request.min_bytes if request.min_bytes < limit else limit
+        self.max_bytes = request.max_bytes if request.max_bytes < limit else limit
+        self.rack = request.rack_id
         # Consumers that could be told of a closer replica may also read from any.
         self.reads_followers = context.replica < 0 and to.api_version >= CLOSEST_REPLICA_SINCE
         self.read_committed = request.isolation_level == READ_COMMITTED

@@ -64,6 +64,7 @@ class Reading:
         context = parked.context
         incremental = context.is_incremental
         is_follower = context.replica >= 0
+        rack = not is_follower and self.select is not None and parked.rack
         has_quota = is_follower and self.quota.throttled
         parts: list[tuple[Interest, PartitionData]] = []
         unread: list[Interest] = []
@@ -75,7 +76,7 @@ class Reading:
                 refused: PartitionData | None = self.not_here(interest)
             else:
                 refused = self.why_not_read(interest, role)
-                if refused is None and parked.rack and type(role) is Leader:
+                if refused is None and rack and type(role) is Leader:
                     refused = self.closer(interest, role, parked)
             if refused is not None:
                 parts.append((interest, refused))
@@ -88,16 +89,16 @@ class Reading:
             upto = log.log_end_offset if is_follower else high_watermark
             if interest.offset < upto:
                 read = None
-                is_held_back = has_quota and self.is_held_back(hosted, context.replica, now)
-                if (left > 0 or size == 0) and not is_held_back:
-                    read = log.read(interest.offset, min(interest.max_bytes, left), upto=upto, min_one=size == 0)
+                if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
+                    limit = interest.max_bytes if interest.max_bytes < left else left
+                    read = log.read(interest.offset, limit, upto=upto, min_one=size == 0)
                 if isinstance(read, Refused):
                     parts.append((interest, self.refusal(interest, read.error)))
                     is_urgent = True
                     continue
                 if read is not None and read.size:
                     size += read.size
-                    left = max(0, left - read.size)
+                    left = left - read.size if read.size < left else 0
                     parts.append((interest, served(interest, role, parked.read_committed, read.buffers)))
                     continue
                 unread.append(interest)

@@ -34,8 +34,6 @@ def draw_plan(seed: int) -> Plan:
 
     rng = Random(f"{seed} plan")
     options = draw_options(rng, tuple(FAULTS), tuple(name for name in WORKLOADS if name != READING))
-    if Random(f"{seed} reading").randrange(3):
-        options = with_reading(options)
     weights = [FAULTS[kind].weight for kind in options.faults]
     at = QUIET_MS
     faults: list[Fault] = []
@@ -46,15 +44,17 @@ def draw_plan(seed: int) -> Plan:
     return Plan(seed, options, tuple(faults))
 
 
-def with_reading(options: Options) -> Options:
-    """With consumers that read from replicas in their rack. It has a random stream of its own, and changes no other's:
-    racks would change where replicas are placed."""
-    return structs.replace(
+def with_reading(plan: Plan) -> Plan:
+    """The same with consumers that read from followers. No seed draws them: racks change where replicas are placed, and
+    so all that the seeds kept for their bugs would meet."""
+    options = plan.options
+    chosen = structs.replace(
         options,
         racks=min(3, options.brokers),
         settings=options.settings | {"replica.selector.class": RACK_AWARE},
         workloads=(*options.workloads, READING),
     )
+    return structs.replace(plan, options=chosen)
 
 
 def write_plan(plan: Plan) -> bytes:
