@@ -79,6 +79,11 @@ class Parts(Value, frozen=True):
             retention_check_interval_ms=self.config.integer("log.retention.check.interval.ms"),
             answer_bytes_max=self.config.integer("fetch.max.bytes"),
             fetch_session_slots=self.config.integer("max.incremental.fetch.session.cache.slots"),
+            replica_selector=self.config.text("replica.selector.class"),
+            leader_throttled_rate=self.config.integer("leader.replication.throttled.rate"),
+            follower_throttled_rate=self.config.integer("follower.replication.throttled.rate"),
+            quota_windows=self.config.integer("replication.quota.window.num"),
+            quota_window_ms=1000 * self.config.integer("replication.quota.window.size.seconds"),
             inter_broker_listener=self.config.inter_broker_listener_name,
         )
 

@@ -26,6 +26,9 @@ from strandline.metadata.topic_configs import COMPRESSION_TYPES, DAY, HOUR, TOPI
 
 MIB = 1024 * 1024
 METRICS_LISTENER = "strandline.metrics.listener"
+REPLICA_SELECTORS = tuple(
+    f"org.apache.kafka.common.replica.{name}" for name in ("LeaderSelector", "RackAwareReplicaSelector")
+)
 
 
 def roles(value: ConfigValue) -> str | None:
@@ -138,6 +141,11 @@ ROWS = (
     ConfigKey("replica.fetch.min.bytes", INT, 1),
     ConfigKey("replica.fetch.response.max.bytes", INT, 10 * MIB, at_least(0)),
     ConfigKey("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, at_least(1)),
+    ConfigKey("replica.selector.class", STRING, None, one_of(*REPLICA_SELECTORS)),
+    ConfigKey("leader.replication.throttled.rate", LONG, LONG_MAX, at_least(0)),
+    ConfigKey("follower.replication.throttled.rate", LONG, LONG_MAX, at_least(0)),
+    ConfigKey("replication.quota.window.num", INT, 11, at_least(1)),
+    ConfigKey("replication.quota.window.size.seconds", INT, 1, at_least(1)),
     ConfigKey("fetch.max.bytes", INT, 55 * MIB, at_least(1024)),
     ConfigKey("max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0)),
     ConfigKey("max.request.partition.size.limit", INT, 2000, at_least(1)),

@@ -12,8 +12,9 @@ from strandline.base.effects import Effect, Failure, Report, Send
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.replica.follower import Follower, Next, Position, Served
+from strandline.replica.follower import Follower, Next, Position, Served, buffers_of
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.quota import Quota
 from strandline.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -46,9 +47,10 @@ class Wake:
 
 
 class Fetcher:
-    def __init__(self, host: Host, leader: NodeId) -> None:
+    def __init__(self, host: Host, leader: NodeId, quota: Quota) -> None:
         self.host = host
         self.leader = leader
+        self.quota = quota
         self.partitions: dict[TopicIdPartition, Hosted] = {}
         self.dirty: dict[TopicIdPartition, None] = {}
         self.delayed: dict[TopicIdPartition, Wake] = {}
@@ -56,6 +58,7 @@ class Fetcher:
         self.forgotten: dict[TopicIdPartition, None] = {}  # in the session, but no longer to be answered
         self.session_id = NO_SESSION
         self.session_epoch = 0
+        self.moved: list[Hosted] = []  # consumers wait for them, and something changed
         self.has_cut = False  # a log was truncated since this was last looked at
         self.told_broker_epoch = -1  # the incarnation in which the session's positions were told
         self.sequence = 0
@@ -105,6 +108,8 @@ class Fetcher:
             # Registered anew: idle partitions, too, are told again, or they count as another incarnation for good.
             self.told_broker_epoch = self.host.cluster.broker_epoch
             self.new_session()
+        if self.quota.throttled:
+            self.hold_back(now)
         topics = self.changes()
         if self.session_epoch == 0 and not topics:
             return []
@@ -151,6 +156,16 @@ class Fetcher:
                 rows.append(row)
         self.dirty = {}
         return tuple([FetchTopic(topic_id=topic_id, partitions=tuple(rows)) for topic_id, rows in topics.items()])
+
+    def hold_back(self, now: Instant) -> None:
+        """While the quota is exceeded, throttled partitions wait; not where we are in sync, or we would not be long."""
+        if not self.quota.is_exceeded(now):
+            return
+        for at in [at for at in self.partitions if at not in self.delayed]:
+            follower = self.follower(at)
+            is_in_sync = follower is None or self.host.me in follower.isr
+            if not is_in_sync and self.quota.is_throttled(*self.partitions[at].name):
+                self.delay(at, self.host.config.quota_window_ms, now)
 
     def forget(self) -> tuple[ForgottenTopic, ...]:
         if not self.forgotten:
@@ -205,6 +220,10 @@ class Fetcher:
         role = None if hosted is None else hosted.role
         if asked is None or hosted is None or type(role) is not Follower or at in self.delayed:
             return
+        if row.records and self.quota.throttled and self.quota.is_throttled(*hosted.name):
+            self.quota.record(sum(len(part) for part in buffers_of(row.records)), now)
+        # Consumers that read from here look when any of these changes.
+        before = (role.high_watermark, role.log.log_start_offset, role.cuts) if hosted.watchers else None
         went = role.served(
             asked,
             Served(
@@ -217,6 +236,8 @@ class Fetcher:
             ),
             now,
         )
+        if before is not None and before != (role.high_watermark, role.log.log_start_offset, role.cuts):
+            self.moved.append(hosted)
         if role.log.log_end_offset < asked.offset:
             self.has_cut = True
         if role.losses:
@@ -239,7 +260,8 @@ class Fetcher:
         assert at not in self.delayed
         self.delayed[at] = wake = Wake(self, at)
         self.dirty.pop(at, None)
-        self.forgotten[at] = None
+        if at in self.asked:
+            self.forgotten[at] = None
         self.host.timers.push(now + span_ms, wake)
 
     def wait(self, span_ms: int, now: Instant) -> None:

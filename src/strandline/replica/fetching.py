@@ -4,6 +4,7 @@ Rules:
   - a divergence or any error is answered at once; otherwise a fetch waits for `min_bytes`, at most `max_wait_ms`
   - the high watermark travels with the next records; a follower that has nothing else to be told learns it within
     `high_watermark_delay_ms`
+  - what is read, and what cannot be, is `Reading`'s
 """
 
 from strandline.base.effects import Caller, Effect, Reply, ReplyTo
@@ -15,6 +16,7 @@ from strandline.replica.alterations import Alterations
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader
+from strandline.replica.quota import Quota, Rate
 from strandline.replica.reading import Collected, Reading, is_news
 from strandline.replica.sessions import NO_SESSION, Context, Interest, Sessions
 from strandline.wire.messages.fetch import (
@@ -24,15 +26,18 @@ from strandline.wire.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from strandline.wire.schema import RecordsValue
 
+CLOSEST_REPLICA_SINCE = 11
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
 READ_COMMITTED = 1
+UNKNOWN = -1
 NONE = int(ErrorCode.NONE)
 
 
 class ParkedFetch:
-    """A Fetch that waits for records, for its time, or for a change of role."""
+    """A Fetch, and if need be one that waits for records, for its time, or for a change of role."""
 
     __slots__ = (
         "context",
@@ -42,7 +47,9 @@ class ParkedFetch:
         "listener",
         "max_bytes",
         "min_bytes",
+        "rack",
         "read_committed",
+        "reads_followers",
         "size",
         "to",
     )
@@ -54,15 +61,19 @@ class ParkedFetch:
         self.to = to
         self.listener = caller.listener
         self.context = context
-        self.min_bytes = request.min_bytes
-        self.max_bytes = min(request.max_bytes, fetching.host.config.answer_bytes_max)
+        limit = fetching.host.config.answer_bytes_max
+        self.min_bytes = request.min_bytes if request.min_bytes < limit else limit
+        self.max_bytes = request.max_bytes if request.max_bytes < limit else limit
+        self.rack = request.rack_id
+        # Consumers that could be told of a closer replica may also read from any.
+        self.reads_followers = context.replica < 0 and to.api_version >= CLOSEST_REPLICA_SINCE
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.size = 0  # what was there, and what has been appended since: the answer may have less
         self.is_hastened = False
         self.done = False
 
     def expire(self, now: Instant) -> list[Effect]:
-        return self.fetching.answer(self)
+        return self.fetching.answer(self, now)
 
 
 class Fetching:
@@ -70,8 +81,12 @@ class Fetching:
         self.host = host
         self.alterations = alterations
         self.hints = hints
-        self.reading = Reading(host, hints)
-        self.sessions = Sessions(host.config, rng)
+        config = host.config
+        self.quota = Quota(
+            host.me, "leader", config.leader_throttled_rate, Rate(config.quota_windows, config.quota_window_ms)
+        )
+        self.reading = Reading(host, hints, self.quota)
+        self.sessions = Sessions(config, rng)
         # Followers whose fetch waits here: a new leadership may be news to them.
         self.parked_followers: dict[NodeId, dict[Context, None]] = {}
         # Where a follower is not in the ISR. Any fetch of its is a reason to look, also one that does not name the
@@ -88,24 +103,26 @@ class Fetching:
         effects: list[Effect] = []
         earlier = self.sessions.sessions.get(request.session_id)
         if earlier is not None and earlier.parked is not None:
-            effects += self.answer(earlier.parked)  # its client has given up waiting
+            effects += self.answer(earlier.parked, now)  # its client has given up waiting
         context = self.sessions.open(request, replica, to.api_version >= TOPIC_IDS_SINCE, now)
         if isinstance(context, ErrorCode):
             effects.append(Reply(to, FetchResponse(error_code=context)))
             return effects
         named = context.take(request)
+        if not context.interests:
+            self.sessions.end(context)
         if replica >= 0:
             context.broker_epoch = broker_epoch
             self.record(context, named, effects, now)
         parked = ParkedFetch(self, to, caller, request, context)
-        collected = self.reading.collect(parked)
+        collected = self.reading.collect(parked, now)
         if (
             collected.is_urgent
             or collected.size >= parked.min_bytes
             or request.max_wait_ms <= 0
             or not context.interests
         ):
-            effects.append(self.reply(parked, collected))
+            effects.append(self.reply(parked, collected, now))
         else:
             self.park(parked, collected, request.max_wait_ms, now)
         return effects
@@ -114,11 +131,10 @@ class Fetching:
         """A follower asks: so it has what lies before. That may move the high watermark and let it into the ISR."""
         replica = context.replica
         self.host.cluster.fetched_at[replica] = now
-        reading = self.reading
         for interest in named:
-            hosted = reading.resolve(interest)
+            hosted = self.reading.resolve(interest)
             leader = None if hosted is None else hosted.role
-            if hosted is None or type(leader) is not Leader or reading.why_not_read(interest, leader) is not None:
+            if hosted is None or type(leader) is not Leader or self.reading.why_not_read(interest, leader) is not None:
                 continue
             before = leader.followers[replica]
             if (
@@ -176,12 +192,14 @@ class Fetching:
 
     # --- answers
 
-    def answer(self, parked: ParkedFetch) -> list[Effect]:
+    def answer(self, parked: ParkedFetch, now: Instant) -> list[Effect]:
         """Answer a parked fetch with what there is now."""
-        return [self.reply(parked, self.reading.collect(parked))]
+        return [self.reply(parked, self.reading.collect(parked, now), now)]
 
-    def reply(self, parked: ParkedFetch, collected: Collected) -> Effect:
+    def reply(self, parked: ParkedFetch, collected: Collected, now: Instant) -> Effect:
         context = parked.context
+        if context.replica >= 0 and self.quota.throttled:
+            self.count(collected, now)
         parked.done = True
         if context.parked is parked:
             self.unpark(context)
@@ -190,6 +208,7 @@ class Fetching:
         run: list[PartitionData] = []
         last: Interest | None = None
         moved: dict[int, None] = {}
+        fed: list[Interest] = []
         for interest, data in collected.parts:
             if last is not None and (last.topic_id != interest.topic_id or last.topic != interest.topic):
                 topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
@@ -197,17 +216,23 @@ class Fetching:
             last = interest
             run.append(data)
             if data.error_code != NONE:
+                # It is an error until the client changes something, and to be told when it no longer is.
+                interest.known_high_watermark = UNKNOWN
                 if data.current_leader.leader_id >= 0:
                     moved[data.current_leader.leader_id] = None
-                continue  # stays dirty: it is an error until the client changes something
+                continue
             interest.known_high_watermark = data.high_watermark
             interest.known_log_start_offset = data.log_start_offset
-            dirty.pop(interest, None)
             if data.records:
-                dirty[interest] = None  # last, so that the others get their turn first
+                fed.append(interest)
+            elif data.diverging_epoch.epoch < 0 and data.preferred_read_replica < 0:
+                dirty.pop(interest, None)
         if last is not None:
             topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
         for interest in collected.unread:
+            dirty[interest] = None
+        for interest in fed:  # last, so that the others get their turn first
+            dirty.pop(interest, None)
             dirty[interest] = None
         endpoints: tuple[NodeEndpoint, ...] = ()
         if moved:
@@ -219,6 +244,15 @@ class Fetching:
             parked.to,
             FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints),
         )
+
+    def count(self, collected: Collected, now: Instant) -> None:
+        """What throttled replicas are sent counts, also where they are in sync."""
+        size = 0
+        for interest, data in collected.parts:
+            if data.records and interest.hosted is not None and self.quota.is_throttled(*interest.hosted.name):
+                size += size_of(data.records)
+        if size:
+            self.quota.record(size, now)
 
     def unpark(self, context: Context) -> None:
         context.parked = None
@@ -233,18 +267,21 @@ class Fetching:
     def appended(self, hosted: Hosted, leader: Leader, size: int, effects: list[Effect], now: Instant) -> None:
         """The leader has appended: its followers' fetches are answered at once."""
         ready: list[ParkedFetch] = []
+        is_throttled = bool(self.quota.throttled) and self.quota.is_throttled(*hosted.name)
         for interest in hosted.watchers:
             assert isinstance(interest, Interest)
             context = interest.context
             context.dirty[interest] = None
             parked = context.parked
             if parked is not None:
+                if is_throttled and context.replica >= 0 and self.reading.is_held_back(hosted, context.replica, now):
+                    continue
                 parked.size += size
                 if context.replica >= 0 and parked.size >= parked.min_bytes:
                     ready.append(parked)
         for parked in ready:
             if not parked.done:
-                effects.append(self.reply(parked, self.reading.collect(parked)))
+                effects.append(self.reply(parked, self.reading.collect(parked, now), now))
         if leader.advance(now):
             self.high_watermark_moved(hosted, leader, effects, now)
 
@@ -252,6 +289,7 @@ class Fetching:
         if hosted.waiting:
             effects += hosted.complete_waiting(leader)
         ready: list[ParkedFetch] = []
+        is_throttled = bool(self.quota.throttled) and self.quota.is_throttled(*hosted.name)
         for interest in hosted.watchers:
             assert isinstance(interest, Interest)
             context = interest.context
@@ -260,14 +298,28 @@ class Fetching:
             if parked is None:
                 continue
             if context.replica >= 0:
-                self.hasten(parked, now)
+                if not is_throttled or not self.reading.is_held_back(hosted, context.replica, now):
+                    self.hasten(parked, now)
             elif parked.size >= parked.min_bytes:
                 ready.append(parked)
         for parked in ready:
             if not parked.done:
-                collected = self.reading.collect(parked)
+                collected = self.reading.collect(parked, now)
                 if collected.is_urgent or collected.size >= parked.min_bytes:
-                    effects.append(self.reply(parked, collected))
+                    effects.append(self.reply(parked, collected, now))
+
+    def copied(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
+        """A follower's log or high watermark has moved: consumers that read it here may have something to read."""
+        ready: dict[ParkedFetch, None] = {}
+        for interest in hosted.watchers:
+            assert isinstance(interest, Interest)
+            interest.context.dirty[interest] = None
+            if interest.context.parked is not None:
+                ready[interest.context.parked] = None
+        for parked in ready:
+            collected = self.reading.collect(parked, now)
+            if collected.is_urgent or collected.size >= parked.min_bytes:
+                effects.append(self.reply(parked, collected, now))
 
     def hasten(self, parked: ParkedFetch, now: Instant) -> None:
         if not parked.is_hastened:
@@ -281,14 +333,14 @@ class Fetching:
             if interest.context.parked is not None and interest.context.replica >= 0:
                 self.hasten(interest.context.parked, now)
 
-    def role_changed(self, hosted: Hosted, effects: list[Effect]) -> None:
+    def role_changed(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
         """Whoever waits here learns at once that the leadership is another, or that the partition is gone."""
         for key in list(hosted.watchers):
             assert isinstance(key, Interest)
             key.context.dirty[key] = None
             parked = key.context.parked
             if parked is not None and not parked.done:
-                effects += self.answer(parked)
+                effects += self.answer(parked, now)
         if hosted.gone:
             hosted.watchers.clear()
 
@@ -309,3 +361,9 @@ def complete_deletions(hosted: Hosted, leader: Leader) -> list[Effect]:
         if not waiter.done:
             effects += waiter.complete(ErrorCode.NONE)
     return effects
+
+
+def size_of(records: RecordsValue) -> int:
+    if isinstance(records, tuple):
+        return sum(len(part) for part in records)
+    return 0 if records is None else len(records)

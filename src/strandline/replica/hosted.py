@@ -125,8 +125,10 @@ class Host:
             if type(hosted.role) is Leader:
                 yield hosted, hosted.role
 
-    def why_not_leader(self, topic_name: str, topic_id: Uuid | None, index: int) -> ErrorCode:
-        """The error for a partition that is not led here."""
+    def why_not_leader(
+        self, topic_name: str, topic_id: Uuid | None, index: int, current_leader_epoch: int = -1
+    ) -> ErrorCode:
+        """The error for a partition that is not led here. Whose knowledge is the older one says more than that."""
         if topic_id is not None:
             topic = self.image.topics.get(topic_id)
             if topic is None:
@@ -135,13 +137,17 @@ class Host:
             topic = self.image.topic_named(topic_name)
         if topic is None or index not in topic.partitions:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        hosted = self.named(topic.name, index)
+        error = None
+        if hosted is not None and hosted.role is not None:
+            error = leader_epoch_error(hosted.role, current_leader_epoch)
+        return error or ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def leader_epoch_error(leader: Leader, current_leader_epoch: int) -> ErrorCode | None:
-    """Does the asker know this leadership (KIP-320)? −1 does not say."""
-    if current_leader_epoch < 0 or current_leader_epoch == leader.epoch:
+def leader_epoch_error(role: Leader | Follower, current_leader_epoch: int) -> ErrorCode | None:
+    """Does the asker know the leadership that we know (KIP-320)? −1 does not say."""
+    if current_leader_epoch < 0 or current_leader_epoch == role.epoch:
         return None
-    if current_leader_epoch < leader.epoch:
+    if current_leader_epoch < role.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     return ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -161,7 +161,7 @@ class Offsets:
         hosted = self.host.named(topic, index)
         leader = None if hosted is None else hosted.role
         if type(leader) is not Leader:
-            return self.host.why_not_leader(topic, None, index)
+            return self.host.why_not_leader(topic, None, index, current_leader_epoch)
         return leader_epoch_error(leader, current_leader_epoch) or leader
 
     # --- OffsetForLeaderEpoch

@@ -1,22 +1,25 @@
-"""What a Fetch reads: from which partitions, how far, and what a partition answers that cannot be read where asked.
+"""What one fetch gets from each of its partitions: records, a refusal, a divergence, or the name of a closer replica.
 
 Rules:
-  - a follower reads up to the log end and so says what it has; a consumer reads up to the high watermark
-  - an asker whose last epoch is not ours up to its offset is told where it diverges, and is given no records
-  - the first partition that has records yields at least one batch, whatever the limits say
+  - a follower reads the leader's log up to its end; a consumer reads any replica's up to that one's high watermark
+  - before anything is read, the asker's leader epoch is compared with ours (KIP-320), and the end of the last epoch
+    that it has fetched with that epoch's end here
+  - limits: the first partition that has records yields at least one batch, whatever they say
+  - a throttled follower out of sync gets no records while the quota is exceeded; all else it is told
 """
-
-from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import LeaderEpoch
-from strandline.log.log import Log
+from strandline.base.ids import LeaderEpoch, NodeId
+from strandline.base.time import Instant
 from strandline.log.refusals import Refused
+from strandline.replica.follower import Follower
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted, leader_epoch_error
 from strandline.replica.leader import Leader
+from strandline.replica.quota import Quota
+from strandline.replica.selection import SELECTORS, preferred_read_replica
 from strandline.replica.sessions import NO_SESSION, Interest
 from strandline.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 from strandline.wire.schema import RecordsValue
@@ -31,13 +34,15 @@ class Collected(NamedTuple):
     parts: list[tuple[Interest, PartitionData]]
     size: int
     is_urgent: bool
-    unread: list[Interest]  # they have records, but the limits were reached
+    unread: list[Interest]  # they have records, but the limits or the quota were reached
 
 
 class Reading:
-    def __init__(self, host: Host, hints: LeaderHints) -> None:
+    def __init__(self, host: Host, hints: LeaderHints, quota: Quota) -> None:
         self.host = host
         self.hints = hints
+        self.quota = quota
+        self.select = SELECTORS[host.config.replica_selector]
 
     def resolve(self, interest: Interest) -> Hosted | None:
         hosted = interest.hosted
@@ -54,31 +59,94 @@ class Reading:
             interest.hosted = found
         return found
 
-    def why_not_read(self, interest: Interest, leader: Leader) -> PartitionData | None:
+    def collect(self, parked: "ParkedFetch", now: Instant) -> Collected:
+        """Read what there is within the limits. Changes nothing but `dirty`, from which it takes what has no news."""
+        context = parked.context
+        incremental = context.is_incremental
+        is_follower = context.replica >= 0
+        rack = not is_follower and self.select is not None and parked.rack
+        has_quota = is_follower and self.quota.throttled
+        parts: list[tuple[Interest, PartitionData]] = []
+        unread: list[Interest] = []
+        size, left, is_urgent = 0, parked.max_bytes, False
+        for interest in list(context.dirty) if incremental else context.interests.values():
+            hosted = self.resolve(interest)
+            role = None if hosted is None else hosted.role
+            if hosted is None or role is None or (type(role) is not Leader and not parked.reads_followers):
+                refused: PartitionData | None = self.not_here(interest)
+            else:
+                refused = self.why_not_read(interest, role)
+                if refused is None and rack and type(role) is Leader:
+                    refused = self.closer(interest, role, parked)
+            if refused is not None:
+                parts.append((interest, refused))
+                is_urgent = True
+                continue
+            assert hosted is not None
+            assert role is not None
+            log = role.log
+            high_watermark = role.high_watermark
+            upto = log.log_end_offset if is_follower else high_watermark
+            if interest.offset < upto:
+                read = None
+                if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
+                    limit = interest.max_bytes if interest.max_bytes < left else left
+                    read = log.read(interest.offset, limit, upto=upto, min_one=size == 0)
+                if isinstance(read, Refused):
+                    parts.append((interest, self.refusal(interest, read.error)))
+                    is_urgent = True
+                    continue
+                if read is not None and read.size:
+                    size += read.size
+                    left = left - read.size if read.size < left else 0
+                    parts.append((interest, served(interest, role, parked.read_committed, read.buffers)))
+                    continue
+                unread.append(interest)
+                if incremental:
+                    continue
+            if not incremental or is_news(interest, high_watermark, log.log_start_offset):
+                parts.append((interest, served(interest, role, parked.read_committed, EMPTY)))
+            else:
+                context.dirty.pop(interest, None)
+        return Collected(parts, size, is_urgent, unread)
+
+    # --- instead of records
+
+    def why_not_read(self, interest: Interest, role: Leader | Follower) -> PartitionData | None:
         """The answer for a partition that cannot be read where it was asked for. None if it can."""
-        error = leader_epoch_error(leader, interest.leader_epoch)
+        error = leader_epoch_error(role, interest.leader_epoch)
         if error is not None:
             return self.refusal(interest, error)
-        if interest.context.replica >= 0 and interest.context.replica not in leader.followers:
-            return self.refusal(interest, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        log = leader.log
+        replica = interest.context.replica
+        if replica >= 0 and not (type(role) is Leader and replica in role.followers):
+            # With an epoch, it is our image that may lack the replica: a reassignment has just begun.
+            is_old = interest.leader_epoch < 0
+            return self.refusal(
+                interest, ErrorCode.NOT_LEADER_OR_FOLLOWER if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+            )
+        log = role.log
         offset, last_epoch = interest.offset, interest.last_fetched_epoch
         if last_epoch >= 0 and (last_epoch != log.latest_epoch or offset > log.log_end_offset):
             epoch, end = log.end_offset_for_epoch(LeaderEpoch(last_epoch))
-            if epoch < 0:
-                return out_of_range(interest, leader)
+            if epoch < 0 or offset < log.log_start_offset:
+                return out_of_range(interest, role)
             if epoch < last_epoch or end < offset:
                 return PartitionData(
                     partition_index=interest.index,
-                    high_watermark=leader.high_watermark,
-                    last_stable_offset=leader.high_watermark,
+                    high_watermark=role.high_watermark,
+                    last_stable_offset=role.last_stable_offset,
                     log_start_offset=log.log_start_offset,
                     diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end),
                     records=EMPTY,
                 )
         if not log.log_start_offset <= offset <= log.log_end_offset:
-            return out_of_range(interest, leader)
+            return out_of_range(interest, role)
         return None
+
+    def not_here(self, interest: Interest) -> PartitionData:
+        topic_id = interest.topic_id if interest.context.by_id else None
+        error = self.host.why_not_leader(interest.topic, topic_id, interest.index, interest.leader_epoch)
+        return self.refusal(interest, error)
 
     def refusal(self, interest: Interest, error: ErrorCode) -> PartitionData:
         hint = self.hints.leader_of(interest.topic_id, interest.topic, interest.index)
@@ -90,77 +158,60 @@ class Reading:
             current_leader=LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1]),
         )
 
-    def collect(self, parked: ParkedFetch) -> Collected:
-        """Read what there is within the limits. Changes nothing but `dirty`, from which it takes what has no news."""
-        context = parked.context
-        incremental = context.is_incremental
-        is_follower = context.replica >= 0
-        parts: list[tuple[Interest, PartitionData]] = []
-        unread: list[Interest] = []
-        size, left, is_urgent = 0, parked.max_bytes, False
-        for interest in list(context.dirty) if incremental else context.interests.values():
-            hosted = self.resolve(interest)
-            leader = None if hosted is None else hosted.role
-            if type(leader) is not Leader:
-                error = self.host.why_not_leader(
-                    interest.topic, interest.topic_id if context.by_id else None, interest.index
-                )
-                parts.append((interest, self.refusal(interest, error)))
-                is_urgent = True
-                continue
-            refused = self.why_not_read(interest, leader)
-            if refused is not None:
-                parts.append((interest, refused))
-                is_urgent = True
-                continue
-            log: Log = leader.log
-            high_watermark = leader.high_watermark
-            upto = log.log_end_offset if is_follower else high_watermark
-            if interest.offset < upto:
-                limit = min(interest.max_bytes, left)
-                read = log.read(interest.offset, limit, upto=upto, min_one=size == 0) if left > 0 or size == 0 else None
-                if isinstance(read, Refused):
-                    parts.append((interest, self.refusal(interest, read.error)))
-                    is_urgent = True
-                    continue
-                if read is not None and read.size:
-                    size += read.size
-                    left = max(0, left - read.size)
-                    parts.append((interest, served(interest, leader, parked.read_committed, read.buffers)))
-                    continue
-                unread.append(interest)
-                if incremental:
-                    continue
-            if not incremental or is_news(interest, high_watermark, log.log_start_offset):
-                parts.append((interest, served(interest, leader, parked.read_committed, EMPTY)))
-            else:
-                context.dirty.pop(interest, None)
-        return Collected(parts, size, is_urgent, unread)
+    def closer(self, interest: Interest, leader: Leader, parked: "ParkedFetch") -> PartitionData | None:
+        """The answer that names a closer replica, if there is one: it has no records."""
+        if self.select is None:
+            return None
+        node = preferred_read_replica(
+            self.select,
+            leader,
+            self.host.image.brokers,
+            offset=interest.offset,
+            rack=parked.rack,
+            listener=parked.listener,
+        )
+        if node is None:
+            return None
+        return PartitionData(
+            partition_index=interest.index,
+            high_watermark=leader.high_watermark,
+            last_stable_offset=leader.last_stable_offset,
+            log_start_offset=leader.log.log_start_offset,
+            preferred_read_replica=node,
+            records=EMPTY,
+        )
+
+    def is_held_back(self, hosted: Hosted, replica: NodeId, now: Instant) -> bool:
+        """Is this follower throttled, and the quota exceeded? Never one in the ISR, or it would fall out of it."""
+        assert type(hosted.role) is Leader
+        return (
+            replica not in hosted.role.isr.isr and self.quota.is_throttled(*hosted.name) and self.quota.is_exceeded(now)
+        )
 
 
 def is_news(interest: Interest, high_watermark: int, log_start_offset: int) -> bool:
     return high_watermark != interest.known_high_watermark or log_start_offset != interest.known_log_start_offset
 
 
-def served(interest: Interest, leader: Leader, read_committed: bool, records: RecordsValue) -> PartitionData:
-    high_watermark = leader.high_watermark
+def served(interest: Interest, role: Leader | Follower, read_committed: bool, records: RecordsValue) -> PartitionData:
+    high_watermark = role.high_watermark
     return PartitionData(
         partition_index=interest.index,
         high_watermark=high_watermark,
-        last_stable_offset=high_watermark,
-        log_start_offset=leader.log.log_start_offset,
+        last_stable_offset=role.last_stable_offset,
+        log_start_offset=role.log.log_start_offset,
         aborted_transactions=() if read_committed else None,
         records=records,
     )
 
 
-def out_of_range(interest: Interest, leader: Leader) -> PartitionData:
+def out_of_range(interest: Interest, role: Leader | Follower) -> PartitionData:
     """With the log start, so that a follower knows at once where to begin anew."""
     return PartitionData(
         partition_index=interest.index,
         error_code=ErrorCode.OFFSET_OUT_OF_RANGE,
-        high_watermark=leader.high_watermark,
-        last_stable_offset=leader.high_watermark,
-        log_start_offset=leader.log.log_start_offset,
+        high_watermark=role.high_watermark,
+        last_stable_offset=role.last_stable_offset,
+        log_start_offset=role.log.log_start_offset,
         records=EMPTY,
     )

@@ -31,6 +31,7 @@ from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader
 from strandline.replica.offsets import Offsets
 from strandline.replica.producing import Done, Producing
+from strandline.replica.quota import Quota, Rate
 from strandline.replica.storage import Storage
 from strandline.wire.messages.delete_records import DeleteRecordsRequest
 from strandline.wire.messages.fetch import FetchRequest
@@ -68,6 +69,9 @@ class Replicas:
         self.fetching = Fetching(self.host, self.alterations, self.hints, rng)
         self.producing = Producing(self.host, self.fetching, self.hints)
         self.offsets = Offsets(self.host, self.fetching)
+        self.follower_quota = Quota(
+            me, "follower", config.follower_throttled_rate, Rate(config.quota_windows, config.quota_window_ms)
+        )
         self.storage = Storage(self.host, disk, log_dirs)
         self.fetchers: dict[NodeId, Fetcher] = {}
         self.has_caught_up = False  # with metadata, at least up to this incarnation's registration
@@ -101,7 +105,7 @@ class Replicas:
         effects: list[Effect] = []
         for hosted in list(self.host.all()):
             if hosted.role is None and not self.is_mine(hosted.at):
-                self.delete(hosted, effects)
+                self.delete(hosted, effects, now)
         return effects
 
     def shutdown(self, now: Instant) -> list[Effect]:
@@ -138,7 +142,7 @@ class Replicas:
         for at in changed:
             hosted = self.host.find(at)
             if hosted is not None and hosted.role is not None and not self.is_mine(at):
-                self.delete(hosted, effects)
+                self.delete(hosted, effects, now)
         for at in changed:
             if self.is_mine(at):
                 self.become(at, effects, now)
@@ -161,14 +165,14 @@ class Replicas:
         if partition.leader == self.me:
             self.lead(hosted, topic, partition, effects, now)
         else:
-            self.follow(hosted, partition, effects)
+            self.follow(hosted, partition, effects, now)
 
     def create(
         self, at: TopicIdPartition, topic: Topic, partition: Partition, effects: list[Effect], now: Instant
     ) -> Hosted:
         namesake = self.host.named(topic.name, at.partition)
         if namesake is not None:
-            self.delete(namesake, effects)  # another topic's log under the same name (T39)
+            self.delete(namesake, effects, now)  # another topic's log under the same name (T39)
         directory = partition.directories[partition.replicas.index(self.me)]
         effects += self.storage.forget(TopicPartition(topic.name, at.partition))
         hosted = self.storage.create(at, TopicPartition(topic.name, at.partition), directory, now)
@@ -194,7 +198,7 @@ class Replicas:
                 now=now,
             )
             hosted.role = leader
-            self.fetching.role_changed(hosted, effects)
+            self.fetching.role_changed(hosted, effects, now)
             self.fetching.leads_anew(leader, now)
         self.recompute(hosted, leader, effects, now)
 
@@ -208,7 +212,7 @@ class Replicas:
         if hosted.deletions:
             effects += complete_deletions(hosted, leader)
 
-    def follow(self, hosted: Hosted, partition: Partition, effects: list[Effect]) -> None:
+    def follow(self, hosted: Hosted, partition: Partition, effects: list[Effect], now: Instant) -> None:
         role = hosted.role
         if type(role) is Follower and role.epoch == partition.leader_epoch and role.leader == partition.leader:
             role.isr = partition.isr
@@ -218,11 +222,11 @@ class Replicas:
             self.unfollow(hosted, role)
         effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         hosted.role = Follower(str(hosted.name), hosted.log, partition, high_watermark)
-        self.fetching.role_changed(hosted, effects)
+        self.fetching.role_changed(hosted, effects, now)
         if partition.leader != NOBODY:
             fetcher = self.fetchers.get(partition.leader)
             if fetcher is None:
-                fetcher = self.fetchers[partition.leader] = Fetcher(self.host, partition.leader)
+                fetcher = self.fetchers[partition.leader] = Fetcher(self.host, partition.leader, self.follower_quota)
             fetcher.follow(hosted)
 
     def unfollow(self, hosted: Hosted, role: Follower) -> None:
@@ -230,17 +234,19 @@ class Replicas:
         if fetcher is not None:
             fetcher.leave(hosted.at)
 
-    def delete(self, hosted: Hosted, effects: list[Effect]) -> None:
+    def delete(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
         if type(hosted.role) is Follower:
             self.unfollow(hosted, hosted.role)
         hosted.gone = True
         self.host.drop(hosted)
         effects += hosted.fail_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        self.fetching.role_changed(hosted, effects)
+        self.fetching.role_changed(hosted, effects, now)
         self.storage.delete(hosted)
 
     def reconfigure(self, delta: Delta, anew: bool, effects: list[Effect], now: Instant) -> None:
         everything = anew or (BROKER_RESOURCE, CLUSTER_DEFAULT) in delta.configs
+        for quota in (self.fetching.quota, self.follower_quota):
+            quota.configure(self.host.image, self.host.image.configs if anew else delta.configs, anew)
         if everything:
             affected = list(self.host.all())
         else:
@@ -335,6 +341,9 @@ class Replicas:
         effects: list[Effect] = []
         if isinstance(event, Answered):
             effects += fetcher.answered(event.message, now)
+            for hosted in fetcher.moved:
+                self.fetching.copied(hosted, effects, now)
+            fetcher.moved = []
             if fetcher.has_cut:
                 fetcher.has_cut = False
                 effects += self.storage.truncated()

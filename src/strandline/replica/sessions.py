@@ -4,6 +4,10 @@ A `Context` is what one Fetch is about: a session, or a full fetch without one. 
 and watches the partition. What may have something new is `dirty`; an incremental fetch looks at nothing else, so that
 a thousand idle partitions cost nothing.
 
+When all slots are taken, a new session takes the slot of another one (`has_room`): of one that is stale, else of
+one that is worth less. A follower's session is worth more than a consumer's, and a larger one more than a smaller one;
+a session is safe from larger ones while it is young, and a follower's from consumers'.
+
 Invariants (executed by `check`):
   - at most `fetch_session_slots` sessions; an id belongs to one session; a follower has one at most
   - `dirty` ⊆ the session's interests
@@ -81,6 +85,7 @@ class Context:
     __slots__ = (
         "broker_epoch",
         "by_id",
+        "created_at",
         "dirty",
         "epoch",
         "interests",
@@ -97,6 +102,7 @@ class Context:
         self.replica = replica  # −1: a consumer
         self.broker_epoch = -1
         self.by_id = by_id
+        self.created_at = now
         self.used_at = now
         self.interests: dict[Key, Interest] = {}
         self.dirty: dict[Interest, None] = {}
@@ -128,6 +134,10 @@ class Context:
                     self.dirty.pop(gone, None)
         return named
 
+    def worth(self) -> tuple[bool, int, int]:
+        """The least is evicted first."""
+        return self.replica >= 0, len(self.interests), self.session_id
+
     def close(self) -> None:
         for interest in self.interests.values():
             interest.unwatch()
@@ -147,7 +157,7 @@ class Sessions:
             if replica >= 0:
                 self.close_all_of(replica)
             session_id = NO_SESSION
-            if epoch == FULL_EPOCH and request.topics and self.has_room(now):
+            if epoch == FULL_EPOCH and request.topics and self.has_room(size_of(request), replica, now):
                 session_id = self.new_id()
             context = Context(session_id=session_id, replica=replica, by_id=by_id, now=now)
             if session_id != NO_SESSION:
@@ -176,15 +186,34 @@ class Sessions:
         for session in [session for session in self.sessions.values() if session.replica == replica]:
             self.close(session.session_id)
 
-    def has_room(self, now: Instant) -> bool:
-        """Make room if need be: by the consumer's session that was unused for longest, if that is long."""
+    def has_room(self, size: int, replica: NodeId, now: Instant) -> bool:
+        """Is there a slot for a session of `size` partitions? Evict another session if need be."""
         if len(self.sessions) < self.config.fetch_session_slots:
             return True
-        oldest = min(self.sessions.values(), key=lambda s: (s.replica >= 0, s.used_at), default=None)
-        if oldest is None or now - oldest.used_at < self.config.fetch_session_eviction_ms or oldest.parked is not None:
+        span = self.config.fetch_session_eviction_ms
+        stalest: Context | None = None
+        least: Context | None = None
+        for session in self.sessions.values():
+            if stalest is None or session.used_at < stalest.used_at:
+                stalest = session
+            # Young sessions are safe from their like, or two clients might evict one another in turn.
+            is_evictable = now - session.created_at > span or replica >= 0 > session.replica
+            if is_evictable and (least is None or session.worth() < least.worth()):
+                least = session
+        if stalest is not None and now - stalest.used_at > span:
+            self.end(stalest)
+        elif least is not None and (replica >= 0, size) > least.worth()[:2]:
+            self.end(least)
+        else:
             return False
-        self.close(oldest.session_id)
         return True
+
+    def end(self, session: Context) -> None:
+        """Whoever waits in it is still served; its next answer says that the session has ended."""
+        self.sessions.pop(session.session_id, None)
+        session.session_id = NO_SESSION
+        if session.parked is None:
+            session.close()
 
     def new_id(self) -> int:
         while True:
@@ -200,3 +229,7 @@ class Sessions:
             assert session.session_id == session_id
             interests = set(session.interests.values())
             assert all(interest in interests for interest in session.dirty)
+
+
+def size_of(request: FetchRequest) -> int:
+    return sum(len(topic.partitions) for topic in request.topics)

@@ -57,6 +57,8 @@ class Machine(Station):
             "listeners": ",".join(f"{name}://{at.host}:{at.port}" for name, at in self.where.items()),
             "metadata.log.dir": METADATA_DIR,
         }
+        if world.options.racks:
+            own["broker.rack"] = f"r{node_id % world.options.racks}"
         self.config = NodeConfig.from_properties(settings | own)
         self.disk = SimDisk((METADATA_DIR, *self.config.log_dirs))
         self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))

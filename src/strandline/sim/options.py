@@ -44,6 +44,7 @@ class Options(Value, frozen=True):
     replication_factor: int = 3
     min_isr: int = 2
     log_dirs: int = 1
+    racks: int = 0  # 0: nobody says where it is
     segment_bytes: str = "1048576"
     settings: dict[str, str] = {}  # noqa: RUF012 — msgspec copies it
     weather: Weather = Weather()

@@ -6,10 +6,13 @@ Each fault has a random stream of its own, so that leaving one out changes nothi
 from random import Random
 
 import msgspec
+from msgspec import structs
 
 from strandline.base.value import Value
+from strandline.replica.selection import RACK_AWARE
 from strandline.sim.options import Options, draw_options
 
+READING = "reading"
 QUIET_MS = 1500  # the workload alone, before the first fault
 
 
@@ -30,7 +33,7 @@ def draw_plan(seed: int) -> Plan:
     from strandline.sim.workloads.table import WORKLOADS
 
     rng = Random(f"{seed} plan")
-    options = draw_options(rng, tuple(FAULTS), tuple(WORKLOADS))
+    options = draw_options(rng, tuple(FAULTS), tuple(name for name in WORKLOADS if name != READING))
     weights = [FAULTS[kind].weight for kind in options.faults]
     at = QUIET_MS
     faults: list[Fault] = []
@@ -51,6 +54,19 @@ def draw_moves(seed: int, options: Options, salt: int) -> list[Fault]:
         return []
     kinds = rng.choices(tuple(MOVES), [kind.weight for kind in MOVES.values()], k=rng.randrange(1, 9))
     return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
+
+
+def with_reading(plan: Plan) -> Plan:
+    """The same with consumers that read from followers. No seed draws them: racks change where replicas are placed, and
+    so all that the seeds kept for their bugs would meet."""
+    options = plan.options
+    chosen = structs.replace(
+        options,
+        racks=min(3, options.brokers),
+        settings=options.settings | {"replica.selector.class": RACK_AWARE},
+        workloads=(*options.workloads, READING),
+    )
+    return structs.replace(plan, options=chosen)
 
 
 def write_plan(plan: Plan) -> bytes:

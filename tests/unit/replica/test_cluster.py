@@ -217,12 +217,12 @@ def test_a_waiting_produce_and_fetch_learn_at_once_that_the_leadership_is_over(w
     world.run(1_000)
     world.cut = {2, 3}
     produced = world.produce(1)
-    fetched = world.consume(1, 0, max_wait_ms=60_000)
+    fetched = world.consume(1, 0, max_wait_ms=60_000, epoch=0)
     assert produced() is None
     assert fetched() is None
     world.change(leader=2, isr=(2, 3))
     assert produced().error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert fetched().error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert fetched().error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert fetched().current_leader.leader_id == 2
 
 

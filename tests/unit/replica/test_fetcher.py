@@ -84,7 +84,7 @@ def test_a_lost_session_is_opened_anew_at_once(world: Any) -> None:
 
 
 def test_a_leader_without_room_for_sessions_is_asked_in_full_each_time(world: Any) -> None:
-    world.nodes[1].fetching.sessions.has_room = lambda now: False
+    world.nodes[1].fetching.sessions.has_room = lambda size, replica, now: False
     world.create()
     world.run(1_000)
     answer = world.produce(1)

@@ -85,6 +85,9 @@ class Client:
         self.is_stopped = False  # it shall come to an end
         self.is_done = False
         self.leader_epochs: dict[tuple[Uuid, int], int] = {}  # the newest seen
+        # As Metadata said last:
+        self.endpoints: dict[int, Endpoint] = {}
+        self.racks: list[str] = []
 
     def live(self) -> Life:
         raise NotImplementedError
@@ -107,6 +110,8 @@ class Client:
         answer = yield Request(self.any_node(), request, 12, 1000)
         if answer is None or not answer.topics or answer.topics[0].error_code:
             return None
+        self.endpoints = {broker.node_id: Endpoint(broker.host, broker.port) for broker in answer.brokers}
+        self.racks = [broker.rack for broker in answer.brokers if broker.rack]
         topic_id = answer.topics[0].topic_id
         for row in answer.topics[0].partitions:
             if row.partition_index == at.partition and row.leader_id >= 0:
@@ -114,9 +119,8 @@ class Client:
                 if row.leader_epoch < self.leader_epochs.get(key, -1):
                     return None
                 self.leader_epochs[key] = row.leader_epoch
-                for broker in answer.brokers:
-                    if broker.node_id == row.leader_id:
-                        return Route(Endpoint(broker.host, broker.port), row.leader_epoch, topic_id)
+                if row.leader_id in self.endpoints:
+                    return Route(self.endpoints[row.leader_id], row.leader_epoch, topic_id)
         return None
 
 

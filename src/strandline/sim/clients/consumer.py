@@ -48,6 +48,9 @@ class Consumer(Client):
                 self.refused(route, position, data)
                 yield 30
                 continue
+            if data.preferred_read_replica >= 0:
+                self.sent_to(data.preferred_read_replica)
+                continue
             self.take(route.topic_id, position, data.records or b"", began)
             if self.positions[route.topic_id] >= data.high_watermark:
                 self.idle += 1
@@ -56,6 +59,9 @@ class Consumer(Client):
         self.tell(f"has read {self.read} records")
 
     def fetch(self, route: Route, position: int) -> Request:
+        return Request(route.leader, self.request(route, position), 15, 2000)
+
+    def request(self, route: Route, position: int, rack: str = "") -> FetchRequest:
         row = FetchPartition(
             partition=self.at.partition,
             current_leader_epoch=route.leader_epoch,
@@ -64,7 +70,10 @@ class Consumer(Client):
         )
         topics = (FetchTopic(topic_id=route.topic_id, partitions=(row,)),)
         wait = 20 if self.is_stopped else 200  # only to see that this is the end
-        return Request(route.leader, FetchRequest(max_wait_ms=wait, min_bytes=1, topics=topics), 15, 2000)
+        return FetchRequest(max_wait_ms=wait, min_bytes=1, topics=topics, rack_id=rack)
+
+    def sent_to(self, node: int) -> None:
+        raise AssertionError("only who tells its rack is sent elsewhere")
 
     def refused(self, route: Route, position: int, data: Any) -> None:
         self.idle = 0

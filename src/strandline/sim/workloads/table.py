@@ -3,6 +3,7 @@
 from strandline.base.ids import TopicPartition
 from strandline.sim.clients.committer import Committer
 from strandline.sim.clients.consumer import Consumer
+from strandline.sim.clients.nearby import Nearby, Roamer
 from strandline.sim.clients.producer import Pipelined, Producer
 from strandline.sim.workloads.workload import Workload
 
@@ -100,6 +101,24 @@ class Unclean(Workload):
         self.readers.append(Consumer(self.stage, "ce", at))
 
 
+class Reading(Workload):
+    """Consumers that read from the closest replica, from any replica, and from the leader."""
+
+    def setup(self) -> None:
+        self.admin.errands.append(self.admin.create("reading", internal_segment_bytes=self.setting.segment_bytes))
+
+    def start(self) -> None:
+        stage, at = self.stage, TopicPartition("reading", 0)
+        self.writers += [
+            Producer(stage, "pj", at, pace_ms=self.setting.pace_ms),
+            Producer(stage, "pk", at, acks=1, pace_ms=4 * self.setting.pace_ms),
+        ]
+        self.readers += [Nearby(stage, "na", at), Nearby(stage, "nb", at), Roamer(stage, "ra", at)]
+
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        return (TopicPartition("reading", 0),)
+
+
 WORKLOADS: dict[str, type[Workload]] = {
     "orders": Orders,
     "commits": Commits,
@@ -107,4 +126,5 @@ WORKLOADS: dict[str, type[Workload]] = {
     "loose": Loose,
     "quiet": Quiet,
     "unclean": Unclean,
+    "reading": Reading,
 }
