@@ -99,7 +99,7 @@ STORING = table(
         new="",
         trap="KIP-98",
         harm="a batch that is sent again to a new leader is appended twice",
-        seeds=(2, 2),
+        seeds=(6, 6),
     ),
     Planted(
         name="producer-gaps-accepted",
