@@ -95,8 +95,8 @@ STORING = table(
     Planted(
         name="producers-forgotten-by-a-new-leader",
         module=LOG,
-        old="        if header.producer_id >= 0:\n            self.producers.appended(header, header.base_offset, now)\n",
-        new="",
+        old="            self.producers.appended(header, header.base_offset, now)\n",
+        new="            pass\n",
         trap="KIP-98",
         harm="a batch that is sent again to a new leader is appended twice",
         seeds=(6, 6),
