@@ -1,4 +1,5 @@
-"""The files of a log directory, read with kafka-python's reader and with Kafka's description of the indexes."""
+"""The files of a log directory, read with kafka-python's and aiokafka's readers (the latter knows every codec here),
+and with Kafka's description of indexes and producer snapshots."""
 
 import struct
 import warnings
@@ -7,12 +8,14 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from crc32c import crc32c
 from tests.cluster.driving import create, isr_of, logs_agree, quiet, until
 
 from strandline.server.local_cluster import LocalCluster
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    from aiokafka.record.memory_records import MemoryRecords as AioRecords
     from kafka.record import MemoryRecords
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
@@ -29,6 +32,48 @@ def batches_of(segment: Path) -> list[tuple[int, Any]]:
         position += struct.unpack_from(">i", content, position + 8)[0] + 12
     assert position == len(content), "nothing is left behind the last batch"
     return found
+
+
+def records_of(segment: Path) -> list[Any]:
+    """All records, decompressed."""
+    reader, found = AioRecords(segment.read_bytes()), []
+    while (batch := reader.next_batch()) is not None:
+        assert batch.validate_crc()
+        found += batch
+    return found
+
+
+def rows_of_snapshot(path: Path) -> list[tuple[int, ...]]:
+    """By Kafka's description (ProducerSnapshot.json): producer id, epoch, last sequence, last offset, …"""
+    content = path.read_bytes()
+    version, crc, count = struct.unpack_from(">hIi", content)
+    assert (version, crc) == (1, crc32c(content[6:]))
+    rows = list(struct.iter_unpack(">qhiqiqiq", content[10:]))
+    assert len(rows) == count
+    return rows
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_what_a_producer_compressed_and_what_is_known_of_it_is_read_by_others(
+    cluster: LocalCluster, codec: str
+) -> None:
+    create(cluster, "t")
+    producer = Producer(quiet(cluster.bootstrap, enable_idempotence=True, compression_type=codec, linger_ms=5))
+    for i in range(500):
+        producer.produce("t", b"%d" % i * 50, key=b"k%d" % i)
+    assert producer.flush(20) == 0
+    until(lambda: isr_of(cluster, "t") == {1, 2, 3} and logs_agree(cluster, "t"))
+    assert cluster.stop() == [0, 0, 0]
+    for node in cluster.nodes:
+        directory = node.data_path / "t-0"
+        segment = directory / f"{0:020d}.log"
+        kinds = ("none", "gzip", "snappy", "lz4", "zstd")
+        assert {kinds[batch.compression_type] for _, batch in batches_of(segment)} == {codec}
+        assert [record.value for record in records_of(segment)] == [b"%d" % i * 50 for i in range(500)]
+        snapshots = sorted(directory.glob("*.snapshot"))
+        assert [int(path.stem) for path in snapshots] == [500], "a clean stop writes one at the log's end"
+        last = {row[0]: row for row in rows_of_snapshot(snapshots[-1])}
+        assert [(row[2], row[3]) for row in last.values()] == [(499, 499)], "the last of a producer's rows counts"
 
 
 def test_segments_and_their_indexes_are_kafkas(cluster: LocalCluster) -> None:

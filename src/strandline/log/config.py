@@ -21,6 +21,7 @@ class LogConfig(Value, frozen=True):
     message_timestamp_after_max_ms: int = 3600 * 1000
     file_delete_delay_ms: int = 60_000
     cleanup_policy: tuple[str, ...] = ("delete",)
+    producer_id_expiration_ms: int = DAY_MS  # a setting of the node, not of a topic
 
     @classmethod
     def of(cls, setting: Callable[[str], object]) -> "LogConfig":

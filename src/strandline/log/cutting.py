@@ -2,7 +2,7 @@
 
 Rules:
   - a truncation is named among what must be synced, so that a power loss after the next sync cannot undo it;
-  - after a truncation the idempotent producers are read anew, for what was cut may have been theirs;
+  - a truncation that takes batches of idempotent producers takes them from what is known of these;
   - the epochs are cut with the records, also where an epoch begins at the log's end and has none;
   - a crash in the middle leaves a log without a hole;
   - retention takes nothing above the high watermark.
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.time import Instant
+from strandline.log import producer_snapshot
 from strandline.log.epochs import Epochs
 from strandline.log.segment import Segment
 
@@ -30,7 +31,6 @@ def truncate_to(log: Log, offset: int) -> None:
         truncate_fully_and_start_at(log, max(offset, 0))
         return
     log.tail.clear()
-    log.producers = None
     while log.active.base_offset >= offset and len(log.segments) > 1:
         log.bases.pop()
         log.segments.pop().delete()
@@ -45,12 +45,13 @@ def truncate_to(log: Log, offset: int) -> None:
     log.log_start_offset = min(log.log_start_offset, log.log_end_offset)
     if log.epochs.cut_end(log.log_end_offset):
         log.save_epochs()
+    producer_snapshot.cut_end(log)
 
 
 def truncate_fully_and_start_at(log: Log, offset: int) -> None:
     """Throw everything away; the next record has `offset`."""
     log.tail.clear()
-    log.producers = None
+    producer_snapshot.cut_all(log)
     log.warm = None
     for segment in reversed(log.segments):  # a crash in the middle leaves a prefix, never a hole at the start
         segment.delete()
@@ -94,8 +95,8 @@ def delete_old_segments(log: Log, now: Instant, high_watermark: int) -> int:
         log.log_start_offset = max(log.log_start_offset, log.bases[0])
         if log.epochs.cut_start(log.log_start_offset):
             log.save_epochs()
-    if log.producers is not None:
-        log.producers.forget_idle(now)
+        producer_snapshot.cut_start(log)
+    log.producers.forget_idle(now, log.config.producer_id_expiration_ms)
     return count
 
 

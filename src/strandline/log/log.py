@@ -4,6 +4,7 @@ The high watermark is not known here: it belongs to the replica.
 
 Invariants (executed by `check`):
   - log_start_offset and recovery point ≤ log end; segments cover [first base offset, log_end_offset) without overlap
+  - no producer snapshot is ahead of the log, and what is known of producers are batches that the log had
   - every epoch of the cache begins below the log end, or at it (an epoch that has no record yet)
   - a refused append changes nothing
 """
@@ -15,7 +16,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer, Disk
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.log import cutting
+from strandline.log import cutting, producer_snapshot
 from strandline.log.checkpoints import format_epochs
 from strandline.log.config import LogConfig
 from strandline.log.directory import PARTITION_METADATA
@@ -76,7 +77,9 @@ class Log:
         self.log_end_offset = 0
         self.recovery_point = 0
         self.epochs = Epochs()
-        self.producers: Producers | None = None  # read from the log when an idempotent batch first comes
+        self.producers = Producers()
+        self.snapshots: list[int] = []  # offsets at which it is written down what `producers` was, sorted
+        self.touched = UNKNOWN  # the time, as this log heard of it last
         self.tail = Tail(tail_bytes, tail_budget)
         # Paths other than segments that must be synced, and where the log ended when `unsynced` named them first.
         self.unsynced_others: dict[str, int | None] = {}
@@ -119,6 +122,9 @@ class Log:
         log.epochs.cut_start(log.log_start_offset)
         if log.epochs.entries != entries:
             log.save_epochs()
+        log.touched = now
+        believed_below = log.log_end_offset + 1 if clean else log.recovery_point
+        producer_snapshot.load(log, now, believed_below=believed_below)
         return log
 
     def add(self, segment: Segment) -> None:
@@ -167,7 +173,7 @@ class Log:
                 return accepted
             header = accepted
         if header.producer_id >= 0:
-            verdict = self.producer_states(now).judge(header)
+            verdict = self.producers.judge(header)
             if isinstance(verdict, Remembered):
                 stamp = verdict.timestamp if config.message_timestamp_type == LOG_APPEND_TIME else -1
                 return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, duplicate=True)
@@ -186,7 +192,7 @@ class Log:
             self.assign_epoch(leader_epoch, base)
         self.write(buffer, base, last, header.max_timestamp if stamp < 0 else stamp, now)
         if header.producer_id >= 0:
-            self.producer_states(now).appended(header, base, now, stamp)
+            self.producers.appended(header, base, now, stamp)
         return Appended(base, last, stamp, self.log_start_offset)
 
     def append_as_follower(self, records: Buffer, leader_epoch_max: int, now: Instant = UNKNOWN) -> int | Refused:
@@ -222,7 +228,7 @@ class Log:
             self.assign_epoch(header.partition_leader_epoch, header.base_offset)
         batch = buffer[header.position : header.end]
         self.write(batch, header.base_offset, header.last_offset, header.max_timestamp, now)
-        if header.producer_id >= 0 and self.producers is not None:
+        if header.producer_id >= 0:
             self.producers.appended(header, header.base_offset, now)
 
     def write(self, buffer: memoryview, base: int, last: int, max_timestamp: int, now: Instant) -> None:
@@ -237,6 +243,7 @@ class Log:
         if segment.first_append < 0:
             segment.first_append = max(now, max_timestamp) if now < 0 else now
         segment.append((buffer,), size, last, max_timestamp)
+        self.touched = now
         self.log_end_offset = last + 1
         self.tail.append(base, last + 1, buffer)
 
@@ -250,6 +257,7 @@ class Log:
         # A time index that lost its end would make the segment look older than it is.
         for path in (self.directory, *sealed.paths[1:]):
             self.unsynced_others[path] = None
+        producer_snapshot.take(self, base_offset)
         return segment
 
     def roll_if_due(self, now: Instant) -> bool:
@@ -260,16 +268,7 @@ class Log:
         self.roll(self.log_end_offset)
         return True
 
-    # --- producers
-
-    def producer_states(self, now: Instant) -> Producers:
-        """Read from the batches' headers the first time that it is needed: no snapshot has to be trusted."""
-        if self.producers is None:
-            self.producers = Producers()
-            for header in self.headers(self.log_start_offset):
-                if header.producer_id >= 0:
-                    self.producers.appended(header, header.base_offset, now)
-        return self.producers
+    # --- walking
 
     def headers(self, offset: int) -> Iterator[BatchHeader]:
         """Headers from the batch that holds `offset` on."""
@@ -374,6 +373,7 @@ class Log:
     def settle(self) -> tuple[str, ...]:
         """Before a clean stop, after which nothing is checked: write everything; what must be synced for that."""
         self.active.seal()
+        producer_snapshot.take(self, self.log_end_offset)
         indexes = [path for segment in self.segments for path in segment.settle()]
         return (*self.unsynced(), *indexes, *([self.directory] if indexes else []))
 
@@ -398,3 +398,6 @@ class Log:
         assert self.recovery_point <= self.log_end_offset
         assert self.bases == sorted(set(self.bases))
         assert self.active.next_offset == self.log_end_offset
+        assert self.snapshots == sorted(set(self.snapshots))
+        assert not self.snapshots or self.snapshots[-1] <= self.log_end_offset
+        assert self.producers.end_offset <= self.log_end_offset

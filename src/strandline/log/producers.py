@@ -10,7 +10,6 @@ from strandline.base.value import Value
 from strandline.wire.batch import SEQUENCE_MAX, BatchHeader
 
 BATCHES_MAX = 5
-EXPIRATION_MS = 24 * 3600 * 1000  # producer.id.expiration.ms
 
 
 class Remembered(Value, frozen=True):
@@ -35,6 +34,7 @@ class Producer:
 class Producers:
     def __init__(self) -> None:
         self.known: dict[int, Producer] = {}
+        self.end_offset = 0  # behind the last batch of any of them: a cut above it takes nothing from here
 
     def judge(self, batch: BatchHeader) -> Remembered | ErrorCode | None:
         """What may a leader do with this batch? None: append it. Remembered: it is a duplicate of that one."""
@@ -60,15 +60,40 @@ class Producers:
         if producer is None or producer.epoch != batch.producer_epoch:
             producer = self.known[batch.producer_id] = Producer(batch.producer_epoch)
         producer.seen = now
+        last_offset = base_offset + batch.last_offset_delta
+        self.end_offset = last_offset + 1
         if batch.is_control:
             return
-        last_offset = base_offset + batch.last_offset_delta
         timestamp = stamp if stamp >= 0 else batch.max_timestamp
         producer.batches.append(
             Remembered(batch.base_sequence, batch.last_sequence, base_offset, last_offset, timestamp)
         )
         del producer.batches[:-BATCHES_MAX]
 
-    def forget_idle(self, now: Instant) -> None:
-        for producer_id in [p for p, state in self.known.items() if state.seen + EXPIRATION_MS < now]:
+    def restore(self, producer_id: int, epoch: int, batches: list[Remembered], now: Instant) -> None:
+        """What was written down of a producer; its batches may come in several parts, in order."""
+        producer = self.known.get(producer_id)
+        if producer is None or producer.epoch != epoch:
+            producer = self.known[producer_id] = Producer(epoch)
+        producer.seen = now
+        producer.batches += batches
+        del producer.batches[:-BATCHES_MAX]
+        if batches:
+            self.end_offset = max(self.end_offset, batches[-1].last_offset + 1)
+
+    def forget_idle(self, now: Instant, expiration_ms: int) -> None:
+        for producer_id in [p for p, state in self.known.items() if state.seen + expiration_ms < now]:
             del self.known[producer_id]
+
+    def forget_gone(self, log_start_offset: int, now: Instant, expiration_ms: int) -> None:
+        """After a restart nobody knows when a producer was last heard of. One whose records the log has is given its
+        span again; of another the time of its last record decides, or restarts would keep it for ever."""
+        for producer_id, producer in list(self.known.items()):
+            last = producer.batches[-1] if producer.batches else None
+            if last is not None and last.last_offset < log_start_offset and last.timestamp + expiration_ms < now:
+                del self.known[producer_id]
+
+
+def step_back(sequence: int, steps: int) -> int:
+    """Sequences count from 0 to the largest, and begin again."""
+    return (sequence - steps) & SEQUENCE_MAX

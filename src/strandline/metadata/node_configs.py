@@ -121,6 +121,7 @@ ROWS = (
     ConfigKey("log.flush.offset.checkpoint.interval.ms", INT, 60_000, at_least(0)),
     ConfigKey("log.flush.start.offset.checkpoint.interval.ms", INT, 60_000, at_least(0)),
     ConfigKey("log.preallocate", BOOLEAN, False),
+    ConfigKey("producer.id.expiration.ms", INT, DAY, at_least(1)),
     ConfigKey("log.segment.delete.delay.ms", LONG, 60_000, at_least(0)),
     ConfigKey("log.message.timestamp.type", STRING, "CreateTime", one_of("CreateTime", "LogAppendTime")),
     ConfigKey("log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0)),

@@ -12,7 +12,7 @@ from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, Top
 from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.log.checkpoints import format_offsets, parse_offsets
-from strandline.log.config import LogConfig
+from strandline.log.config import DAY_MS, LogConfig
 from strandline.log.directory import (
     DELETED_SUFFIX,
     PARTITION_METADATA,
@@ -30,6 +30,7 @@ from strandline.replica.hosted import Host, Hosted
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
+PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 Offsets = dict[TopicPartition, int]
 
 
@@ -71,7 +72,7 @@ class Storage:
                 log = Log.open(
                     self.disk,
                     path,
-                    LogConfig(),
+                    LogConfig(producer_id_expiration_ms=self.producer_id_expiration_ms),
                     now,
                     clean=clean,
                     recovery_point=recovery_points.get(name, 0),
@@ -139,7 +140,18 @@ class Storage:
         return min(self.log_dirs, key=lambda log_dir: counts[log_dir.path])
 
     def config_of(self, topic: str) -> LogConfig:
-        return LogConfig.of(lambda key: self.host.image.topic_config(topic, key, self.host.static))
+        def setting(key: str) -> object:
+            if key == PRODUCER_ID_EXPIRATION:
+                return self.producer_id_expiration_ms
+            return self.host.image.topic_config(topic, key, self.host.static)
+
+        return LogConfig.of(setting)
+
+    @property
+    def producer_id_expiration_ms(self) -> int:
+        span = self.host.static.get(PRODUCER_ID_EXPIRATION, DAY_MS)
+        assert isinstance(span, int)
+        return span
 
     def reconfigure(self, hosted: Hosted) -> None:
         hosted.log.reconfigure(self.config_of(hosted.name.topic))

@@ -5,8 +5,8 @@ from tests.unit.log.logs import NOW, append, content, open_log, produced, small
 
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.log.config import DAY_MS as EXPIRATION_MS
 from strandline.log.log import Appended, Log
-from strandline.log.producers import EXPIRATION_MS
 from strandline.log.refusals import Refused
 from strandline.sim.disk import SimDisk
 
@@ -119,7 +119,7 @@ def test_old_records_written_today_do_not_make_a_producer_idle() -> None:
     log.delete_old_segments(today, log.log_end_offset)
     assert append(log, produced(1, timestamp=5, producer=(7, 0, 0)), now=today).duplicate
     log.delete_old_segments(Instant(today + EXPIRATION_MS + 1), log.log_end_offset)
-    assert 7 not in log.producer_states(today).known
+    assert 7 not in log.producers.known
 
 
 def test_a_duplicate_bears_the_time_of_its_first_append() -> None:

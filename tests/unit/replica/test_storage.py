@@ -105,6 +105,13 @@ def test_a_changed_configuration_reaches_the_log(world: Any) -> None:
     assert world.produce(1)().error_code == 10
 
 
+def test_how_long_a_producer_may_be_idle_is_a_setting_of_the_node(world: Any) -> None:
+    storage = world.nodes[1].storage
+    assert storage.config_of("t").producer_id_expiration_ms == 24 * 3600 * 1000
+    storage.host.static = {**storage.host.static, "producer.id.expiration.ms": 5}
+    assert storage.config_of("t").producer_id_expiration_ms == 5
+
+
 def test_an_unclean_restart_keeps_what_is_whole(world: Any) -> None:
     world.create(replicas=(1,))
     world.produce(1, 3)

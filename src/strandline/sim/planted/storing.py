@@ -95,11 +95,11 @@ STORING = table(
     Planted(
         name="producers-forgotten-by-a-new-leader",
         module=LOG,
-        old="for header in self.headers(self.log_start_offset):",
-        new="for header in self.headers(self.log_end_offset):",
+        old="            self.producers.appended(header, header.base_offset, now)\n",
+        new="            pass\n",
         trap="KIP-98",
         harm="a batch that is sent again to a new leader is appended twice",
-        seeds=(2, 2),
+        seeds=(6, 6),
     ),
     Planted(
         name="producer-gaps-accepted",

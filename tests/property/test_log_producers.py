@@ -1,0 +1,137 @@
+"""Whatever is stopped, cut and lost: what a log knows of producers is what a scan of all its batches would say."""
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.log.logs import ROOT, append, content, open_log, produced, small
+
+from strandline.log.log import Appended, Log
+from strandline.log.producers import SEQUENCE_MAX
+from strandline.sim.disk import SimDisk
+from strandline.wire.batch import batches
+
+Told = dict[int, tuple[int, list[tuple[int, int, int, int]]]]
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("send"), st.integers(1, 3), st.integers(1, 4)),
+        st.tuples(st.just("send"), st.integers(1, 3), st.integers(1, 4)),
+        st.tuples(st.just("send"), st.just(1), st.integers(1, 2)),
+        st.tuples(st.just("epoch"), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("plain"), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("sync"), st.just(0), st.just(0)),
+        st.tuples(st.just("roll"), st.just(0), st.just(0)),
+        st.tuples(st.just("truncate"), st.integers(0, 12), st.just(0)),
+        st.tuples(st.just("stop"), st.just(0), st.just(0)),
+        st.tuples(st.just("kill"), st.just(0), st.just(0)),
+        st.tuples(st.just("power"), st.integers(0, 1 << 20), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+def scanned(piece: bytes) -> Told:
+    """Naive: every batch of every producer, in order; the last five of the last epoch count."""
+    told: Told = {}
+    for header in batches(piece):
+        if header.producer_id < 0:
+            continue
+        epoch, seen = told.get(header.producer_id, (-1, []))
+        if epoch != header.producer_epoch:
+            seen = []
+        last = (header.base_sequence + header.last_offset_delta) % (SEQUENCE_MAX + 1)
+        seen = [*seen, (header.base_sequence, last, header.base_offset, header.last_offset)][-5:]
+        told[header.producer_id] = header.producer_epoch, seen
+    return told
+
+
+def told(log: Log) -> Told:
+    return {
+        pid: (one.epoch, [(b.first_sequence, b.last_sequence, b.base_offset, b.last_offset) for b in one.batches])
+        for pid, one in log.producers.known.items()
+    }
+
+
+class Play:
+    """A leader's log with whoever stops it; `synced` is what the checkpoint on disk says."""
+
+    def __init__(self) -> None:
+        self.disk = SimDisk()
+        self.synced = 0
+        self.epochs = {1: 0, 2: 0, 3: 0}
+        self.leader_epoch = 0
+        self.log = open_log(self.disk, small())
+        self.disk.sync(["/d", *self.log.unsynced()])
+
+    def step(self, what: str, number: int, count: int) -> None:
+        log = self.log
+        match what:
+            case "send":
+                known = told(log).get(number)
+                epoch = self.epochs[number]
+                sequence = (known[1][-1][1] + 1) % (SEQUENCE_MAX + 1) if known and known[0] == epoch else 0
+                if known is None:
+                    sequence = SEQUENCE_MAX - 3  # who is not known may begin anywhere: let sequences wrap
+                append(log, produced(count, producer=(number, epoch, sequence)), self.leader_epoch)
+            case "epoch":
+                self.epochs[number] += 1
+            case "plain":
+                append(log, produced(number), self.leader_epoch)
+            case "sync":
+                self.disk.sync(log.unsynced())
+                log.mark_synced(log.log_end_offset)
+                self.synced = log.recovery_point
+            case "roll" if log.active.size:
+                log.roll(log.log_end_offset)
+            case "truncate":
+                log.truncate_to(max(0, log.log_end_offset - number))
+                self.synced = min(self.synced, log.recovery_point)
+                self.leader_epoch += 1  # what comes now has another leader's epoch
+            case "stop":
+                self.disk.sync(log.settle())
+                log.mark_synced(log.log_end_offset)
+                self.synced = log.log_end_offset
+                log.close()
+                self.log = open_log(self.disk, small())
+            case "kill" | "power":
+                if what == "power":
+                    self.disk.crash(Random(number))
+                else:
+                    self.disk.abandon()
+                self.log = open_log(self.disk, small(), clean=False, recovery_point=self.synced)
+                self.synced = min(self.synced, self.log.recovery_point)
+                self.leader_epoch += 1
+
+
+@settings(max_examples=400, deadline=None)
+@given(steps)
+def test_what_is_known_of_producers_is_what_a_scan_of_the_log_says(script: list[tuple[str, int, int]]) -> None:
+    play = Play()
+    for step in script:
+        play.step(*step)
+        play.log.check()
+        assert told(play.log) == scanned(content(play.log))
+        assert play.log.snapshots == sorted(int(n[:20]) for n in play.disk.list(ROOT) if n.endswith(".snapshot"))
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps, st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3), st.integers(0, 12)), max_size=8))
+def test_a_copy_answers_producers_as_its_leader_does(
+    script: list[tuple[str, int, int]], tries: list[tuple[int, int, int]]
+) -> None:
+    play = Play()
+    for step in script:
+        play.step(*step)
+    leader, disk = play.log, SimDisk()
+    follower = open_log(disk, small())
+    follower.append_as_follower(content(leader), leader.latest_epoch)
+    assert told(follower) == told(leader)
+    disk.sync(follower.settle())
+    follower.close()
+    follower = open_log(disk, small())
+    for producer, epoch, sequence in tries:
+        batch = produced(1, producer=(producer, epoch, sequence))
+        mine, his = (log.append_as_leader(bytearray(batch), 99, log.touched) for log in (leader, follower))
+        assert mine == his
+        assert isinstance(mine, Appended) == isinstance(his, Appended)
