@@ -77,6 +77,19 @@ def test_t2_a_new_min_isr_ends_eligibility_in_the_very_batch_that_changes_it(whe
     assert cluster.partition("t").leader == NOBODY, "1 may have committed alone: 2 must not be believed"
 
 
+@pytest.mark.parametrize("where", [TOPIC, ALL_BROKERS], ids=["of the topic", "of the cluster"])
+def test_t2_a_leader_that_has_not_heard_of_the_new_min_isr_changes_no_isr(where: tuple[int, str]) -> None:
+    """Its answer would overtake the log, and it would commit by the old number past who is eligible by the new one."""
+    cluster = Cluster(brokers=2, static={MIN_ISR: 1})
+    cluster.controller.write([ELR_ON], cluster.now)
+    cluster.create("t", (1, 2))
+    late = cluster.proposal("t", (1,))
+    assert set_config(cluster, where, "2").error_code == E.NONE
+    (row,) = cluster.ask(late, 3).topics[0].partitions
+    assert row.error_code == E.INVALID_UPDATE_VERSION
+    assert cluster.partition("t").isr == (1, 2)
+
+
 def test_t3_brokers_clear_an_elr_as_the_controller_does_and_touch_only_what_had_one() -> None:
     cluster = with_elr()
     cluster.create("t", (1, 2), (1, 3))
@@ -340,6 +353,16 @@ def test_t9_no_event_forgets_the_elr(event: Callable[[Cluster], None]) -> None:
     assert 3 in cluster.partition("t").elr
     if event is lead_by_preference:
         assert cluster.partition("t").leader == 1
+
+
+def test_t9_who_is_elected_from_the_elr_is_no_longer_in_it() -> None:
+    cluster = with_elr()
+    cluster.create("t", (1, 2))
+    cluster.fence(2)
+    cluster.fence(1)
+    assert cluster.partition("t").elr == (1, 2)
+    cluster.beat(2)
+    assert (cluster.partition("t").isr, cluster.partition("t").elr) == ((2,), (1,))
 
 
 def test_t9_a_record_that_leaves_a_replica_in_isr_and_elr_is_found() -> None:

@@ -11,6 +11,8 @@ from strandline.base.ids import BrokerEpoch, NodeId, PartitionEpoch
 from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.replica.follower import Next, Served
+from strandline.replica.isr import PendingShrink
+from strandline.replica.leader import Leader
 from strandline.wire.messages.alter_partition import BrokerState
 
 E = ErrorCode
@@ -238,6 +240,60 @@ def test_t23_a_partial_cut_clamps_it_too() -> None:
     assert (follower.high_watermark, follower.log.log_end_offset) == (4, 4)
 
 
+def test_t21_metadata_that_is_older_than_the_answer_changes_nothing() -> None:
+    leading = Leading(1, 2, 3)
+    assert leading.leader.committed(nodes(1), PartitionEpoch(2))
+    assert not leading.leader.committed(nodes(1, 2), PartitionEpoch(1))
+    assert not leading.leader.committed(nodes(1, 2), PartitionEpoch(2))
+    assert leading.leader.isr.isr == (1,)
+
+
+def test_t21_a_newcomer_counts_from_its_proposal_on_whatever_becomes_of_it() -> None:
+    """The controller may have let it in already."""
+    leading = Leading(1, records=5, high_watermark=5)
+    leading.fetch(2, 5)
+    assert leading.leader.propose_expansion(NodeId(2), leading.now) is not None
+    leading.registered[NodeId(2)] = leading.broker(2, fenced=True)
+    leading.append(3)
+    assert leading.high_watermark == 5
+
+
+def test_t21_after_a_refusal_that_may_be_none_the_proposal_stays_pending() -> None:
+    world = World()
+    world.create()
+    world.run(1_000)
+    world.kill(NodeId(3))
+    answer = world.produce(1, timeout_ms=500_000)
+    world.refuse_with = E.INVALID_UPDATE_VERSION
+    world.run(2 * LAG_MS)
+    hosted = world.nodes[NodeId(1)].host.named("t", 0)
+    assert hosted is not None and isinstance(hosted.role, Leader)
+    assert type(hosted.role.isr) is PendingShrink
+    world.refuse_with = None
+    world.run(2 * LAG_MS)
+    assert answer() is None, "nothing is proposed over it until metadata says what was done"
+    world.change(isr=(1, 2))
+    assert answer().error_code == E.NONE
+
+
+def test_t21_acks_all_is_judged_by_the_committed_isr() -> None:
+    world = World()
+    world.create(min_insync_replicas="2")
+    world.run(1_000)
+    world.change(isr=(1,))
+    world.controller_answers = False
+    world.produce(1, acks=1)
+    world.run(3_000)
+    assert world.held, "2 and 3 are about to join"
+    assert world.produce(1)().error_code == E.NOT_ENOUGH_REPLICAS
+    world.controller_answers = True
+    world.answer_controller()
+    world.run(3_000)
+    answer = world.produce(1)
+    world.run(1_000)
+    assert answer().error_code == E.NONE
+
+
 def test_t24_under_min_isr_acks_1_is_acknowledged_and_no_consumer_sees_it() -> None:
     """Not so before Kafka 3.7, and the reason why consumers seem stuck."""
     world = World()
@@ -245,13 +301,15 @@ def test_t24_under_min_isr_acks_1_is_acknowledged_and_no_consumer_sees_it() -> N
     world.run(1_000)
     for node in (2, 3):
         world.kill(NodeId(node))
+    world.run(2 * LAG_MS)
     world.change(isr=(1,))
     for acks in (0, 1):
         world.produce(1, 2, acks=acks)
-    assert world.row(1)[2:4] == (0, 4)
+    world.run(2 * LAG_MS)  # nobody else counts any more
+    assert world.row(1)[2:] == (0, 4, (1,))
     seen = world.consume(1, 0)()
     assert (seen.error_code, len(seen.records), seen.high_watermark) == (E.NONE, 0, 0)
     world.start(NodeId(2))
-    world.run(2 * LAG_MS)  # until 3, too, is no longer waited for
+    world.run(3_000)
     assert world.row(1)[2:4] == (4, 4)
     assert world.consume(1, 0)().records

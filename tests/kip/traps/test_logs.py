@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 from tests.kip.traps.scene import NOW, Leading, a_batch, following, partition
-from tests.unit.log.logs import append, content, fill, open_log, produced, small
+from tests.sim.play import Play
+from tests.unit.log.logs import ROOT, append, content, fill, open_log, produced, small
 from tests.unit.replica.conftest import AT, CALLER, World
 
 from strandline.base.effects import Send, Sync, Synced
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId, Uuid
 from strandline.log.epochs import Epochs, EpochStart
+from strandline.log.log import Read
+from strandline.log.opening import EPOCHS_FILE
 from strandline.metadata import records as r
 from strandline.replica.follower import Follower, Next, Position, Served
 from strandline.server.disk import RealDisk
@@ -113,6 +116,18 @@ def test_t34_after_a_power_loss_the_epochs_are_those_of_the_batches_that_are_lef
     assert all(entry.start_offset <= again.log_end_offset for entry in again.epochs.entries)
 
 
+def test_t34_an_epoch_is_flushed_before_records_of_it_are_called_recovered() -> None:
+    log = open_log(SimDisk())
+    log.assign_epoch(LeaderEpoch(1), 0)
+    append(log, produced(2), 1)
+    assert f"{ROOT}/{EPOCHS_FILE}" in log.unsynced()
+    assert log.recovery_point == 0
+    log.mark_synced(2)
+    assert f"{ROOT}/{EPOCHS_FILE}" not in log.unsynced()
+    log.assign_epoch(LeaderEpoch(2), 2)
+    assert f"{ROOT}/{EPOCHS_FILE}" in log.unsynced()
+
+
 def fetches_of(world: World, node: int) -> list[FetchPartition]:
     found = []
     for sender, effect in world.sent_by:
@@ -161,6 +176,19 @@ def test_t36_a_follower_must_have_what_the_leader_had_when_it_began_to_lead() ->
     assert leading.leader.propose_expansion(NodeId(2), leading.now) is not None
 
 
+def test_t36_a_new_leader_commits_what_followers_have_and_a_coordinator_reads_all() -> None:
+    world = World()
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.produce(1, 3)
+    world.cut = {NodeId(1)}  # 2 has the records, and was not told that they are committed
+    world.change(leader=2, isr=(2, 1), skip=(1,))
+    assert world.row(2)[2:4] == (0, 3)
+    assert len(world.consume(2, 0)().records) == 0
+    read = world.nodes[NodeId(2)].read_internal("t", 0, 0, 1 << 20)
+    assert isinstance(read, Read) and read.size > 0, "what was acknowledged may lie above the old high watermark"
+
+
 # KIP-279: asked epoch -> the largest epoch up to it that the log has, and where that ends.
 ENDS = [
     (-1, (-1, -1)),
@@ -178,6 +206,27 @@ ENDS = [
 def test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it(epoch: int, expected: tuple[int, int]) -> None:
     epochs = Epochs([EpochStart(1, 5), EpochStart(3, 8), EpochStart(7, 12)])
     assert epochs.end_offset_for(epoch, 20) == expected
+
+
+def test_t37_a_last_epoch_that_the_leader_never_had_is_a_divergence_even_at_an_offset_that_it_has() -> None:
+    world = World()
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.produce(1, 6)
+    world.run(1_000)
+    world.change(leader=1)
+    world.change(leader=1)
+    world.produce(1, 1)
+    row = FetchPartition(partition=0, fetch_offset=5, last_fetched_epoch=1, partition_max_bytes=1 << 20)
+    answer = fetched(world, FetchRequest(session_epoch=-1, topics=(FetchTopic(topic="t", partitions=(row,)),)))
+    assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 6)
+    assert len(answer.records) == 0
+
+
+def fetched(world: World, request: FetchRequest) -> Any:
+    to = world.to()
+    world.perform(NodeId(1), world.nodes[NodeId(1)].fetch(to, CALLER, request, world.now))
+    return world.answers[to.correlation_id].responses[0].partitions[0]
 
 
 def test_t37_after_two_leader_changes_without_records_the_divergence_is_found() -> None:
@@ -277,6 +326,25 @@ def test_t39_what_is_gone_needs_no_flush(tmp_path: Path) -> None:
     SimDisk().sync(["/d/t-0/00000000000000000000.log"])
 
 
+def test_t39_a_broker_that_has_not_caught_up_with_metadata_deletes_no_log() -> None:
+    play = Play()
+    victim = next(machine for machine in play.machines if machine is not play.world.controller())
+    victim.kill()
+
+    def logs() -> dict[str, bytes]:
+        return {path: content for path, content in victim.disk.contents().items() if "/orders-0/" in path}
+
+    before = logs()
+    assert any(before.values())
+    for machine in play.machines:
+        if machine is not victim:
+            play.world.network.cut(victim.name, machine.name)
+    victim.start()
+    play.run(4_000)
+    assert {path for path in before if path.endswith(".log")} <= set(logs())
+    play.end()
+
+
 # --- the last stable offset
 
 
@@ -293,8 +361,6 @@ def test_t43_records_and_last_stable_offset_come_of_one_high_watermark(isolation
     request = FetchRequest(
         isolation_level=isolation_level, session_epoch=-1, topics=(FetchTopic(topic="t", partitions=(asked,)),)
     )
-    to = world.to()
-    world.perform(NodeId(1), world.nodes[NodeId(1)].fetch(to, CALLER, request, world.now))
-    row: Any = world.answers[to.correlation_id].responses[0].partitions[0]
+    row = fetched(world, request)
     assert (row.high_watermark, row.last_stable_offset) == (2, 2)
     assert [header.next_offset for header in batches(row.records)] == [2]

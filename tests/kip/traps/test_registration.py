@@ -10,6 +10,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.broker.parts import prepare
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.log.clean_shutdown import FILE, take_clean_shutdown, write_clean_shutdown
@@ -17,6 +18,7 @@ from strandline.metadata.image import Image
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.sim.disk import SimDisk, SimFile
 from strandline.sim.machine import Machine
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 
 E = ErrorCode
 ELR_ON = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)
@@ -54,6 +56,19 @@ def test_t25_a_fenced_broker_that_registers_again_stays_fenced() -> None:
     answer = cluster.ask(cluster.registration(1, life=1), version=4)
     assert answer.broker_epoch == cluster.epochs[1]
     assert cluster.image.brokers[NodeId(1)].fenced
+
+
+def test_t25_an_incarnation_that_is_over_can_do_nothing() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    late = cluster.proposal("t", (1,))
+    cluster.fence(1)
+    heartbeat = BrokerHeartbeatRequest(broker_id=1, broker_epoch=cluster.epochs[1], current_metadata_offset=1 << 40)
+    cluster.join(1)
+    before = len(cluster.log.records)
+    assert cluster.ask(heartbeat, 1).error_code == E.STALE_BROKER_EPOCH
+    assert cluster.ask(late, 3).error_code == E.STALE_BROKER_EPOCH
+    assert len(cluster.log.records) == before
 
 
 def test_t26_a_broker_that_died_with_the_controller_is_fenced_by_the_next_one() -> None:
@@ -142,6 +157,31 @@ def test_t27_a_process_that_never_registered_knows_no_epoch_and_leaves_no_marker
     play.until("it has stopped", lambda: not alone.is_running)
     assert marked(alone) == [False]
     for machine in (alone, *others):
+        machine.start()
+    play.heal()
+    play.end()
+
+
+def test_t27_only_a_start_after_a_clean_stop_trusts_its_logs() -> None:
+    play = Play()
+    for machine, stop in zip(play.machines, (Machine.kill, Machine.shut_down), strict=False):
+        stop(machine)
+        play.until("it has stopped", lambda machine=machine: not machine.is_running)
+        parts = prepare(machine.config, machine.disk, Random(1), machine.where, machine.clock.now())
+        assert parts.clean_start == (stop is Machine.shut_down)
+        assert (parts.identity.previous_broker_epoch >= 0) == parts.clean_start
+
+
+def test_t27_what_the_marker_vouches_for_outlives_the_power() -> None:
+    play = Play(log_flush_offset_checkpoint_interval_ms="60000")
+    for machine in play.machines:
+        machine.shut_down()
+    play.run(6_000)
+    for machine in play.machines:
+        assert not machine.is_running
+        assert machine.has_left
+        machine.power_cut()
+    for machine in play.machines:
         machine.start()
     play.heal()
     play.end()
