@@ -188,13 +188,15 @@ def test_t5_a_machine_that_lost_its_tail_in_a_power_cut_is_neither_in_sync_nor_e
     play.end()
 
 
-def test_t6_what_a_registration_takes_away_goes_through_the_builder_and_opens_epochs() -> None:
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_t6_what_a_registration_takes_away_goes_through_the_builder_and_opens_epochs(is_clean: bool) -> None:
     cluster = with_elr()
     cluster.create("led", (1, 2, 3))
     cluster.create("followed", (2, 1, 3))
     led, followed = cluster.partition("led"), cluster.partition("followed")
     cluster.disconnect(cluster.connection(1))
-    assert cluster.register(1).error_code == E.NONE  # within its session: nobody had fenced it
+    previous = cluster.epochs[1] if is_clean else -1
+    assert cluster.register(1, previous=previous).error_code == E.NONE  # within its session: nobody had fenced it
     new = cluster.partition("led")
     assert (new.isr, new.leader) == ((2, 3), 2)
     assert (new.leader_epoch, new.partition_epoch) == (led.leader_epoch + 1, led.partition_epoch + 1)
@@ -413,3 +415,4 @@ def test_t13_min_isr_of_one_broker_is_refused_with_the_reason_also_when_only_ask
     assert answer.error_message == "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
     assert len(cluster.log.records) == before
     assert set_config(cluster, ALL_BROKERS, "1", validate_only).error_code == E.NONE, "the place for the value"
+    assert (len(cluster.log.records) == before) == validate_only

@@ -66,6 +66,16 @@ def test_t15_the_proposal_names_the_incarnation_that_was_judged() -> None:
     assert dict(pending.proposal)[NodeId(2)] == 20, "said as it was judged, for the controller to compare"
 
 
+def test_t15_what_a_member_fetched_as_is_proposed_and_not_what_it_has_registered_as_since() -> None:
+    leading = Leading(1, 3, records=10)
+    leading.fetch(3, 10)
+    leading.fetch(2, 10)
+    leading.registered[NodeId(3)] = leading.broker(3, epoch=BrokerEpoch(30))
+    pending = leading.leader.propose_expansion(NodeId(2), leading.now)
+    assert pending is not None
+    assert dict(pending.proposal) == {1: 11, 2: 12, 3: 13}
+
+
 @pytest.mark.parametrize("state", [{"fenced": True}, {"in_controlled_shutdown": True}], ids=str)
 def test_t16_a_leader_does_not_propose_who_is_fenced_or_shuts_down(state: dict[str, bool]) -> None:
     leading = Leading(1, records=10)
