@@ -13,10 +13,11 @@ from typing import Any
 from strandline.base.effects import Endpoint
 from strandline.base.ids import TopicIdPartition, Uuid
 from strandline.history.operation import History, Operation
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.server.ask import receive
+from strandline.server.local_cluster import LocalCluster, NodeProcess
 from strandline.sim.clients.client import Client, Request
-from strandline.wire.frame import encode_request
+from strandline.wire.api import response_of
+from strandline.wire.frame import decode_response, encode_request
 
 
 class SharedHistory(History):
@@ -43,7 +44,8 @@ class RealStage:
 
     @property
     def bootstrap(self) -> tuple[Endpoint, ...]:
-        return tuple(Endpoint(HOST, node.port) for node in self.cluster.nodes)
+        found = [node.address.rpartition(":") for node in self.cluster.nodes]
+        return tuple(Endpoint(host, int(port)) for host, _, port in found)
 
     def now_ms(self) -> int:
         return int((time.monotonic() - self.began) * 1000)
@@ -81,7 +83,7 @@ class RealStage:
         thread.start()
 
     def live(self, client: Client) -> None:
-        life, answer = client.live(), None
+        life, answer, lines = client.live(), None, Lines()
         try:
             while True:
                 wish = life.send(answer)
@@ -89,11 +91,13 @@ class RealStage:
                     time.sleep(wish / 1000)
                     answer = None
                 else:
-                    answer = [asked(one) for one in wish] if isinstance(wish, list) else asked(wish)
+                    answer = [lines.ask(one) for one in wish] if isinstance(wish, list) else lines.ask(wish)
         except StopIteration:
             client.is_done = True
         except BaseException as error:
             self.broken.append(error)
+        finally:
+            lines.close()
 
     def finish(self, clients: list[Client], within_s: float = 60) -> None:
         for client in clients:
@@ -105,17 +109,35 @@ class RealStage:
             time.sleep(0.02)
 
 
-def asked(request: Request) -> Any:
-    """The answer, or None."""
-    host, port = request.to.host, request.to.port
-    try:
-        if getattr(request.message, "acks", -1) == 0:
-            with socket.create_connection((host, port), timeout=1) as connection:
-                connection.sendall(b"".join(encode_request(request.message, request.version, 1, "silent")))
+class Lines:
+    """One client's connections, one to each address, each until something goes wrong with it."""
+
+    def __init__(self) -> None:
+        self.open: dict[tuple[str, int], socket.socket] = {}
+
+    def ask(self, request: Request) -> Any:
+        """The answer, or None."""
+        at = (request.to.host, request.to.port)
+        message, version = request.message, request.version
+        try:
+            line = self.open.get(at)
+            if line is None:
+                line = self.open[at] = socket.create_connection(at, timeout=1)
+            line.settimeout(request.timeout_ms / 1000)
+            line.sendall(b"".join(encode_request(message, version, 1, "stage")))
+            if getattr(message, "acks", -1) == 0:
+                return None
+            frame = receive(line, int.from_bytes(receive(line, 4), "big"))
+        except OSError:
+            broken = self.open.pop(at, None)
+            if broken is not None:
+                broken.close()
             return None
-        return ask(host, port, request.message, request.version, request.timeout_ms / 1000)
-    except OSError:
-        return None
+        return decode_response(response_of(message.api_key), version, memoryview(frame))[1]
+
+    def close(self) -> None:
+        for line in self.open.values():
+            line.close()
 
 
 class RealMachine:

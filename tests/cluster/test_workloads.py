@@ -3,8 +3,11 @@
 from random import Random
 
 import pytest
+from tests.cluster.hour import key_read
 from tests.cluster.real_stage import RealStage, RealTurmoil
 
+from strandline.history.judge import judge
+from strandline.history.policy import Facts
 from strandline.server.local_cluster import LocalCluster
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.consumer import Consumer
@@ -43,3 +46,5 @@ def test_orders_and_commits_survive_processes_that_are_killed_paused_and_restart
     stage.finish(list(last))
     assert all(count > 10 for workload in workloads for count in workload.progress().values())
     assert len(stage.history.operations) > 50
+    finals = {key_read(reader): reader.name for reader in last}
+    assert judge(stage.history.operations, Facts(), finals=finals).report() == ""
