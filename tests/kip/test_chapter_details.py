@@ -1,4 +1,4 @@
-"""What the chapter on Kafka 4.4's replication says beside its invariants: intervals, defaults, and epochs of clients."""
+"""What the chapter on Kafka 4.4's replication says beside its invariants: intervals, defaults, clients' epochs."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,0 +1,50 @@
+"""The page that maps the protocol's sentences to tests, held against the tests that there are."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+PAGE = ROOT / "docs" / "protocol.md"
+ROW = re.compile(r"^\| (?P<where>[^|]*) \| (?P<what>[^|]*) \| (?P<held>[^|]*) \|$")
+NAME = re.compile(r"`(?P<file>[\w/]+\.py)::(?P<test>test_\w+)`")
+SCRIPT = re.compile(r"`(?P<file>scripts/[\w/]+\.txt)`")
+NOT_YET = "not yet"
+TRAPS = 45
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """(where, what, held by) of every table, without their heads."""
+    found = [match.group("where", "what", "held") for match in map(ROW.match, PAGE.read_text().splitlines()) if match]
+    return [row for row in found if row[1] != "what must hold"]
+
+
+def defined_in(file: str) -> set[str]:
+    path = TESTS / file
+    return set(re.findall(r"^def (test_\w+)\(", path.read_text(), re.MULTILINE)) if path.exists() else set()
+
+
+def test_every_test_that_the_page_names_exists() -> None:
+    text = PAGE.read_text()
+    named = [match.group("file", "test") for match in NAME.finditer(text)]
+    assert len(named) > 100
+    missing = [f"{file}::{test}" for file, test in named if test not in defined_in(file)]
+    missing += [file for file in SCRIPT.findall(text) if not (TESTS / file).exists()]
+    assert missing == []
+
+
+def test_every_sentence_has_a_test_or_says_that_it_has_none() -> None:
+    assert len(rows()) > 100
+    unheld = [what for _, what, held in rows() if held != NOT_YET and not (NAME.search(held) or SCRIPT.search(held))]
+    assert unheld == []
+
+
+def test_every_trap_has_its_row_and_its_tests_bear_its_number() -> None:
+    traps = {where: held for where, _, held in rows() if re.fullmatch(r"T\d+", where)}
+    assert list(traps) == [f"T{number}" for number in range(1, TRAPS + 1)]
+    numbered = {
+        int(n)
+        for path in TESTS.glob("kip/**/test_*.py")
+        for n in re.findall(r"^def test_t(\d+)_", path.read_text(), re.M)
+    }
+    assert [f"T{number}" for number in sorted(numbered) if traps[f"T{number}"] == NOT_YET] == []
