@@ -76,6 +76,7 @@ class Trouble:
             "shut down": (2, lambda: process.shut_down(turmoil, rng)),  # type: ignore[arg-type]
             "cut": (4, self.cut),
             "isolate": (3, self.isolate),
+            "slow": (3, self.slow),
             "heal": (7, wires.heal),
             "break off": (5, self.break_off),
         }
@@ -90,6 +91,10 @@ class Trouble:
 
     def isolate(self) -> None:
         self.wires.isolate(self.rng.choice(list(self.turmoil.machines)), both=bool(self.rng.randrange(2)))
+
+    def slow(self) -> None:
+        if not self.wires.slow(self.rng.choice(list(self.turmoil.machines)), self.rng.choice((20, 200, 800))):
+            self.counts["slow"] -= 1
 
     def strike(self) -> None:
         weights = [weight for weight, _ in self.kinds.values()]

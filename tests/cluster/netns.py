@@ -58,6 +58,7 @@ class Namespaces:
         assert is_inside()
         self.nodes = list(range(1, nodes + 1))
         self.lost: dict[tuple[int, int], None] = {}  # (from, to)
+        self.slowed: dict[int, None] = {}
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
         Path("/run/netns").mkdir()
         ip("link", "set", "lo", "up")
@@ -106,10 +107,24 @@ class Namespaces:
             if other != node:
                 self.cut(node, other, both=both)
 
+    def slow(self, node: int, delay_ms: int) -> bool:
+        """Not every kernel can (sch_netem)."""
+        delay = ["root", "netem", "delay", f"{delay_ms}ms", f"{delay_ms // 4}ms"]
+        done = self.queue(node, "replace", *delay)
+        if done.returncode == 0:
+            self.slowed[node] = None
+        return done.returncode == 0
+
+    def queue(self, node: int, verb: str, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [*self.prefix(node), "tc", "qdisc", verb, "dev", "eth0", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+
     def heal(self) -> None:
         for a, b in self.lost:
             self.know(a, b, link(b))
-        self.lost = {}
+        for node in self.slowed:
+            self.queue(node, "del", "root")
+        self.lost, self.slowed = {}, {}
 
     def break_off(self, rng: Random) -> int:
         """All that one node has with another, or with the clients. Not every kernel can (INET_DIAG_DESTROY)."""

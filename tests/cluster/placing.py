@@ -27,6 +27,10 @@ class Wires(Protocol):
         """What the node sends is lost; what it is sent, too, if `both`."""
         ...
 
+    def slow(self, node: int, delay_ms: int) -> bool:
+        """What the node sends takes so much longer. False: that can not be done here."""
+        ...
+
     def heal(self) -> None: ...
 
     def break_off(self, rng: Random) -> int:

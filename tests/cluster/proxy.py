@@ -126,9 +126,9 @@ class Proxies:
 
         self.do(close())
 
-    def slow(self, node: int, delay_s: float) -> None:
-        for way in self.ways[node]:
-            way.delay_s = delay_s
+    def slow(self, node: int, delay_ms: int) -> bool:
+        self.ways[node][1].delay_s = delay_ms / 1000
+        return True
 
     def heal(self) -> None:
         async def open_all() -> None:
