@@ -26,7 +26,7 @@ METADATA_QUORUM = table(
         new="NodeId(stored.leader_id))",
         trap="Raft 5.2",
         harm="a voter that was restarted votes again in the same epoch",
-        seeds=(2, 2),
+        seeds=(21, 21),
         plan="vote-forgotten-at-restart.json",
     ),
     Planted(
@@ -46,7 +46,7 @@ METADATA_QUORUM = table(
         new="return bool(asked.last_offset_epoch >= mine.epoch)",
         trap="Raft 5.4.1",
         harm="a voter elects a leader that lacks committed metadata",
-        seeds=(18, 18),
+        seeds=(34, 34),
         plan="votes-for-a-shorter-log.json",
     ),
     Planted(
@@ -104,7 +104,7 @@ METADATA_QUORUM = table(
         new="max(quorum.high_watermark, quorum.log.log_end_offset)",
         trap="Raft 5.3",
         harm="a follower applies metadata that is not committed",
-        seeds=(3, 3),
+        seeds=(10, 10),
     ),
     # --- truncation
     Planted(
@@ -124,6 +124,6 @@ METADATA_QUORUM = table(
         new="    if end < quorum.high_watermark:\n",
         trap="Raft 5.3",
         harm="a follower never gives up its own records and never follows again",
-        seeds=(3, 3),
+        seeds=(9, 9),
     ),
 )
