@@ -129,8 +129,8 @@ class Node:
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin a controlled shutdown; it ends with `Halt`."""
-        if self.broker is None:
-            return self.settle(self.stop(clean=True, now=now), now)
+        if self.broker is None or not self.config.boolean("controlled.shutdown.enable"):
+            return self.settle(self.stop(clean=self.broker is None, now=now), now)
         self.broker.lifecycle.leave(now)
         return self.settle([], now)
 

@@ -77,6 +77,8 @@ class Parts(Value, frozen=True):
             high_watermark_checkpoint_interval_ms=self.config.integer("replica.high.watermark.checkpoint.interval.ms"),
             recovery_point_checkpoint_interval_ms=self.config.integer("log.flush.offset.checkpoint.interval.ms"),
             retention_check_interval_ms=self.config.integer("log.retention.check.interval.ms"),
+            fetch_timeout_ms=self.config.integer("replica.socket.timeout.ms"),
+            internal_append_timeout_ms=self.config.integer("offsets.commit.timeout.ms"),
             answer_bytes_max=self.config.integer("fetch.max.bytes"),
             fetch_session_slots=self.config.integer("max.incremental.fetch.session.cache.slots"),
             replica_selector=self.config.text("replica.selector.class"),
@@ -95,6 +97,7 @@ class Parts(Value, frozen=True):
             initial_rebalance_delay_ms=self.config.integer("group.initial.rebalance.delay.ms"),
             max_size=self.config.integer("group.max.size"),
             offsets_retention_ms=60_000 * self.config.integer("offsets.retention.minutes"),
+            offsets_retention_check_ms=self.config.integer("offsets.retention.check.interval.ms"),
             offset_metadata_max_bytes=self.config.integer("offset.metadata.max.bytes"),
         )
 

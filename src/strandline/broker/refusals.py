@@ -4,6 +4,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.controller.refusals import refusal
+from strandline.wire.messages.alter_configs import AlterConfigsResponse
 from strandline.wire.messages.create_partitions import CreatePartitionsResponse
 from strandline.wire.messages.create_topics import CreateTopicsResponse
 from strandline.wire.messages.delete_topics import DeleteTopicsResponse
@@ -25,6 +26,8 @@ def error_in(response: Any) -> ErrorCode:
         case CreateTopicsResponse(topics=(first, *_)):
             return ErrorCode(first.error_code)
         case DeleteTopicsResponse(responses=(first, *_)) | IncrementalAlterConfigsResponse(responses=(first, *_)):
+            return ErrorCode(first.error_code)
+        case AlterConfigsResponse(responses=(first, *_)):
             return ErrorCode(first.error_code)
         case CreatePartitionsResponse(results=(first, *_)):
             return ErrorCode(first.error_code)

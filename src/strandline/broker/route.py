@@ -17,6 +17,7 @@ from strandline.broker.handlers import (
 )
 from strandline.broker.refusals import refusal_of
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.api_versions import ApiVersionsRequest
@@ -143,6 +144,7 @@ BROKER_ROUTES: dict[type, Route] = {
     CreateTopicsRequest: pass_on,
     DeleteTopicsRequest: pass_on,
     CreatePartitionsRequest: pass_on,
+    AlterConfigsRequest: pass_on,
     IncrementalAlterConfigsRequest: pass_on,
     DescribeQuorumRequest: pass_on,
     UnregisterBrokerRequest: pass_on,
@@ -168,6 +170,7 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     CreateTopicsRequest: to_controller,
     DeleteTopicsRequest: to_controller,
     CreatePartitionsRequest: to_controller,
+    AlterConfigsRequest: to_controller,
     IncrementalAlterConfigsRequest: to_controller,
     AlterPartitionReassignmentsRequest: to_controller,
     ListPartitionReassignmentsRequest: to_controller,

@@ -1,7 +1,7 @@
-"""IncrementalAlterConfigs: dynamic configurations of topics, of one broker, and of all brokers (KIP-339).
+"""IncrementalAlterConfigs (KIP-339) and AlterConfigs: configurations of topics, of one broker, and of all brokers.
 
-Each resource succeeds or fails alone, as a whole. A value that is set to what it is already is written all the same, as
-in Kafka; what is deleted although it is not set is not.
+Each resource succeeds or fails alone, as a whole. A broker's value that is set to what it is already is written all the
+same, as in Kafka: that makes brokers look again. What is deleted although it is not set is not written.
 """
 
 from collections import Counter
@@ -11,19 +11,28 @@ from typing import Any
 from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
 from strandline.base.value import Value
 from strandline.controller.basis import ELR_FEATURE, Basis, Plan
 from strandline.metadata.config_key import LIST
-from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
-from strandline.metadata.topic_configs import (
+from strandline.metadata.dynamic_configs import (
     DYNAMIC_NODE_KEYS,
+    ONE_FOR_ALL,
+    why_invalid_for_broker,
+    why_not_together,
+)
+from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
+from strandline.metadata.node_configs import NODE_CONFIGS
+from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
+from strandline.metadata.topic_configs import MIN_ISR_KEY as MIN_ISR_KEY
+from strandline.metadata.topic_configs import (
     STATE_KEYS,
     TOPIC_CONFIGS,
     topic_default_text,
     why_invalid,
 )
-from strandline.metadata.topic_configs import MIN_ISR_KEY as MIN_ISR_KEY
+from strandline.wire.messages import alter_configs
+from strandline.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -36,8 +45,6 @@ E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 VERBS = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 LONGEST_VALUE = 32767
-# A broker's key -> the topic's key whose type and limits it has.
-OF_BROKERS = {synonym: row.name for row in TOPIC_CONFIGS.values() for synonym, factor in row.synonyms if factor == 1}
 
 
 class Refusal(Value, frozen=True):
@@ -79,35 +86,50 @@ def why_no_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | N
             return None
         return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     if resource.resource_type == BROKER_RESOURCE:
-        if name == CLUSTER_DEFAULT or (name.isascii() and name.isdigit()):
+        if name == CLUSTER_DEFAULT:
             return None
-        return Refusal(E.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
+        if not (name.isascii() and name.isdigit()):
+            return Refusal(E.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
+        if NodeId(int(name)) in basis.image.brokers:
+            return None
+        return Refusal(E.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
     return Refusal(E.INVALID_REQUEST, f"Unexpected resource type {resource.resource_type}.")
 
 
 def plan_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | list[ConfigRecord]:
     if len({config.name for config in resource.configs}) < len(resource.configs):
         return Refusal(E.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [c.name for c in resource.configs if c.config_operation != DELETE and c.value is None]
+    if nulls:
+        return Refusal(E.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
     where = (resource.resource_type, resource.resource_name)
     current = basis.image.configs.get(where, {})
-    records: list[ConfigRecord] = []
+    values: dict[str, str | None] = {}
     for config in resource.configs:
         value = altered(config, where[0], current)
         if isinstance(value, Refusal):
             return value
-        why = why_not_set(config.name, value, resource, basis)
-        if why is not None:
-            return Refusal(E.INVALID_CONFIG, why)
-        if value is not None and resource.resource_type == BROKER_RESOURCE:
-            refusal = why_not_dynamic(config.name, resource.resource_name)
-            if refusal is not None:
-                return refusal
-        if value is None and config.name not in current:
+        refusal = why_not_set(config.name, value, resource, basis)
+        if refusal is not None:
+            return refusal
+        values[config.name] = value
+    refusal = why_not_altogether(resource, {**current, **values}, basis)
+    return refusal or records_of(where, values, current, basis)
+
+
+def records_of(
+    where: tuple[int, str], values: dict[str, str | None], current: dict[str, str], basis: Basis
+) -> list[ConfigRecord]:
+    records: list[ConfigRecord] = []
+    for name, value in values.items():
+        if value is None and name not in current:
             continue
-        if value is None and where == (BROKER_RESOURCE, CLUSTER_DEFAULT) and config.name in STATE_KEYS:
+        if value is None and where == (BROKER_RESOURCE, CLUSTER_DEFAULT) and name in STATE_KEYS:
             # Nothing below it in the log gives all nodes the same value, so it becomes what this node's file says.
-            value = topic_default_text(config.name, basis.static)
-        records.append(ConfigRecord(resource_type=where[0], resource_name=where[1], name=config.name, value=value))
+            value = topic_default_text(name, basis.static)
+        if value == current.get(name) and where[0] == TOPIC_RESOURCE:
+            continue
+        records.append(ConfigRecord(resource_type=where[0], resource_name=where[1], name=name, value=value))
     return records
 
 
@@ -117,16 +139,15 @@ def altered(config: AlterableConfig, kind: int, current: dict[str, str]) -> str 
         return None
     if config.config_operation not in (SET, APPEND, SUBTRACT):
         return Refusal(E.INVALID_REQUEST, f"Unknown configuration operation {config.config_operation}.")
-    if config.value is None:
-        return Refusal(E.INVALID_REQUEST, f"Null value not supported for : {config.name}")
+    assert config.value is not None, "refused before"
     if config.config_operation == SET:
         return config.value
-    row = TOPIC_CONFIGS.get(config.name if kind == TOPIC_RESOURCE else OF_BROKERS.get(config.name, ""))
+    row = (TOPIC_CONFIGS if kind == TOPIC_RESOURCE else NODE_CONFIGS).get(config.name)
     if row is None or row.type != LIST:
         verb = VERBS[config.config_operation]
         return Refusal(E.INVALID_CONFIG, f"Can't {verb} to key {config.name} because its type is not LIST.")
-    assert isinstance(row.default, tuple)
-    old = split(current[config.name]) if config.name in current else row.default
+    default = row.default if isinstance(row.default, tuple) else ()
+    old = split(current[config.name]) if config.name in current else default
     change = split(config.value)
     if config.config_operation == APPEND:
         return ",".join([*old, *(entry for entry in change if entry not in old)])
@@ -137,37 +158,83 @@ def split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, basis: Basis) -> str | None:
+def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, basis: Basis) -> Refusal | None:
     """Why may the resource not have this value, or not lose the one it has?"""
-    if resource.resource_type == BROKER_RESOURCE and name == MIN_ISR_KEY and is_elr_enabled(basis):
+    is_topic = resource.resource_type == TOPIC_RESOURCE
+    if not is_topic and name == MIN_ISR_KEY and is_elr_enabled(basis):
         # Controller and brokers must agree on min ISR (T1), so only topics and the whole cluster have one.
         if resource.resource_name != CLUSTER_DEFAULT:
-            return "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
+            why = "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
+            return Refusal(E.INVALID_CONFIG, why)
         if value is None:
-            return "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+            why = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+            return Refusal(E.INVALID_CONFIG, why)
     if value is None:
         return None
     if len(value.encode()) > LONGEST_VALUE:
-        return (
-            "The configuration value cannot be added because it exceeds the maximum value size of "
-            f"{LONGEST_VALUE} bytes."
-        )
-    if resource.resource_type == TOPIC_RESOURCE:
-        return why_invalid(name, value)
-    twin = OF_BROKERS.get(name)
-    why = None if twin is None else TOPIC_CONFIGS[twin].why_invalid(value)
-    return None if why is None or twin is None else why.replace(f"configuration {twin}:", f"configuration {name}:")
+        why = "The configuration value cannot be added because it exceeds the maximum value size of"
+        why += f" {LONGEST_VALUE} bytes."
+        return Refusal(E.INVALID_CONFIG, why)
+    if not is_topic:
+        return why_not_dynamic(name, value, resource.resource_name)
+    invalid = why_invalid(name, value)
+    return None if invalid is None else Refusal(E.INVALID_CONFIG, invalid)
 
 
-def why_not_dynamic(name: str, broker: str) -> Refusal | None:
-    """Which settings of brokers may change while they run? The defaults of topics, for all brokers at once: controller
-    and brokers must resolve a topic's setting to the same value (T1)."""
+def why_not_dynamic(name: str, value: str, broker: str) -> Refusal | None:
+    """Why may a running broker not be given this value? Kafka's code for it is INVALID_REQUEST, whatever is wrong."""
     if name not in DYNAMIC_NODE_KEYS:
-        return Refusal(E.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
-    if broker != CLUSTER_DEFAULT:
+        return Refusal(E.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]")
+    if broker != CLUSTER_DEFAULT and name in ONE_FOR_ALL:
         advice = "set it for all brokers (an empty broker name), or for topics"
         return Refusal(E.INVALID_REQUEST, f"{name} cannot be set for one broker alone: {advice}")
-    return None
+    invalid = why_invalid_for_broker(name, value)
+    return None if invalid is None else Refusal(E.INVALID_REQUEST, invalid)
+
+
+def why_not_altogether(resource: AlterConfigsResource, after: dict[str, str | None], basis: Basis) -> Refusal | None:
+    """Why may a topic not have all these values together, or the topics of a broker these defaults?"""
+    image = Image()
+    image.configs = dict(basis.image.configs)
+    image.configs[(resource.resource_type, resource.resource_name)] = {k: v for k, v in after.items() if v is not None}
+    is_topic = resource.resource_type == TOPIC_RESOURCE
+    topic, broker = (resource.resource_name, CLUSTER_DEFAULT) if is_topic else ("", resource.resource_name)
+    why = why_not_together({key: image.topic_config(topic, key, basis.static, broker) for key in TOPIC_CONFIGS})
+    error = E.INVALID_CONFIG if is_topic else E.INVALID_REQUEST
+    return None if why is None else Refusal(error, why)
+
+
+def plan_replace_configs(request: AlterConfigsRequest, basis: Basis) -> Plan:
+    """The older request names all that a resource shall have: what it leaves out goes back to its default."""
+    plan = plan_alter_configs(
+        IncrementalAlterConfigsRequest(
+            resources=tuple(replacing(resource, basis) for resource in request.resources),
+            validate_only=request.validate_only,
+        ),
+        basis,
+    )
+    responses = tuple(
+        alter_configs.AlterConfigsResourceResponse(
+            error_code=r.error_code,
+            error_message=r.error_message,
+            resource_type=r.resource_type,
+            resource_name=r.resource_name,
+        )
+        for r in plan.response.responses
+    )
+    return Plan(plan.records, AlterConfigsResponse(responses=responses))
+
+
+def replacing(resource: alter_configs.AlterConfigsResource, basis: Basis) -> AlterConfigsResource:
+    where = (resource.resource_type, resource.resource_name)
+    named = [config.name for config in resource.configs]
+    configs = [AlterableConfig(name=c.name, config_operation=SET, value=c.value) for c in resource.configs]
+    configs += [
+        AlterableConfig(name=name, config_operation=DELETE)
+        for name in basis.image.configs.get(where, {})
+        if name not in named
+    ]
+    return AlterConfigsResource(resource_type=where[0], resource_name=where[1], configs=tuple(configs))
 
 
 def clearing(records: list[ConfigRecord], resource: AlterConfigsResource, basis: Basis) -> list[ClearElrRecord]:

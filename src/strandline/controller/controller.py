@@ -30,7 +30,7 @@ from strandline.controller.brokers import (
     plan_unregistration,
     takes_place_of,
 )
-from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs
+from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs, plan_replace_configs
 from strandline.controller.elections import plan_elections
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
@@ -45,6 +45,7 @@ from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import Image
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -181,7 +182,7 @@ class Controller:
                 self.heartbeats.touch(NodeId(node), event.to.connection, now)
             case UnregisterBrokerRequest(broker_id=node) if plan.records:
                 self.heartbeats.remove(NodeId(node))
-            case IncrementalAlterConfigsRequest():
+            case IncrementalAlterConfigsRequest() | AlterConfigsRequest():
                 effects = self.write(completions(self.basis()), now) if concern(plan.records, MIN_ISR_KEY) else []
                 if concern(plan.records, UNCLEAN_KEY):
                     effects += self.write(self.basis().elections(ELECTIONS_PER_CHECK, Election.KEEP), now)
@@ -280,6 +281,7 @@ class Controller:
 # Which plan decides about a request: (request, basis, API version, is the broker's session alive?).
 PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
     AllocateProducerIdsRequest: lambda request, basis, *_: plan_allocation(request, basis),
+    AlterConfigsRequest: lambda request, basis, *_: plan_replace_configs(request, basis),
     AlterPartitionRequest: lambda request, basis, version, _: plan_alter_partition(request, basis, version),
     AlterPartitionReassignmentsRequest: lambda request, basis, *_: plan_reassignments(request, basis),
     BrokerHeartbeatRequest: lambda request, basis, *_: plan_heartbeat(request, basis),

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from strandline.base.errors import ErrorCode, message_of
+from strandline.wire.messages import alter_configs
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from strandline.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from strandline.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from strandline.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -88,6 +90,20 @@ def refuse_alter_configs(request: IncrementalAlterConfigsRequest, error: ErrorCo
     )
 
 
+def refuse_replace_configs(request: AlterConfigsRequest, error: ErrorCode) -> AlterConfigsResponse:
+    return AlterConfigsResponse(
+        responses=tuple(
+            alter_configs.AlterConfigsResourceResponse(
+                error_code=error,
+                error_message=message_of(error),
+                resource_type=r.resource_type,
+                resource_name=r.resource_name,
+            )
+            for r in request.resources
+        )
+    )
+
+
 def refuse_unregistration(request: UnregisterBrokerRequest, error: ErrorCode) -> UnregisterBrokerResponse:
     return UnregisterBrokerResponse(error_code=error, error_message=message_of(error))
 
@@ -115,6 +131,7 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     UnregisterBrokerRequest: refuse_unregistration,
     BrokerRegistrationRequest: lambda _, error: BrokerRegistrationResponse(error_code=error),
     BrokerHeartbeatRequest: lambda _, error: BrokerHeartbeatResponse(error_code=error),
+    AlterConfigsRequest: refuse_replace_configs,
     AlterPartitionRequest: lambda _, error: AlterPartitionResponse(error_code=error),
     AlterPartitionReassignmentsRequest: lambda _, error: AlterPartitionReassignmentsResponse(
         error_code=error, error_message=message_of(error)

@@ -18,9 +18,10 @@ from strandline.controller.basis import Basis, Plan
 from strandline.controller.placement import place, why_not_placed
 from strandline.controller.topic_names import why_colliding, why_illegal
 from strandline.metadata.config_key import show_value
+from strandline.metadata.dynamic_configs import why_not_together
 from strandline.metadata.image import FROM_TOPIC, TOPIC_RESOURCE, Topic
 from strandline.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
-from strandline.metadata.topic_configs import SHOWN, why_invalid
+from strandline.metadata.topic_configs import SHOWN, TOPIC_CONFIGS, why_invalid
 from strandline.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -94,12 +95,12 @@ def plan_new_topic(topic: CreatableTopic, taken: list[str], limit: int, basis: B
     why = why_colliding(topic.name, taken)
     if why is not None:
         return Refusal(E.INVALID_TOPIC_EXCEPTION, why)
-    if (refusal := why_bad_configs(topic)) is not None:
+    if (refusal := why_bad_configs(topic, basis)) is not None:
         return refusal
     return plan_named(topic, basis) if topic.assignments else plan_placed(topic, limit, basis)
 
 
-def why_bad_configs(topic: CreatableTopic) -> Refusal | None:
+def why_bad_configs(topic: CreatableTopic, basis: Basis) -> Refusal | None:
     seen: set[str] = set()
     for config in topic.configs:
         if config.name in seen:
@@ -110,7 +111,11 @@ def why_bad_configs(topic: CreatableTopic) -> Refusal | None:
         why = why_invalid(config.name, config.value)
         if why is not None:
             return Refusal(E.INVALID_CONFIG, why)
-    return None
+    own = {config.name: TOPIC_CONFIGS[config.name].parse(config.value or "") for config in topic.configs}
+    why = why_not_together(
+        {key: own.get(key, basis.image.topic_config("", key, basis.static)) for key in TOPIC_CONFIGS}
+    )
+    return None if why is None else Refusal(E.INVALID_CONFIG, why)
 
 
 def plan_named(topic: CreatableTopic, basis: Basis) -> Refusal | list[Replicas]:

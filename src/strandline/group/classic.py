@@ -36,6 +36,7 @@ class GroupConfig(Value, frozen=True):
     max_session_timeout_ms: int = 1_800_000
     initial_rebalance_delay_ms: int = 3000
     max_size: int = (1 << 31) - 1
+    offsets_retention_check_ms: int = 600_000
     offsets_retention_ms: int = 7 * 24 * 3600 * 1000
     offset_metadata_max_bytes: int = 4096
 

@@ -38,7 +38,6 @@ from strandline.wire.messages.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.record import Record
 
-RETENTION_CHECK_MS = 600_000  # offsets.retention.check.interval.ms
 LEAVE_TOGETHER = 3  # the LeaveGroup version from which several members leave with one request (KIP-345)
 MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group has an error of its own
 Done = Callable[[ErrorCode, int], list[Effect]]
@@ -106,7 +105,7 @@ class Groups:
                 shard = self.shards[partition] = Shard(partition, epoch, self.config)
                 shard.load(self.log.records_internal(OFFSETS_TOPIC, partition), now)
         if self.shards and self.next_retention_check == NEVER:
-            self.next_retention_check = after(now, RETENTION_CHECK_MS)
+            self.next_retention_check = after(now, self.config.offsets_retention_check_ms)
         return effects
 
     def shard_of(self, group_id: str) -> Shard | ErrorCode:
@@ -400,7 +399,7 @@ class Groups:
                     effects += group.expire(now)
                     effects += self.persist_if_emptied(shard, group, now)
         if self.next_retention_check <= now:
-            self.next_retention_check = after(now, RETENTION_CHECK_MS)
+            self.next_retention_check = after(now, self.config.offsets_retention_check_ms)
             for shard in self.shards.values():
                 effects += self.forget_old(shard, now)
         return effects

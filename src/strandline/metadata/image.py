@@ -33,7 +33,7 @@ from strandline.metadata.replay import APPLY
 from strandline.metadata.topic_configs import MIN_ISR_KEY, STATE_KEYS, TOPIC_CONFIGS, topic_default
 
 # Kafka's numbers for where a configuration value comes from (DescribeConfigs, CreateTopics).
-FROM_TOPIC, FROM_CLUSTER_DEFAULT, FROM_STATIC, FROM_DEFAULT = 1, 3, 4, 5
+FROM_TOPIC, FROM_BROKER, FROM_CLUSTER_DEFAULT, FROM_STATIC, FROM_DEFAULT = 1, 2, 3, 4, 5
 NOTHING: Mapping[str, ConfigValue] = {}
 
 
@@ -95,28 +95,34 @@ class Image:
         broker = self.brokers.get(node)
         return broker is not None and broker.is_active
 
-    def topic_config(self, topic: str, key: str, static: Mapping[str, ConfigValue]) -> ConfigValue:
-        """The value in force for a topic: its own, else the brokers' cluster default, else what the node's static
-        configuration (`static`, parsed) says, unless all nodes must agree on it, else the default."""
-        return self.config_in_force(topic, key, static)[0]
+    def topic_config(
+        self, topic: str, key: str, static: Mapping[str, ConfigValue], broker: str = CLUSTER_DEFAULT
+    ) -> ConfigValue:
+        """The value in force for a topic: its own, else what was set for this broker, else for all brokers, else what
+        the node's static configuration (`static`, parsed) says, unless all nodes must agree on it, else the default."""
+        return self.config_in_force(topic, key, static, broker)[0]
 
-    def config_in_force(self, topic: str, key: str, static: Mapping[str, ConfigValue]) -> tuple[ConfigValue, int]:
-        """The value in force for a topic, and the source that it comes from."""
+    def config_in_force(
+        self, topic: str, key: str, static: Mapping[str, ConfigValue], broker: str = CLUSTER_DEFAULT
+    ) -> tuple[ConfigValue, int]:
+        """The value in force for a topic, and its source. Without a broker's name: on all of them."""
         row = TOPIC_CONFIGS[key]
         own = self.configs.get((TOPIC_RESOURCE, topic))
         if own is not None and key in own:
             return row.parse(own[key]), FROM_TOPIC
-        dynamic = self.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
-        if dynamic is not None:
+        for name, source in ((broker, FROM_BROKER), (CLUSTER_DEFAULT, FROM_CLUSTER_DEFAULT)):
+            dynamic = self.configs.get((BROKER_RESOURCE, name))
+            if dynamic is None or (source == FROM_BROKER and name == CLUSTER_DEFAULT):
+                continue
             for synonym, factor in row.synonyms:
                 if synonym in dynamic:
                     value = row.parse(dynamic[synonym])
                     if factor != 1:
                         assert isinstance(value, int)
                         value = value * factor if value >= 0 else -1  # "no limit" is -1 in every unit
-                    return value, FROM_CLUSTER_DEFAULT
-        value, source = topic_default(key, NOTHING if key in STATE_KEYS else static)
-        return value, FROM_DEFAULT if source is None else FROM_STATIC
+                    return value, source
+        value, static_source = topic_default(key, NOTHING if key in STATE_KEYS else static)
+        return value, FROM_DEFAULT if static_source is None else FROM_STATIC
 
     def min_isr(self, topic: Topic) -> int:
         """min.insync.replicas as it is configured; `effective_min_isr` says what of it counts. It is state alone (T1):

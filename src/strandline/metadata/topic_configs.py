@@ -120,8 +120,6 @@ MIN_ISR_KEY = "min.insync.replicas"
 # Of these no node's own file counts. They say what is committed, so controller and leader must have one value: that of
 # the metadata log, into which the first active controller writes what its file says (T1).
 STATE_KEYS = frozenset({MIN_ISR_KEY})
-# The keys of a node's configuration that may change while it runs: those that are defaults of topics.
-DYNAMIC_NODE_KEYS = frozenset(synonym for key in ROWS for synonym, _ in key.synonyms)
 
 
 def why_invalid(name: str, value: str) -> str | None:

@@ -244,7 +244,8 @@ class Replicas:
         self.storage.delete(hosted)
 
     def reconfigure(self, delta: Delta, anew: bool, effects: list[Effect], now: Instant) -> None:
-        everything = anew or (BROKER_RESOURCE, CLUSTER_DEFAULT) in delta.configs
+        of_brokers = ((BROKER_RESOURCE, CLUSTER_DEFAULT), (BROKER_RESOURCE, str(self.me)))
+        everything = anew or any(resource in delta.configs for resource in of_brokers)
         for quota in (self.fetching.quota, self.follower_quota):
             quota.configure(self.host.image, self.host.image.configs if anew else delta.configs, anew)
         if everything:

@@ -23,6 +23,7 @@ from strandline.log.directory import (
 )
 from strandline.log.log import Log
 from strandline.log.tail import TailBudget
+from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.replica.config import LogDir
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
@@ -140,16 +141,20 @@ class Storage:
         return min(self.log_dirs, key=lambda log_dir: counts[log_dir.path])
 
     def config_of(self, topic: str) -> LogConfig:
+        host, me = self.host, str(self.host.me)
+
         def setting(key: str) -> object:
             if key == PRODUCER_ID_EXPIRATION:
                 return self.producer_id_expiration_ms
-            return self.host.image.topic_config(topic, key, self.host.static)
+            return host.image.topic_config(topic, key, host.static, me)
 
         return LogConfig.of(setting)
 
     @property
     def producer_id_expiration_ms(self) -> int:
-        span = self.host.static.get(PRODUCER_ID_EXPIRATION, DAY_MS)
+        span = dynamic_value(self.host.image.configs, str(self.host.me), PRODUCER_ID_EXPIRATION)
+        if span is None:
+            span = self.host.static.get(PRODUCER_ID_EXPIRATION, DAY_MS)
         assert isinstance(span, int)
         return span
 

@@ -82,7 +82,7 @@ APIS = (
     _client(22, "InitProducerId", "0-5"),
     _client(23, "OffsetForLeaderEpoch", "2-4"),
     _client(32, "DescribeConfigs", "1-4"),
-    _unserved(33, "AlterConfigs"),
+    _client(33, "AlterConfigs", "0-2", on_controller=True),
     _unserved(34, "AlterReplicaLogDirs"),
     _unserved(35, "DescribeLogDirs"),
     _client(37, "CreatePartitions", "0-3", on_controller=True),

@@ -11,6 +11,8 @@ from strandline.broker.forward import RETRY_MS, TIMEOUT_MS_MAX, WAITING_MAX, For
 from strandline.broker.refusals import error_in, refusal_of
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, pass_on, to_controller
 from strandline.wire.codec import encode_bytes
+from strandline.wire.messages import alter_configs
+from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -122,6 +124,9 @@ FULL: dict[type, Any] = {
     CreateTopicsRequest: CREATE,
     DeleteTopicsRequest: DeleteTopicsRequest(topic_names=("t",)),
     CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),
+    AlterConfigsRequest: AlterConfigsRequest(
+        resources=(alter_configs.AlterConfigsResource(resource_type=2, resource_name="t"),)
+    ),
     IncrementalAlterConfigsRequest: IncrementalAlterConfigsRequest(
         resources=(AlterConfigsResource(resource_type=2, resource_name="t"),)
     ),

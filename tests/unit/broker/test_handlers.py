@@ -17,6 +17,7 @@ from strandline.broker.handlers import (
 )
 from strandline.group.partitioning import partition_for
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
+from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -36,6 +37,11 @@ class Leader:
 class Settings:
     def __init__(self) -> None:
         self.explicit: dict[str, Any] = {}
+
+    def integer(self, name: str) -> int:
+        value = self.explicit.get(name, NODE_CONFIGS[name].default)
+        assert isinstance(value, int)
+        return value
 
 
 class FakeNode:
@@ -225,26 +231,71 @@ def test_a_topics_value_comes_from_the_first_source_that_has_one() -> None:
     node = FakeNode()
     node.topic("t", A, 1)
     seen = []
-    for step in ("default", "static", "cluster", "topic"):
+    for step in ("default", "static", "cluster", "broker", "topic"):
         if step == "static":
             node.config.explicit["log.retention.ms"] = 3
         if step == "cluster":
             node.image.configs[(BROKER_RESOURCE, CLUSTER_DEFAULT)] = {"log.retention.ms": "2"}
+            node.image.configs[(BROKER_RESOURCE, "2")] = {"log.retention.ms": "7"}  # another broker's own
+        if step == "broker":
+            node.image.configs[(BROKER_RESOURCE, "1")] = {"log.retention.ms": "4"}
         if step == "topic":
             node.image.configs[(TOPIC_RESOURCE, "t")] = {"retention.ms": "1"}
         (entry,) = configs(node, TOPIC_RESOURCE, "t", ("retention.ms",)).configs
-        assert entry.synonyms[0].value == entry.value
         seen.append((entry.value, entry.config_source))
-    assert seen == [("604800000", 5), ("3", 4), ("2", 3), ("1", 1)]
-    assert [s.source for s in entry.synonyms] == [1, 3, 4, 5]
+    assert seen == [("604800000", 5), ("3", 4), ("2", 3), ("4", 2), ("1", 1)]
+    assert [(s.name, s.value, s.source) for s in entry.synonyms] == [
+        ("retention.ms", "1", 1),
+        ("log.retention.ms", "4", 2),
+        ("log.retention.ms", "2", 3),
+        ("log.retention.ms", "3", 4),
+        ("log.retention.hours", "168", 5),
+    ]
 
 
-def test_a_cluster_default_in_another_unit_is_shown_in_the_topics_own() -> None:
+def test_a_synonym_in_another_unit_is_shown_in_that_unit_and_the_topics_value_in_its_own() -> None:
     node = FakeNode()
     node.topic("t", A, 1)
-    node.image.configs[(BROKER_RESOURCE, CLUSTER_DEFAULT)] = {"log.retention.hours": "1"}
+    node.config.explicit["log.retention.hours"] = 1
     (entry,) = configs(node, TOPIC_RESOURCE, "t", ("retention.ms",)).configs
-    assert (entry.value, entry.config_source) == ("3600000", 3)
+    assert (entry.value, entry.config_source) == ("3600000", 4)
+    assert [(s.name, s.value) for s in entry.synonyms] == [("log.retention.hours", "1"), ("log.retention.hours", "168")]
+
+
+def test_a_brokers_key_is_shown_with_those_that_stand_in_for_it() -> None:
+    node = FakeNode()
+    node.config.explicit["log.retention.minutes"] = 5
+    node.image.configs[(BROKER_RESOURCE, "1")] = {"log.retention.ms": "4"}
+    of = {c.name: c for c in configs(node, BROKER_RESOURCE, "1", None).configs}
+    shown = {key: [(s.name, s.value, s.source) for s in of[key].synonyms] for key in of if key.startswith("log.ret")}
+    minutes, hours = ("log.retention.minutes", "5", 4), ("log.retention.hours", "168", 5)
+    assert shown["log.retention.ms"] == [("log.retention.ms", "4", 2), minutes, hours]
+    assert shown["log.retention.minutes"] == [minutes, hours]
+    assert shown["log.retention.hours"] == [hours]
+    assert (of["log.retention.ms"].value, of["log.retention.ms"].read_only) == ("4", False)
+    assert (of["log.retention.hours"].value, of["log.retention.hours"].read_only) == ("168", True)
+
+
+def test_what_was_set_for_all_brokers_is_all_that_the_cluster_default_shows() -> None:
+    node = FakeNode()
+    node.config.explicit["message.max.bytes"] = 5
+    node.image.configs[(BROKER_RESOURCE, "")] = {"message.max.bytes": "7"}
+    node.image.configs[(BROKER_RESOURCE, "1")] = {"log.retention.ms": "4"}
+    (entry,) = configs(node, BROKER_RESOURCE, "", None).configs
+    assert (entry.name, entry.value, entry.config_source, entry.read_only) == ("message.max.bytes", "7", 3, False)
+    assert [(s.value, s.source) for s in entry.synonyms] == [("7", 3)]
+
+
+def test_documentation_is_given_where_it_is_asked_for() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    for kind, name in ((TOPIC_RESOURCE, "t"), (BROKER_RESOURCE, "1")):
+        resource = DescribeConfigsResource(resource_type=kind, resource_name=name)
+        for asked in (True, False):
+            request = DescribeConfigsRequest(resources=(resource,), include_documentation=asked)
+            entries = ask(describe_configs, node, request, 4).results[0].configs
+            assert entries
+            assert all((entry.documentation is not None) is asked for entry in entries)
 
 
 @pytest.mark.parametrize("version", range(1, 5))

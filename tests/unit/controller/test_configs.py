@@ -8,7 +8,8 @@ from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from strandline.metadata.records import FeatureLevelRecord
+from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
+from strandline.wire.messages import alter_configs
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -62,18 +63,40 @@ REFUSED = [
     (
         broker(("node.id", SET, "7")),
         E.INVALID_REQUEST,
-        "Cannot update these configs dynamically: Set(node.id)",
+        "Cannot update these configs dynamically: [node.id]",
     ),
-    (broker(("log.retention.ms", SET, "1"), name="1"), E.INVALID_REQUEST, None),
-    (broker(("log.retention.ms", SET, "1"), name="9"), E.INVALID_REQUEST, None),
+    (broker(("log.retention.hours", SET, "1")), E.INVALID_REQUEST, None),
+    (broker(("log.retention.ms", SET, "1"), name="9"), E.BROKER_ID_NOT_REGISTERED, "No node with id 9 found."),
+    (broker(("min.insync.replicas", SET, "2"), name="1"), E.INVALID_REQUEST, None),
+    (broker(("unclean.leader.election.enable", SET, "true"), name="1"), E.INVALID_REQUEST, None),
     (
         broker(("message.max.bytes", SET, "-1")),
-        E.INVALID_CONFIG,
+        E.INVALID_REQUEST,
         "Invalid value -1 for configuration message.max.bytes: Value must be at least 0",
     ),
-    (broker(("min.insync.replicas", SET, "none")), E.INVALID_CONFIG, None),
+    (broker(("min.insync.replicas", SET, "none")), E.INVALID_REQUEST, None),
     (broker(("custom", SET, "x" * 32768)), E.INVALID_CONFIG, None),
     (broker(("custom", SET, "1"), name="one"), E.INVALID_REQUEST, None),
+    (
+        topic(("retention.ms", SET, None), ("segment.ms", SET, None)),
+        E.INVALID_REQUEST,
+        "Null value not supported for : retention.ms, segment.ms",
+    ),
+    (
+        topic(("min.compaction.lag.ms", SET, "9"), ("max.compaction.lag.ms", SET, "8")),
+        E.INVALID_CONFIG,
+        "conflict topic config setting min.compaction.lag.ms (9) > max.compaction.lag.ms (8)",
+    ),
+    (
+        broker(("log.cleaner.min.compaction.lag.ms", SET, "9"), ("log.cleaner.max.compaction.lag.ms", SET, "8")),
+        E.INVALID_REQUEST,
+        "conflict topic config setting min.compaction.lag.ms (9) > max.compaction.lag.ms (8)",
+    ),
+    (
+        topic(("remote.storage.enable", SET, "true")),
+        E.INVALID_CONFIG,
+        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
+    ),
     (resource(8, "", ("log.level", SET, "1")), E.INVALID_REQUEST, "Unexpected resource type 8."),
 ]
 
@@ -113,6 +136,81 @@ def test_append_starts_from_the_default_and_subtract_takes_away() -> None:
     assert cluster.image.configs[(TOPIC_RESOURCE, "t")] == {"cleanup.policy": "delete,compact"}
     alter(cluster, topic(("cleanup.policy", SUBTRACT, "delete")))
     assert cluster.image.topic_config("t", "cleanup.policy", {}) == ("compact",)
+
+
+def test_a_topics_value_that_is_set_already_is_not_written_again_and_a_brokers_is() -> None:
+    cluster = ready()
+    for _ in range(2):
+        alter(cluster, topic(("retention.ms", SET, "5")), broker(("log.retention.ms", SET, "5")))
+    written = [(r.resource_type, r.name) for r in cluster.log.records if isinstance(r, ConfigRecord)]
+    assert written.count((TOPIC_RESOURCE, "retention.ms")) == 1
+    assert written.count((BROKER_RESOURCE, "log.retention.ms")) == 2
+
+
+def test_one_broker_has_a_value_of_its_own_before_the_clusters() -> None:
+    cluster = ready()
+    rows = broker(("log.retention.ms", SET, "1"), name="1"), broker(("log.retention.ms", SET, "3"))
+    assert [r.error_code for r in alter(cluster, *rows)] == [E.NONE, E.NONE]
+    key = "retention.ms"
+    assert [cluster.image.topic_config("t", key, {}, name) for name in ("1", "2", "")] == [1, 3, 3]
+    alter(cluster, broker(("log.retention.ms", DELETE, None), name="1"))
+    assert cluster.image.topic_config("t", key, {}, "1") == 3
+
+
+# --- AlterConfigs, the older request
+
+
+def replace_all(cluster: Cluster, kind: int, name: str, validate_only: bool = False, **values: str | None) -> Any:
+    rows = tuple(
+        alter_configs.AlterableConfig(name=key.replace("_", "."), value=value) for key, value in values.items()
+    )
+    named = alter_configs.AlterConfigsResource(resource_type=kind, resource_name=name, configs=rows)
+    request = alter_configs.AlterConfigsRequest(resources=(named,), validate_only=validate_only)
+    (result,) = cluster.ask(request, 2).responses
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+def test_the_older_request_replaces_all_that_a_resource_has() -> None:
+    cluster = ready()
+    alter(cluster, topic(("retention.ms", SET, "5"), ("segment.ms", SET, "6")))
+    assert replace_all(cluster, TOPIC_RESOURCE, "t", validate_only=True, segment_ms="7").error_code == E.NONE
+    assert cluster.image.configs[(TOPIC_RESOURCE, "t")] == {"retention.ms": "5", "segment.ms": "6"}
+    assert replace_all(cluster, TOPIC_RESOURCE, "t", segment_ms="7").error_code == E.NONE
+    assert cluster.image.configs[(TOPIC_RESOURCE, "t")] == {"segment.ms": "7"}
+    assert replace_all(cluster, TOPIC_RESOURCE, "t").error_code == E.NONE
+    assert cluster.image.configs == NOTHING_SET
+
+
+def test_the_older_request_is_refused_as_the_newer_is() -> None:
+    cluster = ready()
+    alter(cluster, topic(("retention.ms", SET, "5")))
+    before = dict(cluster.image.configs)
+    assert replace_all(cluster, TOPIC_RESOURCE, "x", retention_ms="1").error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert replace_all(cluster, TOPIC_RESOURCE, "t", retention_ms=None).error_code == E.INVALID_REQUEST
+    assert replace_all(cluster, TOPIC_RESOURCE, "t", no_such="1").error_code == E.INVALID_CONFIG
+    assert cluster.image.configs == before
+
+
+def test_the_older_request_leaves_the_cluster_a_min_isr() -> None:
+    """T1: what it does not name becomes what the controller's file says, and under ELR it is refused."""
+    cluster = Cluster(brokers=1, static={"min.insync.replicas": 2})
+    alter(cluster, broker(("min.insync.replicas", SET, "3")))
+    assert replace_all(cluster, BROKER_RESOURCE, "", message_max_bytes="9").error_code == E.NONE
+    kept = {"min.insync.replicas": "2", "message.max.bytes": "9"}
+    assert cluster.image.configs == {(BROKER_RESOURCE, ""): kept}
+    cluster.controller.write([ELR_ON], cluster.now)
+    refused = replace_all(cluster, BROKER_RESOURCE, "", message_max_bytes="8")
+    assert refused.error_message == "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+    assert cluster.image.configs == {(BROKER_RESOURCE, ""): kept}
+
+
+def test_the_older_request_too_elects_at_once_when_it_allows_unclean_elections() -> None:
+    cluster = ready()
+    cluster.alter("t", (1,))
+    cluster.fence(1)
+    replace_all(cluster, TOPIC_RESOURCE, "t", unclean_leader_election_enable="true")
+    assert (cluster.partition("t").leader, cluster.partition("t").isr) == (2, (2,))
 
 
 def test_validate_only_changes_nothing() -> None:

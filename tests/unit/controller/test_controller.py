@@ -14,7 +14,9 @@ from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.controller.refusals import REFUSALS
 from strandline.metadata.image import Image
+from strandline.wire.messages import alter_configs
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -34,6 +36,9 @@ def asking(kind: type) -> Any:
         CreateTopicsRequest: creation("t"),
         DeleteTopicsRequest: DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)),
         CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),
+        AlterConfigsRequest: AlterConfigsRequest(
+            resources=(alter_configs.AlterConfigsResource(resource_type=2, resource_name="t"),)
+        ),
         IncrementalAlterConfigsRequest: IncrementalAlterConfigsRequest(
             resources=(AlterConfigsResource(resource_type=2, resource_name="t"),)
         ),

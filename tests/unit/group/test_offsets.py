@@ -4,7 +4,7 @@ import pytest
 from tests.unit.group.coordination import Coordination, commit_request
 
 from strandline.base.errors import ErrorCode as E
-from strandline.group.coordinator import RETENTION_CHECK_MS
+from strandline.group.classic import GroupConfig
 from strandline.wire.messages.leave_group import MemberIdentity
 from strandline.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from strandline.wire.messages.offset_fetch import (
@@ -143,9 +143,9 @@ def test_a_fetch_from_a_broker_that_does_not_coordinate_the_group(version: int) 
 def test_offsets_without_members_are_forgotten_after_their_retention() -> None:
     c = Coordination(offsets_retention_ms=DAY)
     c.ask(commit_request(5), 9)
-    c.wait(DAY - RETENTION_CHECK_MS)
+    c.wait(DAY - GroupConfig().offsets_retention_check_ms)
     assert offset(c) == 5
-    c.wait(2 * RETENTION_CHECK_MS)
+    c.wait(2 * GroupConfig().offsets_retention_check_ms)
     assert offset(c) == 5, "not before the tombstone is written"
     c.commit()
     assert offset(c) == -1
@@ -162,10 +162,10 @@ def test_retention_counts_from_when_the_last_member_left() -> None:
         c.commit()
     assert offset(c) == 5
     c.leave(MemberIdentity(member_id=a))
-    c.wait(DAY - RETENTION_CHECK_MS)
+    c.wait(DAY - GroupConfig().offsets_retention_check_ms)
     c.commit()
     assert offset(c) == 5
-    c.wait(2 * RETENTION_CHECK_MS)
+    c.wait(2 * GroupConfig().offsets_retention_check_ms)
     c.commit()
     assert (c.shard.offsets, c.shard.groups) == ({}, {})
     assert c.reload().groups == {}
@@ -175,6 +175,6 @@ def test_an_empty_group_that_never_committed_is_forgotten_at_the_next_check() ->
     c = Coordination()
     a = c.stable()
     c.leave(MemberIdentity(member_id=a))
-    c.wait(RETENTION_CHECK_MS)
+    c.wait(GroupConfig().offsets_retention_check_ms)
     c.commit()
     assert (c.shard.groups, c.reload().groups) == ({}, {})

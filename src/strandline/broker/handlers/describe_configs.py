@@ -1,8 +1,12 @@
-"""DescribeConfigs: every setting of a topic or a broker, with where its value comes from (KIP-226)."""
+"""DescribeConfigs: every setting of a topic or a broker, with where its value comes from (KIP-226).
+
+Synonyms are all sources that have a value, the one in force first, each with the name and in the unit of its own key:
+a topic's `retention.ms` may come from a broker's `log.retention.hours`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Received, Reply
@@ -10,9 +14,11 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.broker.config import NODE_CONFIGS
+from strandline.metadata.config_docs import documentation
 from strandline.metadata.config_key import TYPE_NUMBERS, ConfigKey, show_value
+from strandline.metadata.dynamic_configs import DYNAMIC_NODE_KEYS, synonyms_of
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.metadata.topic_configs import DYNAMIC_NODE_KEYS, SHOWN, STATE_KEYS, topic_default
+from strandline.metadata.topic_configs import SHOWN, STATE_KEYS
 from strandline.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -30,11 +36,19 @@ TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
 
 
 class Setting(Value, frozen=True):
-    """One possible source of a value, the first of a list being the one in force."""
+    """One possible source of a value."""
 
     name: str
     value: str | None
     source: int
+
+
+class Described(Value, frozen=True):
+    key: ConfigKey
+    value: str | None
+    source: int
+    synonyms: tuple[Setting, ...]
+    is_read_only: bool = False
 
 
 def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
@@ -45,20 +59,19 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
 
 
 def describe(node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest) -> DescribeConfigsResult:
+    name = resource.resource_name
     match resource.resource_type:
         case kind if kind == TOPIC_RESOURCE:
-            if node.image.topic_named(resource.resource_name) is None:
+            if node.image.topic_named(name) is None:
                 return refused(resource, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-            rows = [(key, topic_settings(node, resource.resource_name, key)) for key in SHOWN]
-            of_broker = False
+            rows = [of_topic(node, name, key) for key in SHOWN]
         case kind if kind == BROKER_RESOURCE:
-            if resource.resource_name not in ("", str(node.me)):
-                why = f"Unexpected broker id, expected {node.me}, but received {resource.resource_name}"
+            if name and not (name.isascii() and name.isdigit()):
+                return refused(resource, ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+            if name not in (CLUSTER_DEFAULT, str(node.me)):
+                why = f"Unexpected broker id, expected {node.me} or empty string, but received {name}"
                 return refused(resource, ErrorCode.INVALID_REQUEST, why)
-            rows = [(key, broker_settings(node, resource.resource_name, key)) for key in NODE_CONFIGS.values()]
-            if resource.resource_name == "":
-                rows = [(key, found) for key, found in rows if found[0].source == DYNAMIC_DEFAULT]
-            of_broker = True
+            rows = [of_broker(node, key) for key in NODE_CONFIGS.values()] if name else of_all_brokers(node)
         case kind:
             return refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     wanted = resource.configuration_keys
@@ -67,9 +80,9 @@ def describe(node: Node, resource: DescribeConfigsResource, request: DescribeCon
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         configs=tuple(
-            entry(key, found, request, of_broker=of_broker)
-            for key, found in rows
-            if not wanted or key.name in wanted  # null and empty both ask for all
+            entry(row, request)
+            for row in rows
+            if not wanted or row.key.name in wanted  # null and empty: all
         ),
     )
 
@@ -83,52 +96,66 @@ def refused(resource: DescribeConfigsResource, error: ErrorCode, why: str) -> De
     )
 
 
-def topic_settings(node: Node, topic: str, key: ConfigKey) -> list[Setting]:
+def of_topic(node: Node, topic: str, key: ConfigKey) -> Described:
     own = node.image.configs.get((TOPIC_RESOURCE, topic), {})
     found = [Setting(key.name, own[key.name], TOPIC)] if key.name in own else []
+    if key.synonyms:
+        found += broker_settings(node, [name for name, _ in key.synonyms])
+    else:
+        found.append(Setting(key.name, show_value(key.default), DEFAULT))
+    value, source = node.image.config_in_force(topic, key.name, node.config.explicit, str(node.me))
+    return Described(key, show_value(value), source, tuple(found))
+
+
+def of_broker(node: Node, key: ConfigKey) -> Described:
+    found = broker_settings(node, synonyms_of(key.name))
+    while found and found[0].name != key.name:
+        del found[0]  # A stand-in is asked only after the key itself, and what stands before is not this key's value.
+    value = next((setting.value for setting in found if setting.name == key.name), show_value(key.default))
+    source = found[0].source if found else DEFAULT
+    return Described(key, value, source, tuple(found), key.name not in DYNAMIC_NODE_KEYS)
+
+
+def of_all_brokers(node: Node) -> list[Described]:
+    """What was set for all brokers, and nothing else."""
     dynamic = node.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
-    if any(s in dynamic for s, _ in key.synonyms):
-        # A synonym may count in another unit; the image knows the value in the topic's own.
-        source = next(s for s, _ in key.synonyms if s in dynamic)
-        value = node.image.topic_config("", key.name, node.config.explicit)
-        found.append(Setting(source, show_value(value), DYNAMIC_DEFAULT))
-    static, static_source = topic_default(key.name, node.config.explicit)
-    if static_source is not None and key.name not in STATE_KEYS:
-        found.append(Setting(static_source, show_value(static), STATIC))
-    found.append(Setting(key.synonyms[0][0] if key.synonyms else key.name, show_value(key.default), DEFAULT))
-    return found
+    rows = []
+    for name in sorted(dynamic):
+        key, value = NODE_CONFIGS[name], dynamic[name]
+        rows.append(Described(key, value, DYNAMIC_DEFAULT, (Setting(name, value, DYNAMIC_DEFAULT),)))
+    return rows
 
 
-def broker_settings(node: Node, name: str, key: ConfigKey) -> list[Setting]:
-    return list(broker_sources(node, name, key))
+def broker_settings(node: Node, names: Iterable[str]) -> list[Setting]:
+    """Where a broker has a value of one of these keys: by source, and within a source in the order of the keys."""
+    explicit = node.config.explicit
+    sources = (
+        (DYNAMIC_BROKER, node.image.configs.get((BROKER_RESOURCE, str(node.me)), {})),
+        (DYNAMIC_DEFAULT, node.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})),
+        (STATIC, {name: show_value(explicit[name]) for name in names if name in explicit and name not in STATE_KEYS}),
+        (DEFAULT, {name: show_value(NODE_CONFIGS[name].default) for name in names}),
+    )
+    return [
+        Setting(name, values[name], source)
+        for source, values in sources
+        for name in names
+        if values.get(name) is not None
+    ]
 
 
-def broker_sources(node: Node, name: str, key: ConfigKey) -> Iterator[Setting]:
-    own = node.image.configs.get((BROKER_RESOURCE, name), {}) if name else {}
-    cluster = node.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
-    if key.name in own:
-        yield Setting(key.name, own[key.name], DYNAMIC_BROKER)
-    if key.name in cluster:
-        yield Setting(key.name, cluster[key.name], DYNAMIC_DEFAULT)
-    if key.name in node.config.explicit:
-        yield Setting(key.name, show_value(node.config.explicit[key.name]), STATIC)
-    yield Setting(key.name, show_value(key.default), DEFAULT)
-
-
-def entry(
-    key: ConfigKey, found: list[Setting], request: DescribeConfigsRequest, *, of_broker: bool
-) -> DescribeConfigsResourceResult:
+def entry(row: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     synonyms = (
-        tuple(DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in found)
+        tuple(DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in row.synonyms)
         if request.include_synonyms
         else ()
     )
     return DescribeConfigsResourceResult(
-        name=key.name,
-        value=found[0].value,
-        read_only=of_broker and key.name not in DYNAMIC_NODE_KEYS,
-        config_source=found[0].source,
+        name=row.key.name,
+        value=row.value,
+        read_only=row.is_read_only,
+        config_source=row.source,
         is_sensitive=False,
         synonyms=synonyms,
-        config_type=TYPE_NUMBERS[key.type],
+        config_type=TYPE_NUMBERS[row.key.type],
+        documentation=documentation(row.key) if request.include_documentation else None,
     )

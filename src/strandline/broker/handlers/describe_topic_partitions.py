@@ -23,8 +23,6 @@ from strandline.wire.messages.describe_topic_partitions import (
 if TYPE_CHECKING:
     from strandline.broker.node import Node
 
-PARTITIONS_MAX = 2000  # max.request.partition.size.limit
-
 
 def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     del now
@@ -40,7 +38,8 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     if request.cursor is not None:
         names = [n for n in names if n >= request.cursor.topic_name]
         first = request.cursor.partition_index if names and names[0] == request.cursor.topic_name else 0
-    limit = max(1, min(PARTITIONS_MAX, request.response_partition_limit))
+    most = node.config.integer("max.request.partition.size.limit")
+    limit = max(1, min(most, request.response_partition_limit))
     topics, cursor = page(node.image, names, first, limit)
     return [Reply(received.to, DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor))]
 
