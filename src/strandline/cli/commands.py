@@ -5,7 +5,7 @@ from pathlib import Path
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli import reassignments, topics
+from strandline.cli import configs, reassignments, topics
 from strandline.cli.bench import bench
 from strandline.cli.consume import consume
 from strandline.cli.demo import demo
@@ -21,6 +21,7 @@ from strandline.cli.up import up
 app = App(name="strandline", version=VERSION, help="A replicated log that speaks Kafka's protocol.")
 app.command(up)
 app.command(topics.app)
+app.command(configs.app)
 app.command(reassignments.app)
 app.command(leader_election)
 app.command(produce)

@@ -12,7 +12,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail, why
+from strandline.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 
 app = App(name="topics", help="Create, list, describe and delete topics.")
 
@@ -58,9 +60,11 @@ def describe(name: str | None = None, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRA
         the topic; all if none is given
     """
     metadata = admin(bootstrap).list_topics(timeout=TIMEOUT_S)
+    min_isr = effective_min_isr(bootstrap, sorted(metadata.topics) if name is None else [name])
     if name is not None and name not in metadata.topics:
         fail(f"topic '{name}' does not exist", "`strandline topics list` names those that do")
-    rows = [row for topic in sorted(metadata.topics) if name in (None, topic) for row in rows_of(metadata, topic)]
+    shown = [topic for topic in sorted(metadata.topics) if name in (None, topic)]
+    rows = [row for topic in shown for row in rows_of(metadata, topic, min_isr)]
     if json_output:
         print(json.dumps(rows))
     elif sys.stdout.isatty():
@@ -98,7 +102,21 @@ def finish(futures: dict[str, Any], done: str) -> None:
         fail("; ".join(failed))
 
 
-def rows_of(metadata: Any, topic: str) -> Iterable[dict[str, Any]]:
+def effective_min_isr(bootstrap: str, topics: list[str]) -> dict[tuple[str, int], int]:
+    """What of min.insync.replicas counts, by partition: a topic with fewer replicas is not short of any."""
+    found: dict[tuple[str, int], int] = {}
+    wanted, cursor = tuple(TopicRequest(name=name) for name in topics), None
+    while wanted:
+        answer = ask_any(bootstrap, DescribeTopicPartitionsRequest(topics=wanted, cursor=cursor), 0)
+        for topic in answer.topics:
+            found |= {(topic.name, p.partition_index): p.effective_min_isr for p in topic.partitions}
+        if answer.next_cursor is None:
+            break
+        cursor = Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
+    return found
+
+
+def rows_of(metadata: Any, topic: str, min_isr: dict[tuple[str, int], int]) -> Iterable[dict[str, Any]]:
     partitions = metadata.topics[topic].partitions
     return [
         {
@@ -107,6 +125,7 @@ def rows_of(metadata: Any, topic: str) -> Iterable[dict[str, Any]]:
             "leader": partitions[index].leader,
             "replicas": list(partitions[index].replicas),
             "isr": list(partitions[index].isrs),
+            "effective_min_isr": min_isr.get((topic, index), -1),
         }
         for index in sorted(partitions)
     ]
@@ -116,17 +135,19 @@ def line_of(row: dict[str, Any]) -> str:
     """As kafka-topics.sh has it; unlike a table it is never cut to a width, so a pipe gets whole names."""
     leader = row["leader"] if row["leader"] >= 0 else "none"
     replicas, isr = (",".join(map(str, row[key])) for key in ("replicas", "isr"))
-    return f"Topic: {row['topic']}\tPartition: {row['partition']}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
+    where = f"Topic: {row['topic']}\tPartition: {row['partition']}\tLeader: {leader}"
+    return f"{where}\tReplicas: {replicas}\tIsr: {isr}\tMinIsr: {row['effective_min_isr']}"
 
 
 def table_of(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("topic", "partition", "leader", "replicas", "isr"):
+    for column in ("topic", "partition", "leader", "replicas", "isr", "min isr"):
         table.add_column(column, justify="left" if column in ("topic", "replicas", "isr") else "right")
     for row in rows:
         short = set(row["isr"]) < set(row["replicas"])
         style = "red" if row["leader"] < 0 else "yellow" if short else ""
         leader = str(row["leader"]) if row["leader"] >= 0 else "none"
         replicas, isr = (",".join(map(str, row[key])) for key in ("replicas", "isr"))
-        table.add_row(row["topic"], str(row["partition"]), leader, replicas, isr, style=style)
+        cells = (row["topic"], str(row["partition"]), leader, replicas, isr, str(row["effective_min_isr"]))
+        table.add_row(*cells, style=style)
     return table

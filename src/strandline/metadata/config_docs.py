@@ -134,6 +134,7 @@ OF_NODES = {
     "socket.receive.buffer.bytes": "The receive buffer of a client's connection; -1 is the system's own.",
     "socket.request.max.bytes": "The largest request that is read.",
     "socket.listen.backlog.size": "How many connections may wait to be accepted.",
+    "strandline.metrics.listener": "host:port at which metrics are served as Prometheus text; none if not set.",
     "connections.max.idle.ms": "After how long an idle connection is closed.",
 }
 

@@ -170,8 +170,8 @@ def test_without_a_cluster_a_command_says_so_and_fails() -> None:
 
 
 def test_a_described_partition_is_a_line_with_its_whole_name() -> None:
-    row = {"topic": "t" * 200, "partition": 3, "leader": -1, "replicas": [1, 2], "isr": [2]}
-    assert line_of(row) == f"Topic: {'t' * 200}\tPartition: 3\tLeader: none\tReplicas: 1,2\tIsr: 2"
+    row = {"topic": "t" * 200, "partition": 3, "leader": -1, "replicas": [1, 2], "isr": [2], "effective_min_isr": 2}
+    assert line_of(row) == f"Topic: {'t' * 200}\tPartition: 3\tLeader: none\tReplicas: 1,2\tIsr: 2\tMinIsr: 2"
 
 
 def test_what_a_process_used_is_read_behind_its_name(tmp_path: Path) -> None:

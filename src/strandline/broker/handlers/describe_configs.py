@@ -133,7 +133,7 @@ def broker_settings(node: Node, names: Iterable[str]) -> list[Setting]:
         (DYNAMIC_BROKER, node.image.configs.get((BROKER_RESOURCE, str(node.me)), {})),
         (DYNAMIC_DEFAULT, node.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})),
         (STATIC, {name: show_value(explicit[name]) for name in names if name in explicit and name not in STATE_KEYS}),
-        (DEFAULT, {name: show_value(NODE_CONFIGS[name].default) for name in names}),
+        (DEFAULT, {name: show_value(NODE_CONFIGS[name].default) for name in names if not NODE_CONFIGS[name].required}),
     )
     return [
         Setting(name, values[name], source)

@@ -93,6 +93,7 @@ def describe(image: Image, topic: Topic, indexes: list[int]) -> DescribeTopicPar
                 eligible_leader_replicas=p.elr,
                 last_known_elr=p.last_known_elr,
                 offline_replicas=offline_replicas(image, p),
+                effective_min_isr=image.effective_min_isr(topic, p),
             )
             for index in indexes
             for p in (topic.partitions[index],)

@@ -12,6 +12,7 @@ from strandline.wire.schema import (
     Nullable,
     NullableString,
     String,
+    Tag,
     UuidField,
     message,
 )
@@ -43,6 +44,7 @@ class DescribeTopicPartitionsResponsePartition(Group, frozen=True):
     eligible_leader_replicas: Annotated[tuple[Int32, ...] | None, Nullable()] = None
     last_known_elr: Annotated[tuple[Int32, ...] | None, Nullable()] = None
     offline_replicas: tuple[Int32, ...] = ()
+    effective_min_isr: Annotated[Int32, Tag(10_000)] = -1  # of our own: readers that do not know it skip it
 
 
 class DescribeTopicPartitionsResponseTopic(Group, frozen=True):

@@ -1,0 +1,74 @@
+"""docs/configs.md, made from the tables of keys: `python tests/tidy/configs_page.py` writes it anew."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from strandline.metadata.config_docs import WITHOUT_EFFECT, documentation
+from strandline.metadata.config_key import ConfigKey, show_value
+from strandline.metadata.dynamic_configs import ONE_FOR_ALL, update_mode
+from strandline.metadata.node_configs import NODE_CONFIGS
+from strandline.metadata.topic_configs import SHOWN
+
+PAGE = Path(__file__).parents[2] / "docs" / "configs.md"
+
+HEAD = """# Configurations
+
+Every key has Kafka's name, default, limits and, where a value is refused, Kafka's words. This page is made from the
+tables in `metadata/topic_configs.py`, `metadata/node_configs.py`, `metadata/dynamic_configs.py` and
+`metadata/config_docs.py`, by `python tests/tidy/configs_page.py`; a test holds it against them.
+
+## Levels
+
+A topic's setting comes from the first of these that has one; `strandline configs describe` and DescribeConfigs show all
+of them, with the key and the unit of each:
+
+| level | source | set by |
+|---|---|---|
+| the topic | `DYNAMIC_TOPIC_CONFIG` | `configs alter … topics --entity-name t`, or when it is created |
+| one broker, while it runs | `DYNAMIC_BROKER_CONFIG` | `configs alter … brokers --entity-name 1` |
+| all brokers, while they run | `DYNAMIC_DEFAULT_BROKER_CONFIG` | `configs alter … brokers --entity-default` |
+| the broker's file | `STATIC_BROKER_CONFIG` | the properties that it was started with |
+| the table below | `DEFAULT_CONFIG` | |
+
+```
+strandline configs alter --entity-type topics --entity-name t --add-config cleanup.policy=[compact,delete]
+strandline configs alter --entity-type brokers --entity-default --add-config log.segment.bytes=16777216
+strandline configs alter --entity-type brokers --entity-name 2 --add-config follower.replication.throttled.rate=1000000
+strandline configs describe --entity-type brokers --entity-name 2 --all --docs
+```
+
+What decides about committed records has one value in the cluster: {one_for_all} cannot be set for one broker alone, and
+of `min.insync.replicas` no file counts: the first controller writes what its file says into the metadata. A broker's
+setting that cannot be given is refused with INVALID_REQUEST, a topic's with INVALID_CONFIG, as in Kafka.
+
+What differs from Kafka: a name that is in no table is refused, where Kafka keeps it for plugins; any broker passes a
+change for another broker on; no listener is added, and no pool of threads resized, while a broker runs.
+"""
+
+
+def page() -> str:
+    one_for_all = ", ".join(f"`{name}`" for name in sorted(ONE_FOR_ALL))
+    lines = [HEAD.replace("{one_for_all}", one_for_all), "## Topics", "", *table(SHOWN, topics=True), ""]
+    lines += ["## Nodes", "", *table(tuple(NODE_CONFIGS.values()), topics=False), ""]
+    lines += ["## Accepted without effect", ""]
+    lines += ["So that Kafka's files and tools work, these are checked, kept and shown, and change nothing.", ""]
+    lines += [
+        "| key | why |",
+        "|---|---|",
+        *(f"| `{name}` | {WITHOUT_EFFECT[name]} |" for name in sorted(WITHOUT_EFFECT)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def table(keys: tuple[ConfigKey, ...], *, topics: bool) -> Iterator[str]:
+    yield f"| key | type | default | {'broker’s default' if topics else 'update'} | |"
+    yield "|---|---|---|---|---|"
+    for key in keys:
+        default = "required" if key.required else show_value(key.default)
+        third = ", ".join(f"`{name}`" for name, _ in key.synonyms) if topics else update_mode(key.name)
+        shown = "" if default in (None, "") else f"`{default}`"
+        yield f"| `{key.name}` | {key.type.lower()} | {shown} | {third} | {documentation(key)} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
