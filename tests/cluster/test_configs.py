@@ -107,6 +107,21 @@ def test_a_min_isr_for_all_brokers_counts_at_once_and_only_as_far_as_there_are_r
     assert (row["value"], row["source"]) == ("3", "DYNAMIC_DEFAULT_BROKER_CONFIG")
 
 
+def test_a_throttle_and_a_retention_of_one_broker_take_effect_while_it_runs(cluster: LocalCluster) -> None:
+    topic = topic_on(cluster, 1)
+    alone = ("--entity-type=brokers", "--entity-name=1")
+    settings = "leader.replication.throttled.rate=1000,log.retention.ms=77,log.segment.bytes=1048576"
+    configs(cluster, "alter", *alone, "--add-config", settings)
+    rows = described(cluster, *alone)
+    assert {name: row["source"] for name, row in rows.items() if name != "min.insync.replicas"} == dict.fromkeys(
+        ("leader.replication.throttled.rate", "log.retention.ms", "log.segment.bytes"), "DYNAMIC_BROKER_CONFIG"
+    )
+    for _ in range(3):
+        assert outcome(cluster, topic, 900_000) is None
+    folder = cluster.node(1).data_path / f"{topic}-0"
+    until(lambda: len(list(folder.glob("*.log"))) >= 2, 10)
+
+
 def test_librdkafka_sees_where_a_value_comes_from(shared_cluster: LocalCluster) -> None:
     topic = topic_on(shared_cluster, 1)
     admin = admin_of(shared_cluster)
@@ -140,12 +155,14 @@ def test_the_older_request_of_two_clients_replaces_everything(shared_cluster: Lo
     bad = ConfigResource(ResourceType.TOPIC, topic, set_config={"segment.ms": "none"})
     with pytest.raises(KafkaException, match="Not a number of type LONG"):
         admin.alter_configs([bad])[bad].result(10)
+    # kafka-python reads what is set and sends it along, since the request would take it back.
     old = KafkaAdminClient(bootstrap_servers=shared_cluster.bootstrap)
     try:
-        old.alter_configs([OldResource(OldType.TOPIC, topic, {"retention.bytes": "8"})])
+        old.alter_configs([OldResource(OldType.TOPIC, topic, {"retention.bytes": "8"})], incremental=False)
     finally:
         old.close()
-    until(lambda: {n: r["value"] for n, r in described(shared_cluster, *where).items()} == {"retention.bytes": "8"}, 10)
+    both = {"segment.ms": "7", "retention.bytes": "8"}
+    until(lambda: {n: r["value"] for n, r in described(shared_cluster, *where).items()} == both, 10)
 
 
 def test_every_setting_is_shown_with_what_it_is_for(shared_cluster: LocalCluster) -> None:

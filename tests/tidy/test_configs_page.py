@@ -47,11 +47,6 @@ READ_OTHERWISE = (
     "follower.replication.throttled.replicas",
     "min.insync.replicas",
     "strandline.metrics.listener",
-    "replica.selector.class",
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-    "replication.quota.window.num",
-    "replication.quota.window.size.seconds",
 )
 
 

@@ -90,7 +90,7 @@ def view(cluster: LocalCluster, client: AdminClient) -> Group:
         table.add_column(column, justify="right" if column in ("node", "pid", "leads", "in sync") else "left")
     try:
         metadata = client.list_topics(timeout=REFRESH_S)
-        rows = [row for topic in sorted(metadata.topics) for row in rows_of(metadata, topic)]
+        rows = [row for topic in sorted(metadata.topics) for row in rows_of(metadata, topic, {})]
     except KafkaException:
         rows = []
     for node in cluster.nodes:

@@ -98,6 +98,7 @@ OF_NODES = {
     "leader.imbalance.check.interval.seconds": "How often the controller looks for leaders that are not preferred.",
     "unclean.recovery.manager.enabled": "Whether an unclean election asks all replicas for their logs first (KIP-966).",
     "unclean.recovery.timeout.ms": "How long an unclean recovery waits for replicas (KIP-966).",
+    "producer.id.expiration.ms": "How long a log remembers an idempotent producer that writes nothing.",
     "log.retention.check.interval.ms": "How often logs are looked at for what retention deletes.",
     "log.flush.offset.checkpoint.interval.ms": "How often logs are flushed and their recovery points written.",
     "log.flush.start.offset.checkpoint.interval.ms": "How often the start offsets of logs are written.",
