@@ -36,6 +36,9 @@ NOT_IN_KIO: dict[str, str] = {
     "DeleteGroupsResponse-v3": "newer than kio 0.6.5, which ends at v2; it adds ErrorMessage",
 }
 
+# Tags of our own begin here, far above Kafka's: optional extras, which readers that do not know them skip.
+OWN_TAGS = 10_000
+
 INTEGERS = {"b": 2**7, "h": 2**15, "i": 2**31, "q": 2**63}
 UNSIGNED = {"H": 2**16, "I": 2**32}
 
@@ -82,7 +85,8 @@ def stem(name: str) -> str:
 
 
 def paired(layout: Layout, kio: Any) -> list[tuple[Field, KioField[Any]]]:
-    ours = {stem(field.name): field for field in layout.fields if field.present}
+    kafkas = [field for field in layout.fields if field.tag is None or field.tag < OWN_TAGS]
+    ours = {stem(field.name): field for field in kafkas if field.present}
     theirs = {stem(field.name): field for field in fields(kio)}
     assert set(ours) == set(theirs), f"fields of {layout.cls.__name__}"
     for name, field in ours.items():

@@ -218,6 +218,18 @@ def test_a_cursor_whose_topic_was_deleted_hides_nothing_of_the_next_one() -> Non
     assert [p.partition_index for p in answer.topics[1].partitions] == [0, 1, 2]
 
 
+def test_t44_what_counts_of_min_isr_is_told_and_clients_that_do_not_know_the_field_skip_it() -> None:
+    """T44: a tool that goes by the raw setting would call a partition short that never has so many replicas."""
+    node = FakeNode()
+    node.topic("t", A, 1)  # two replicas
+    seen = []
+    for value in ("1", "2", "3"):
+        node.image.configs[(BROKER_RESOURCE, CLUSTER_DEFAULT)] = {"min.insync.replicas": value}
+        request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),))
+        seen.append(ask(describe_topic_partitions, node, request, 0).topics[0].partitions[0].effective_min_isr)
+    assert seen == [1, 2, 2]
+
+
 # --- DescribeConfigs
 
 

@@ -112,6 +112,22 @@ def test_how_long_a_producer_may_be_idle_is_a_setting_of_the_node(world: Any) ->
     assert storage.config_of("t").producer_id_expiration_ms == 5
 
 
+def test_what_one_broker_is_given_reaches_its_own_logs_alone_and_at_once(world: Any) -> None:
+    world.create()
+    logs = {node: world.nodes[node].host.named("t", 0).log for node in (1, 2)}
+
+    def give(broker: str, name: str, value: str | None) -> list[int]:
+        world.commit(r.ConfigRecord(resource_type=4, resource_name=broker, name=name, value=value))
+        return [logs[node].config.max_message_bytes for node in (1, 2)]
+
+    assert give("", "message.max.bytes", "20") == [20, 20]
+    assert give("1", "message.max.bytes", "10") == [10, 20]
+    assert give("", "message.max.bytes", "30") == [10, 30]
+    assert give("1", "message.max.bytes", None) == [30, 30]
+    give("2", "producer.id.expiration.ms", "7")
+    assert [logs[node].config.producer_id_expiration_ms for node in (1, 2)] == [24 * 3600 * 1000, 7]
+
+
 def test_an_unclean_restart_keeps_what_is_whole(world: Any) -> None:
     world.create(replicas=(1,))
     world.produce(1, 3)
