@@ -49,7 +49,7 @@ REPLICATION = table(
         new="if False:",
         trap="KIP-966 check 5: log end >= high watermark",
         harm="a replica enters the ISR without records that are committed",
-        seeds=(1, 1),
+        seeds=(2, 2),
     ),
     Planted(
         name="joins-below-epoch-start",
