@@ -101,7 +101,7 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         is_under_replicated=in_sync < wanted,
         is_under_min_isr=in_sync < leader.min_isr,
         is_at_min_isr=in_sync == leader.min_isr,
-        is_reassigning=state is not None and bool(state.adding_replicas or state.removing_replicas),
+        is_reassigning=state is not None and state.is_moving,
         last_stable_offset_lag=leader.high_watermark - leader.last_stable_offset,
     )
 

@@ -1,17 +1,15 @@
 """`strandline metrics`: the main gauges of every node of a cluster, side by side."""
 
-import json
-import sys
 from collections import defaultdict
 from typing import Any
 from urllib.request import urlopen
 
 from confluent_kafka.admin import AdminClient
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail
+from strandline.cli.show import show_rows
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.metadata.node_configs import METRICS_LISTENER
 from strandline.server.ask import ask
@@ -48,12 +46,7 @@ def metrics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = Fal
     if not any(found.values()):
         fail("no node serves metrics", f"set {METRICS_LISTENER}=127.0.0.1:9404 in its properties")
     rows = [{"node": node, **(summed or {})} for node, summed in sorted(found.items())]
-    if json_output:
-        print(json.dumps(rows))
-    elif sys.stdout.isatty():
-        Console().print(table_of(rows))
-    else:
-        print("\n".join(line_of(row) for row in rows))
+    show_rows(rows, json_output, table_of, line_of)
 
 
 def urls(client: AdminClient) -> dict[int, str | None]:

@@ -1,19 +1,17 @@
 """`strandline reassignments`: give partitions other replicas, see what still moves and why, cancel."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from cyclopts import App
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.partitions_file import by_topic, read_partitions
+from strandline.cli.show import show_rows
 from strandline.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -40,14 +38,10 @@ def list_moves(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = 
         for topic in answer.topics
         for row in topic.partitions
     ]
-    if json_output:
-        print(json.dumps(rows))
-    elif not rows:
-        print("no partition is being reassigned")
-    elif sys.stdout.isatty():
-        Console().print(table_of(rows))
+    if rows or json_output:
+        show_rows(rows, json_output, table_of, line_of)
     else:
-        print("\n".join(line_of(row) for row in rows))
+        print("no partition is being reassigned")
 
 
 @app.command

@@ -1,7 +1,6 @@
 """`strandline topics`: create, list, describe, delete."""
 
 import json
-import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -9,11 +8,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.cimpl import NewTopic
 from cyclopts import App, Parameter
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail, why
+from strandline.cli.show import show_rows
 from strandline.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 
 app = App(name="topics", help="Create, list, describe and delete topics.")
@@ -65,12 +64,7 @@ def describe(name: str | None = None, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRA
         fail(f"topic '{name}' does not exist", "`strandline topics list` names those that do")
     shown = [topic for topic in sorted(metadata.topics) if name in (None, topic)]
     rows = [row for topic in shown for row in rows_of(metadata, topic, min_isr)]
-    if json_output:
-        print(json.dumps(rows))
-    elif sys.stdout.isatty():
-        Console().print(table_of(rows))
-    else:
-        print("\n".join(line_of(row) for row in rows))
+    show_rows(rows, json_output, table_of, line_of)
 
 
 @app.command

@@ -86,7 +86,7 @@ def plan_one(
         return Refusal(E.INVALID_REQUEST, f"Partition {name}:{row.partition_index} is named twice.")
     original = without(old.replicas, old.adding_replicas)
     if row.replicas is None:
-        if not is_moving(old):
+        if not old.is_moving:
             return Refusal(E.NO_REASSIGNMENT_IN_PROGRESS, message_of(E.NO_REASSIGNMENT_IN_PROGRESS))
         target = original
     else:
@@ -134,16 +134,12 @@ def why_unsafe(name: str, old: Partition, assignment: Assignment, rules: Rules) 
     )
 
 
-def is_moving(partition: Partition) -> bool:
-    return bool(partition.adding_replicas or partition.removing_replicas)
-
-
 def completions(basis: Basis) -> list[PartitionChangeRecord]:
     """Reassignments that may end by now, though nobody has proposed an ISR: min ISR is lower than it was."""
     changes = []
     for topic in basis.image.topics.values():
         for index, partition in topic.partitions.items():
-            if is_moving(partition):
+            if partition.is_moving:
                 at = TopicIdPartition(topic.topic_id, index)
                 changes.append(plan_change(at, partition, Wish(), basis.rules(topic)))
     return [change for change in changes if change is not None]
@@ -160,7 +156,7 @@ def plan_list(request: ListPartitionReassignmentsRequest, basis: Basis) -> Plan:
         named = [(basis.image.topic_named(row.name), list(row.partition_indexes)) for row in request.topics]
         wanted = [(topic, indexes) for topic, indexes in named if topic is not None]
     for topic, indexes in wanted:
-        moving = [(i, topic.partitions[i]) for i in indexes if i in topic.partitions and is_moving(topic.partitions[i])]
+        moving = [(i, topic.partitions[i]) for i in indexes if i in topic.partitions and topic.partitions[i].is_moving]
         if moving:
             rows = tuple(ongoing(i, partition, basis.rules(topic), basis) for i, partition in moving)
             topics.append(OngoingTopicReassignment(name=topic.name, partitions=rows))

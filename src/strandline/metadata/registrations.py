@@ -33,6 +33,11 @@ class Partition(Value, frozen=True):
     elr: tuple[NodeId, ...] = ()
     last_known_elr: tuple[NodeId, ...] = ()
 
+    @property
+    def is_moving(self) -> bool:
+        """Is it being reassigned to other replicas (KIP-455)?"""
+        return bool(self.adding_replicas or self.removing_replicas)
+
 
 class Topic(Value, frozen=True):
     """`partitions` is replaced, never mutated, so that copies of an image may share it."""

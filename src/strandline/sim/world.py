@@ -167,7 +167,7 @@ class World:
             for index, partition in topic.partitions.items():
                 if set(partition.isr) != set(partition.replicas):
                     return f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}"
-                if partition.adding_replicas or partition.removing_replicas:
+                if partition.is_moving:
                     return f"{topic.name}-{index} still moves: {partition.replicas}, -{partition.removing_replicas}"
         return None
 

@@ -61,7 +61,7 @@ def cancel(turmoil: Turmoil, rng: Random) -> None:
         (topic.name, index)
         for topic in image.topics.values()
         for index, partition in topic.partitions.items()
-        if partition.adding_replicas or partition.removing_replicas
+        if partition.is_moving
     ]
     if moving:
         topic, index = rng.choice(moving)

@@ -3,7 +3,7 @@
 Each takes a partition and the parts that its replicas play: `first` leads, `second` would lead next, `third` follows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from strandline.base.ids import NodeId, TopicIdPartition
@@ -34,6 +34,12 @@ def cast(turmoil: Turmoil, rng: Random) -> tuple[TopicIdPartition, list[Machine]
     return (at, machines) if all(machine.is_running and not machine.is_paused for machine in machines) else None
 
 
+def cast_beside_controller(turmoil: Turmoil, rng: Random) -> tuple[TopicIdPartition, list[Machine]] | None:
+    """The same, where neither of the first two is the active controller: it shall stay while they fall."""
+    found = cast(turmoil, rng)
+    return None if found is None or turmoil.world.controller() in found[1][:2] else found
+
+
 def hosted_on(machine: Machine, at: TopicIdPartition) -> Hosted | None:
     node = machine.node
     return None if node is None or node.broker is None else node.broker.replicas.host.find(at)
@@ -52,6 +58,10 @@ def follows(machine: Machine, at: TopicIdPartition, leader: Machine) -> bool:
 def is_in_sync(turmoil: Turmoil, at: TopicIdPartition, machine: Machine) -> bool:
     partition = turmoil.world.laws.metadata.image.partition(at)
     return partition is not None and machine.node_id in partition.isr
+
+
+def are_in_sync(turmoil: Turmoil, at: TopicIdPartition, machines: Sequence[Machine]) -> bool:
+    return all(is_in_sync(turmoil, at, machine) for machine in machines)
 
 
 def when(turmoil: Turmoil, holds: Callable[[], bool], act: Callable[[], object], patience: int = PATIENCE) -> None:
@@ -105,16 +115,14 @@ def held_records(turmoil: Turmoil, rng: Random) -> None:
 def held_divergence(turmoil: Turmoil, rng: Random) -> None:
     """A follower hears where its log diverged from a leader's in that leader's next term, long after it had repaired it
     with the help of another one."""
-    found = cast(turmoil, rng)
+    found = cast_beside_controller(turmoil, rng)
     if found is None:
         return
     at, (first, second, third, *_) = found
-    if turmoil.world.controller() in (first, second):
-        return
     slow = turmoil.world.network.slow
 
     def all_in_sync() -> bool:
-        return all(is_in_sync(turmoil, at, machine) for machine in (first, second, third))
+        return are_in_sync(turmoil, at, (first, second, third))
 
     def second_leads() -> None:
         first.start()
@@ -173,8 +181,8 @@ def held_proposal(turmoil: Turmoil, rng: Random) -> None:
 def late_joiner(turmoil: Turmoil, rng: Random) -> None:
     """A follower has caught up with what the next leader believes committed, and not with what is. Then the leader
     falls, and the rest of the ISR is silent."""
-    found = cast(turmoil, rng)
-    if found is None or len(found[1]) < 4 or turmoil.world.controller() in found[1][:2]:
+    found = cast_beside_controller(turmoil, rng)
+    if found is None or len(found[1]) < 4:
         return
     at, parts = found
     first, second, joiner, *others = parts
@@ -200,16 +208,14 @@ def late_joiner(turmoil: Turmoil, rng: Random) -> None:
 def in_a_row(turmoil: Turmoil, rng: Random) -> None:
     """Two leaders fall one after the other. The first has written in an epoch of which the second knows nothing, and
     the second in an epoch of which the third knows nothing, who leads then (KIP-279)."""
-    found = cast(turmoil, rng)
+    found = cast_beside_controller(turmoil, rng)
     if found is None:
         return
     at, (first, second, third, *_) = found
-    if turmoil.world.controller() in (first, second):
-        return
     slow = turmoil.world.network.slow
 
     def all_in_sync() -> bool:
-        return all(is_in_sync(turmoil, at, machine) for machine in (first, second, third))
+        return are_in_sync(turmoil, at, (first, second, third))
 
     def prepare() -> None:
         slow[first.name, second.name] = 800

@@ -7,6 +7,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
+from strandline.sim.laws.indexes import check_indexes
 from strandline.sim.laws.logs import Logs
 from strandline.sim.laws.metadata import Metadata
 from strandline.sim.laws.partitions import Partitions, Seen
@@ -110,6 +111,12 @@ class Laws:
             if truth is not None:
                 for machine, hosted in hosting:
                     self.partitions.holds_truth(machine, hosted, truth, Seen(), "is a replica")
+        for machine in self.world.machines.values():
+            if machine.node is not None:
+                check_indexes(machine.name, machine.node.metadata_log.log)
+        for hosting in copies.values():
+            for machine, hosted in hosting:
+                check_indexes(machine.name, hosted.log)
 
 
 def content(hosted: Hosted, start: int) -> bytes:
