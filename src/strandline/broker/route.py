@@ -21,6 +21,7 @@ from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.api_versions import ApiVersionsRequest
+from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from strandline.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -165,6 +166,7 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     BrokerRegistrationRequest: to_controller,
     BrokerHeartbeatRequest: to_controller,
     AlterPartitionRequest: to_controller,
+    AssignReplicasToDirsRequest: to_controller,
     AllocateProducerIdsRequest: to_controller,
     UnregisterBrokerRequest: to_controller,
     CreateTopicsRequest: to_controller,

@@ -102,7 +102,7 @@ APIS = (
     _controller(63, "BrokerHeartbeat"),
     _client(64, "UnregisterBroker", "0", on_controller=True),
     _controller(67, "AllocateProducerIds"),
-    _unserved(73, "AssignReplicasToDirs"),
+    _controller(73, "AssignReplicasToDirs"),
     _client(75, "DescribeTopicPartitions", "0"),
 )
 
