@@ -76,6 +76,7 @@ ROWS = (
     # Where logs and metadata lie
     ConfigKey("log.dir", LIST, ("/tmp/kafka-logs",), distinct),
     ConfigKey("log.dirs", LIST, None, distinct),
+    ConfigKey("log.dir.failure.timeout.ms", LONG, 30_000, at_least(1)),
     ConfigKey("metadata.log.dir", STRING),
     ConfigKey("metadata.log.segment.bytes", INT, 1 << 30, at_least(8 * MIB)),
     ConfigKey("metadata.log.segment.ms", LONG, 7 * DAY),

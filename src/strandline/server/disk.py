@@ -175,6 +175,10 @@ class RealDisk:
                     os.close(fd)
 
 
+class InUse(DiskError):
+    """The directory is fine, and another process has it."""
+
+
 def lock_directory(path: str) -> int:
     """Take the directory's `.lock` as Kafka does, so that two processes never write one log. Returns the descriptor
     that holds the lock until the process ends."""
@@ -186,5 +190,5 @@ def lock_directory(path: str) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(fd)
-        raise DiskError(f"{path}: another process uses this log directory") from error
+        raise InUse(f"{path}: another process uses this log directory") from error
     return fd

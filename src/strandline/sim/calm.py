@@ -69,6 +69,8 @@ def heal(world: World, dead: Machine | None = None) -> None:
         machine.disk.sync_faults.clear()
         for root in machine.disk.roots:
             machine.disk.mend(root)
+        if machine.has_offline_directories:
+            machine.kill()
         if machine.is_rotten:
             machine.told(Kind.HEALED, "gets new disks, since one was found damaged")
             world.damage.lost(machine.node_id, "has new disks")

@@ -12,28 +12,30 @@ BACK_MS = (300, 1500, 5000)
 
 
 def full(turmoil: Turmoil, rng: Random) -> None:
-    """No room for what comes next; some time later there is."""
+    """No room for what comes next; some time later there is. A machine with several log directories lives on."""
     machine = turmoil.someone(rng)
     if machine is not None:
         turmoil.tell(f"the disk of {machine.name} is full")
         machine.disk.capacity = machine.disk.used + rng.choice((0, 100, 2000))
         at = rng.choice(BACK_MS)
         turmoil.later(at, machine.make_room)
-        turmoil.later(at + rng.choice((0, 1000)), machine.start)
+        turmoil.later(at + rng.choice((0, 1000)), machine.repaired)
 
 
 def failing_sync(turmoil: Turmoil, rng: Random) -> None:
-    """The next flush fails. The process ends, and what it had not made durable may be gone: the kernel forgot it."""
+    """The next flush fails. What it had not made durable may be gone, for the kernel forgot it. The process ends, or
+    goes on without that directory."""
     machine = turmoil.someone_to_lose_data(rng)
     if machine is not None:
         turmoil.tell(f"the next flush of {machine.name} fails")
         turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
         machine.disk.fail_next_sync()
-        turmoil.later(rng.choice(BACK_MS), machine.start)
+        turmoil.later(rng.choice(BACK_MS), machine.repaired)
 
 
 def failing_directory(turmoil: Turmoil, rng: Random) -> None:
-    """Every access to one log directory fails, for a while."""
+    """Every access to one log directory fails, for a while. If there is another one the machine lives on, and somebody
+    starts it anew some time after."""
     machine = turmoil.someone(rng)
     if machine is not None:
         root = rng.choice(machine.log_dirs)
@@ -41,7 +43,7 @@ def failing_directory(turmoil: Turmoil, rng: Random) -> None:
         machine.disk.fail(root)
         at = rng.choice(BACK_MS)
         turmoil.later(at, lambda: machine.disk.mend(root))
-        turmoil.later(at, machine.start)
+        turmoil.later(at + rng.choice((0, 0, 2000)), machine.repaired)
 
 
 def replaced(turmoil: Turmoil, rng: Random) -> None:
