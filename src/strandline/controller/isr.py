@@ -110,7 +110,9 @@ def why_not_altered(
 def is_ineligible(state: BrokerState, old: Partition, basis: Basis) -> bool:
     node = NodeId(state.broker_id)
     broker = basis.image.brokers.get(node)
-    if broker is None or not broker.is_active or not basis.image.is_online(node, old):
+    if broker is None or not broker.is_active:
+        return True
+    if not basis.image.is_online(node, old):
         return True
     return state.broker_epoch not in (EPOCH_UNKNOWN, broker.epoch)
 

@@ -6,7 +6,7 @@ created anew under its name never meets its old log (T39).
 
 Invariants: those of the parts, and
   - nothing is done by metadata from before this incarnation's own registration
-  - a partition with a role is one that metadata assigns to this broker
+  - a partition with a role is one that metadata assigns to this broker, and its log directory lives
   - a follower of a leader that exists is in that leader's fetcher, and in no other
 """
 
@@ -483,6 +483,7 @@ class Replicas:
             if role is None:
                 continue
             assert self.is_mine(hosted.at), hosted.name
+            assert self.host.directories.is_live(hosted.directory), hosted.name
             role.check()
             for node, fetcher in self.fetchers.items():
                 follows = isinstance(role, Follower) and role.leader == node

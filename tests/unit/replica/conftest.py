@@ -20,10 +20,12 @@ from strandline.base.effects import (
     Send,
     Sync,
     Synced,
+    SyncFailed,
     ToController,
 )
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
+from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.metadata.config_key import ConfigValue
@@ -159,6 +161,8 @@ class World:
     # --- effects
 
     def perform(self, node: NodeId, effects: list[Effect]) -> None:
+        if node in self.nodes and self.nodes[node].host.directories.news:
+            effects = effects + self.nodes[node].take_offline(self.now)
         for effect in effects:
             self.sent_by.append((node, effect))
             match effect:
@@ -170,18 +174,23 @@ class World:
                     self.held.append((node, effect))
                     if self.controller_answers:
                         self.answer_controller()
-                case Sync(paths, token):
-                    self.disks[node].sync(paths)
-                    self.perform(node, self.nodes[node].step(Synced(token), self.now))
-                case Save(path, content, token):
-                    self.disks[node].write_file(path, content)
-                    self.perform(node, self.nodes[node].step(Synced(token), self.now))
+                case Sync() | Save():
+                    self.flushed(node, effect)
                 case Report(_, text):
                     self.reports.append(text)
         if node in self.nodes:
-            if self.nodes[node].host.directories.news:
-                self.perform(node, self.nodes[node].take_offline(self.now))
             self.nodes[node].check()
+
+    def flushed(self, node: NodeId, effect: Sync | Save) -> None:
+        event: Synced | SyncFailed = Synced(effect.token)
+        try:
+            if isinstance(effect, Sync):
+                self.disks[node].sync(effect.paths)
+            else:
+                self.disks[node].write_file(effect.path, effect.content)
+        except DiskError as error:
+            event = SyncFailed(effect.token, str(error))
+        self.perform(node, self.nodes[node].step(event, self.now))
 
     def deliver(self, sender: NodeId, effect: Send) -> None:
         target = NodeId(effect.endpoint.port)
