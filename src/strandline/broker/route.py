@@ -12,6 +12,7 @@ from strandline.broker.handlers import (
     api_versions,
     describe_cluster,
     describe_configs,
+    describe_log_dirs,
     describe_topic_partitions,
     find_coordinator,
 )
@@ -33,6 +34,7 @@ from strandline.wire.messages.delete_topics import DeleteTopicsRequest
 from strandline.wire.messages.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.describe_configs import DescribeConfigsRequest
 from strandline.wire.messages.describe_groups import DescribeGroupsRequest
+from strandline.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from strandline.wire.messages.elect_leaders import ElectLeadersRequest
@@ -132,6 +134,7 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeTopicPartitionsRequest: describe_topic_partitions.answer,
     DescribeConfigsRequest: describe_configs.answer,
     InitProducerIdRequest: init_producer_id,
+    DescribeLogDirsRequest: describe_log_dirs.answer,
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,
     SyncGroupRequest: to_group,

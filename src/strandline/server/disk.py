@@ -165,6 +165,11 @@ class RealDisk:
             os.replace(path + ".tmp", path)
         self.sync([os.path.dirname(path) or "."])
 
+    def usage(self, path: str) -> tuple[int, int]:
+        with naming(path):
+            found = os.statvfs(path)
+        return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
     def sync(self, paths: Sequence[str]) -> None:
         for path in paths:
             with naming(path), suppress(FileNotFoundError):

@@ -84,7 +84,7 @@ APIS = (
     _client(32, "DescribeConfigs", "1-4"),
     _client(33, "AlterConfigs", "0-2", on_controller=True),
     _unserved(34, "AlterReplicaLogDirs"),
-    _unserved(35, "DescribeLogDirs"),
+    _client(35, "DescribeLogDirs", "1-4"),
     _client(37, "CreatePartitions", "0-3", on_controller=True),
     _client(42, "DeleteGroups", "0-2"),
     _client(43, "ElectLeaders", "0-2", on_controller=True),
