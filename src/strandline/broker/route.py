@@ -9,6 +9,7 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.broker.handlers import (
+    alter_replica_log_dirs,
     api_versions,
     describe_cluster,
     describe_configs,
@@ -21,6 +22,7 @@ from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRe
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from strandline.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from strandline.wire.messages.api_versions import ApiVersionsRequest
 from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from strandline.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
@@ -134,6 +136,7 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeTopicPartitionsRequest: describe_topic_partitions.answer,
     DescribeConfigsRequest: describe_configs.answer,
     InitProducerIdRequest: init_producer_id,
+    AlterReplicaLogDirsRequest: alter_replica_log_dirs.answer,
     DescribeLogDirsRequest: describe_log_dirs.answer,
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,

@@ -35,7 +35,7 @@ class Waiter(Protocol):
 class Hosted:
     """One partition's log on this broker, and the role that metadata gives it."""
 
-    __slots__ = ("at", "deletions", "directory", "gone", "log", "name", "role", "start", "waiting", "watchers")
+    __slots__ = ("at", "deletions", "directory", "gone", "log", "moves", "name", "role", "start", "waiting", "watchers")
 
     def __init__(self, at: TopicIdPartition, name: TopicPartition, log: Log, directory: LogDir, start: int) -> None:
         self.at = at
@@ -48,6 +48,7 @@ class Hosted:
         self.deletions: list[Waiter] = []
         self.watchers: dict[object, None] = {}
         self.gone = False
+        self.moves = 0  # from one log directory to another
 
     @property
     def high_watermark(self) -> int:

@@ -30,6 +30,7 @@ def take_offline(replicas: Replicas, now: Instant) -> list[Effect]:
                 fetcher.leave(hosted.at)
             effects += hosted.fail_waiting(ErrorCode.KAFKA_STORAGE_ERROR)
             replicas.fetching.role_changed(hosted, effects, now)
+    replicas.futures.drop_offline()
     if replicas.has_caught_up:
         tell_absent(replicas)
     return effects

@@ -38,6 +38,7 @@ from strandline.replica.directories import Directories
 from strandline.replica.fetcher import Fetcher
 from strandline.replica.fetching import Fetching, complete_deletions
 from strandline.replica.follower import Follower
+from strandline.replica.future import Futures
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted, Status, status_of
 from strandline.replica.leader import Leader
@@ -77,6 +78,7 @@ class Replicas:
         )
         self.storage = Storage(self.host, disk)
         self.assignments = Assignments(self.host)
+        self.futures = Futures(self.host, self.storage, self.assignments)
         self.fetchers: dict[NodeId, Fetcher] = {}
         self.has_caught_up = False  # with metadata, at least up to this incarnation's registration
         self.tasks = [
@@ -102,7 +104,7 @@ class Replicas:
         for task in self.tasks:
             task.next = Instant(now + task.span_ms)
         self.next_task = min(task.next for task in self.tasks)
-        return self.storage.load(now, clean)
+        return self.storage.load(now, clean) + self.futures.resume(now, clean)
 
     def delete_strays(self, now: Instant) -> list[Effect]:
         """Delete the logs that metadata does not assign to this broker. Only once metadata has been caught up with."""
@@ -118,6 +120,7 @@ class Replicas:
         for hosted in self.host.all():
             effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.storage.flush_now(now)
+        self.futures.settle()
         return effects
 
     def close(self) -> None:
@@ -191,7 +194,7 @@ class Replicas:
             if found is None:
                 return
             hosted = found
-        self.assignments.lies(at, hosted.directory.directory_id, directory)
+        self.futures.told(hosted, directory)
         try:
             if partition.leader == self.me:
                 self.lead(hosted, topic, partition, effects, now)
@@ -279,6 +282,8 @@ class Replicas:
     def delete(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
         if type(hosted.role) is Follower:
             self.unfollow(hosted, hosted.role)
+        self.futures.drop(hosted.at)
+        self.assignments.forget(hosted.at)
         hosted.gone = True
         self.host.drop(hosted)
         effects += hosted.fail_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -378,6 +383,8 @@ class Replicas:
                 return self.altered(event, now)
             case "assign", Answered() | Failed():
                 return self.assigned(event, now)
+            case "future", Synced() | SyncFailed():
+                self.futures.synced(event)
             case "flushed", Synced():
                 return self.storage.flushed(event.token[2:])
             case _, SyncFailed(token, why):

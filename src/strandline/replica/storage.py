@@ -19,6 +19,7 @@ from strandline.log.directory import (
     PARTITION_METADATA,
     directory_name,
     parse_directory_name,
+    parse_future_name,
     read_topic_id,
     write_partition_metadata,
 )
@@ -55,6 +56,8 @@ class Storage:
         # Two directories may each have a log of one name, if one of them was offline for a while.
         self.namesakes: dict[TopicPartition, list[Hosted]] = {}
         self.doubles: dict[TopicIdPartition, Double] = {}
+        self.found_futures: dict[TopicIdPartition, tuple[LogDir, str]] = {}
+        self.preferred: dict[TopicPartition, str] = {}  # where an operator wants what is still to be created
         self.tail_budget = TailBudget()
         self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
         self.listed: dict[TopicPartition, None] = {}  # what a checkpoint on disk may have a row for
@@ -83,6 +86,12 @@ class Storage:
             path = f"{log_dir.path}/{entry}"
             if entry.endswith(DELETED_SUFFIX):
                 self.disk.remove_tree(path)
+                continue
+            coming = parse_future_name(entry)
+            if coming is not None:
+                future_id = read_topic_id(self.disk, path)
+                if future_id is not None:
+                    self.found_futures[TopicIdPartition(future_id, coming.partition)] = (log_dir, path)
                 continue
             name = parse_directory_name(entry)
             topic_id = None if name is None else read_topic_id(self.disk, path)
@@ -162,7 +171,7 @@ class Storage:
     def create(self, at: TopicIdPartition, name: TopicPartition, directory_id: Uuid, now: Instant) -> Hosted:
         """Begin an empty log; in another directory, if the first one fails over it."""
         while True:
-            log_dir = self.place(directory_id)
+            log_dir = self.place(directory_id, self.preferred.pop(name, None))
             try:
                 return self.create_in(log_dir, at, name, now)
             except DiskError as error:
@@ -205,14 +214,17 @@ class Storage:
                     effects += self.save(log_dir, file, offsets)
         return effects
 
-    def place(self, directory_id: Uuid) -> LogDir:
-        """The live directory that metadata names, else the one with the fewest logs."""
+    def place(self, directory_id: Uuid, preferred: str | None = None) -> LogDir:
+        """The live directory that metadata names, else the preferred one, else the one with the fewest logs."""
         live = self.directories.live
         for log_dir in live:
             if log_dir.directory_id == directory_id and directory_id != ZERO_UUID:
                 return log_dir
         if len(live) == 1:
             return live[0]
+        for log_dir in live:
+            if log_dir.path == preferred:
+                return log_dir
         counts = {log_dir.path: 0 for log_dir in live}
         for hosted in self.host.all():
             if hosted.directory.path in counts:
@@ -245,12 +257,15 @@ class Storage:
         self.flushing.pop(hosted.at, None)
         if not self.directories.is_live(hosted.directory):
             return
+        self.retire(hosted.log, hosted.directory, hosted.name, hosted.at)
+
+    def retire(self, log: Log, log_dir: LogDir, name: TopicPartition, at: TopicIdPartition) -> None:
         try:
-            hosted.log.close()
+            log.close()
         except DiskError as error:
-            self.host.fail(hosted.directory, error)
+            self.host.fail(log_dir, error)
         else:
-            self.bury(hosted.directory, hosted.name, hosted.at)
+            self.bury(log_dir, name, at)
 
     def bury(self, log_dir: LogDir, name: TopicPartition, at: TopicIdPartition) -> None:
         """Renamed first, so that a crash in the middle leaves nothing that looks like a log."""
@@ -325,13 +340,16 @@ class Storage:
             if paths:
                 end = hosted.log.log_end_offset
                 self.flushing[hosted.at] = (end, hosted.role, cuts_of(hosted))
-                effects.append(Sync(tuple(paths), ("replica", "flushed", hosted.at, end)))
+                which = (end, hosted.moves, hosted.directory)
+                effects.append(Sync(tuple(paths), ("replica", "flushed", hosted.at, which)))
         return effects
 
     def flushed(self, rest: Token) -> list[Effect]:
-        at, end = rest
-        was = self.flushing.pop(at, None)
+        at, (end, moves, _) = rest
         hosted = self.host.find(at)
+        if hosted is not None and hosted.moves != moves:
+            return []  # of the log that was its before it moved
+        was = self.flushing.pop(at, None)
         if hosted is not None and was is not None and was == (end, hosted.role, cuts_of(hosted)):
             hosted.log.mark_synced(end)
         return [] if self.flushing else self.save_recovery_points()
@@ -339,11 +357,9 @@ class Storage:
     def sync_failed(self, token: Token, why: str) -> None:
         """Never repeated: the kernel may have dropped what it could not write, and would call the next one done."""
         match token:
-            case (_, "flushed", at, _):
+            case (_, "flushed", at, (_, _, log_dir)):
                 self.flushing.pop(at, None)
-                hosted = self.host.find(at)
-                if hosted is not None:
-                    self.host.fail(hosted.directory, DiskError(why))
+                self.host.fail(log_dir, DiskError(why))
             case (_, "saved", log_dir):
                 self.host.fail(log_dir, DiskError(why))
 

@@ -83,7 +83,7 @@ APIS = (
     _client(23, "OffsetForLeaderEpoch", "2-4"),
     _client(32, "DescribeConfigs", "1-4"),
     _client(33, "AlterConfigs", "0-2", on_controller=True),
-    _unserved(34, "AlterReplicaLogDirs"),
+    _client(34, "AlterReplicaLogDirs", "1-2"),
     _client(35, "DescribeLogDirs", "1-4"),
     _client(37, "CreatePartitions", "0-3", on_controller=True),
     _client(42, "DeleteGroups", "0-2"),

@@ -12,6 +12,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.replica.config import LogDir
+from strandline.replica.future import Future
 from strandline.replica.hosted import Hosted
 from strandline.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -37,10 +38,15 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         for topic in request.topics:
             wanted[topic.topic] = wanted.get(topic.topic, ()) + topic.partitions
     host = node.broker.replicas.host
-    lying: dict[str, list[Hosted]] = {}
+    moving = node.broker.replicas.futures.moving
+    lying: dict[str, list[tuple[str, DescribeLogDirsPartition]]] = {}
     for hosted in host.all():
-        if wanted is None or hosted.name.partition in wanted.get(hosted.name.topic, ()):
-            lying.setdefault(hosted.directory.path, []).append(hosted)
+        if wanted is not None and hosted.name.partition not in wanted.get(hosted.name.topic, ()):
+            continue
+        lying.setdefault(hosted.directory.path, []).append((hosted.name.topic, row_of(hosted)))
+        future = moving.get(hosted.at)
+        if future is not None:
+            lying.setdefault(future.directory.path, []).append((hosted.name.topic, future_row(hosted, future)))
     directories = node.broker.directories
     results = [describe(node, log_dir, lying.get(log_dir.path, [])) for log_dir in directories.live]
     results += [offline(log_dir) for log_dir in directories.offline.values()]
@@ -52,15 +58,15 @@ def offline(log_dir: LogDir) -> DescribeLogDirsResult:
     return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=log_dir.path)
 
 
-def describe(node: Node, log_dir: LogDir, logs: list[Hosted]) -> DescribeLogDirsResult:
+def describe(node: Node, log_dir: LogDir, logs: list[tuple[str, DescribeLogDirsPartition]]) -> DescribeLogDirsResult:
     assert node.broker is not None
     try:
         total, usable = node.broker.disk.usage(log_dir.path)
     except DiskError:
         return offline(log_dir)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for hosted in logs:
-        topics.setdefault(hosted.name.topic, []).append(row_of(hosted))
+    for topic, row in logs:
+        topics.setdefault(topic, []).append(row)
     return DescribeLogDirsResult(
         log_dir=log_dir.path,
         topics=tuple(DescribeLogDirsTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()),
@@ -74,4 +80,14 @@ def row_of(hosted: Hosted) -> DescribeLogDirsPartition:
         partition_index=hosted.name.partition,
         partition_size=hosted.log.size_bytes,
         offset_lag=max(0, hosted.high_watermark - hosted.log.log_end_offset),
+    )
+
+
+def future_row(hosted: Hosted, future: Future) -> DescribeLogDirsPartition:
+    """Its lag is what it still has to copy of the current log."""
+    return DescribeLogDirsPartition(
+        partition_index=hosted.name.partition,
+        partition_size=future.log.size_bytes,
+        offset_lag=max(0, hosted.log.log_end_offset - future.log.log_end_offset),
+        is_future_key=True,
     )

@@ -3,6 +3,9 @@ a voter that forgets its vote is more than a quorum without directory ids can su
 
 from random import Random
 
+from strandline.base.effects import Effect
+from strandline.base.time import Instant
+from strandline.broker.node import Node
 from strandline.sim.disk import Image, is_topic_segment
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.machine import METADATA_DIR
@@ -75,6 +78,24 @@ def restored(turmoil: Turmoil, rng: Random) -> None:
         turmoil.later(rng.choice(BACK_MS), machine.start)
 
     turmoil.later(rng.choice((2000, 5000)), restore)
+
+
+def move_logs(turmoil: Turmoil, rng: Random) -> None:
+    """Some replicas of one machine shall lie elsewhere, or stay where they are."""
+    machine = rng.choice(list(turmoil.world.machines.values()))
+    if machine.node is None or machine.node.broker is None or machine.is_paused:
+        return
+    names = sorted(hosted.name for hosted in machine.node.broker.replicas.host.all())
+    wanted = [(name, rng.choice(machine.log_dirs)) for name in names if rng.randrange(2)]
+    turmoil.tell(f"logs of {machine.name} move: {', '.join(f'{name} to {root}' for name, root in wanted)}")
+
+    def move(node: Node, now: Instant) -> list[Effect]:
+        assert node.broker is not None
+        for name, root in wanted:
+            node.broker.replicas.futures.alter(name, root, now)
+        return node.settle([], now)
+
+    machine.run("an operator moves logs", move)
 
 
 def is_metadata(path: str) -> bool:
