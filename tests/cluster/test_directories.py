@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.cluster.driving import QUICK, create, quiet, until
 
 from strandline.server.local_cluster import LocalCluster, NodeProcess
@@ -19,6 +19,7 @@ from strandline.server.storage import format_directories
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from kafka.admin import KafkaAdminClient
+    from kafka.structs import TopicPartitionReplica
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 OFTEN = {"replica.high.watermark.checkpoint.interval.ms": "200", "log.flush.offset.checkpoint.interval.ms": "300"}
@@ -121,4 +122,51 @@ def test_another_client_reads_the_directories(jbod: Jbod) -> None:
     text = str(described)
     for path in jbod.directories(jbod.node(1)):
         assert str(path) in text
+    admin.close()
+
+
+def test_a_replica_moves_under_load_and_nothing_is_lost(jbod: Jbod) -> None:
+    """Its leader, while every record is acknowledged by all; then what was consumed is what was produced."""
+    create(jbod, "t", partitions=1)
+    leader = jbod.leaders("t")[0]
+    assert produced(jbod, 1) == 10
+
+    def where() -> list[tuple[str, bool, int]]:
+        rows = jbod.described("--broker", str(leader), "--topic", "t")
+        return [(row["log_dir"], log["is_future"], log["offset_lag"]) for row in rows for log in row["partitions"]]
+
+    ((home, _, _),) = where()
+    other = next(str(path) for path in jbod.directories(jbod.node(leader)) if str(path) != home)
+    command = ["-m", "strandline", "log-dirs", "move", "--bootstrap-server", jbod.bootstrap, "--broker", str(leader)]
+    moved = subprocess.run([sys.executable, *command, "--topic", "t", "--partition", "0", "--to", other], check=False)
+    assert moved.returncode == 0
+    count = 10
+    while where() != [(other, False, 0)]:
+        assert produced(jbod, 1) == 10
+        count += 10
+        assert count < 1000, where()
+    assert produced(jbod, 1) == 10
+    assert jbod.leaders("t")[0] == leader, "it led all the time"
+    assert not [path.name for path in Path(home).iterdir() if path.name.startswith("t-0")]
+    until(lambda: in_sync(jbod) == {0: {1, 2, 3}})
+    consumer = Consumer(quiet(jbod.bootstrap, group_id="g", auto_offset_reset="earliest"))
+    consumer.assign([TopicPartition("t", 0, 0)])
+    values: list[Any] = []
+    until(lambda: values.extend(m.value() for m in consumer.consume(1000, 0.5)) or len(values) >= count + 10)
+    assert values == [b"%d" % number for _ in range(count // 10 + 1) for number in range(10)]
+    consumer.close()
+
+
+def test_another_client_moves_a_replica(jbod: Jbod) -> None:
+    create(jbod, "t", partitions=1)
+    assert produced(jbod, 1) == 10
+    rows = jbod.described("--broker", "2", "--topic", "t")
+    other = next(row["log_dir"] for row in rows if not row["partitions"])
+    admin = KafkaAdminClient(bootstrap_servers=jbod.bootstrap)
+    admin.alter_replica_log_dirs({TopicPartitionReplica("t", 0, 2): other})
+    until(
+        lambda: (
+            [row["log_dir"] for row in jbod.described("--broker", "2", "--topic", "t") if row["partitions"]] == [other]
+        )
+    )
     admin.close()

@@ -1,4 +1,4 @@
-"""`strandline log-dirs`: what lies in the brokers' log directories, and what room there is."""
+"""`strandline log-dirs`: what lies in the brokers' log directories, what room there is, and moving logs about."""
 
 import json
 from typing import Annotated, Any
@@ -12,6 +12,12 @@ from strandline.base.errors import ErrorCode
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail
 from strandline.server.ask import ask
 from strandline.wire.frame import Malformed
+from strandline.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+)
 from strandline.wire.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -19,6 +25,7 @@ from strandline.wire.messages.describe_log_dirs import (
 )
 
 VERSION = 4
+ALTER_VERSION = 2
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 app = App(name="log-dirs", help="The brokers' log directories.")
@@ -36,16 +43,11 @@ def describe(
 
     Exit status 1 if a broker does not answer or a directory is offline.
     """
-    found = admin(bootstrap).list_topics(timeout=TIMEOUT_S).brokers.values()
-    brokers = {node.id: (str(node.host), node.port) for node in found}
-    unknown = [node for node in broker or [] if node not in brokers]
-    if unknown:
-        fail(f"no broker {unknown[0]} in this cluster", f"there are {', '.join(map(str, sorted(brokers)))}")
     rows: list[dict[str, Any]] = []
-    for node in sorted(broker or brokers):
+    for node, address in addresses(bootstrap, broker).items():
         try:
             request = DescribeLogDirsRequest(topics=None)
-            answer: DescribeLogDirsResponse = ask(*brokers[node], request, VERSION, TIMEOUT_S)
+            answer: DescribeLogDirsResponse = ask(*address, request, VERSION, TIMEOUT_S)
         except (OSError, Malformed) as error:
             rows.append({"broker": node, "error": f"no answer: {error}"})
             continue
@@ -56,6 +58,46 @@ def describe(
         Console(width=None).print(table_of(rows))
     if any(row["error"] for row in rows):
         raise SystemExit(1)
+
+
+@app.command
+def move(
+    *,
+    broker: int,
+    topic: str,
+    partition: list[int],
+    to: Annotated[str, Parameter(help="one of this broker's log directories")],
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Move a broker's replicas to another of its log directories, while they lead and follow.
+
+    It ends when this command has long ended: `log-dirs describe` shows what is moving, and how far it is behind.
+    """
+    wanted = AlterReplicaLogDirTopic(name=topic, partitions=tuple(partition))
+    request = AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=to, topics=(wanted,)),))
+    host, port = addresses(bootstrap, [broker])[broker]
+    try:
+        answer: AlterReplicaLogDirsResponse = ask(host, port, request, ALTER_VERSION, TIMEOUT_S)
+    except (OSError, Malformed) as error:
+        fail(f"broker {broker} does not answer: {error}")
+    errors = [
+        f"{result.topic_name}-{row.partition_index}: {ErrorCode(row.error_code).name}"
+        for result in answer.results
+        for row in result.partitions
+        if row.error_code
+    ]
+    if errors:
+        fail("; ".join(errors))
+
+
+def addresses(bootstrap: str, wanted: list[int] | None) -> dict[int, tuple[str, int]]:
+    """Of these brokers, or of all."""
+    found = admin(bootstrap).list_topics(timeout=TIMEOUT_S).brokers.values()
+    brokers = {node.id: (str(node.host), node.port) for node in found}
+    unknown = [node for node in wanted or [] if node not in brokers]
+    if unknown:
+        fail(f"no broker {unknown[0]} in this cluster", f"there are {', '.join(map(str, sorted(brokers)))}")
+    return {node: brokers[node] for node in sorted(wanted or brokers)}
 
 
 def row_of(node: int, result: DescribeLogDirsResult, topics: list[str] | None) -> dict[str, Any]:

@@ -11,6 +11,8 @@ Invariants:
   - a broker that is fenced or shutting down leads nothing, and stays in an ISR only as its last member.
 """
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid
@@ -41,6 +43,8 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
         return Plan((), BrokerRegistrationResponse(error_code=why))
     assert request.broker_id >= 0
     if old is not None and old.incarnation_id == request.incarnation_id:
+        # A directory that failed does not come back within an incarnation: a request that still has it is late.
+        request = replace(request, log_dirs=tuple(d for d in request.log_dirs if d in old.log_dirs))
         record = registration(request, old.epoch, old.fenced, old.in_controlled_shutdown)
         lost = basis.departure(old.node_id, False, [d for d in old.log_dirs if d not in request.log_dirs])
         return Plan((*lost, record), BrokerRegistrationResponse(broker_epoch=old.epoch))

@@ -13,11 +13,14 @@ A crash before the new name is durable leaves the current log in place, and the 
 two logs of one name: that one counts which metadata names (`Storage.chosen`), and it has named the new one.
 """
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.config import LogConfig
 from strandline.log.directory import DELETED_SUFFIX, directory_name, future_name, write_partition_metadata
 from strandline.log.log import Log, Read
 from strandline.metadata.image import directory_of
@@ -116,7 +119,7 @@ class Futures:
         log = Log.open(
             self.storage.disk,
             path,
-            hosted.log.config,
+            loading(hosted.log.config),
             now,
             clean=clean,
             recovery_point=0,
@@ -296,13 +299,14 @@ class Futures:
             log = Log.open(
                 disk,
                 path,
-                old_log.config,
+                loading(old_log.config),
                 now,
                 clean=True,
                 recovery_point=0,
                 log_start_offset=old_log.log_start_offset,
                 tail_budget=storage.tail_budget,
             )
+            log.reconfigure(old_log.config)
             log.recovery_point = min(future.log.recovery_point, log.log_end_offset)
             for entry in old_log.epochs.entries:
                 if entry.epoch > log.latest_epoch:
@@ -333,6 +337,11 @@ class Futures:
                     future.log.close()
                 except DiskError as error:
                     self.host.fail(future.directory, error)
+
+
+def loading(config: LogConfig) -> LogConfig:
+    """For a log that lies on disk: how dense its indexes are was settled when they were written."""
+    return replace(config, index_interval_bytes=LogConfig().index_interval_bytes)
 
 
 def align(future: Log, current: Log) -> None:

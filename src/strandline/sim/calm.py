@@ -83,10 +83,10 @@ def heal(world: World, dead: Machine | None = None) -> None:
 
 
 def start_all(world: World, dead: Machine | None = None) -> None:
-    """A controlled shutdown may have ended only now."""
+    """A controlled shutdown may have ended only now, or a flush from before have failed."""
     for machine in world.machines.values():
         if machine is not dead:
-            machine.start()
+            machine.repaired()
 
 
 def why_not_led_without(world: World, dead: Machine) -> str | None:

@@ -55,11 +55,6 @@ def _controller(key: int, name: str) -> Api:
     return Api(key, name, None, on_controller=True)
 
 
-def _unserved(key: int, name: str) -> Api:
-    """Only its form is known: no listener answers it, and nobody is told of it."""
-    return Api(key, name, None, on_controller=False)
-
-
 APIS = (
     # Minimum 0 although 0-2 are refused: librdkafka needs it (KAFKA-18659). 12 promises transactions v2.
     _client(0, "Produce", "0-11"),

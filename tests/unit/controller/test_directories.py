@@ -166,6 +166,13 @@ def test_a_lost_directory_of_an_incarnation_that_registers_again(jbod: Jbod) -> 
     assert jbod.leads(1) == (1, (1, 2, 3))
 
 
+def test_a_registration_that_is_late_brings_no_directory_back(jbod: Jbod) -> None:
+    jbod.lose(1, directory(1, 0))
+    answer = jbod.ask(jbod.registration(1, 1), version=4, connection=1001)
+    assert answer.broker_epoch == jbod.epochs[1]
+    assert jbod.image.brokers[NodeId(1)].log_dirs == (directory(1, 1),)
+
+
 @pytest.mark.parametrize("where", [LOST_DIRECTORY, directory(1, 9)], ids=["lost", "not registered"])
 def test_a_replica_assigned_to_a_directory_that_is_offline_is_offline(jbod: Jbod, where: Uuid) -> None:
     """T9: by the one builder, so that leader, ISR and directory change together."""
