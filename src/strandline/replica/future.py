@@ -27,6 +27,7 @@ from strandline.metadata.image import directory_of
 from strandline.replica.assignments import Assignments
 from strandline.replica.config import LogDir
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.quota import Rate
 from strandline.replica.storage import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Storage
 from strandline.wire.batch import batches
 
@@ -74,6 +75,8 @@ class Futures:
         self.assignments = assignments
         self.moving: dict[TopicIdPartition, Future] = {}
         self.wake: Wake | None = None
+        config = host.config
+        self.rate = Rate(config.alter_log_dirs_windows, config.alter_log_dirs_window_ms)
 
     # --- what is wished
 
@@ -191,7 +194,7 @@ class Futures:
 
     def go_on(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        left = STEP_BYTES
+        left = self.share(now)
         for at, future in list(self.moving.items()):
             hosted = self.host.find(at)
             if hosted is None or hosted.role is None:
@@ -202,7 +205,9 @@ class Futures:
             is_next = future.is_durable and self.known(at) == future.directory.directory_id
             if left <= 0 and not is_next:
                 continue
-            left -= self.copy(hosted, future, max(left, STEP_BYTES) if is_next else left, now)
+            copied = self.copy(hosted, future, STEP_BYTES if is_next else left, now)
+            self.rate.record(copied, now)
+            left -= copied
             is_live = hosted.role is not None and self.host.directories.is_live(future.directory)
             if not is_live or future.log.log_end_offset != hosted.log.log_end_offset:
                 continue
@@ -219,6 +224,10 @@ class Futures:
         self.arm(now)
         return effects
 
+    def share(self, now: Instant) -> int:
+        """What may be copied in this step: the rate that is configured must not be exceeded by much."""
+        return int(min(STEP_BYTES, self.host.config.alter_log_dirs_rate - self.rate.measure(now)))
+
     def copy(self, hosted: Hosted, future: Future, limit: int, now: Instant) -> int:
         """Copy at most `limit` bytes, but always a batch; returns how many."""
         copied = 0
@@ -232,7 +241,8 @@ class Futures:
         while future.log.log_end_offset < current.log_end_offset and (copied < limit or not copied):
             try:
                 end = current.log_end_offset
-                read = current.read(future.log.log_end_offset, READ_BYTES, upto=end, min_one=True)
+                size = min(READ_BYTES, max(limit - copied, 1))
+                read = current.read(future.log.log_end_offset, size, upto=end, min_one=True)
             except DiskError as error:
                 self.host.fail(hosted.directory, error)
                 return copied

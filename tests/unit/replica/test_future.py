@@ -1,6 +1,7 @@
 """A replica moves to another log directory of its broker while it leads or follows (KIP-113)."""
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.replica.conftest import AT
 from tests.unit.replica.test_directories import HOME, Jbod, directory
 
@@ -106,6 +107,22 @@ def test_one_step_copies_no_more_than_its_share(jbod: Jbod, monkeypatch: pytest.
         jbod.run(future.STEP_MS)
         ends.append(futures(jbod).moving[AT].log.log_end_offset)
     assert ends == [3, 6, 9, 12]
+
+
+def test_the_rate_is_kept() -> None:
+    jbod = Jbod(1)
+    jbod.create_in(directory(1, 0))
+    for _ in range(50):
+        jbod.produce(1, 3)
+    size = hosted(jbod).log.size_bytes
+    moves = jbod.nodes[NodeId(1)].futures
+    moves.host.config = replace(moves.host.config, alter_log_dirs_rate=size // 10)
+    move(jbod, "/d1")
+    jbod.run(3_000)
+    copied = moves.moving[AT].log.size_bytes
+    assert size * 2 // 10 <= copied <= size * 5 // 10
+    jbod.run(20_000)
+    assert jbod.path(1) == "/d1"
 
 
 def test_where_the_current_log_was_cut_the_future_one_is_cut_too(jbod: Jbod) -> None:
