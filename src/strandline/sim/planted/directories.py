@@ -55,4 +55,14 @@ DIRECTORIES: dict[str, Planted] = table(
         plan="failed-flush-taken-for-done.json",
         seeds=(4, 4),
     ),
+    Planted(
+        name="future-log-not-cut",
+        module="strandline.replica.future",
+        old="            align(future.log, current)\n",
+        new="",
+        trap="KIP-101, KIP-113",
+        harm="a replica that moves keeps records that its leader never had",
+        plan="future-log-not-cut.json",
+        seeds=(14, 14),
+    ),
 )
