@@ -194,7 +194,7 @@ class Futures:
 
     def go_on(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        left = self.share(now)
+        left, has_taken_over = self.share(now), False
         for at, future in list(self.moving.items()):
             hosted = self.host.find(at)
             if hosted is None or hosted.role is None:
@@ -203,8 +203,9 @@ class Futures:
                 self.drop(at)
                 continue
             is_next = future.is_durable and self.known(at) == future.directory.directory_id
-            if left <= 0 and not is_next:
-                continue
+            must_wait = has_taken_over if is_next else left <= 0
+            if must_wait:
+                continue  # taking over waits for the disk, so it is done once in a step
             copied = self.copy(hosted, future, STEP_BYTES if is_next else left, now)
             self.rate.record(copied, now)
             left -= copied
@@ -212,6 +213,7 @@ class Futures:
             if not is_live or future.log.log_end_offset != hosted.log.log_end_offset:
                 continue
             if is_next:
+                has_taken_over = True
                 effects += self.take_over(hosted, future, now)
             elif future.is_durable:
                 self.told(hosted, self.known(at))
