@@ -220,3 +220,7 @@ class DiskConformance:
         disk.sync([f"{root}/a", root, f"{root}/missing"])
         assert bytes(file.read(0, 1)) == b"x"
         file.close()
+
+    def test_the_room_that_is_left_is_no_more_than_there_is(self, disk: Disk, root: str) -> None:
+        total, usable = disk.usage(root)
+        assert (total, usable) == (-1, -1) or 0 <= usable <= total

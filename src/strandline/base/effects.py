@@ -79,6 +79,13 @@ class Synced(Value, frozen=True):
     token: Token
 
 
+class SyncFailed(Value, frozen=True):
+    """What a `Sync` or `Save` named may not be durable, nor ever become so: the kernel forgets what it failed on."""
+
+    token: Token
+    why: str
+
+
 class Probed(Value, frozen=True):
     """The outcome of a `Probe`: None if something accepted the connection."""
 
@@ -92,7 +99,7 @@ class Disconnected(Value, frozen=True):
     connection: int
 
 
-Event = Received | Answered | Failed | Synced | Probed | Disconnected
+Event = Received | Answered | Failed | Synced | SyncFailed | Probed | Disconnected
 
 # --- effects
 
@@ -117,15 +124,16 @@ class Reply(Value, frozen=True):
 
 
 class Sync(Value, frozen=True):
-    """Make these files or directories durable, then answer `Synced(token)`."""
+    """Make these files or directories durable, then answer `Synced(token)`; or `SyncFailed(token)`, if it is the
+    replicas' (a token of "replica"): they can do without a directory. For all others a failure ends the node."""
 
     paths: tuple[str, ...]
     token: Token
 
 
 class Save(Value, frozen=True):
-    """Replace a file atomically and durably (write, fsync, rename, fsync the directory), then answer
-    `Synced(token)`."""
+    """Replace a file atomically and durably (write, fsync, rename, fsync the directory), then answer as to a
+    `Sync`."""
 
     path: str
     content: bytes

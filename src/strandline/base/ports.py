@@ -77,6 +77,11 @@ class Disk(Protocol):
         or the new one."""
         ...
 
+    def usage(self, path: str) -> tuple[int, int]:
+        """Of the file system that holds `path`: its size, and what a process may still write, in bytes. −1: no limit
+        is known."""
+        ...
+
     def sync(self, paths: Sequence[str]) -> None:
         """Make files and directories durable now (blocks). A path that is gone is no error (T39)."""
         ...

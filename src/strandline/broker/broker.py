@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, Synced
+from strandline.base.effects import Answered, Effect, Failed, Failure, Synced, SyncFailed
 from strandline.base.ids import BrokerEpoch, LeaderEpoch
 from strandline.base.time import Instant
 from strandline.broker import lifecycle
@@ -14,6 +14,7 @@ from strandline.group.coordinator import Done, Groups
 from strandline.log.clean_shutdown import write_clean_shutdown
 from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
+from strandline.replica.directories import Directories
 from strandline.replica.replicas import Replicas
 from strandline.wire.record import Record, all_records
 
@@ -49,10 +50,10 @@ class Broker:
     def __init__(self, parts: Parts) -> None:
         config = parts.config
         self.disk = parts.disk
-        self.directories = [directory.path for directory in parts.directories]
+        self.directories = Directories(parts.directories, parts.dead_directories, config.metadata_log_dir)
         self.clean_start = parts.clean_start
         self.replicas = Replicas(
-            config.node_id, parts.disk, parts.directories, parts.replica_config, config.explicit, parts.rng
+            config.node_id, parts.disk, self.directories, parts.replica_config, config.explicit, parts.rng
         )
         self.groups = Groups(parts.group_config, InternalTopics(self.replicas), parts.rng)
         self.lifecycle = Lifecycle(parts.identity, parts.lifecycle_config)
@@ -72,12 +73,21 @@ class Broker:
         self.lifecycle.metadata_moved(end, now)
         return effects
 
-    def answered(self, event: Answered | Failed | Synced, now: Instant) -> list[Effect]:
+    def notice(self, now: Instant) -> list[Effect]:
+        """After every step: a log directory that failed in it is told to all whom it concerns."""
+        effects: list[Effect] = []
+        while self.directories.news:
+            effects += self.replicas.take_offline(now)
+            effects += self.groups.follow_leadership(now)
+            self.lifecycle.directories_failed(self.directories.offline_ids, now)
+        return effects
+
+    def answered(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
         if event.token[0] == "replica":
             if event.token[1] == "fetch":
                 self.judge_leader(event, now)
             return self.replicas.step(event, now)
-        assert not isinstance(event, Synced)
+        assert not isinstance(event, Synced | SyncFailed)
         if event.token[0] != lifecycle.NAME:
             return self.producer_ids.step(event, now)
         effects = self.lifecycle.step(event, now)
@@ -87,7 +97,7 @@ class Broker:
             effects += self.replicas.delete_strays(now)
         return effects
 
-    def judge_leader(self, event: Answered | Failed | Synced, now: Instant) -> None:
+    def judge_leader(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> None:
         leader = event.token[2]
         if isinstance(event, Failed) and event.why in (Failure.CLOSED, Failure.REFUSED):
             self.suspects.lost(leader, now)
@@ -115,7 +125,8 @@ class Broker:
         effects = self.replicas.shutdown(now)
         self.replicas.close()
         if self.lifecycle.last_epoch >= 0:
-            write_clean_shutdown(self.disk, self.directories, self.lifecycle.last_epoch)
+            live = [log_dir.path for log_dir in self.directories.live]
+            write_clean_shutdown(self.disk, live, self.lifecycle.last_epoch)
         return effects
 
     def check(self) -> None:

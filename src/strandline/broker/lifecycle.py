@@ -10,7 +10,7 @@ Roles, in order, each a type with only what it knows:
 Invariants: at most one request is in flight; a broker epoch is never reused by another incarnation.
 """
 
-from strandline.base.effects import Answered, Effect, Endpoint, Failed, Report, ToController
+from strandline.base.effects import Answered, Effect, Endpoint, Failed, Halt, Report, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.time import NEVER, Instant, after
@@ -46,6 +46,7 @@ class Identity(Value, frozen=True):
 class LifecycleConfig(Value, frozen=True):
     heartbeat_interval_ms: int = 2000
     session_timeout_ms: int = 9000
+    directory_failure_timeout_ms: int = 30_000  # log.dir.failure.timeout.ms
     leave_patience_ms: int = 2000  # how long no controller may answer before we leave without its consent
 
 
@@ -79,6 +80,9 @@ class Lifecycle:
         self.in_flight = 0  # the number of the request that is out, 0 if none
         self.sent = 0
         self.last_epoch = -1  # the epoch of the latest registration, also after leaving
+        self.offline: tuple[Uuid, ...] = ()  # log directories that have failed
+        self.asked_offline: tuple[Uuid, ...] = ()  # of them, what the request that is out tells the controller
+        self.tell_until = NEVER  # when this node ends if the controller was not told of all
         self.metadata_end = 0  # exclusive end of the metadata that this node has applied
 
     @property
@@ -98,11 +102,16 @@ class Lifecycle:
         role = self.role
         if type(role) is Leaving:
             return role.until if self.in_flight else min(self.next_send, role.until)
-        return NEVER if self.in_flight or type(role) is Left else self.next_send
+        if type(role) is Left:
+            return NEVER
+        return self.tell_until if self.in_flight else min(self.next_send, self.tell_until)
 
     def expire(self, now: Instant) -> list[Effect]:
         if now < self.deadline():
             return []
+        if self.tell_until <= now:
+            self.tell_until = NEVER
+            return [Halt("the controller could not be told in time that a log directory is offline", 1)]
         match self.role:
             case Registering():
                 return self.ask(self.registration(), REGISTRATION_VERSION)
@@ -145,6 +154,16 @@ class Lifecycle:
         if not isinstance(self.role, Left):
             self.next_send = now
 
+    def directories_failed(self, offline: tuple[Uuid, ...], now: Instant) -> None:
+        """Who leads from there must lead no longer: the controller is told at once, whatever is still out, or in time;
+        else this node ends, and its session with it."""
+        if offline == self.offline:
+            return
+        self.offline = offline
+        if self.tell_until == NEVER:
+            self.tell_until = after(now, self.config.directory_failure_timeout_ms)
+        self.controller_changed(now)
+
     def leave(self, now: Instant) -> None:
         """Begin a controlled shutdown."""
         match self.role:
@@ -160,6 +179,7 @@ class Lifecycle:
     def ask(self, message: BrokerRegistrationRequest | BrokerHeartbeatRequest, version: int) -> list[Effect]:
         self.sent += 1
         self.in_flight = self.sent
+        self.asked_offline = self.offline
         patience = self.config.session_timeout_ms // 2
         return [ToController(message, version, patience, (NAME, self.sent))]
 
@@ -178,7 +198,7 @@ class Lifecycle:
                 for name, (low, high) in me.features.items()
             ),
             rack=me.rack,
-            log_dirs=me.log_dirs,
+            log_dirs=tuple(directory for directory in me.log_dirs if directory not in self.offline),
             previous_broker_epoch=me.previous_broker_epoch,
         )
 
@@ -189,13 +209,20 @@ class Lifecycle:
             current_metadata_offset=self.metadata_end - 1,
             want_fence=False,
             want_shut_down=leaving,
+            offline_log_dirs=self.offline,
         )
 
     # --- its answers
 
+    def told(self) -> None:
+        """The controller has taken what was asked."""
+        if self.asked_offline == self.offline:
+            self.tell_until = NEVER
+
     def registered(self, answer: BrokerRegistrationResponse, now: Instant) -> list[Effect]:
         error = ErrorCode(answer.error_code)
         if error is ErrorCode.NONE:
+            self.told()
             self.role = Registered(answer.broker_epoch, fenced=True)
             self.last_epoch = answer.broker_epoch
             self.next_send = now if self.metadata_end > answer.broker_epoch else after(now, RETRY_MS)
@@ -210,10 +237,12 @@ class Lifecycle:
     def heartbeat_answered(self, answer: BrokerHeartbeatResponse, now: Instant) -> list[Effect]:
         match ErrorCode(answer.error_code), self.role:
             case ErrorCode.NONE, Registered(epoch=epoch):
+                self.told()
                 self.role = Registered(epoch, answer.is_fenced)
                 pause = RETRY_MS if answer.is_fenced else self.config.heartbeat_interval_ms
                 self.next_send = after(now, pause)
             case ErrorCode.NONE, Leaving():
+                self.told()
                 if answer.should_shut_down:
                     self.role = Left(clean=True)
                 else:

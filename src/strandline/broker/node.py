@@ -33,6 +33,7 @@ from strandline.base.effects import (
     Report,
     Send,
     Synced,
+    SyncFailed,
     ToController,
     Token,
 )
@@ -197,16 +198,17 @@ class Node:
         due = broker.suspects.due(now, moved=moved)
         return [effect for event in due for effect in metadata.answer(self, event, now)]
 
-    def answered(self, event: Answered | Failed | Synced | Probed, now: Instant) -> list[Effect]:
+    def answered(self, event: Answered | Failed | Synced | SyncFailed | Probed, now: Instant) -> list[Effect]:
         name = event.token[0]
         if name == "controller":
             assert self.controller is not None
             return self.controller.step(event, now)
         assert not isinstance(event, Probed)
         if name == "quorum":
+            assert not isinstance(event, SyncFailed)
             return self.quorum.step(event, now)
         if name == forward.NAME:
-            assert not isinstance(event, Synced)
+            assert not isinstance(event, Synced | SyncFailed)
             return self.forwarding.step(event, now)
         assert self.broker is not None
         return self.broker.answered(event, now)
@@ -243,6 +245,8 @@ class Node:
             effects += self.follow_leadership(self.controller, now)
         if self.early is not None and self.broker is not None and self.broker.lifecycle.is_unfenced:
             effects += self.let_clients_in(now)
+        if self.broker is not None:
+            effects += self.broker.notice(now)
         if self.broker is not None and type(self.broker.lifecycle.role) is Left and not self.halted:
             effects += self.stop(clean=self.broker.lifecycle.role.clean, now=now)
         return effects

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from strandline.base.effects import Endpoint
-from strandline.base.ids import OFFSETS_TOPIC, NodeId, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, NodeId, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
 from strandline.base.value import Value
@@ -13,7 +13,7 @@ from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import METADATA_LEVEL, METADATA_VERSION, MetadataWriter
 from strandline.group.classic import GroupConfig
 from strandline.log.clean_shutdown import take_clean_shutdown
-from strandline.log.directory import DirectoryMeta, read_meta
+from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.metadata_log import MetadataLog
 from strandline.replica.config import LogDir, ReplicaConfig
@@ -30,6 +30,7 @@ class Parts(Value, frozen=True):
     rng: Rng
     metadata_log: MetadataLog
     directories: tuple[LogDir, ...]
+    dead_directories: tuple[LogDir, ...]  # that could not be read; their ids are not known
     metadata_directory_id: Uuid
     identity: Identity
     voters: dict[NodeId, Endpoint]
@@ -40,6 +41,7 @@ class Parts(Value, frozen=True):
         return LifecycleConfig(
             heartbeat_interval_ms=self.config.integer("broker.heartbeat.interval.ms"),
             session_timeout_ms=self.config.integer("broker.session.timeout.ms"),
+            directory_failure_timeout_ms=self.config.integer("log.dir.failure.timeout.ms"),
         )
 
     @property
@@ -84,6 +86,9 @@ class Parts(Value, frozen=True):
             replica_selector=self.config.text("replica.selector.class"),
             leader_throttled_rate=self.config.integer("leader.replication.throttled.rate"),
             follower_throttled_rate=self.config.integer("follower.replication.throttled.rate"),
+            alter_log_dirs_rate=self.config.integer("replica.alter.log.dirs.io.max.bytes.per.second"),
+            alter_log_dirs_windows=self.config.integer("alter.log.dirs.replication.quota.window.num"),
+            alter_log_dirs_window_ms=1000 * self.config.integer("alter.log.dirs.replication.quota.window.size.seconds"),
             quota_windows=self.config.integer("replication.quota.window.num"),
             quota_window_ms=1000 * self.config.integer("replication.quota.window.size.seconds"),
             inter_broker_listener=self.config.inter_broker_listener_name,
@@ -105,14 +110,16 @@ class Parts(Value, frozen=True):
 def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint], now: Instant) -> Parts:
     """Read what the disk knows. `where`: each listener's real endpoint, by name.
 
-    Raises DiskError if a directory is not formatted, or belongs to another cluster or node.
+    A log directory that cannot be read is offline, if there is another one. Raises DiskError if a directory is not
+    formatted, or belongs to another cluster or node, and if the metadata log's cannot be read.
     """
-    paths = sorted({*config.log_dirs, config.metadata_log_dir})
+    live = tuple(path for path in config.log_dirs if is_readable(disk, path))
+    paths = sorted({*(live or config.log_dirs), config.metadata_log_dir})
     metas = {path: formatted(disk, path, config.node_id) for path in paths}
     clusters = {meta.cluster_id for meta in metas.values()}
     if len(clusters) > 1:
         raise DiskError(f"the log directories belong to different clusters: {', '.join(sorted(clusters))}")
-    previous_epoch = take_clean_shutdown(disk, config.log_dirs) if config.is_broker else None
+    previous_epoch = take_clean_shutdown(disk, live) if config.is_broker else None
     metadata_directory_id = metas[config.metadata_log_dir].directory_id
     advertised = {at.name: at.endpoint for at in config.advertised_listeners}
     return Parts(
@@ -120,13 +127,14 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
         disk=disk,
         rng=rng,
         metadata_log=MetadataLog.open(disk, config.metadata_log_dir, now),
-        directories=tuple(LogDir(path, metas[path].directory_id) for path in config.log_dirs),
+        directories=tuple(LogDir(path, metas[path].directory_id) for path in live),
+        dead_directories=tuple(LogDir(path, ZERO_UUID) for path in config.log_dirs if path not in live),
         metadata_directory_id=metadata_directory_id,
         identity=Identity(
             node_id=config.node_id,
             cluster_id=clusters.pop(),
             incarnation_id=Uuid(rng.randbytes(16)),
-            log_dirs=tuple(metas[path].directory_id for path in config.log_dirs),
+            log_dirs=tuple(metas[path].directory_id for path in live),
             listeners={
                 name: Endpoint(at.host, at.port or where[name].port)
                 for name, at in advertised.items()
@@ -139,6 +147,14 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
         voters={voter.node_id: voter.endpoint for voter in config.voters},
         clean_start=previous_epoch is not None,
     )
+
+
+def is_readable(disk: Disk, path: str) -> bool:
+    try:
+        disk.read_file(f"{path}/{META_PROPERTIES}")
+    except DiskError:
+        return False
+    return True
 
 
 def formatted(disk: Disk, path: str, node_id: NodeId) -> DirectoryMeta:

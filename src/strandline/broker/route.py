@@ -9,9 +9,11 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.broker.handlers import (
+    alter_replica_log_dirs,
     api_versions,
     describe_cluster,
     describe_configs,
+    describe_log_dirs,
     describe_topic_partitions,
     find_coordinator,
 )
@@ -20,7 +22,9 @@ from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRe
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from strandline.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from strandline.wire.messages.api_versions import ApiVersionsRequest
+from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from strandline.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -32,6 +36,7 @@ from strandline.wire.messages.delete_topics import DeleteTopicsRequest
 from strandline.wire.messages.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.describe_configs import DescribeConfigsRequest
 from strandline.wire.messages.describe_groups import DescribeGroupsRequest
+from strandline.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from strandline.wire.messages.elect_leaders import ElectLeadersRequest
@@ -131,6 +136,8 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeTopicPartitionsRequest: describe_topic_partitions.answer,
     DescribeConfigsRequest: describe_configs.answer,
     InitProducerIdRequest: init_producer_id,
+    AlterReplicaLogDirsRequest: alter_replica_log_dirs.answer,
+    DescribeLogDirsRequest: describe_log_dirs.answer,
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,
     SyncGroupRequest: to_group,
@@ -165,6 +172,7 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     BrokerRegistrationRequest: to_controller,
     BrokerHeartbeatRequest: to_controller,
     AlterPartitionRequest: to_controller,
+    AssignReplicasToDirsRequest: to_controller,
     AllocateProducerIdsRequest: to_controller,
     UnregisterBrokerRequest: to_controller,
     CreateTopicsRequest: to_controller,

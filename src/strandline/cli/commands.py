@@ -5,7 +5,7 @@ from pathlib import Path
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli import configs, reassignments, topics
+from strandline.cli import configs, log_dirs, reassignments, topics
 from strandline.cli.bench import bench
 from strandline.cli.consume import consume
 from strandline.cli.demo import demo
@@ -24,6 +24,7 @@ app.command(topics.app)
 app.command(configs.app)
 app.command(reassignments.app)
 app.command(leader_election)
+app.command(log_dirs.app)
 app.command(produce)
 app.command(consume)
 app.command(format_storage, name="format")

@@ -4,7 +4,7 @@ A `Basis` is the leading image and the configuration at one moment; every `plan_
 `Plan`. Plans mutate nothing: the controller writes a plan's records and applies them to the leading image.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from strandline.base.errors import ErrorCode
@@ -13,12 +13,11 @@ from strandline.base.ports import Rng
 from strandline.base.value import Value
 from strandline.controller.partition import Election, Rules, Wish, plan_change
 from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.image import Image, Partition, Topic, effective_min_isr
+from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 UNCLEAN_KEY = "unclean.leader.election.enable"
-UNASSIGNED_DIRECTORY = Uuid(bytes(15) + b"\x01")  # KIP-858: the broker will choose
 
 
 class ControllerConfig(Value, frozen=True):
@@ -59,8 +58,11 @@ class Basis(Value, frozen=True):
     def rules(self, topic: Topic, joining: NodeId | None = None, leaving: NodeId | None = None) -> Rules:
         """The rules for a topic's partitions, as if `joining` were active already and `leaving` no longer."""
 
-        def is_acceptable(node: NodeId) -> bool:
-            return node != leaving and (node == joining or self.image.is_active(node))
+        def is_acceptable(node: NodeId, directory: Uuid) -> bool:
+            broker = self.image.brokers.get(node)
+            if broker is None or node == leaving or not (node == joining or broker.is_active):
+                return False
+            return broker.is_online(directory)
 
         return Rules(
             is_acceptable=is_acceptable,
@@ -69,11 +71,16 @@ class Basis(Value, frozen=True):
             is_elr_enabled=self.image.features.get(ELR_FEATURE, 0) > 0,
         )
 
-    def departure(self, node: NodeId, lost_tail: bool) -> list[PartitionChangeRecord]:
-        """A broker leaves every ISR and every leadership; with a lost tail it is no longer eligible either."""
+    def departure(
+        self, node: NodeId, lost_tail: bool, directories: Collection[Uuid] | None = None
+    ) -> list[PartitionChangeRecord]:
+        """A broker leaves every ISR and every leadership; with a lost tail it is no longer eligible either. With
+        `directories`, only its replicas there."""
         changes = []
         for at in sorted(self.image.eligible.get(node, {})):
             topic, partition = self.at(at)
+            if directories is not None and directory_of(partition, node) not in directories:
+                continue
             wish = Wish(isr=tuple(n for n in partition.isr if n != node), lost_tail=(node,) if lost_tail else ())
             changes.append(plan_change(at, partition, wish, self.rules(topic, leaving=node)))
         return [change for change in changes if change is not None]

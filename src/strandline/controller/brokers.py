@@ -4,14 +4,18 @@ Registration gives a broker its epoch, the offset of the record that registers i
 ISR of the old one, in the same batch, before its epoch is usable (T29). Heartbeats decide about fencing: a broker is
 unfenced once it has replayed its own registration, and it may shut down once it leads nothing.
 
+A log directory that a heartbeat calls offline is no longer one of the broker's (KIP-858).
+
 Invariants:
   - the broker epoch equals the offset of the registration's first record; the same incarnation keeps it (T25);
   - a broker that is fenced or shutting down leads nothing, and stays in an ISR only as its last member.
 """
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
+from strandline.base.ids import NodeId, Uuid
 from strandline.base.value import Value
 from strandline.controller.basis import Basis, Plan
 from strandline.metadata.image import Broker
@@ -39,8 +43,11 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
         return Plan((), BrokerRegistrationResponse(error_code=why))
     assert request.broker_id >= 0
     if old is not None and old.incarnation_id == request.incarnation_id:
+        # A directory that failed does not come back within an incarnation: a request that still has it is late.
+        request = replace(request, log_dirs=tuple(d for d in request.log_dirs if d in old.log_dirs))
         record = registration(request, old.epoch, old.fenced, old.in_controlled_shutdown)
-        return Plan((record,), BrokerRegistrationResponse(broker_epoch=old.epoch))
+        lost = basis.departure(old.node_id, False, [d for d in old.log_dirs if d not in request.log_dirs])
+        return Plan((*lost, record), BrokerRegistrationResponse(broker_epoch=old.epoch))
     is_clean = (NEVER_REGISTERED if old is None else old.epoch) == request.previous_broker_epoch
     changes = basis.departure(NodeId(request.broker_id), lost_tail=not is_clean)
     epoch = basis.next_offset + len(changes)
@@ -126,7 +133,12 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
     is_leading = request.want_shut_down and leads(basis, broker.node_id)
     new = next_state(request, broker, is_caught_up, is_leading)
     records: tuple[object, ...] = ()
-    if new.fenced and not broker.fenced:
+    lost = [directory for directory in request.offline_log_dirs if directory in broker.log_dirs]
+    if lost:
+        # First of all, for who leads there must lead no longer; what else there is to do, the next heartbeat does.
+        records = plan_lost_directories(broker, lost, basis)
+        new = Next(fenced=broker.fenced or len(lost) == len(broker.log_dirs))
+    elif new.fenced and not broker.fenced:
         records = plan_fencing(broker, basis)
     elif broker.fenced and not new.fenced:
         records = (change_of(broker, fenced=UNFENCE), *basis.arrival(broker.node_id))
@@ -158,6 +170,17 @@ def leads(basis: Basis, node: NodeId) -> bool:
 def plan_fencing(broker: Broker, basis: Basis) -> tuple[object, ...]:
     """A broker is fenced: others lead what it led. Its log is still believed until it registers anew."""
     return (*basis.departure(broker.node_id, lost_tail=False), change_of(broker, fenced=FENCE))
+
+
+def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis) -> tuple[object, ...]:
+    """Directories of a broker that lives on are offline: others lead what it led from there, and its replicas there
+    leave the ISRs. Their logs are still believed, as those of a broker that is fenced. Without any directory left the
+    broker can do nothing, and is about to end."""
+    left = tuple(directory for directory in broker.log_dirs if directory not in lost)
+    if not left:
+        return () if broker.fenced else plan_fencing(broker, basis)
+    record = BrokerRegistrationChangeRecord(broker_id=broker.node_id, broker_epoch=broker.epoch, log_dirs=left)
+    return (*basis.departure(broker.node_id, False, lost), record)
 
 
 def change_of(broker: Broker, *, fenced: int = 0, in_controlled_shutdown: int = 0) -> BrokerRegistrationChangeRecord:

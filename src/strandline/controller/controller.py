@@ -31,6 +31,7 @@ from strandline.controller.brokers import (
     takes_place_of,
 )
 from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs, plan_replace_configs
+from strandline.controller.directories import plan_assign_replicas
 from strandline.controller.elections import plan_elections
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
@@ -42,12 +43,13 @@ from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.image import Image
+from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
 from strandline.wire.messages.create_partitions import CreatePartitionsRequest
@@ -274,8 +276,11 @@ class Controller:
         assert {b.node_id for b in self.image.brokers.values() if not b.fenced} <= set(self.heartbeats.ends)
         for topic in self.image.topics.values():
             for partition in topic.partitions.values():
-                assert partition.leader < 0 or self.image.is_active(partition.leader)
-                assert len(partition.isr) < 2 or all(self.image.is_active(node) for node in partition.isr)
+                assert partition.leader < 0 or self.lives(partition.leader, partition)
+                assert len(partition.isr) < 2 or all(self.lives(node, partition) for node in partition.isr)
+
+    def lives(self, node: NodeId, partition: Partition) -> bool:
+        return self.image.is_active(node) and self.image.is_online(node, partition)
 
 
 # Which plan decides about a request: (request, basis, API version, is the broker's session alive?).
@@ -284,6 +289,7 @@ PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
     AlterConfigsRequest: lambda request, basis, *_: plan_replace_configs(request, basis),
     AlterPartitionRequest: lambda request, basis, version, _: plan_alter_partition(request, basis, version),
     AlterPartitionReassignmentsRequest: lambda request, basis, *_: plan_reassignments(request, basis),
+    AssignReplicasToDirsRequest: lambda request, basis, *_: plan_assign_replicas(request, basis),
     BrokerHeartbeatRequest: lambda request, basis, *_: plan_heartbeat(request, basis),
     BrokerRegistrationRequest: lambda request, basis, _, alive: plan_registration(request, basis, alive),
     CreatePartitionsRequest: lambda request, basis, *_: plan_create_partitions(request, basis),

@@ -102,14 +102,17 @@ def why_not_altered(
         return E.INVALID_REQUEST
     if proposal.leader_recovery_state == RECOVERING and (len(isr) > 1 or old.leader_recovery_state == RECOVERED):
         return E.INVALID_REQUEST
-    if any(is_ineligible(state, basis) for state in states):
+    if any(is_ineligible(state, old, basis) for state in states):
         return E.INELIGIBLE_REPLICA
     return None
 
 
-def is_ineligible(state: BrokerState, basis: Basis) -> bool:
-    broker = basis.image.brokers.get(NodeId(state.broker_id))
+def is_ineligible(state: BrokerState, old: Partition, basis: Basis) -> bool:
+    node = NodeId(state.broker_id)
+    broker = basis.image.brokers.get(node)
     if broker is None or not broker.is_active:
+        return True
+    if not basis.image.is_online(node, old):
         return True
     return state.broker_epoch not in (EPOCH_UNKNOWN, broker.epoch)
 

@@ -17,9 +17,11 @@ Invariants:
 from collections.abc import Callable
 from enum import Enum
 
+from msgspec.structs import replace
+
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.base.value import Value
-from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERING, Partition, effective_min_isr
+from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERING, Partition, directory_of, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
 
 Nodes = tuple[NodeId, ...]
@@ -33,7 +35,7 @@ class Election(Enum):
 class Rules(Value, frozen=True):
     """What is in force for a topic's partitions at this moment. No defaults: a call site cannot forget one (T9)."""
 
-    is_acceptable: Callable[[NodeId], bool]  # may this broker lead now?
+    is_acceptable: Callable[[NodeId, Uuid], bool]  # may this broker lead now, from this directory?
     is_unclean_allowed: bool  # unclean.leader.election.enable
     min_isr: int  # as configured: what of it counts depends on the replicas that a change leaves (T19)
     is_elr_enabled: bool  # the feature eligible.leader.replicas.version
@@ -57,6 +59,7 @@ class Wish(Value, frozen=True):
     lost_tail: Nodes = ()  # brokers that stopped uncleanly: their logs may miss what they had acknowledged
     renews_epoch: bool = False  # a partition epoch begins even if nothing else changes
     assignment: Assignment | None = None
+    located: tuple[Uuid, ...] | None = None  # the directories of the replicas, as they turned out to be
 
 
 class Sets(Value, frozen=True):
@@ -77,6 +80,9 @@ class Elected(Value, frozen=True):
 
 def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> PartitionChangeRecord | None:
     """The record that brings `old` as close to the wish as the rules allow."""
+    was_located = old.directories
+    if wish.located is not None:
+        old = replace(old, directories=wish.located)
     sets, elected = decide(old, wish, rules)
     recovery = old.leader_recovery_state if wish.recovery_state is None else wish.recovery_state
     if elected.how == "unclean":
@@ -95,7 +101,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         leader_recovery_state=recovery if recovery != old.leader_recovery_state else -1,
         eligible_leader_replicas=changed(sets.elr, old.elr),
         last_known_elr=changed(sets.last_known, old.last_known_elr),
-        directories=directories(wish, sets) if sets.replicas != old.replicas else None,
+        directories=directories(old, was_located, wish, sets),
     )
     unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id, leader=NO_LEADER_CHANGE)
     return None if change == unchanged and not wish.renews_epoch else change
@@ -155,12 +161,12 @@ def assigned(old: Partition, wish: Wish) -> Assignment:
     return Assignment(old.replicas, old.adding_replicas, old.removing_replicas, old.directories)
 
 
-def directories(wish: Wish, sets: Sets) -> tuple[Uuid, ...] | None:
+def directories(old: Partition, was_located: tuple[Uuid, ...], wish: Wish, sets: Sets) -> tuple[Uuid, ...] | None:
     """Where the replicas lie; null leaves those that stay where they are."""
-    if wish.assignment is None:
-        return None
-    known = dict(zip(wish.assignment.replicas, wish.assignment.directories, strict=True))
-    return tuple(known[node] for node in sets.replicas)
+    if wish.assignment is not None and sets.replicas != old.replicas:
+        known = dict(zip(wish.assignment.replicas, wish.assignment.directories, strict=True))
+        return tuple(known[node] for node in sets.replicas)
+    return None if old.directories == was_located else tuple(directory_of(old, node) for node in sets.replicas)
 
 
 def can_complete(target: Assignment, isr: Nodes, rules: Rules) -> bool:
@@ -203,8 +209,11 @@ def elect(old: Partition, sets: Sets, election: Election, rules: Rules) -> Elect
     """Who leads? The order of KIP-966: who leads already, the ISR in replica order, the ELR, and as the last resort,
     where the topic allows the loss, any replica that lives."""
 
+    def lives(node: NodeId) -> bool:
+        return rules.is_acceptable(node, directory_of(old, node))
+
     def may(node: NodeId) -> bool:
-        return node in sets.isr and rules.is_acceptable(node)
+        return node in sets.isr and lives(node)
 
     if election is Election.PREFERRED and may(sets.replicas[0]):
         return Elected(sets.replicas[0], "isr")
@@ -215,11 +224,11 @@ def elect(old: Partition, sets: Sets, election: Election, rules: Rules) -> Elect
             return Elected(node, "isr")
     if not sets.isr:
         for node in sets.replicas:
-            if node in sets.elr and rules.is_acceptable(node):
+            if node in sets.elr and lives(node):
                 return Elected(node, "elr")
     if rules.is_unclean_allowed:
         for node in sets.replicas:
-            if rules.is_acceptable(node):
+            if lives(node):
                 return Elected(node, "unclean")
     return Elected(NOBODY, "nobody")
 

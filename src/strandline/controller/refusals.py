@@ -12,6 +12,10 @@ from strandline.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
 )
+from strandline.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from strandline.wire.messages.create_partitions import (
@@ -140,5 +144,6 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
         error_code=error, error_message=message_of(error)
     ),
     ElectLeadersRequest: refuse_elections,
+    AssignReplicasToDirsRequest: lambda _, error: AssignReplicasToDirsResponse(error_code=error),
     AllocateProducerIdsRequest: lambda _, error: AllocateProducerIdsResponse(error_code=error),
 }

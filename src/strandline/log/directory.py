@@ -7,6 +7,7 @@ from strandline.base.value import Value
 META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
 DELETED_SUFFIX = "-delete"
+FUTURE_SUFFIX = "-future"
 
 
 class DirectoryMeta(Value, frozen=True):
@@ -44,6 +45,16 @@ def write_meta(disk: Disk, directory: str, meta: DirectoryMeta) -> None:
 
 def directory_name(at: TopicPartition) -> str:
     return f"{at.topic}-{at.partition}"
+
+
+def future_name(at: TopicPartition, topic_id: Uuid) -> str:
+    """Of a log that is to take the place of the partition's, from another log directory."""
+    return f"{directory_name(at)}.{topic_id.hex()}{FUTURE_SUFFIX}"
+
+
+def parse_future_name(name: str) -> TopicPartition | None:
+    stem, dot, _ = name.removesuffix(FUTURE_SUFFIX).rpartition(".")
+    return parse_directory_name(stem) if dot and name.endswith(FUTURE_SUFFIX) else None
 
 
 def parse_directory_name(name: str) -> TopicPartition | None:

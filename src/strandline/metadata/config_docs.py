@@ -82,6 +82,12 @@ OF_NODES = {
     "request.timeout.ms": "How long a request of a node to another may take.",
     "log.dir": "The directory of logs, where log.dirs is not set.",
     "log.dirs": "The directories of logs.",
+    "replica.alter.log.dirs.io.max.bytes.per.second": "How many bytes a second are copied between log directories, for"
+    " all replicas that move.",
+    "alter.log.dirs.replication.quota.window.num": "How many windows that rate is measured over.",
+    "alter.log.dirs.replication.quota.window.size.seconds": "How long one of these windows is.",
+    "log.dir.failure.timeout.ms": "How long a broker may fail to tell the controller that a log directory is offline,"
+    " before it ends.",
     "metadata.log.dir": "The directory of the metadata log; the first of the log directories if not set.",
     "metadata.log.segment.bytes": "The size at which a new segment of the metadata log begins.",
     "metadata.log.segment.ms": "The age at which a new segment of the metadata log begins.",

@@ -19,12 +19,15 @@ from strandline.metadata.records import BROKER_RESOURCE as BROKER_RESOURCE
 from strandline.metadata.records import CLUSTER_DEFAULT as CLUSTER_DEFAULT
 from strandline.metadata.records import NO_LEADER_CHANGE as NO_LEADER_CHANGE
 from strandline.metadata.records import TOPIC_RESOURCE as TOPIC_RESOURCE
+from strandline.metadata.registrations import LOST_DIRECTORY as LOST_DIRECTORY
 from strandline.metadata.registrations import RECOVERED as RECOVERED
 from strandline.metadata.registrations import RECOVERING as RECOVERING
+from strandline.metadata.registrations import UNASSIGNED_DIRECTORY as UNASSIGNED_DIRECTORY
 from strandline.metadata.registrations import Broker as Broker
 from strandline.metadata.registrations import Partition as Partition
 from strandline.metadata.registrations import Topic as Topic
 from strandline.metadata.registrations import check_partition as check_partition
+from strandline.metadata.registrations import directory_of as directory_of
 from strandline.metadata.registrations import effective_min_isr as effective_min_isr
 from strandline.metadata.registrations import merged as merged
 from strandline.metadata.registrations import partition_record as partition_record
@@ -94,6 +97,11 @@ class Image:
     def is_active(self, node: NodeId) -> bool:
         broker = self.brokers.get(node)
         return broker is not None and broker.is_active
+
+    def is_online(self, node: NodeId, partition: Partition) -> bool:
+        """Is the directory of this broker's replica online, as far as the controller was told (KIP-858)?"""
+        broker = self.brokers.get(node)
+        return broker is not None and broker.is_online(directory_of(partition, node))
 
     def topic_config(
         self, topic: str, key: str, static: Mapping[str, ConfigValue], broker: str = CLUSTER_DEFAULT

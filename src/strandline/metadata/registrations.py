@@ -17,6 +17,12 @@ from strandline.metadata import records as r
 
 RECOVERED, RECOVERING = 0, 1
 
+# Reserved directory ids (KIP-858): a replica whose directory is not known yet, one that has none yet, and one whose
+# directory is offline, whichever that was.
+MIGRATING_DIRECTORY = Uuid(bytes(16))
+UNASSIGNED_DIRECTORY = Uuid(bytes(15) + b"\x01")
+LOST_DIRECTORY = Uuid(bytes(15) + b"\x02")
+
 
 class Partition(Value, frozen=True):
     """One partition's registration. `replicas[0]` is the preferred leader; `directories[i]` that of `replicas[i]`."""
@@ -64,6 +70,19 @@ class Broker(Value, frozen=True):
     def is_active(self) -> bool:
         """May it lead, or enter an ISR (KIP-841)?"""
         return not self.fenced and not self.in_controlled_shutdown
+
+    def is_online(self, directory: Uuid) -> bool:
+        """May a replica in this directory be alive? A broker that names no directories has only live ones."""
+        if directory in (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY):
+            return True
+        return directory != LOST_DIRECTORY and (not self.log_dirs or directory in self.log_dirs)
+
+
+def directory_of(partition: Partition, node: NodeId) -> Uuid:
+    """Where this broker's replica lies; one that is still to come lies nowhere."""
+    if node not in partition.replicas:
+        return UNASSIGNED_DIRECTORY
+    return partition.directories[partition.replicas.index(node)]
 
 
 def effective_min_isr(configured: int, replicas: tuple[NodeId, ...], adding: tuple[NodeId, ...]) -> int:

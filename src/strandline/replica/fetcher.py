@@ -11,6 +11,7 @@ Invariants (executed by `check`):
 from strandline.base.effects import Effect, Failure, Report, Send
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.replica.follower import Follower, Next, Position, Served, buffers_of
 from strandline.replica.hosted import Host, Hosted
@@ -224,18 +225,19 @@ class Fetcher:
             self.quota.record(sum(len(part) for part in buffers_of(row.records)), now)
         # Consumers that read from here look when any of these changes.
         before = (role.high_watermark, role.log.log_start_offset, role.cuts) if hosted.watchers else None
-        went = role.served(
-            asked,
-            Served(
-                error_of(row.error_code) if row.error_code else ErrorCode.NONE,
-                row.high_watermark,
-                row.log_start_offset,
-                row.diverging_epoch.epoch,
-                row.diverging_epoch.end_offset,
-                row.records,
-            ),
-            now,
+        answer = Served(
+            error_of(row.error_code) if row.error_code else ErrorCode.NONE,
+            row.high_watermark,
+            row.log_start_offset,
+            row.diverging_epoch.epoch,
+            row.diverging_epoch.end_offset,
+            row.records,
         )
+        try:
+            went = role.served(asked, answer, now)
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+            return
         if before is not None and before != (role.high_watermark, role.log.log_start_offset, role.cuts):
             self.moved.append(hosted)
         if role.log.log_end_offset < asked.offset:

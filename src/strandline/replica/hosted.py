@@ -1,4 +1,4 @@
-"""The partitions that this broker hosts, found by topic name or by topic id.
+"""The partitions that this broker hosts, found by topic name or by topic id, and those whose directory is offline.
 
 A `Hosted` outlives its roles: the log, who waits for it, and the high watermark pass from one role to the next.
 """
@@ -10,13 +10,17 @@ from typing import Protocol
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ports import DiskError
 from strandline.log.log import Log
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import Image
 from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.replica.directories import Directories
 from strandline.replica.follower import Follower
 from strandline.replica.leader import Cluster, Leader
 from strandline.replica.timers import Timers
+
+Status = tuple[str, int, str, int, int, int, tuple[NodeId, ...]]
 
 
 class Waiter(Protocol):
@@ -31,7 +35,7 @@ class Waiter(Protocol):
 class Hosted:
     """One partition's log on this broker, and the role that metadata gives it."""
 
-    __slots__ = ("at", "deletions", "directory", "gone", "log", "name", "role", "start", "waiting", "watchers")
+    __slots__ = ("at", "deletions", "directory", "gone", "log", "moves", "name", "role", "start", "waiting", "watchers")
 
     def __init__(self, at: TopicIdPartition, name: TopicPartition, log: Log, directory: LogDir, start: int) -> None:
         self.at = at
@@ -44,6 +48,7 @@ class Hosted:
         self.deletions: list[Waiter] = []
         self.watchers: dict[object, None] = {}
         self.gone = False
+        self.moves = 0  # from one log directory to another
 
     @property
     def high_watermark(self) -> int:
@@ -86,8 +91,13 @@ class Hosted:
 class Host:
     """What the parts of `Replicas` share: the hosted partitions, the cluster as last heard of, timers."""
 
-    def __init__(self, me: NodeId, config: ReplicaConfig, static: Mapping[str, ConfigValue]) -> None:
+    def __init__(
+        self, me: NodeId, config: ReplicaConfig, static: Mapping[str, ConfigValue], directories: Directories
+    ) -> None:
         self.me = me
+        self.directories = directories
+        # Replicas of this broker in directories that are offline, and the ids of these.
+        self.absent: dict[TopicIdPartition, Uuid] = {}
         self.config = config
         self.static = static
         self.image = Image()
@@ -107,6 +117,17 @@ class Host:
                 del group[hosted.name.partition]
             if not group:
                 del index[key]  # type: ignore[arg-type]
+
+    def fail(self, log_dir: LogDir, error: DiskError) -> None:
+        """An operation in this directory failed: no replica there has a role from now on. What else follows, for those
+        who wait and ask, `Replicas.take_offline` does."""
+        if not self.directories.fail(log_dir, error):
+            return
+        for hosted in self.all():
+            if hosted.directory.path == log_dir.path:
+                hosted.start = hosted.high_watermark
+                hosted.role = None
+                self.absent[hosted.at] = self.directories.told_as(log_dir)
 
     def find(self, at: TopicIdPartition) -> Hosted | None:
         group = self.by_id.get(at.topic_id)
@@ -137,6 +158,8 @@ class Host:
             topic = self.image.topic_named(topic_name)
         if topic is None or index not in topic.partitions:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if TopicIdPartition(topic.topic_id, index) in self.absent:
+            return ErrorCode.KAFKA_STORAGE_ERROR
         hosted = self.named(topic.name, index)
         error = None
         if hosted is not None and hosted.role is not None:
@@ -151,3 +174,14 @@ def leader_epoch_error(role: Leader | Follower, current_leader_epoch: int) -> Er
     if current_leader_epoch < role.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def status_of(hosted: Hosted) -> Status:
+    role, log = hosted.role, hosted.log
+    isr: tuple[NodeId, ...] = ()
+    kind, epoch = "stray", -1
+    if type(role) is Leader:
+        kind, epoch, isr = "leader", role.epoch, role.isr.isr
+    elif type(role) is Follower:
+        kind, epoch, isr = "follower", role.epoch, role.isr
+    return (*hosted.name, kind, epoch, hosted.high_watermark, log.log_end_offset, isr)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, PartitionEpoch
+from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, PartitionEpoch, Uuid
 from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.metadata.image import Broker, Partition
@@ -80,6 +80,7 @@ class Leader:
         self.epoch: LeaderEpoch = partition.leader_epoch
         self.partition_epoch: PartitionEpoch = partition.partition_epoch
         self.replicas = partition.replicas
+        self.directories = located(partition)
         self.isr: IsrState = Committed(partition.isr)
         self.min_isr = min_isr
         self.lag_time_max_ms = lag_time_max_ms
@@ -108,6 +109,12 @@ class Leader:
         in its log when it was elected. To name an end now would send consumers back."""
         return self.high_watermark < self.epoch_start_offset
 
+    def is_eligible(self, node: NodeId, broker_epoch: int) -> bool:
+        """May it join, as far as broker and directory go? Nobody waits for a replica whose directory is offline."""
+        broker = self.cluster.brokers.get(node)
+        is_online = broker is None or node not in self.directories or broker.is_online(self.directories[node])
+        return is_online and self.cluster.is_eligible(node, broker_epoch)
+
     def is_under_min_isr(self) -> bool:
         return len(self.isr.isr) < self.min_isr
 
@@ -129,7 +136,7 @@ class Leader:
         if self.is_under_min_isr() and not self.is_caught_up(state, now):
             # The high watermark stands still, so that passing it proves little (T18).
             return "it is far behind while the high watermark is frozen"
-        if not self.cluster.is_eligible(node, state.broker_epoch):
+        if not self.is_eligible(node, state.broker_epoch):
             return "the broker is fenced, shutting down, unknown, or another incarnation"
         return None
 
@@ -137,7 +144,7 @@ class Leader:
         """The lowest log start of the replicas that are alive: what all of them have deleted."""
         lowest = self.log.log_start_offset
         for node, state in self.followers.items():
-            if self.cluster.is_eligible(node, UNKNOWN_BROKER_EPOCH):
+            if self.is_eligible(node, UNKNOWN_BROKER_EPOCH):
                 lowest = min(lowest, state.log_start_offset)
         return lowest
 
@@ -186,8 +193,7 @@ class Leader:
         maximal = isr.maximal
         for node, state in self.followers.items():
             if state.log_end_offset < new and (
-                node in maximal
-                or (self.is_caught_up(state, now) and self.cluster.is_eligible(node, state.broker_epoch))
+                node in maximal or (self.is_caught_up(state, now) and self.is_eligible(node, state.broker_epoch))
             ):
                 new = state.log_end_offset
                 if new <= old:
@@ -241,6 +247,7 @@ class Leader:
         self.min_isr = min_isr
         if partition.partition_epoch >= self.partition_epoch:
             self.replicas = partition.replicas
+            self.directories = located(partition)
             self.followers = {node: self.followers.get(node, NEVER_FETCHED) for node in self.others()}
         self.committed(partition.isr, partition.partition_epoch)
 
@@ -252,3 +259,7 @@ class Leader:
         assert set(self.isr.isr) <= set(self.isr.maximal)
         assert set(self.isr.maximal) <= set(self.replicas)
         assert self.min_isr >= 1
+
+
+def located(partition: Partition) -> dict[NodeId, Uuid]:
+    return dict(zip(partition.replicas, partition.directories, strict=True))

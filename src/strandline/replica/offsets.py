@@ -3,6 +3,7 @@
 from strandline.base.effects import Caller, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch
+from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.replica.fetching import Fetching, complete_deletions
 from strandline.replica.hosted import Host, Hosted, leader_epoch_error
@@ -142,10 +143,12 @@ class Offsets:
             return ListOffsetsPartitionResponse(partition_index=index)
         if asked.timestamp != MAX_TIMESTAMP and asked.timestamp < 0:
             return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.UNSUPPORTED_VERSION)
-        if asked.timestamp == MAX_TIMESTAMP:
-            found = log.offset_of_max_timestamp()
-        else:
-            found = log.offset_for_timestamp(asked.timestamp)
+        try:
+            is_max = asked.timestamp == MAX_TIMESTAMP
+            found = log.offset_of_max_timestamp() if is_max else log.offset_for_timestamp(asked.timestamp)
+        except DiskError as error:
+            self.failed(topic, index, error)
+            return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
         if found is None:
             return ListOffsetsPartitionResponse(partition_index=index)
         if found.offset >= end:
@@ -156,6 +159,11 @@ class Offsets:
         return ListOffsetsPartitionResponse(
             partition_index=index, timestamp=found.timestamp, offset=found.offset, leader_epoch=found.leader_epoch
         )
+
+    def failed(self, topic: str, index: int, error: DiskError) -> None:
+        hosted = self.host.named(topic, index)
+        assert hosted is not None
+        self.host.fail(hosted.directory, error)
 
     def leader_of(self, topic: str, index: int, current_leader_epoch: int) -> Leader | ErrorCode:
         hosted = self.host.named(topic, index)
@@ -222,7 +230,12 @@ class Offsets:
         hosted = self.host.named(topic, asked.partition_index)
         assert hosted is not None
         if offset > leader.log.log_start_offset:
-            leader.log.advance_log_start(offset)
+            try:
+                leader.log.advance_log_start(offset)
+            except DiskError as error:
+                self.failed(topic, asked.partition_index, error)
+                part.done, part.error = True, ErrorCode.KAFKA_STORAGE_ERROR
+                return None
             self.fetching.log_start_moved(hosted, now)
         part.required = offset
         part.reached = leader.log.log_start_offset

@@ -15,6 +15,7 @@ from typing import Any
 
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
+from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
 from strandline.log.refusals import Refused
@@ -205,7 +206,11 @@ class Producing:
         if records is None:
             return Refused(ErrorCode.INVALID_RECORD, "there are no records")
         leader.stamp_caught_up()
-        appended = leader.log.append_as_leader(records, leader.epoch, now, internal=internal)
+        try:
+            appended = leader.log.append_as_leader(records, leader.epoch, now, internal=internal)
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+            return Refused(ErrorCode.KAFKA_STORAGE_ERROR, message_of(ErrorCode.KAFKA_STORAGE_ERROR))
         if not isinstance(appended, Refused) and not appended.duplicate:
             self.fetching.appended(hosted, leader, len(records), effects, now)
         return appended

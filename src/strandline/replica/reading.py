@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
+from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.refusals import Refused
 from strandline.replica.follower import Follower
@@ -91,7 +92,11 @@ class Reading:
                 read = None
                 if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
                     limit = interest.max_bytes if interest.max_bytes < left else left
-                    read = log.read(interest.offset, limit, upto=upto, min_one=size == 0)
+                    try:
+                        read = log.read(interest.offset, limit, upto=upto, min_one=size == 0)
+                    except DiskError as error:
+                        self.host.fail(hosted.directory, error)
+                        read = Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
                 if isinstance(read, Refused):
                     parts.append((interest, self.refusal(interest, read.error)))
                     is_urgent = True

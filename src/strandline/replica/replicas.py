@@ -6,49 +6,53 @@ created anew under its name never meets its old log (T39).
 
 Invariants: those of the parts, and
   - nothing is done by metadata from before this incarnation's own registration
-  - a partition with a role is one that metadata assigns to this broker
+  - a partition with a role is one that metadata assigns to this broker, and its log directory lives
   - a follower of a leader that exists is in that leader's fetcher, and in no other
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
-from strandline.base.effects import Answered, Caller, Effect, Failed, ReplyTo, Synced
+from strandline.base.effects import Answered, Caller, Effect, Failed, ReplyTo, Synced, SyncFailed
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, TopicPartition
-from strandline.base.ports import Disk, Rng
+from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
 from strandline.log.log import Read
 from strandline.log.refusals import Refused
 from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Delta, Image, Partition, Topic
+from strandline.metadata.image import (
+    BROKER_RESOURCE,
+    CLUSTER_DEFAULT,
+    LOST_DIRECTORY,
+    TOPIC_RESOURCE,
+    Delta,
+    Image,
+    Partition,
+    Topic,
+    directory_of,
+)
 from strandline.replica.alterations import Alterations
-from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.replica.assignments import Assignments
+from strandline.replica.config import ReplicaConfig
+from strandline.replica.directories import Directories
 from strandline.replica.fetcher import Fetcher
 from strandline.replica.fetching import Fetching, complete_deletions
 from strandline.replica.follower import Follower
+from strandline.replica.future import Futures
 from strandline.replica.hints import LeaderHints
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.hosted import Host, Hosted, Status, status_of
 from strandline.replica.leader import Leader
+from strandline.replica.offline import take_offline, tell_absent
 from strandline.replica.offsets import Offsets
 from strandline.replica.producing import Done, Producing
 from strandline.replica.quota import Quota, Rate
 from strandline.replica.storage import Storage
+from strandline.replica.timers import Every
 from strandline.wire.messages.delete_records import DeleteRecordsRequest
 from strandline.wire.messages.fetch import FetchRequest
 from strandline.wire.messages.list_offsets import ListOffsetsRequest
 from strandline.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from strandline.wire.messages.produce import ProduceRequest
-
-Status = tuple[str, int, str, int, int, int, tuple[NodeId, ...]]
-
-
-class Every:
-    """A task that comes again."""
-
-    def __init__(self, span_ms: int, task: Callable[[Instant], list[Effect]]) -> None:
-        self.span_ms = span_ms
-        self.task = task
-        self.next = Instant(0)
 
 
 class Replicas:
@@ -56,14 +60,14 @@ class Replicas:
         self,
         me: NodeId,
         disk: Disk,
-        log_dirs: Sequence[LogDir],
+        directories: Directories,
         config: ReplicaConfig,
         static: Mapping[str, ConfigValue],
         rng: Rng,
     ) -> None:
         self.me = me
         self.config = config
-        self.host = Host(me, config, static)
+        self.host = Host(me, config, static, directories)
         self.hints = LeaderHints(self.host)
         self.alterations = Alterations(self.host)
         self.fetching = Fetching(self.host, self.alterations, self.hints, rng)
@@ -72,7 +76,9 @@ class Replicas:
         self.follower_quota = Quota(
             me, "follower", config.follower_throttled_rate, Rate(config.quota_windows, config.quota_window_ms)
         )
-        self.storage = Storage(self.host, disk, log_dirs)
+        self.storage = Storage(self.host, disk)
+        self.assignments = Assignments(self.host)
+        self.futures = Futures(self.host, self.storage, self.assignments)
         self.fetchers: dict[NodeId, Fetcher] = {}
         self.has_caught_up = False  # with metadata, at least up to this incarnation's registration
         self.tasks = [
@@ -98,7 +104,7 @@ class Replicas:
         for task in self.tasks:
             task.next = Instant(now + task.span_ms)
         self.next_task = min(task.next for task in self.tasks)
-        return self.storage.load(now, clean)
+        return self.storage.load(now, clean) + self.futures.resume(now, clean)
 
     def delete_strays(self, now: Instant) -> list[Effect]:
         """Delete the logs that metadata does not assign to this broker. Only once metadata has been caught up with."""
@@ -114,11 +120,19 @@ class Replicas:
         for hosted in self.host.all():
             effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.storage.flush_now(now)
+        self.futures.settle()
         return effects
 
     def close(self) -> None:
         for hosted in self.host.all():
-            hosted.log.close()
+            if self.host.directories.is_live(hosted.directory):
+                hosted.log.close()
+
+    # --- directories
+
+    def take_offline(self, now: Instant) -> list[Effect]:
+        """To be called after every step in which a directory failed."""
+        return take_offline(self, now) + self.flush(now)
 
     # --- metadata
 
@@ -134,6 +148,9 @@ class Replicas:
                 return []
             self.has_caught_up = anew = True
         effects: list[Effect] = []
+        old = {} if anew else delta.partitions
+        if anew:
+            tell_absent(self)
         changed = (
             dict.fromkeys([h.at for h in self.host.all() if h.role is not None]) | image.hosted.get(self.me, {})
             if anew
@@ -141,11 +158,16 @@ class Replicas:
         )
         for at in changed:
             hosted = self.host.find(at)
-            if hosted is not None and hosted.role is not None and not self.is_mine(at):
-                self.delete(hosted, effects, now)
+            if not self.is_mine(at):
+                self.host.absent.pop(at, None)
+                self.assignments.forget(at)
+                if hosted is not None and hosted.role is not None:
+                    self.delete(hosted, effects, now)
         for at in changed:
             if self.is_mine(at):
-                self.become(at, effects, now)
+                before = old.get(at)
+                is_new = at in old and (before is None or self.me not in before.replicas)
+                self.become(at, is_new, effects, now)
         self.reconfigure(delta, anew, effects, now)
         self.brokers_changed(delta, effects, now)
         return effects + self.flush(now)
@@ -154,28 +176,51 @@ class Replicas:
         partition = self.host.image.partition(at)
         return partition is not None and self.me in partition.replicas
 
-    def become(self, at: TopicIdPartition, effects: list[Effect], now: Instant) -> None:
+    def become(self, at: TopicIdPartition, is_new: bool, effects: list[Effect], now: Instant) -> None:
         topic = self.host.image.topics[at.topic_id]
         partition = topic.partitions[at.partition]
+        directory = directory_of(partition, self.me)
+        directories = self.host.directories
         hosted = self.host.find(at)
+        if hosted is None and at not in self.host.absent and directories.holds_offline(directory, is_new=is_new):
+            self.host.absent[at] = directory if directory in directories.offline_ids else LOST_DIRECTORY
+        if at in self.host.absent:
+            self.assignments.lies(at, self.host.absent[at], directory)
+            return
         if hosted is None:
-            hosted = self.create(at, topic, partition, effects, now)
+            hosted = self.create(at, topic, directory, effects, now)
         elif hosted.role is None:
-            self.storage.reconfigure(hosted)
-        if partition.leader == self.me:
-            self.lead(hosted, topic, partition, effects, now)
-        else:
-            self.follow(hosted, partition, effects, now)
+            found = self.opened(hosted, directory, effects, now)
+            if found is None:
+                return
+            hosted = found
+        self.futures.told(hosted, directory)
+        try:
+            if partition.leader == self.me:
+                self.lead(hosted, topic, partition, effects, now)
+            else:
+                self.follow(hosted, partition, effects, now)
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+
+    def opened(self, hosted: Hosted, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted | None:
+        """A log that was found on disk is wanted: it alone of all that bear its name."""
+        for namesake in self.storage.namesakes_of(hosted, hosted.name):
+            self.delete(namesake, effects, now)
+        chosen = self.storage.chosen(hosted, directory, now)
+        if chosen is not None:
+            self.host.put(chosen)
+            self.storage.reconfigure(chosen)
+        return chosen
 
     def create(
-        self, at: TopicIdPartition, topic: Topic, partition: Partition, effects: list[Effect], now: Instant
+        self, at: TopicIdPartition, topic: Topic, directory: Uuid, effects: list[Effect], now: Instant
     ) -> Hosted:
-        namesake = self.host.named(topic.name, at.partition)
-        if namesake is not None:
+        name = TopicPartition(topic.name, at.partition)
+        for namesake in self.storage.namesakes_of(None, name):
             self.delete(namesake, effects, now)  # another topic's log under the same name (T39)
-        directory = partition.directories[partition.replicas.index(self.me)]
-        effects += self.storage.forget(TopicPartition(topic.name, at.partition))
-        hosted = self.storage.create(at, TopicPartition(topic.name, at.partition), directory, now)
+        effects += self.storage.forget(name)
+        hosted = self.storage.create(at, name, directory, now)
         self.host.put(hosted)
         return hosted
 
@@ -223,7 +268,7 @@ class Replicas:
         effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         hosted.role = Follower(str(hosted.name), hosted.log, partition, high_watermark)
         self.fetching.role_changed(hosted, effects, now)
-        if partition.leader != NOBODY:
+        if partition.leader != NOBODY and hosted.role is not None:
             fetcher = self.fetchers.get(partition.leader)
             if fetcher is None:
                 fetcher = self.fetchers[partition.leader] = Fetcher(self.host, partition.leader, self.follower_quota)
@@ -237,6 +282,8 @@ class Replicas:
     def delete(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
         if type(hosted.role) is Follower:
             self.unfollow(hosted, hosted.role)
+        self.futures.drop(hosted.at)
+        self.assignments.forget(hosted.at)
         hosted.gone = True
         self.host.drop(hosted)
         effects += hosted.fail_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -311,7 +358,11 @@ class Replicas:
         hosted = self.host.named(topic, partition)
         if hosted is None:
             return Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the partition is not hosted here")
-        return hosted.log.read(offset, max_bytes, upto=hosted.log.log_end_offset, min_one=True)
+        try:
+            return hosted.log.read(offset, max_bytes, upto=hosted.log.log_end_offset, min_one=True)
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+            return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory is offline")
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         hosted = self.host.named(topic, partition)
@@ -324,14 +375,20 @@ class Replicas:
 
     # --- answers and time
 
-    def step(self, event: Answered | Failed | Synced, now: Instant) -> list[Effect]:
+    def step(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
         match event.token[1], event:
             case "fetch", Answered() | Failed():
                 return self.fetched(event, now)
             case "alter", Answered() | Failed():
                 return self.altered(event, now)
+            case "assign", Answered() | Failed():
+                return self.assigned(event, now)
+            case "future", Synced() | SyncFailed():
+                self.futures.synced(event)
             case "flushed", Synced():
                 return self.storage.flushed(event.token[2:])
+            case _, SyncFailed(token, why):
+                self.storage.sync_failed(token, why)
         return []
 
     def fetched(self, event: Answered | Failed, now: Instant) -> list[Effect]:
@@ -360,13 +417,22 @@ class Replicas:
             self.alterations.failed(now)
         else:
             for hosted in self.alterations.answered(event.message, now):
-                assert type(hosted.role) is Leader
-                self.recompute(hosted, hosted.role, effects, now)
+                if type(hosted.role) is Leader:  # or its directory failed over what the one before it woke
+                    self.recompute(hosted, hosted.role, effects, now)
         return effects + self.alterations.flush()
+
+    def assigned(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        if event.token[2] != self.assignments.sequence:
+            return []
+        if isinstance(event, Failed):
+            self.assignments.failed(now)
+        else:
+            self.assignments.answered(event.message, now)
+        return self.assignments.flush()
 
     def flush(self, now: Instant) -> list[Effect]:
         """What the fetchers and the controller are to be asked next."""
-        effects = self.alterations.flush()
+        effects = self.alterations.flush() + self.assignments.flush()
         for fetcher in self.fetchers.values():
             effects += fetcher.flush(now)
         return effects
@@ -400,8 +466,12 @@ class Replicas:
             if hosted.role is None:
                 continue
             before = hosted.log.log_start_offset
-            hosted.log.roll_if_due(now)
-            hosted.log.delete_old_segments(now, hosted.high_watermark)
+            try:
+                hosted.log.roll_if_due(now)
+                hosted.log.delete_old_segments(now, hosted.high_watermark)
+            except DiskError as error:
+                self.host.fail(hosted.directory, error)
+                continue
             if hosted.log.log_start_offset != before:
                 self.fetching.log_start_moved(hosted, now)
         return []
@@ -409,17 +479,7 @@ class Replicas:
     # --- views
 
     def status(self) -> list[Status]:
-        rows: list[Status] = []
-        for hosted in self.host.all():
-            role, log = hosted.role, hosted.log
-            isr: tuple[NodeId, ...] = ()
-            kind, epoch = "stray", -1
-            if type(role) is Leader:
-                kind, epoch, isr = "leader", role.epoch, role.isr.isr
-            elif type(role) is Follower:
-                kind, epoch, isr = "follower", role.epoch, role.isr
-            rows.append((*hosted.name, kind, epoch, hosted.high_watermark, log.log_end_offset, isr))
-        return rows
+        return [status_of(hosted) for hosted in self.host.all()]
 
     def check(self) -> None:
         self.fetching.sessions.check()
@@ -430,6 +490,7 @@ class Replicas:
             if role is None:
                 continue
             assert self.is_mine(hosted.at), hosted.name
+            assert self.host.directories.is_live(hosted.directory), hosted.name
             role.check()
             for node, fetcher in self.fetchers.items():
                 follows = isinstance(role, Follower) and role.leader == node

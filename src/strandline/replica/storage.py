@@ -3,14 +3,15 @@
 Per log directory Kafka's two checkpoints: `replication-offset-checkpoint` has the high watermarks, a lower bound that
 only saves work; `recovery-point-offset-checkpoint` has the offsets below which everything is durable, and is saved
 only after what it promises has been synced.
-"""
 
-from collections.abc import Sequence
+An operation of the disk that fails takes its directory offline (`Host.fail`), and the others go on.
+"""
 
 from strandline.base.effects import Effect, Report, Save, Sync, Token
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
-from strandline.base.ports import Disk
+from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
+from strandline.base.value import Value
 from strandline.log.checkpoints import format_offsets, parse_offsets
 from strandline.log.config import DAY_MS, LogConfig
 from strandline.log.directory import (
@@ -18,6 +19,7 @@ from strandline.log.directory import (
     PARTITION_METADATA,
     directory_name,
     parse_directory_name,
+    parse_future_name,
     read_topic_id,
     write_partition_metadata,
 )
@@ -35,12 +37,27 @@ PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 Offsets = dict[TopicPartition, int]
 
 
+class Double(Value, frozen=True):
+    """A log that was found on disk, and what the checkpoints of its directory say of it."""
+
+    directory: LogDir
+    name: TopicPartition
+    recovery_point: int
+    log_start_offset: int
+    high_watermark: int
+    clean: bool
+
+
 class Storage:
-    def __init__(self, host: Host, disk: Disk, log_dirs: Sequence[LogDir]) -> None:
-        assert log_dirs
+    def __init__(self, host: Host, disk: Disk) -> None:
         self.host = host
         self.disk = disk
-        self.log_dirs = tuple(log_dirs)
+        self.directories = host.directories
+        # Two directories may each have a log of one name, if one of them was offline for a while.
+        self.namesakes: dict[TopicPartition, list[Hosted]] = {}
+        self.doubles: dict[TopicIdPartition, Double] = {}
+        self.found_futures: dict[TopicIdPartition, tuple[LogDir, str]] = {}
+        self.preferred: dict[TopicPartition, str] = {}  # where an operator wants what is still to be created
         self.tail_budget = TailBudget()
         self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
         self.listed: dict[TopicPartition, None] = {}  # what a checkpoint on disk may have a row for
@@ -51,47 +68,116 @@ class Storage:
 
     def load(self, now: Instant, clean: bool) -> list[Effect]:
         effects: list[Effect] = []
-        for log_dir in self.log_dirs:
-            self.disk.make_directory(log_dir.path)
-            high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS)
-            recovery_points = self.read_checkpoint(log_dir, RECOVERY_POINTS)
-            log_starts = self.read_checkpoint(log_dir, LOG_STARTS)
-            self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts])
-            for entry in self.disk.list(log_dir.path):
-                path = f"{log_dir.path}/{entry}"
-                if entry.endswith(DELETED_SUFFIX):
-                    self.disk.remove_tree(path)
-                    continue
-                name = parse_directory_name(entry)
-                topic_id = None if name is None else read_topic_id(self.disk, path)
-                if name is None or topic_id is None or name.topic == METADATA_TOPIC:
-                    continue  # not ours: a checkpoint, the metadata log, something of the user's
-                at = TopicIdPartition(topic_id, name.partition)
-                if self.host.find(at) is not None or self.host.named(*name) is not None:
-                    effects.append(Report("error", f"{path} is a second log of {name}; it is left alone"))
-                    continue
-                log = Log.open(
-                    self.disk,
-                    path,
-                    LogConfig(producer_id_expiration_ms=self.producer_id_expiration_ms),
-                    now,
-                    clean=clean,
-                    recovery_point=recovery_points.get(name, 0),
-                    log_start_offset=log_starts.get(name, 0),
-                    tail_budget=self.tail_budget,
-                )
-                if not clean:
-                    log.unsynced_others[log_dir.path] = None  # the process before may not have synced its name
-                high_watermark = min(max(high_watermarks.get(name, 0), log.log_start_offset), log.log_end_offset)
-                self.host.put(Hosted(at, name, log, log_dir, high_watermark))
+        for log_dir in list(self.directories.live):
+            try:
+                effects += self.load_directory(log_dir, now, clean)
+            except DiskError as error:
+                self.host.fail(log_dir, error)
         return effects
+
+    def load_directory(self, log_dir: LogDir, now: Instant, clean: bool) -> list[Effect]:
+        effects: list[Effect] = []
+        self.disk.make_directory(log_dir.path)
+        high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS)
+        recovery_points = self.read_checkpoint(log_dir, RECOVERY_POINTS)
+        log_starts = self.read_checkpoint(log_dir, LOG_STARTS)
+        self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts])
+        for entry in self.disk.list(log_dir.path):
+            path = f"{log_dir.path}/{entry}"
+            if entry.endswith(DELETED_SUFFIX):
+                self.disk.remove_tree(path)
+                continue
+            coming = parse_future_name(entry)
+            if coming is not None:
+                future_id = read_topic_id(self.disk, path)
+                if future_id is not None:
+                    self.found_futures[TopicIdPartition(future_id, coming.partition)] = (log_dir, path)
+                continue
+            name = parse_directory_name(entry)
+            topic_id = None if name is None else read_topic_id(self.disk, path)
+            if name is None or topic_id is None or name.topic == METADATA_TOPIC:
+                continue  # not ours: a checkpoint, the metadata log, something of the user's
+            found = Double(
+                log_dir,
+                name,
+                recovery_points.get(name, 0),
+                log_starts.get(name, 0),
+                high_watermarks.get(name, 0),
+                clean,
+            )
+            at = TopicIdPartition(topic_id, name.partition)
+            if self.host.find(at) is not None:
+                self.doubles[at] = found
+                effects.append(Report("warning", f"{path} is a second log of {name}; metadata will say which counts"))
+                continue
+            hosted = self.open(at, found, now)
+            namesake = self.host.named(*name)
+            if namesake is not None:
+                self.namesakes.setdefault(name, [namesake]).append(hosted)
+            self.host.put(hosted)
+        return effects
+
+    def open(self, at: TopicIdPartition, found: "Double", now: Instant) -> Hosted:
+        """Open a log that lies on disk."""
+        log_dir, name = found.directory, found.name
+        log = Log.open(
+            self.disk,
+            f"{log_dir.path}/{directory_name(name)}",
+            LogConfig(producer_id_expiration_ms=self.producer_id_expiration_ms),
+            now,
+            clean=found.clean,
+            recovery_point=found.recovery_point,
+            log_start_offset=found.log_start_offset,
+            tail_budget=self.tail_budget,
+        )
+        if not found.clean:
+            log.unsynced_others[log_dir.path] = None  # the process before may not have synced its name
+        high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)
+        return Hosted(at, name, log, log_dir, high_watermark)
+
+    def chosen(self, hosted: Hosted, directory_id: Uuid, now: Instant) -> Hosted | None:
+        """Of two logs of one replica that one counts which metadata names; the other is deleted. Where it names
+        neither, the first that was found counts, and the other is left alone. None: it cannot be read."""
+        double = self.doubles.get(hosted.at)
+        if double is None or directory_id not in (hosted.directory.directory_id, double.directory.directory_id):
+            return hosted
+        del self.doubles[hosted.at]
+        if directory_id == hosted.directory.directory_id:
+            self.bury(double.directory, hosted.name, hosted.at)
+            return hosted
+        try:
+            other = self.open(hosted.at, double, now)
+        except DiskError as error:
+            self.host.fail(double.directory, error)
+            self.host.absent[hosted.at] = directory_id
+            return None
+        self.delete(hosted)
+        hosted.gone = True
+        self.host.put(other)
+        return other
+
+    def namesakes_of(self, hosted: Hosted | None, name: TopicPartition) -> list[Hosted]:
+        """Logs of other topics that had this name."""
+        found = [other for other in self.namesakes.pop(name, ()) if not other.gone]
+        named = self.host.named(*name)
+        if named is not None and named not in found:
+            found.append(named)
+        return [other for other in found if other is not hosted]
 
     def read_checkpoint(self, log_dir: LogDir, file: str) -> Offsets:
         content = self.disk.read_file(f"{log_dir.path}/{file}")
         return {} if content is None else parse_offsets(content)
 
     def create(self, at: TopicIdPartition, name: TopicPartition, directory_id: Uuid, now: Instant) -> Hosted:
-        log_dir = self.place(directory_id)
+        """Begin an empty log; in another directory, if the first one fails over it."""
+        while True:
+            log_dir = self.place(directory_id, self.preferred.pop(name, None))
+            try:
+                return self.create_in(log_dir, at, name, now)
+            except DiskError as error:
+                self.host.fail(log_dir, error)
+
+    def create_in(self, log_dir: LogDir, at: TopicIdPartition, name: TopicPartition, now: Instant) -> Hosted:
         path = f"{log_dir.path}/{directory_name(name)}"
         assert name not in self.listed, "an earlier log's checkpoints would speak for the new one"
         self.disk.remove_tree(path)  # a leftover without an id, or of a second log that `load` left alone
@@ -121,24 +207,29 @@ class Storage:
             return []
         self.listed = {}
         effects: list[Effect] = []
-        for log_dir in self.log_dirs:
+        for log_dir in list(self.directories.live):
             rows = self.checkpoints(log_dir)
             for file, offsets in rows.items():
-                path = f"{log_dir.path}/{file}"
-                self.disk.save(path, format_offsets(offsets))
-                self.saved.pop(path, None)
-                effects += self.save(log_dir, file, offsets)
+                if self.save_now(log_dir, file, offsets):
+                    effects += self.save(log_dir, file, offsets)
         return effects
 
-    def place(self, directory_id: Uuid) -> LogDir:
-        """The directory that metadata names, else the one with the fewest logs."""
-        counts = {log_dir.path: 0 for log_dir in self.log_dirs}
-        for log_dir in self.log_dirs:
+    def place(self, directory_id: Uuid, preferred: str | None = None) -> LogDir:
+        """The live directory that metadata names, else the preferred one, else the one with the fewest logs."""
+        live = self.directories.live
+        for log_dir in live:
             if log_dir.directory_id == directory_id and directory_id != ZERO_UUID:
                 return log_dir
+        if len(live) == 1:
+            return live[0]
+        for log_dir in live:
+            if log_dir.path == preferred:
+                return log_dir
+        counts = {log_dir.path: 0 for log_dir in live}
         for hosted in self.host.all():
-            counts[hosted.directory.path] += 1
-        return min(self.log_dirs, key=lambda log_dir: counts[log_dir.path])
+            if hosted.directory.path in counts:
+                counts[hosted.directory.path] += 1
+        return min(live, key=lambda log_dir: counts[log_dir.path])
 
     def config_of(self, topic: str) -> LogConfig:
         host, me = self.host, str(self.host.me)
@@ -162,20 +253,36 @@ class Storage:
         hosted.log.reconfigure(self.config_of(hosted.name.topic))
 
     def delete(self, hosted: Hosted) -> None:
-        """Renamed first, so that a crash in the middle leaves nothing that looks like a log."""
+        """In a directory that is offline nothing is done: metadata will know when it is back."""
         self.flushing.pop(hosted.at, None)
-        hosted.log.close()
-        path = f"{hosted.directory.path}/{directory_name(hosted.name)}"
-        grave = f"{path}.{hosted.at.topic_id.hex()}{DELETED_SUFFIX}"
-        self.disk.rename(path, grave)
-        self.disk.remove_tree(grave)
+        if not self.directories.is_live(hosted.directory):
+            return
+        self.retire(hosted.log, hosted.directory, hosted.name, hosted.at)
+
+    def retire(self, log: Log, log_dir: LogDir, name: TopicPartition, at: TopicIdPartition) -> None:
+        try:
+            log.close()
+        except DiskError as error:
+            self.host.fail(log_dir, error)
+        else:
+            self.bury(log_dir, name, at)
+
+    def bury(self, log_dir: LogDir, name: TopicPartition, at: TopicIdPartition) -> None:
+        """Renamed first, so that a crash in the middle leaves nothing that looks like a log."""
+        path = f"{log_dir.path}/{directory_name(name)}"
+        grave = f"{path}.{at.topic_id.hex()}{DELETED_SUFFIX}"
+        try:
+            self.disk.rename(path, grave)
+            self.disk.remove_tree(grave)
+        except DiskError as error:
+            self.host.fail(log_dir, error)
 
     # --- durability
 
     def save_high_watermarks(self, now: Instant) -> list[Effect]:
         return [
             effect
-            for log_dir in self.log_dirs
+            for log_dir in self.directories.live
             for effect in self.save(log_dir, HIGH_WATERMARKS, self.high_watermarks(log_dir))
         ]
 
@@ -186,7 +293,18 @@ class Storage:
             return []
         self.saved[path] = content
         self.listed |= dict.fromkeys(offsets)
-        return [Save(path, content, ("replica", "saved"))]
+        return [Save(path, content, ("replica", "saved", log_dir))]
+
+    def save_now(self, log_dir: LogDir, file: str, offsets: Offsets) -> bool:
+        """The disk is waited for. What was saved before may still be on its way: it is saved once more."""
+        path = f"{log_dir.path}/{file}"
+        self.saved.pop(path, None)
+        try:
+            self.disk.save(path, format_offsets(offsets))
+        except DiskError as error:
+            self.host.fail(log_dir, error)
+            return False
+        return True
 
     def in_directory(self, log_dir: LogDir) -> list[Hosted]:
         return [hosted for hosted in self.host.all() if hosted.directory.path == log_dir.path]
@@ -216,27 +334,39 @@ class Storage:
         """Make the logs durable, a partition at a time; their recovery points follow in `flushed`."""
         effects: list[Effect] = []
         for hosted in self.host.all():
-            if hosted.at in self.flushing:
+            if hosted.at in self.flushing or not self.directories.is_live(hosted.directory):
                 continue
             paths = hosted.log.unsynced()
             if paths:
                 end = hosted.log.log_end_offset
                 self.flushing[hosted.at] = (end, hosted.role, cuts_of(hosted))
-                effects.append(Sync(tuple(paths), ("replica", "flushed", hosted.at, end)))
+                which = (end, hosted.moves, hosted.directory)
+                effects.append(Sync(tuple(paths), ("replica", "flushed", hosted.at, which)))
         return effects
 
     def flushed(self, rest: Token) -> list[Effect]:
-        at, end = rest
-        was = self.flushing.pop(at, None)
+        at, (end, moves, _) = rest
         hosted = self.host.find(at)
+        if hosted is not None and hosted.moves != moves:
+            return []  # of the log that was its before it moved
+        was = self.flushing.pop(at, None)
         if hosted is not None and was is not None and was == (end, hosted.role, cuts_of(hosted)):
             hosted.log.mark_synced(end)
         return [] if self.flushing else self.save_recovery_points()
 
+    def sync_failed(self, token: Token, why: str) -> None:
+        """Never repeated: the kernel may have dropped what it could not write, and would call the next one done."""
+        match token:
+            case (_, "flushed", at, (_, _, log_dir)):
+                self.flushing.pop(at, None)
+                self.host.fail(log_dir, DiskError(why))
+            case (_, "saved", log_dir):
+                self.host.fail(log_dir, DiskError(why))
+
     def save_recovery_points(self) -> list[Effect]:
         """What a flush has proven, or what is left of it."""
         effects: list[Effect] = []
-        for log_dir in self.log_dirs:
+        for log_dir in self.directories.live:
             effects += self.save(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
             effects += self.save(log_dir, LOG_STARTS, self.log_starts(log_dir))
         return effects
@@ -245,22 +375,26 @@ class Storage:
         """A log was cut. A saved recovery point above its new end would vouch, after a power loss, for batches that it
         gets next, so it is lowered durably before anything is appended: this once, the disk is waited for. The `Save`
         that follows overtakes an older one that may be on its way."""
-        for log_dir in self.log_dirs:
-            path = f"{log_dir.path}/{RECOVERY_POINTS}"
-            self.disk.save(path, format_offsets(self.recovery_points(log_dir)))
-            self.saved.pop(path, None)
+        for log_dir in list(self.directories.live):
+            self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
         return self.save_recovery_points()
 
     def flush_now(self, now: Instant) -> None:
         """At shutdown: everything durable, and the checkpoints say so."""
         for hosted in self.host.all():
-            paths = hosted.log.settle()
-            if paths:
-                self.disk.sync(paths)
-            hosted.log.mark_synced(hosted.log.log_end_offset)
-        for log_dir in self.log_dirs:
+            if not self.directories.is_live(hosted.directory):
+                continue
+            try:
+                paths = hosted.log.settle()
+                if paths:
+                    self.disk.sync(paths)
+                hosted.log.mark_synced(hosted.log.log_end_offset)
+            except DiskError as error:
+                self.host.fail(hosted.directory, error)
+        for log_dir in list(self.directories.live):
             for file, offsets in self.checkpoints(log_dir).items():
-                self.disk.save(f"{log_dir.path}/{file}", format_offsets(offsets))
+                if not self.save_now(log_dir, file, offsets):
+                    break
 
 
 def cuts_of(hosted: Hosted) -> int:

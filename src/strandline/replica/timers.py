@@ -1,5 +1,6 @@
 """Deadlines of parked requests and retries: a heap whose settled entries are swept when they are the majority."""
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
@@ -47,3 +48,12 @@ class Timers:
             if not entry.done:
                 effects += entry.expire(now)
         return effects
+
+
+class Every:
+    """A task that comes again."""
+
+    def __init__(self, span_ms: int, task: Callable[[Instant], list[Effect]]) -> None:
+        self.span_ms = span_ms
+        self.task = task
+        self.next = Instant(0)

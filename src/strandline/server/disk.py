@@ -165,6 +165,11 @@ class RealDisk:
             os.replace(path + ".tmp", path)
         self.sync([os.path.dirname(path) or "."])
 
+    def usage(self, path: str) -> tuple[int, int]:
+        with naming(path):
+            found = os.statvfs(path)
+        return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
     def sync(self, paths: Sequence[str]) -> None:
         for path in paths:
             with naming(path), suppress(FileNotFoundError):
@@ -173,6 +178,10 @@ class RealDisk:
                     os.fsync(fd)
                 finally:
                     os.close(fd)
+
+
+class InUse(DiskError):
+    """The directory is fine, and another process has it."""
 
 
 def lock_directory(path: str) -> int:
@@ -186,5 +195,5 @@ def lock_directory(path: str) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(fd)
-        raise DiskError(f"{path}: another process uses this log directory") from error
+        raise InUse(f"{path}: another process uses this log directory") from error
     return fd

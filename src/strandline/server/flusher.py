@@ -7,14 +7,16 @@ saves of one path must not overtake each other, and because flushes of one devic
 Invariants:
   - a `Synced` follows a flush that began after its effect was performed;
   - answers come in the order of the effects;
-  - a flush that fails is never repeated and never answered: the kernel may have dropped the pages, so the node crashes.
+  - a flush that fails is never repeated, since the kernel may have dropped the pages: the node crashes, or, where it
+    can do without the directory, is told by `SyncFailed` for every effect that named what failed.
 """
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from strandline.base.effects import Save, Sync, Synced
+from strandline.base.effects import Save, Sync, Synced, SyncFailed
+from strandline.base.ports import DiskError
 from strandline.server.disk import RealDisk
 
 
@@ -23,9 +25,13 @@ class Flusher:
         self,
         loop: asyncio.AbstractEventLoop,
         disk: RealDisk,
-        on_event: Callable[[Synced], None],
+        on_event: Callable[[Synced | SyncFailed], None],
         on_crash: Callable[[BaseException, object], None],
+        *,
+        is_vital: bool = True,
     ) -> None:
+        """`is_vital`: the node cannot live on after a failure."""
+        self.is_vital = is_vital
         self.loop = loop
         self.disk = disk
         self.on_event = on_event
@@ -46,8 +52,8 @@ class Flusher:
         future = self.thread.submit(self.flush, batch)
         future.add_done_callback(lambda done: self.hand_over(batch, done))
 
-    def flush(self, batch: list[Sync | Save]) -> None:
-        """Runs in the thread."""
+    def flush(self, batch: list[Sync | Save]) -> dict[str, DiskError]:
+        """Runs in the thread. What went wrong, by path."""
         paths: dict[str, None] = {}
         contents: dict[str, bytes] = {}
         for effect in batch:
@@ -55,23 +61,37 @@ class Flusher:
                 contents[effect.path] = effect.content
             else:
                 paths.update(dict.fromkeys(effect.paths))
-        self.disk.sync(list(paths))
+        errors: dict[str, DiskError] = {}
+        for path in paths:
+            try:
+                self.disk.sync([path])
+            except DiskError as error:
+                errors[path] = error
         for path, content in contents.items():
-            self.disk.save(path, content)
+            try:
+                self.disk.save(path, content)
+            except DiskError as error:
+                errors[path] = error
+        return errors
 
-    def hand_over(self, batch: list[Sync | Save], done: "Future[None]") -> None:
+    def hand_over(self, batch: list[Sync | Save], done: "Future[dict[str, DiskError]]") -> None:
         """Runs in the thread: back to the loop, unless the loop is gone."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.finish, batch, done)
 
-    def finish(self, batch: list[Sync | Save], done: "Future[None]") -> None:
+    def finish(self, batch: list[Sync | Save], done: "Future[dict[str, DiskError]]") -> None:
         error = done.exception()
+        errors = {} if error is not None else done.result()
+        if self.is_vital and errors:
+            error = next(iter(errors.values()))
         if error is not None:
             self.on_crash(error, batch)
             return
         self.busy = False
         for effect in batch:
-            self.on_event(Synced(effect.token))
+            paths = effect.paths if isinstance(effect, Sync) else (effect.path,)
+            why = next((str(errors[path]) for path in paths if path in errors), None) if errors else None
+            self.on_event(Synced(effect.token) if why is None else SyncFailed(effect.token, why))
         if self.waiting and not self.busy:
             self.busy = True
             self.begin()

@@ -23,7 +23,7 @@ from strandline.base.ports import Disk, DiskError, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
 from strandline.server.clock import Clock
-from strandline.server.disk import RealDisk, lock_directory
+from strandline.server.disk import InUse, RealDisk, lock_directory
 from strandline.server.flusher import Flusher
 from strandline.server.metrics import MetricsServer
 from strandline.server.net import Listener, Net, NetConfig
@@ -44,11 +44,15 @@ def serve(config: NodeConfig, make_node: MakeNode) -> int:
     log_to_stderr()
     for name in sorted(config.unknown):
         log.warning("unknown configuration key %s is ignored", name)
-    try:
-        locks = [lock_directory(path) for path in sorted({*config.log_dirs, config.metadata_log_dir})]
-    except DiskError as error:
-        log.error("cannot start: %s", error)
-        return CANNOT_START
+    locks = []
+    for path in sorted({*config.log_dirs, config.metadata_log_dir}):
+        try:
+            locks.append(lock_directory(path))
+        except DiskError as error:
+            if isinstance(error, InUse) or path == config.metadata_log_dir:
+                log.error("cannot start: %s", error)
+                return CANNOT_START
+            log.error("a log directory may be offline: %s", error)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         status = runner.run(run(config, make_node))
     for lock in locks:
@@ -103,7 +107,7 @@ class Driver:
         self.disk = RealDisk()
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
-        self.data_flusher = Flusher(loop, self.disk, self.event, self.crash)
+        self.data_flusher = Flusher(loop, self.disk, self.event, self.crash, is_vital=False)
 
     async def start(self) -> None:
         self.loop.set_exception_handler(self.unhandled)

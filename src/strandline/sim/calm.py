@@ -62,6 +62,8 @@ def heal(world: World, dead: Machine | None = None) -> None:
         machine.disk.sync_faults.clear()
         for root in machine.disk.roots:
             machine.disk.mend(root)
+        if machine.has_offline_directories:
+            machine.kill()
         if machine.is_rotten:
             machine.told(Kind.HEALED, "gets new disks, since one was found damaged")
             world.damage.lost(machine.node_id, "has new disks")
@@ -74,10 +76,10 @@ def heal(world: World, dead: Machine | None = None) -> None:
 
 
 def start_all(world: World, dead: Machine | None = None) -> None:
-    """A controlled shutdown may have ended only now."""
+    """A controlled shutdown may have ended only now, or a flush from before have failed."""
     for machine in world.machines.values():
         if machine is not dead:
-            machine.start()
+            machine.repaired()
 
 
 def why_not_led_without(world: World, dead: Machine) -> str | None:

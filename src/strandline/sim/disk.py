@@ -278,6 +278,10 @@ class SimDisk:
 
     # --- room
 
+    def usage(self, path: str) -> tuple[int, int]:
+        self.refuse(path)
+        return (-1, -1) if self.capacity is None else (self.capacity, self.room)
+
     @property
     def room(self) -> int:
         return max(0, self.capacity - self.used) if self.capacity is not None else 1 << 62

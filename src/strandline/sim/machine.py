@@ -1,8 +1,8 @@
 """One machine with a disk and a clock, and the node that runs on it: the driver of the simulator.
 
 It performs effects as the real driver does, and as late. What a flush names is durable some time before the node is
-told so, and nothing that was written since is. An error of the disk ends the process, as in the real driver; any other
-error out of a node is a bug of ours, and ends the run.
+told so, and nothing that was written since is. An error of the disk that the node does not survive ends the process, as
+in the real driver; any other error out of a node is a bug of ours, and ends the run.
 """
 
 from collections import deque
@@ -23,6 +23,7 @@ from strandline.base.effects import (
     Send,
     Sync,
     Synced,
+    SyncFailed,
 )
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.ports import DiskError
@@ -215,10 +216,12 @@ class Machine(Station):
         if random() < 0.05:
             second += options.slow_sync_ms
 
+        failed: dict[int, str] = {}
+
         def save() -> None:
             if life == self.life and self.is_running:
                 try:
-                    self.make_durable(batch)
+                    self.make_durable(batch, failed)
                 except DiskError as error:
                     self.stop(str(error))
                 except PowerLost:
@@ -226,22 +229,30 @@ class Machine(Station):
 
         def tell() -> None:
             self.is_flushing = False
-            for effect in batch:
-                self.deliver(life, lambda token=effect.token: self.event(Synced(token)))  # type: ignore[misc]
+            for number, effect in enumerate(batch):
+                token = effect.token
+                event = SyncFailed(token, failed[number]) if number in failed else Synced(token)
+                self.deliver(life, lambda event=event: self.event(event))  # type: ignore[misc]
             self.flush()
 
         time = self.world.time
         time.later(first, save)
         time.later(first + second, lambda: self.deliver(life, tell))
 
-    def make_durable(self, batch: list[Sync | Save]) -> None:
-        for effect in batch:
-            if isinstance(effect, Sync):
-                self.disk.sync(effect.paths)
-                if self.node is not None and effect.token == ("quorum", "log"):
-                    self.metadata_durable = self.node.metadata_log.log_end_offset
-            else:
-                self.disk.save(effect.path, effect.content)
+    def make_durable(self, batch: list[Sync | Save], failed: dict[int, str]) -> None:
+        """What the node can do without is noted in `failed`, by its place in the batch."""
+        for number, effect in enumerate(batch):
+            try:
+                if isinstance(effect, Sync):
+                    self.disk.sync(effect.paths)
+                else:
+                    self.disk.save(effect.path, effect.content)
+            except DiskError as error:
+                if effect.token[0] != "replica":
+                    raise
+                failed[number] = str(error)
+            if self.node is not None and effect.token == ("quorum", "log"):
+                self.metadata_durable = self.node.metadata_log.log_end_offset
 
     # --- what may happen to it
 
@@ -249,6 +260,16 @@ class Machine(Station):
     def is_let_in(self) -> bool:
         """Does a broker run here that the controller has unfenced?"""
         return self.node is not None and self.node.broker is not None and self.node.broker.lifecycle.is_unfenced
+
+    @property
+    def has_offline_directories(self) -> bool:
+        return self.node is not None and self.node.broker is not None and bool(self.node.broker.directories.offline)
+
+    def repaired(self) -> None:
+        """What an operator does after seeing to a disk: a directory that failed comes back with the next process."""
+        if self.has_offline_directories:
+            self.kill()
+        self.start()
 
     def make_room(self) -> None:
         self.disk.capacity = None

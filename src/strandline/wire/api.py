@@ -55,11 +55,6 @@ def _controller(key: int, name: str) -> Api:
     return Api(key, name, None, on_controller=True)
 
 
-def _unserved(key: int, name: str) -> Api:
-    """Only its form is known: no listener answers it, and nobody is told of it."""
-    return Api(key, name, None, on_controller=False)
-
-
 APIS = (
     # Minimum 0 although 0-2 are refused: librdkafka needs it (KAFKA-18659). 12 promises transactions v2.
     _client(0, "Produce", "0-11"),
@@ -83,8 +78,8 @@ APIS = (
     _client(23, "OffsetForLeaderEpoch", "2-4"),
     _client(32, "DescribeConfigs", "1-4"),
     _client(33, "AlterConfigs", "0-2", on_controller=True),
-    _unserved(34, "AlterReplicaLogDirs"),
-    _unserved(35, "DescribeLogDirs"),
+    _client(34, "AlterReplicaLogDirs", "1-2"),
+    _client(35, "DescribeLogDirs", "1-4"),
     _client(37, "CreatePartitions", "0-3", on_controller=True),
     _client(42, "DeleteGroups", "0-2"),
     _client(43, "ElectLeaders", "0-2", on_controller=True),
@@ -102,7 +97,7 @@ APIS = (
     _controller(63, "BrokerHeartbeat"),
     _client(64, "UnregisterBroker", "0", on_controller=True),
     _controller(67, "AllocateProducerIds"),
-    _unserved(73, "AssignReplicasToDirs"),
+    _controller(73, "AssignReplicasToDirs"),
     _client(75, "DescribeTopicPartitions", "0"),
 )
 

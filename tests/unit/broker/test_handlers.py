@@ -95,6 +95,18 @@ def test_brokers_that_are_fenced_are_not_shown_and_their_replicas_are_offline() 
     assert answer.topics[0].partitions[0].offline_replicas == (3,)
 
 
+def test_replicas_in_a_directory_that_their_broker_has_lost_are_offline() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    where = (Uuid(b"one's directory."), Uuid(b"two's directory."), Uuid(b"three's direct.."))
+    found = Partition((ONE, TWO), where[:2], (TWO,), TWO)
+    node.image.topics[A] = Topic("t", A, {0: found})
+    old = node.image.brokers[ONE]
+    node.image.put_broker(Broker(ONE, old.incarnation_id, old.epoch, old.endpoints, fenced=False, log_dirs=where[2:]))
+    answer = ask(metadata, node, MetadataRequest(topics=None), 13)
+    assert answer.topics[0].partitions[0].offline_replicas == (1,)
+
+
 def test_null_asks_for_all_topics_and_empty_does_so_in_version_0_only() -> None:
     node = FakeNode()
     node.topic("t", A, 1)

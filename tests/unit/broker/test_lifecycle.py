@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from strandline.base.effects import Answered, Effect, Endpoint, Failed, Failure, Report, ToController
+from strandline.base.effects import Answered, Effect, Endpoint, Failed, Failure, Halt, Report, ToController
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.time import NEVER, Instant
@@ -192,3 +192,45 @@ def test_who_never_registered_leaves_at_once() -> None:
     lifecycle, _ = fresh()
     lifecycle.leave(T)
     assert lifecycle.role == Left(clean=False)
+
+
+# --- log directories that fail
+
+LOST = (Uuid(b"d" * 16),)
+
+
+def test_a_lost_directory_is_told_at_once_though_a_heartbeat_is_out() -> None:
+    lifecycle = running()
+    out = sent(lifecycle.expire(lifecycle.deadline()))
+    lifecycle.directories_failed(LOST, at(5000))
+    told = sent(lifecycle.expire(at(5000)))
+    assert told.message.offline_log_dirs == LOST
+    assert answer(lifecycle, out, BrokerHeartbeatResponse(is_fenced=False), at(5001)) == []
+    assert lifecycle.tell_until < NEVER, "the earlier heartbeat did not say so"
+    answer(lifecycle, told, BrokerHeartbeatResponse(is_fenced=False), at(5002))
+    assert lifecycle.tell_until == NEVER
+
+
+def test_it_is_told_with_every_heartbeat_and_left_out_of_every_registration() -> None:
+    lifecycle = running()
+    lifecycle.directories_failed(LOST, at(5000))
+    answer(lifecycle, sent(lifecycle.expire(at(5000))), BrokerHeartbeatResponse(is_fenced=False), at(5001))
+    again = sent(lifecycle.expire(lifecycle.deadline()))
+    assert again.message.offline_log_dirs == LOST
+    answer(lifecycle, again, BrokerHeartbeatResponse(error_code=E.STALE_BROKER_EPOCH), at(9000))
+    assert sent(lifecycle.expire(at(9000))).message.log_dirs == ()
+
+
+def test_a_loss_that_cannot_be_told_ends_the_node() -> None:
+    lifecycle = running()
+    lifecycle.directories_failed(LOST, at(5000))
+    until = 5000 + lifecycle.config.directory_failure_timeout_ms
+    question = sent(lifecycle.expire(at(5000)))
+    while lifecycle.deadline() < at(until):
+        now = lifecycle.deadline()
+        if lifecycle.in_flight == 0:
+            question = sent(lifecycle.expire(now))
+        lifecycle.step(Failed(question.token, Failure.TIMED_OUT), now)
+    (halt,) = lifecycle.expire(at(until))
+    assert isinstance(halt, Halt)
+    assert halt.status == 1

@@ -39,7 +39,7 @@ def partition(
 
 
 def rules(alive: str = "1 2 3 4", unclean: bool = False, min_isr: int = 2, elr: bool = False) -> Rules:
-    return Rules(ids(alive).__contains__, unclean, min_isr, elr)
+    return Rules(lambda node, _: node in ids(alive), unclean, min_isr, elr)
 
 
 def after(old: Partition, wish: Wish, in_force: Rules) -> Partition | None:

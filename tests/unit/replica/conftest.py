@@ -20,15 +20,18 @@ from strandline.base.effects import (
     Send,
     Sync,
     Synced,
+    SyncFailed,
     ToController,
 )
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
+from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.replica.directories import Directories
 from strandline.replica.replicas import Replicas
 from strandline.wire.batch import build
 from strandline.wire.codec import decode_all, encode_bytes
@@ -38,6 +41,13 @@ from strandline.wire.messages.alter_partition import (
     PartitionDataResponse,
     TopicDataResponse,
 )
+from strandline.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    DirectoryDataResponse,
+)
+from strandline.wire.messages.assign_replicas_to_dirs import PartitionDataResponse as AssignedPartition
+from strandline.wire.messages.assign_replicas_to_dirs import TopicDataResponse as AssignedTopic
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -77,8 +87,9 @@ class World:
     # --- nodes
 
     def start(self, node: NodeId, clean: bool = True, replay_each: bool = False) -> None:
-        log_dir = LogDir(f"/data{node}", Uuid(bytes([node]) * 16))
-        replicas = Replicas(node, self.disks[node], [log_dir], self.config, self.static, random.Random(node))
+        replicas = Replicas(
+            node, self.disks[node], self.directories(node), self.config, self.static, random.Random(node)
+        )
         known = self.image.brokers.get(node)
         replicas.broker_epoch = BrokerEpoch(100 + node) if known is None else known.epoch
         self.nodes[node] = replicas
@@ -96,6 +107,9 @@ class World:
             return
         image.apply_all(self.records)
         self.perform(node, replicas.apply(image, image.take_delta(), self.now))
+
+    def directories(self, node: NodeId) -> Directories:
+        return Directories([LogDir(f"/data{node}", Uuid(bytes([node]) * 16))])
 
     def kill(self, node: NodeId) -> None:
         del self.nodes[node]
@@ -147,6 +161,8 @@ class World:
     # --- effects
 
     def perform(self, node: NodeId, effects: list[Effect]) -> None:
+        if node in self.nodes and self.nodes[node].host.directories.news:
+            effects = effects + self.nodes[node].take_offline(self.now)
         for effect in effects:
             self.sent_by.append((node, effect))
             match effect:
@@ -158,16 +174,23 @@ class World:
                     self.held.append((node, effect))
                     if self.controller_answers:
                         self.answer_controller()
-                case Sync(paths, token):
-                    self.disks[node].sync(paths)
-                    self.perform(node, self.nodes[node].step(Synced(token), self.now))
-                case Save(path, content, token):
-                    self.disks[node].write_file(path, content)
-                    self.perform(node, self.nodes[node].step(Synced(token), self.now))
+                case Sync() | Save():
+                    self.flushed(node, effect)
                 case Report(_, text):
                     self.reports.append(text)
         if node in self.nodes:
             self.nodes[node].check()
+
+    def flushed(self, node: NodeId, effect: Sync | Save) -> None:
+        event: Synced | SyncFailed = Synced(effect.token)
+        try:
+            if isinstance(effect, Sync):
+                self.disks[node].sync(effect.paths)
+            else:
+                self.disks[node].write_file(effect.path, effect.content)
+        except DiskError as error:
+            event = SyncFailed(effect.token, str(error))
+        self.perform(node, self.nodes[node].step(event, self.now))
 
     def deliver(self, sender: NodeId, effect: Send) -> None:
         target = NodeId(effect.endpoint.port)
@@ -194,7 +217,8 @@ class World:
     def answer_controller(self) -> None:
         held, self.held = self.held, []
         for node, effect in held:
-            response = self.alter(effect.message)
+            is_alteration = isinstance(effect.message, AlterPartitionRequest)
+            response = self.alter(effect.message) if is_alteration else self.assign(effect.message)
             if node in self.nodes:
                 self.perform(node, self.nodes[node].step(Answered(effect.token, response), self.now))
 
@@ -221,6 +245,32 @@ class World:
             partition_epoch=partition.partition_epoch,
         )
         return AlterPartitionResponse(topics=(TopicDataResponse(topic_id=topic.topic_id, partitions=(answer,)),))
+
+    def assign(self, request: AssignReplicasToDirsRequest) -> AssignReplicasToDirsResponse:
+        """The controller takes what it is told, of the one partition that there is."""
+        partition = self.image.partition(AT)
+        for directory in request.directories:
+            if partition is not None and request.broker_id in partition.replicas:
+                known = dict(zip(partition.replicas, partition.directories, strict=True))
+                known[NodeId(request.broker_id)] = directory.id
+                self.change(directories=tuple(known.values()))
+        return AssignReplicasToDirsResponse(
+            directories=tuple(
+                DirectoryDataResponse(
+                    id=directory.id,
+                    topics=tuple(
+                        AssignedTopic(
+                            topic_id=topic.topic_id,
+                            partitions=tuple(
+                                AssignedPartition(partition_index=row.partition_index) for row in topic.partitions
+                            ),
+                        )
+                        for topic in directory.topics
+                    ),
+                )
+                for directory in request.directories
+            )
+        )
 
     # --- time
 

@@ -9,7 +9,6 @@ from strandline.base.effects import Close, Disconnected, Received
 from strandline.server.net import UNANSWERED_MAX, NetConfig
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from strandline.wire.messages.vote import VoteRequest
 
 from .echo import heartbeat, produce, rig, run
@@ -136,14 +135,6 @@ def test_a_controllers_api_on_a_clients_listener_is_refused(caplog: pytest.LogCa
 
 def test_a_clients_api_on_a_controllers_listener_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     refused(heartbeat(0, 1), caplog, "not served on this listener", "CONTROLLER")
-
-
-@pytest.mark.parametrize("listener", ["PLAINTEXT", "CONTROLLER"])
-def test_an_api_of_which_only_the_form_is_known_is_refused_on_every_listener(
-    listener: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    request = b"".join(encode_request(AssignReplicasToDirsRequest(), 0, 0, None))
-    refused(request, caplog, "not served on this listener", listener)
 
 
 def test_nothing_behind_a_refused_frame_is_served(caplog: pytest.LogCaptureFixture) -> None:

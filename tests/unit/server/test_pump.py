@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from strandline.base.effects import Report, Save, Sync, Synced
+from strandline.base.effects import Report, Save, Sync, Synced, SyncFailed
 from strandline.base.time import Instant
 from strandline.server.clock import Clock
+from strandline.server.disk import RealDisk
+from strandline.server.flusher import Flusher
 from strandline.server.pump import CRASHED
 
 from .echo import rig, run
@@ -108,6 +110,28 @@ def test_a_flush_that_fails_crashes_the_node_and_is_never_answered(tmp_path: Pat
             await it.until(lambda: it.stops)
             assert it.stops[0][0] == CRASHED
             assert it.node.events == []
+
+    run(scenario)
+
+
+def test_a_flush_that_the_node_can_survive_fails_for_those_alone_whom_it_concerns(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing" / "a")
+    wanted = [Save(missing, b"1", ("m", 1)), Save(str(tmp_path / "b"), b"2", ("m", 2)), Sync((missing,), ("m", 3))]
+
+    async def scenario() -> None:
+        async with rig() as it:
+            flusher = Flusher(it.loop, RealDisk(), it.pump.event, it.pump.crash, is_vital=False)
+            for effect in wanted:
+                flusher.submit(effect)
+            await it.until(lambda: len(it.node.events) == 3)
+            flusher.close()
+            failed, saved, other = it.node.events
+            assert isinstance(failed, SyncFailed)
+            assert failed.token == ("m", 1)
+            assert missing in failed.why
+            assert saved == Synced(("m", 2))
+            assert other.token == ("m", 3)
+            assert it.stops == []
 
     run(scenario)
 

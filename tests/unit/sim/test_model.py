@@ -239,7 +239,7 @@ def is_unclean_unasked(at: TopicIdPartition, old: Partition, wish: Wish, rules: 
 
 def elects_the_dead(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
     """T8: nobody asks who is alive."""
-    return plan_change(at, old, wish, Rules(lambda _: True, False, rules.min_isr, rules.is_elr_enabled))
+    return plan_change(at, old, wish, Rules(lambda *_: True, False, rules.min_isr, rules.is_elr_enabled))
 
 
 def elects_nobody_on_arrival(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:

@@ -128,4 +128,5 @@ def describe_partition(image: Image, index: int, partition: Partition) -> Metada
 
 
 def offline_replicas(image: Image, partition: Partition) -> tuple[NodeId, ...]:
-    return tuple(n for n in partition.replicas if n not in image.brokers or image.brokers[n].fenced)
+    """Of brokers that are gone or fenced, and in directories that are offline."""
+    return tuple(n for n in partition.replicas if not image.is_online(n, partition) or image.brokers[n].fenced)

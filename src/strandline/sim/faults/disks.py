@@ -3,6 +3,9 @@ a voter that forgets its vote is more than a quorum without directory ids can su
 
 from random import Random
 
+from strandline.base.effects import Effect
+from strandline.base.time import Instant
+from strandline.broker.node import Node
 from strandline.sim.disk import Image, is_topic_segment
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.machine import METADATA_DIR
@@ -12,28 +15,30 @@ BACK_MS = (300, 1500, 5000)
 
 
 def full(turmoil: Turmoil, rng: Random) -> None:
-    """No room for what comes next; some time later there is."""
+    """No room for what comes next; some time later there is. A machine with several log directories lives on."""
     machine = turmoil.someone(rng)
     if machine is not None:
         turmoil.tell(f"the disk of {machine.name} is full")
         machine.disk.capacity = machine.disk.used + rng.choice((0, 100, 2000))
         at = rng.choice(BACK_MS)
         turmoil.later(at, machine.make_room)
-        turmoil.later(at + rng.choice((0, 1000)), machine.start)
+        turmoil.later(at + rng.choice((0, 1000)), machine.repaired)
 
 
 def failing_sync(turmoil: Turmoil, rng: Random) -> None:
-    """The next flush fails. The process ends, and what it had not made durable may be gone: the kernel forgot it."""
+    """The next flush fails. What it had not made durable may be gone, for the kernel forgot it. The process ends, or
+    goes on without that directory."""
     machine = turmoil.someone_to_lose_data(rng)
     if machine is not None:
         turmoil.tell(f"the next flush of {machine.name} fails")
         turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
         machine.disk.fail_next_sync()
-        turmoil.later(rng.choice(BACK_MS), machine.start)
+        turmoil.later(rng.choice(BACK_MS), machine.repaired)
 
 
 def failing_directory(turmoil: Turmoil, rng: Random) -> None:
-    """Every access to one log directory fails, for a while."""
+    """Every access to one log directory fails, for a while. If there is another one the machine lives on, and somebody
+    starts it anew some time after."""
     machine = turmoil.someone(rng)
     if machine is not None:
         root = rng.choice(machine.log_dirs)
@@ -41,7 +46,7 @@ def failing_directory(turmoil: Turmoil, rng: Random) -> None:
         machine.disk.fail(root)
         at = rng.choice(BACK_MS)
         turmoil.later(at, lambda: machine.disk.mend(root))
-        turmoil.later(at, machine.start)
+        turmoil.later(at + rng.choice((0, 0, 2000)), machine.repaired)
 
 
 def replaced(turmoil: Turmoil, rng: Random) -> None:
@@ -73,6 +78,24 @@ def restored(turmoil: Turmoil, rng: Random) -> None:
         turmoil.later(rng.choice(BACK_MS), machine.start)
 
     turmoil.later(rng.choice((2000, 5000)), restore)
+
+
+def move_logs(turmoil: Turmoil, rng: Random) -> None:
+    """Some replicas of one machine shall lie elsewhere, or stay where they are."""
+    machine = rng.choice(list(turmoil.world.machines.values()))
+    if machine.node is None or machine.node.broker is None or machine.is_paused:
+        return
+    names = sorted(hosted.name for hosted in machine.node.broker.replicas.host.all())
+    wanted = [(name, rng.choice(machine.log_dirs)) for name in names if rng.randrange(2)]
+    turmoil.tell(f"logs of {machine.name} move: {', '.join(f'{name} to {root}' for name, root in wanted)}")
+
+    def move(node: Node, now: Instant) -> list[Effect]:
+        assert node.broker is not None
+        for name, root in wanted:
+            node.broker.replicas.futures.alter(name, root, now)
+        return node.settle([], now)
+
+    machine.run("an operator moves logs", move)
 
 
 def is_metadata(path: str) -> bool:

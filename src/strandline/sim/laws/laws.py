@@ -7,6 +7,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
+from strandline.sim.laws.directories import look_at_directories
 from strandline.sim.laws.indexes import check_indexes
 from strandline.sim.laws.logs import Logs
 from strandline.sim.laws.metadata import Metadata
@@ -42,6 +43,7 @@ class Laws:
         self.votes.look(machine, node)
         self.metadata.look(machine, node)
         self.partitions.look(machine, node)
+        look_at_directories(machine, node, self.metadata.image)
 
     def reported(self, machine: "Machine", level: str, text: str) -> None:
         """What a node itself calls an error that must not be. (One that has lost data may cut what its checkpoint calls

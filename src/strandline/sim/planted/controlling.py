@@ -109,7 +109,7 @@ CONTROLLING = table(
     Planted(
         name="fenced-member-elected",
         module=PARTITION,
-        old="return node in sets.isr and rules.is_acceptable(node)",
+        old="return node in sets.isr and lives(node)",
         new="return node in sets.isr",
         trap="T8, KAFKA-19522",
         harm="a dead broker leads, and nobody else does",

@@ -17,7 +17,7 @@ ELIGIBLE = table(
     Planted(
         name="fenced-eligible-replica-elected",
         module=PARTITION,
-        old="if node in sets.elr and rules.is_acceptable(node):",
+        old="if node in sets.elr and lives(node):",
         new="if node in sets.elr:",
         trap="T8, KAFKA-19522",
         harm="a dead replica of the ELR leads",
@@ -26,7 +26,7 @@ ELIGIBLE = table(
     Planted(
         name="dead-broker-elected-as-last-resort",
         module=PARTITION,
-        old='            if rules.is_acceptable(node):\n                return Elected(node, "unclean")',
+        old='            if lives(node):\n                return Elected(node, "unclean")',
         new='            if node in sets.replicas:\n                return Elected(node, "unclean")',
         trap="T8, KAFKA-19522",
         harm="an unclean election gives the partition to a broker that is dead",

@@ -96,7 +96,7 @@ REPLICATION = table(
     Planted(
         name="ineligible-replica-holds-high-watermark",
         module=LEADER,
-        old="or (self.is_caught_up(state, now) and self.cluster.is_eligible(node, state.broker_epoch))",
+        old="or (self.is_caught_up(state, now) and self.is_eligible(node, state.broker_epoch))",
         new="or self.is_caught_up(state, now)",
         trap="T17, KAFKA-15021",
         harm="a fenced follower outside the ISR delays commits until it counts as lagging",
@@ -151,8 +151,8 @@ REPLICATION = table(
     Planted(
         name="newcomer-not-counted-before-agreed",
         module=LEADER,
-        old="                node in maximal\n                or (self.is_caught_up(state, now) and self.cluster"
-        ".is_eligible(node, state.broker_epoch))",
+        old="                node in maximal or (self.is_caught_up(state, now)"
+        " and self.is_eligible(node, state.broker_epoch))",
         new="                node in isr.isr",
         trap="T21, KIP-497",
         harm="records are committed without a replica that the controller has already put into the ISR",

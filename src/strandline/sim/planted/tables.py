@@ -1,6 +1,7 @@
 """All planted bugs, by name."""
 
 from strandline.sim.planted.controlling import CONTROLLING
+from strandline.sim.planted.directories import DIRECTORIES
 from strandline.sim.planted.eligible import ELIGIBLE
 from strandline.sim.planted.metadata_quorum import METADATA_QUORUM
 from strandline.sim.planted.planted import Planted, table
@@ -13,4 +14,5 @@ PLANTED: dict[str, Planted] = table(
     *CONTROLLING.values(),
     *ELIGIBLE.values(),
     *METADATA_QUORUM.values(),
+    *DIRECTORIES.values(),
 )

@@ -1,0 +1,61 @@
+"""Which log directories of this broker live (KIP-858).
+
+A directory in which one operation of the disk failed is offline from then on, until the process ends: what else is in
+it may be damaged, and after a flush that failed nobody knows what the disk has. Its replicas are offline with it; the
+broker goes on with the others.
+
+Invariants:
+  - at least one directory lives, and so does the one that the broker cannot do without: where that fails, `fail` raises
+  - nothing is written to a directory after it has failed, and nothing is read from it
+"""
+
+from collections.abc import Sequence
+
+from strandline.base.ids import ZERO_UUID, Uuid
+from strandline.base.ports import DiskError
+from strandline.metadata.image import LOST_DIRECTORY
+from strandline.replica.config import LogDir
+
+
+class Directories:
+    def __init__(self, log_dirs: Sequence[LogDir], dead: Sequence[LogDir] = (), vital: str | None = None) -> None:
+        """`dead`: those that could not be read at start; their ids may be unknown. `vital`: the metadata log's."""
+        assert log_dirs
+        self.live = list(log_dirs)
+        self.offline = {log_dir.path: log_dir for log_dir in dead}
+        self.vital = vital
+        self.news: list[tuple[LogDir, str]] = []  # failed, and what follows from that is not done yet
+
+    def is_live(self, log_dir: LogDir) -> bool:
+        return log_dir.path not in self.offline
+
+    def fail(self, log_dir: LogDir, error: DiskError) -> bool:
+        """Is that news? Raises the error again if the broker cannot live without this directory."""
+        if log_dir.path in self.offline:
+            return False
+        if log_dir.path == self.vital or len(self.live) == 1:
+            raise error
+        self.live.remove(log_dir)
+        self.offline[log_dir.path] = log_dir
+        self.news.append((log_dir, str(error)))
+        return True
+
+    @property
+    def offline_ids(self) -> tuple[Uuid, ...]:
+        return tuple(log_dir.directory_id for log_dir in self.offline.values() if log_dir.directory_id != ZERO_UUID)
+
+    def holds_offline(self, directory: Uuid, *, is_new: bool) -> bool:
+        """Must a replica that no live directory has be taken for one in a directory that is offline?
+
+        Where its directory is not known it may lie there, unless it is only now being created. An empty log in its
+        place could lead, and lose all that is committed.
+        """
+        if any(log_dir.directory_id == directory for log_dir in self.live):
+            return False
+        if directory in self.offline_ids:
+            return True
+        return bool(self.offline) and not is_new
+
+    def told_as(self, log_dir: LogDir) -> Uuid:
+        """The id by which the controller knows an offline directory."""
+        return LOST_DIRECTORY if log_dir.directory_id == ZERO_UUID else log_dir.directory_id

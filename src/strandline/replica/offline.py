@@ -1,0 +1,48 @@
+"""What follows where a log directory has failed: nobody waits for its replicas, copies to them, or asks in vain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect, Report
+from strandline.base.errors import ErrorCode
+from strandline.base.time import Instant
+from strandline.metadata.image import directory_of
+
+if TYPE_CHECKING:
+    from strandline.replica.replicas import Replicas
+
+
+def take_offline(replicas: Replicas, now: Instant) -> list[Effect]:
+    """The replicas of directories that have just failed are hosted no longer. Their files stay open, since to close
+    them would write to them."""
+    effects: list[Effect] = []
+    host = replicas.host
+    news, host.directories.news = host.directories.news, []
+    for log_dir, why in news:
+        effects.append(Report("error", f"the log directory {log_dir.path} is offline from now on: {why}"))
+        for hosted in [h for h in host.all() if h.directory.path == log_dir.path]:
+            hosted.gone = True
+            host.drop(hosted)
+            replicas.storage.flushing.pop(hosted.at, None)
+            hosted.log.tail.clear()
+            for fetcher in replicas.fetchers.values():
+                fetcher.leave(hosted.at)
+            effects += hosted.fail_waiting(ErrorCode.KAFKA_STORAGE_ERROR)
+            replicas.fetching.role_changed(hosted, effects, now)
+    replicas.futures.drop_offline()
+    if replicas.has_caught_up:
+        tell_absent(replicas)
+    return effects
+
+
+def tell_absent(replicas: Replicas) -> None:
+    """A replica in an offline directory that the controller takes for one in another would be elected. Of those that
+    metadata gives to other brokers nothing is to be said."""
+    host = replicas.host
+    for at, directory in list(host.absent.items()):
+        partition = host.image.partition(at)
+        if partition is None or host.me not in partition.replicas:
+            del host.absent[at]
+        else:
+            replicas.assignments.lies(at, directory, directory_of(partition, host.me))

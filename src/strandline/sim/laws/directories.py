@@ -1,0 +1,24 @@
+"""What must hold of log directories after every event.
+
+- what a broker believes to have told the controller of its offline directories, the committed metadata says
+"""
+
+from typing import TYPE_CHECKING
+
+from strandline.base.time import NEVER
+from strandline.broker.node import Node
+
+if TYPE_CHECKING:
+    from strandline.metadata.image import Image
+    from strandline.sim.machine import Machine
+
+
+def look_at_directories(machine: "Machine", node: Node, committed: "Image") -> None:
+    broker = node.broker
+    if broker is None or not broker.directories.offline or broker.lifecycle.tell_until != NEVER:
+        return
+    known = committed.brokers.get(machine.node_id)
+    if known is None or known.epoch != broker.lifecycle.epoch:
+        return
+    believed = [directory for directory in broker.directories.offline_ids if directory in known.log_dirs]
+    assert not believed, f"{machine.name} has told of offline directories, and the metadata has them online"

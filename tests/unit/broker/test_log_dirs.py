@@ -1,0 +1,106 @@
+"""DescribeLogDirs and AlterReplicaLogDirs, as a broker answers them."""
+
+from typing import Any
+
+import pytest
+from tests.unit.replica.conftest import AT, CALLER
+from tests.unit.replica.test_directories import HOME, Jbod
+
+from strandline.base.effects import Received, Reply, ReplyTo
+from strandline.base.errors import ErrorCode as E
+from strandline.base.ids import NodeId
+from strandline.broker.handlers import alter_replica_log_dirs, describe_log_dirs
+from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from strandline.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+
+
+class FakeBroker:
+    def __init__(self, jbod: Jbod) -> None:
+        self.replicas = jbod.nodes[NodeId(1)]
+        self.directories = self.replicas.host.directories
+        self.disk = jbod.disks[NodeId(1)]
+
+
+class FakeNode:
+    def __init__(self, jbod: Jbod) -> None:
+        self.broker = FakeBroker(jbod)
+
+
+@pytest.fixture
+def jbod() -> Jbod:
+    made = Jbod()
+    made.create_in(*HOME)
+    made.produce(1, 3)
+    made.run(100)
+    return made
+
+
+def ask(jbod: Jbod, handler: Any, message: Any, version: int = 4) -> Any:
+    to = ReplyTo(1, 1, 1, message.api_key, version)
+    (reply,) = handler.answer(FakeNode(jbod), Received(to, CALLER, message), jbod.now)
+    assert isinstance(reply, Reply)
+    return decode_all(type(reply.message), version, memoryview(bytearray(encode_bytes(reply.message, version))))
+
+
+def rows(answer: Any) -> dict[str, list[tuple[str, int, bool, int]]]:
+    return {
+        result.log_dir: [
+            (topic.name, row.partition_index, row.is_future_key, row.offset_lag)
+            for topic in result.topics
+            for row in topic.partitions
+        ]
+        for result in answer.results
+    }
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_every_directory_is_told_and_what_lies_in_it(jbod: Jbod, version: int) -> None:
+    jbod.disks[NodeId(1)].capacity = 1_000_000  # type: ignore[attr-defined]
+    answer = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None), version)
+    assert rows(answer) == {"/d0": [("t", 0, False, 0)], "/d1": []}
+    first = answer.results[0]
+    hosted = jbod.nodes[NodeId(1)].host.find(AT)
+    assert hosted is not None
+    assert first.topics[0].partitions[0].partition_size == hosted.log.size_bytes > 0
+    assert first.total_bytes == (1_000_000 if version >= 4 else -1)
+    assert version < 4 or 0 < first.usable_bytes < 1_000_000
+
+
+@pytest.mark.parametrize(("asked", "found"), [((), 0), ((DescribableLogDirTopic(topic="t", partitions=(0, 7)),), 1)])
+def test_only_what_is_asked_for_is_told(jbod: Jbod, asked: Any, found: int) -> None:
+    answer = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=asked))
+    assert sum(map(len, rows(answer).values())) == found
+    assert len(answer.results) == 2
+
+
+def test_a_directory_that_is_offline_is_an_error_of_its_own(jbod: Jbod) -> None:
+    jbod.fail(1, "/d0")
+    jbod.produce(1, 1)
+    answer = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None))
+    assert [(r.log_dir, r.error_code, len(r.topics)) for r in answer.results] == [
+        ("/d0", E.KAFKA_STORAGE_ERROR, 0),
+        ("/d1", E.NONE, 0),
+    ]
+
+
+def test_a_move_shows_as_a_future_log_with_its_lag(jbod: Jbod) -> None:
+    jbod.controller_answers = False
+    wanted = (AlterReplicaLogDirTopic(name="t", partitions=(0, 9)), AlterReplicaLogDirTopic(name="u", partitions=(1,)))
+    request = AlterReplicaLogDirsRequest(
+        dirs=(AlterReplicaLogDir(path="/d1", topics=wanted), AlterReplicaLogDir(path="/no", topics=wanted[1:]))
+    )
+    answer = ask(jbod, alter_replica_log_dirs, request, 2)
+    assert [(t.topic_name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in answer.results] == [
+        ("t", [(0, E.NONE), (9, E.REPLICA_NOT_AVAILABLE)]),
+        ("u", [(1, E.REPLICA_NOT_AVAILABLE), (1, E.LOG_DIR_NOT_FOUND)]),
+    ]
+    told = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None))
+    assert rows(told) == {"/d0": [("t", 0, False, 0)], "/d1": [("t", 0, True, 3)]}
+    jbod.run(100)
+    told = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None))
+    assert rows(told)["/d1"] == [("t", 0, True, 0)]

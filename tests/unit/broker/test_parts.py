@@ -1,0 +1,81 @@
+"""What a node makes of its disk at start."""
+
+from random import Random
+
+import pytest
+
+from strandline.base.effects import Endpoint
+from strandline.base.ids import ZERO_UUID, Uuid
+from strandline.base.ports import DiskError
+from strandline.base.time import Instant
+from strandline.broker.config import NodeConfig
+from strandline.broker.parts import Parts, prepare
+from strandline.log.clean_shutdown import write_clean_shutdown
+from strandline.log.directory import DirectoryMeta, write_meta
+from strandline.sim.disk import SimDisk
+
+WHERE = {"PLAINTEXT": Endpoint("here", 9092), "CONTROLLER": Endpoint("here", 9093)}
+CONFIG = {
+    "node.id": "1",
+    "process.roles": "broker,controller",
+    "listeners": "PLAINTEXT://here:9092,CONTROLLER://here:9093",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.voters": "1@here:9093",
+    "log.dirs": "/d0,/d1",
+    "metadata.log.dir": "/m",
+}
+IDS = {root: Uuid(root.encode().ljust(16)) for root in ("/d0", "/d1", "/m")}
+
+
+@pytest.fixture
+def disk() -> SimDisk:
+    made = SimDisk(tuple(IDS))
+    for root, directory_id in IDS.items():
+        write_meta(made, root, DirectoryMeta("cluster", 1, directory_id))
+    return made
+
+
+def start(disk: SimDisk, **changes: str) -> Parts:
+    config = NodeConfig.from_properties(CONFIG | {key.replace("_", "."): text for key, text in changes.items()})
+    return prepare(config, disk, Random(1), WHERE, Instant(0))
+
+
+def test_a_directory_that_cannot_be_read_is_offline(disk: SimDisk) -> None:
+    disk.fail("/d0")
+    parts = start(disk)
+    assert [log_dir.path for log_dir in parts.directories] == ["/d1"]
+    assert [(log_dir.path, log_dir.directory_id) for log_dir in parts.dead_directories] == [("/d0", ZERO_UUID)]
+    assert parts.identity.log_dirs == (IDS["/d1"],)
+
+
+def test_with_no_directory_left_it_does_not_start(disk: SimDisk) -> None:
+    disk.fail("/d0")
+    disk.fail("/d1")
+    with pytest.raises(DiskError):
+        start(disk)
+
+
+def test_without_the_metadata_logs_directory_it_does_not_start(disk: SimDisk) -> None:
+    disk.fail("/d0")
+    with pytest.raises(DiskError):
+        start(disk, metadata_log_dir="/d0")
+
+
+def test_one_that_is_not_formatted_is_a_mistake_and_not_a_failure(disk: SimDisk) -> None:
+    disk.wipe("/d0")
+    with pytest.raises(DiskError, match="format it first"):
+        start(disk)
+
+
+def test_a_stop_without_a_directory_was_clean_for_those_that_there_were(disk: SimDisk) -> None:
+    disk.fail("/d0")
+    write_clean_shutdown(disk, ["/d1"], 7)
+    assert start(disk).identity.previous_broker_epoch == 7
+
+
+def test_a_directory_that_is_back_makes_the_stop_unclean(disk: SimDisk) -> None:
+    """Nobody knows what it lost when it failed (T27)."""
+    write_clean_shutdown(disk, ["/d1"], 7)
+    parts = start(disk)
+    assert parts.identity.previous_broker_epoch == -1
+    assert not parts.clean_start

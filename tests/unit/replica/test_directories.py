@@ -1,0 +1,352 @@
+"""Brokers with two log directories, one of which fails (KIP-858)."""
+
+from typing import Any
+
+import pytest
+from tests.unit.replica.conftest import AT, World, registration
+
+from strandline.base.effects import Save, Sync, SyncFailed, ToController
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import ZERO_UUID, NodeId, TopicIdPartition, Uuid
+from strandline.base.ports import DiskError
+from strandline.log.directory import write_partition_metadata
+from strandline.metadata import records as r
+from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from strandline.replica.assignments import REPLICAS_MAX
+from strandline.replica.config import LogDir
+from strandline.replica.directories import Directories
+from strandline.replica.leader import Leader
+from strandline.sim.disk import SimDisk
+from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
+
+E = ErrorCode
+ROOTS = ("/d0", "/d1")
+
+
+def directory(node: int, number: int) -> Uuid:
+    return Uuid(bytes([node, number] * 8))
+
+
+class Jbod(World):
+    """`dead`: directories that the next start finds unreadable."""
+
+    dead: tuple[str, ...] = ()
+
+    def __init__(self, brokers: int = 3) -> None:
+        super().__init__(0)
+        for node in map(NodeId, range(1, brokers + 1)):
+            self.disks[node] = SimDisk(ROOTS)  # type: ignore[assignment]
+            self.start(node)
+        for node in self.nodes:
+            self.commit(registration(node, log_dirs=(directory(node, 0), directory(node, 1))))
+
+    def directories(self, node: NodeId) -> Directories:
+        every = [LogDir(root, directory(node, number)) for number, root in enumerate(ROOTS)]
+        dead = [LogDir(log_dir.path, ZERO_UUID) for log_dir in every if log_dir.path in self.dead]
+        return Directories([log_dir for log_dir in every if log_dir.path not in self.dead], dead)
+
+    def create_in(self, *where: Uuid, leader: int = 1) -> None:
+        """t-0, its replica on broker 1 in the first of these directories, and so on."""
+        replicas = tuple(range(1, len(where) + 1))
+        self.commit(
+            r.TopicRecord(name="t", topic_id=AT.topic_id),
+            r.PartitionRecord(
+                partition_id=0,
+                topic_id=AT.topic_id,
+                replicas=replicas,
+                isr=replicas,
+                leader=leader,
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=where,
+            ),
+        )
+
+    def fail(self, node: int, root: str) -> None:
+        self.disks[NodeId(node)].fail(root)  # type: ignore[attr-defined]
+
+    def known(self) -> tuple[Uuid, ...]:
+        partition = self.image.partition(AT)
+        assert partition is not None
+        return partition.directories
+
+    def path(self, node: int) -> str:
+        hosted = self.nodes[NodeId(node)].host.find(AT)
+        assert hosted is not None
+        return hosted.directory.path
+
+    def told(self) -> list[tuple[int, Uuid]]:
+        """Who told the controller of which directory."""
+        return [
+            (node, row.id)
+            for node, effect in self.sent_by
+            if isinstance(effect, ToController) and isinstance(effect.message, AssignReplicasToDirsRequest)
+            for row in effect.message.directories
+        ]
+
+
+@pytest.fixture
+def jbod() -> Jbod:
+    return Jbod()
+
+
+HOME = tuple(directory(node, 0) for node in (1, 2, 3))
+
+
+def test_a_replica_lies_where_metadata_says(jbod: Jbod) -> None:
+    jbod.create_in(directory(1, 1), directory(2, 0), directory(3, 1))
+    assert [jbod.path(node) for node in (1, 2, 3)] == ["/d1", "/d0", "/d1"]
+    assert jbod.told() == []
+
+
+def test_where_it_says_nothing_the_broker_chooses_and_tells(jbod: Jbod) -> None:
+    jbod.create_in(*[UNASSIGNED_DIRECTORY] * 3)
+    jbod.run(1_000)
+    assert jbod.known() == HOME
+    assert len(jbod.told()) == 3
+
+
+def test_a_write_that_fails_is_a_storage_error_and_the_others_live_on(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    waiting = jbod.produce(1, 2)
+    jbod.fail(1, "/d0")
+    failing = jbod.produce(1, 2)
+    assert failing().error_code == E.KAFKA_STORAGE_ERROR
+    assert waiting() is not None
+    assert jbod.nodes[NodeId(1)].host.find(AT) is None
+    assert any("/d0 is offline" in text for text in jbod.reports)
+    assert jbod.produce(1, 2)().error_code == E.KAFKA_STORAGE_ERROR, "for as long as metadata says that it leads"
+    assert jbod.consume(1, 0)().error_code == E.KAFKA_STORAGE_ERROR
+
+
+def test_who_waits_for_a_commit_is_told(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    jbod.cut = {NodeId(2), NodeId(3)}
+    waiting = jbod.produce(1, 2)
+    assert waiting() is None
+    jbod.fail(1, "/d0")
+    jbod.produce(1, 2)
+    assert waiting().error_code == E.KAFKA_STORAGE_ERROR
+
+
+def test_another_broker_leads_and_the_failed_replica_is_left_alone(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    jbod.produce(1, 3)
+    jbod.run(1_000)
+    jbod.fail(1, "/d0")
+    jbod.produce(1, 1)
+    jbod.change(leader=2, isr=(2, 3))
+    jbod.run(1_000)
+    assert type(jbod.nodes[NodeId(2)].host.find(AT).role) is Leader  # type: ignore[union-attr]
+    assert jbod.produce(2, 1)().error_code == E.NONE
+    assert jbod.nodes[NodeId(1)].host.find(AT) is None
+    assert not any(AT in fetcher.partitions for fetcher in jbod.nodes[NodeId(1)].fetchers.values())
+
+
+def test_a_follower_whose_directory_fails_copies_no_longer(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    jbod.fail(2, "/d0")
+    answer = jbod.produce(1, 1)
+    jbod.run(1_000)
+    assert jbod.nodes[NodeId(2)].host.find(AT) is None
+    jbod.change(isr=(1, 3))
+    jbod.run(1_000)
+    assert answer() is None, "it may come back into the ISR, and has been caught up a moment ago"
+    jbod.commit(r.BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=102, log_dirs=(directory(2, 1),)))
+    assert answer().error_code == E.NONE
+
+
+def test_the_other_directory_is_served_as_before(jbod: Jbod) -> None:
+    jbod.create_in(directory(1, 1), *HOME[1:])
+    jbod.fail(1, "/d0")
+    jbod.run(10_000)  # checkpoints are saved, and one of them fails
+    assert jbod.produce(1, 1) is not None
+    jbod.run(1_000)
+    assert type(jbod.nodes[NodeId(1)].host.find(AT).role) is Leader  # type: ignore[union-attr]
+
+
+def test_the_last_directory_ends_the_process(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    jbod.fail(1, "/d0")
+    jbod.produce(1, 1)
+    jbod.commit(r.TopicRecord(name="u", topic_id=Uuid(b"u" * 16)))
+    jbod.fail(1, "/d1")
+    at = TopicIdPartition(Uuid(b"u" * 16), 0)
+    with pytest.raises(DiskError):
+        jbod.commit(
+            r.PartitionRecord(
+                partition_id=0, topic_id=at.topic_id, replicas=(1,), isr=(1,), leader=1, leader_epoch=0,
+                partition_epoch=0, directories=(directory(1, 1),),
+            )
+        )  # fmt: skip
+
+
+def test_the_metadata_logs_directory_ends_the_process() -> None:
+    directories = Directories([LogDir("/d0", directory(1, 0)), LogDir("/d1", directory(1, 1))], vital="/d1")
+    with pytest.raises(DiskError):
+        directories.fail(directories.live[1], DiskError("broken"))
+    assert directories.fail(directories.live[0], DiskError("broken"))
+
+
+@pytest.mark.parametrize("kind", [Sync, Save])
+def test_a_flush_that_fails_takes_the_directory_offline_and_is_not_repeated(jbod: Jbod, kind: Any) -> None:
+    jbod.create_in(*HOME)
+    jbod.produce(1, 1)
+    jbod.run(70_000)
+    node = jbod.nodes[NodeId(1)]
+    tokens = [effect.token for who, effect in jbod.sent_by if who == 1 and type(effect) is kind]
+    assert tokens
+    jbod.perform(NodeId(1), node.step(SyncFailed(tokens[0], "broken"), jbod.now))
+    jbod.perform(NodeId(1), [])
+    assert node.host.find(AT) is None
+    before = len(jbod.sent_by)
+    jbod.run(200_000)
+    named = [
+        path
+        for who, effect in jbod.sent_by[before:]
+        if who == 1 and isinstance(effect, Sync | Save)
+        for path in (effect.paths if isinstance(effect, Sync) else (effect.path,))
+    ]
+    assert not [path for path in named if path.startswith("/d0")]
+
+
+def test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_told(jbod: Jbod) -> None:
+    """It failed before the controller knew that the replica lies there: it would go on taking it for a live one."""
+    jbod.controller_answers = False
+    jbod.create_in(*[UNASSIGNED_DIRECTORY] * 3)
+    jbod.held.clear()
+    jbod.fail(1, "/d0")
+    jbod.produce(1, 1)
+    node = jbod.nodes[NodeId(1)]
+    assert node.assignments.wanted == {AT: directory(1, 0)}
+
+
+def test_after_a_restart_without_it_nothing_is_begun_in_its_place(jbod: Jbod) -> None:
+    """An empty log could lead, where the ISR has no other member."""
+    jbod.create_in(*[UNASSIGNED_DIRECTORY] * 3)
+    jbod.change(directories=(UNASSIGNED_DIRECTORY,) * 3)  # as if it had never been told
+    jbod.produce(1, 2)
+    jbod.run(1_000)
+    jbod.kill(NodeId(1))
+    jbod.sent_by.clear()
+    jbod.dead = ("/d0",)
+    jbod.start(NodeId(1))
+    jbod.run(1_000)
+    assert jbod.nodes[NodeId(1)].host.find(AT) is None
+    assert jbod.known()[0] == LOST_DIRECTORY
+    assert jbod.produce(1, 1)().error_code == E.KAFKA_STORAGE_ERROR
+    # And with the directory it is as it was.
+    jbod.kill(NodeId(1))
+    jbod.dead = ()
+    jbod.start(NodeId(1))
+    jbod.run(1_000)
+    assert jbod.path(1) == "/d0"
+    assert jbod.known()[0] == directory(1, 0)
+
+
+def test_a_partition_that_is_only_now_created_needs_no_dead_directory(jbod: Jbod) -> None:
+    jbod.kill(NodeId(1))
+    jbod.dead = ("/d0",)
+    jbod.start(NodeId(1))
+    jbod.create_in(*[UNASSIGNED_DIRECTORY] * 3)
+    jbod.run(1_000)
+    assert jbod.path(1) == "/d1"
+    assert jbod.known()[0] == directory(1, 1)
+
+
+def test_a_replaced_disk_is_begun_anew_and_told(jbod: Jbod) -> None:
+    jbod.create_in(Uuid(b"the disk before "), *HOME[1:])
+    jbod.run(1_000)
+    assert jbod.known()[0] in (directory(1, 0), directory(1, 1))
+
+
+@pytest.mark.parametrize(("named", "kept"), [(0, "/d0"), (1, "/d1")])
+def test_of_two_logs_of_a_replica_that_counts_which_metadata_names(jbod: Jbod, named: int, kept: str) -> None:
+    """The replica was given to this broker anew while its first directory was offline."""
+    disk = jbod.disks[NodeId(1)]
+    jbod.kill(NodeId(1))
+    for root in ROOTS:
+        disk.make_directory(f"{root}/t-0")
+        write_partition_metadata(disk, f"{root}/t-0", AT.topic_id)
+    jbod.start(NodeId(1))
+    jbod.create_in(directory(1, named), *HOME[1:])
+    assert jbod.path(1) == kept
+    gone = "/d1" if kept == "/d0" else "/d0"
+    assert "t-0" in disk.list(kept)
+    assert "t-0" not in disk.list(gone)
+
+
+def test_of_two_topics_logs_that_counts_whose_topic_exists(jbod: Jbod) -> None:
+    """T39: the name was used again while the directory with the old topic's log was offline."""
+    disk = jbod.disks[NodeId(1)]
+    jbod.kill(NodeId(1))
+    for root, topic_id in zip(ROOTS, (Uuid(b"an older topic t"), AT.topic_id), strict=True):
+        disk.make_directory(f"{root}/t-0")
+        write_partition_metadata(disk, f"{root}/t-0", topic_id)
+    jbod.start(NodeId(1))
+    jbod.create_in(directory(1, 1), *HOME[1:])
+    assert jbod.path(1) == "/d1"
+    assert "t-0" not in disk.list("/d0")
+    assert jbod.nodes[NodeId(1)].host.named("t", 0) is jbod.nodes[NodeId(1)].host.find(AT)
+
+
+# --- AssignReplicasToDirs: one in flight, the latest wish
+
+
+def sent_assignment(jbod: Jbod) -> ToController:
+    (only,) = jbod.nodes[NodeId(1)].assignments.flush()
+    assert isinstance(only, ToController)
+    return only
+
+
+def answer_of(asked: ToController, error: E = E.NONE) -> Any:
+    world = Jbod(0)
+    response = world.assign(asked.message)
+    if error is E.NONE:
+        return response
+    return AssignReplicasToDirsResponse(error_code=error)
+
+
+def test_an_assignment_that_is_overtaken_is_told_anew(jbod: Jbod) -> None:
+    """T41: the answer to an older wish does not settle a newer one."""
+    assignments = jbod.nodes[NodeId(1)].assignments
+    assignments.lies(AT, directory(1, 0), UNASSIGNED_DIRECTORY)
+    first = sent_assignment(jbod)
+    assignments.lies(AT, directory(1, 1), UNASSIGNED_DIRECTORY)
+    assert assignments.flush() == [], "one is in flight"
+    assignments.answered(answer_of(first), jbod.now)
+    second = sent_assignment(jbod)
+    assert second.message.directories[0].id == directory(1, 1)
+    assignments.answered(answer_of(second), jbod.now)
+    assert assignments.flush() == []
+
+
+@pytest.mark.parametrize("fate", ["no answer", E.STALE_BROKER_EPOCH, E.NOT_CONTROLLER])
+def test_an_assignment_is_retried(jbod: Jbod, fate: Any) -> None:
+    node = jbod.nodes[NodeId(1)]
+    node.assignments.lies(AT, directory(1, 0), UNASSIGNED_DIRECTORY)
+    asked = sent_assignment(jbod)
+    if fate == "no answer":
+        node.assignments.failed(jbod.now)
+    else:
+        node.assignments.answered(answer_of(asked, fate), jbod.now)
+    assert node.assignments.flush() == [], "not at once"
+    jbod.run(1_000)
+    assert jbod.told() == [(1, directory(1, 0))]
+
+
+def test_a_request_is_bounded(jbod: Jbod) -> None:
+    assignments = jbod.nodes[NodeId(1)].assignments
+    for index in range(REPLICAS_MAX + 1):
+        assignments.lies(TopicIdPartition(AT.topic_id, index), directory(1, 0), UNASSIGNED_DIRECTORY)
+    first = sent_assignment(jbod)
+    assert sum(len(t.partitions) for d in first.message.directories for t in d.topics) == REPLICAS_MAX
+    assignments.answered(answer_of(first), jbod.now)
+    assert sum(len(t.partitions) for d in sent_assignment(jbod).message.directories for t in d.topics) == 1
+
+
+def test_nothing_is_told_before_this_broker_is_registered(jbod: Jbod) -> None:
+    node = jbod.nodes[NodeId(1)]
+    node.broker_epoch = -1  # type: ignore[assignment]
+    node.assignments.lies(AT, directory(1, 0), UNASSIGNED_DIRECTORY)
+    assert node.assignments.flush() == []
