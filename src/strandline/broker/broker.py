@@ -126,8 +126,9 @@ class Broker:
         self.replicas.close()
         if self.lifecycle.last_epoch >= 0:
             live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
-            who = self.lifecycle.identity
-            write_clean_shutdown(self.disk, Place(who.cluster_id, who.node_id, live), self.lifecycle.last_epoch)
+            who, dead = self.lifecycle.identity, len(self.directories.offline)
+            place = Place(who.cluster_id, who.node_id, live, dead)
+            write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch)
         return effects
 
     def check(self) -> None:

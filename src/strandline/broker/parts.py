@@ -120,7 +120,8 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
     if len(clusters) > 1:
         raise DiskError(f"the log directories belong to different clusters: {', '.join(sorted(clusters))}")
     cluster_id = clusters.pop()
-    place = Place(cluster_id, config.node_id, tuple((path, metas[path].directory_id) for path in live))
+    directories = tuple((path, metas[path].directory_id) for path in live)
+    place = Place(cluster_id, config.node_id, directories, len(config.log_dirs) - len(live))
     previous_epoch = take_clean_shutdown(disk, place) if config.is_broker else None
     metadata_directory_id = metas[config.metadata_log_dir].directory_id
     advertised = {at.name: at.endpoint for at in config.advertised_listeners}

@@ -3,6 +3,7 @@ at the next start.
 
 A stop was clean if every log directory has a marker of that same stop, and they are the directories that stopped then.
 A marker says whose it is, for a disk can come here from elsewhere: out of a backup, or swapped between two nodes (T28).
+A directory that is no longer there, dead or alive, took replicas along that will begin empty in another one.
 """
 
 from typing import Self
@@ -22,6 +23,7 @@ class Place(Value, frozen=True):
     cluster_id: str
     node_id: int
     directories: tuple[tuple[str, Uuid], ...]
+    dead: int = 0  # directories that cannot be read, or written
 
 
 class Marker(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,11 +35,12 @@ class Marker(msgspec.Struct, frozen=True, rename="camel"):
     node_id: int = -1
     directory_id: str = ""
     directory_ids: tuple[str, ...] = ()  # of all that stopped together
+    dead_directories: int = 0
 
     @classmethod
     def of(cls, place: Place, directory_id: Uuid, broker_epoch: int) -> Self:
         together = tuple(sorted(uuid_text(each) for _, each in place.directories))
-        return cls(0, broker_epoch, place.cluster_id, place.node_id, uuid_text(directory_id), together)
+        return cls(0, broker_epoch, place.cluster_id, place.node_id, uuid_text(directory_id), together, place.dead)
 
 
 def write_clean_shutdown(disk: Disk, place: Place, broker_epoch: int) -> None:

@@ -27,7 +27,7 @@ CONFIG = {
 IDS = {root: Uuid(root.encode().ljust(16)) for root in ("/d0", "/d1", "/m")}
 
 
-ONLY_ONE = Place("cluster", 1, (("/d1", IDS["/d1"]),))
+ONLY_ONE = Place("cluster", 1, (("/d1", IDS["/d1"]),), 1)
 
 
 @pytest.fixture
@@ -82,3 +82,10 @@ def test_a_directory_that_is_back_makes_the_stop_unclean(disk: SimDisk) -> None:
     parts = start(disk)
     assert parts.identity.previous_broker_epoch == -1
     assert not parts.clean_start
+
+
+def test_a_dead_directory_that_is_no_longer_named_makes_the_stop_unclean(disk: SimDisk) -> None:
+    """Its replicas begin empty in another one (T28): nobody may take them for what they were."""
+    disk.fail("/d0")
+    write_clean_shutdown(disk, ONLY_ONE, 7)
+    assert start(disk, log_dirs="/d1").identity.previous_broker_epoch == -1

@@ -120,7 +120,7 @@ def test_a_clean_stop_is_believed_once() -> None:
     disk = two()
     content = disk.read_file(f"/d/1/{FILE}")
     assert content is not None
-    assert content.startswith(b'{"version":0,"brokerEpoch":42,"clusterId":"cluster","nodeId":7,'), "Kafka's fields first"
+    assert content.startswith(b'{"version":0,"brokerEpoch":42,"clusterId":"cluster","nodeId":7,'), "Kafka's first"
     assert take_clean_shutdown(disk, PLACE) == 42
     assert take_clean_shutdown(disk, PLACE) is None
 
