@@ -274,7 +274,7 @@ def test_t8_no_path_elects_who_is_not_alive(alive: tuple[int, ...]) -> None:
             continue
         old = a_partition(isr, elr, known, NOBODY)
         for wish in (Wish(election=election), Wish(isr=(), election=election)):
-            change = plan_change(AT, old, wish, Rules(alive.__contains__, unclean, 2, on))
+            change = plan_change(AT, old, wish, Rules(lambda node, _: node in alive, unclean, 2, on))
             if change is not None and change.leader >= 0:
                 elected += 1
                 assert change.leader in alive
@@ -376,6 +376,38 @@ def test_t9_a_record_that_leaves_a_replica_in_isr_and_elr_is_found() -> None:
     image.apply(r.PartitionChangeRecord(partition_id=0, topic_id=at.topic_id, eligible_leader_replicas=(2,)))
     with pytest.raises(AssertionError):
         image.check()
+
+
+def test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads() -> None:
+    """There is no slot for the last leader here, for nobody is elected for having been it. What is kept is who was
+    eligible last: replicas, set when they lose their tails, and cleared by nothing that leaves nobody in the lead."""
+    cluster = with_elr()
+    cluster.create("t", (1, 2))
+    known: list[tuple[int, ...]] = []
+
+    def note() -> None:
+        partition = cluster.partition("t")
+        assert partition.leader == NOBODY
+        known.append(tuple(sorted(partition.last_known_elr)))
+
+    cluster.fence(2)
+    cluster.fence(1)
+    note()
+    cluster.register(1)
+    note()
+    cluster.register(2)
+    note()
+    for where, value in ((TOPIC, "1"), (ALL_BROKERS, "3")):
+        assert set_config(cluster, where, value).error_code == E.NONE
+        note()
+    cluster.beat(1)
+    cluster.fence(1)
+    cluster.register(1)
+    note()
+    assert known == [(), (1,), *[(1, 2)] * 4]
+    allow_unclean(cluster)
+    cluster.beat(2)
+    assert (cluster.partition("t").leader, cluster.partition("t").last_known_elr) == (2, ())
 
 
 def test_t11_metadata_version_alone_makes_nobody_eligible() -> None:
