@@ -4,13 +4,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.replica.conftest import CALLER, World
+from msgspec.structs import replace
+from tests.kip.traps.scene import following
+from tests.unit.broker.test_gauges import gauges
+from tests.unit.controller.cluster import Cluster
+from tests.unit.replica.conftest import AT, CALLER, World
+from tests.unit.replica.test_directories import HOME, Jbod
 
+from strandline.base.effects import Save
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
+from strandline.base.ids import NOBODY, ZERO_UUID, NodeId
 from strandline.broker.config import NodeConfig
+from strandline.metadata.image import Partition
+from strandline.metadata.registrations import partition_record
 from strandline.metadata.topic_configs import TOPIC_CONFIGS
 from strandline.replica.config import ReplicaConfig
+from strandline.replica.follower import Position
+from strandline.wire.codec import encode_bytes
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from strandline.wire.messages.offset_for_leader_epoch import (
@@ -132,3 +142,82 @@ def test_the_keys_have_the_defaults_of_the_table() -> None:
     assert {key: config.integer(key) for key in KEYS} == KEYS
     assert TOPIC_CONFIGS["min.insync.replicas"].default == 1
     assert TOPIC_CONFIGS["unclean.leader.election.enable"].default is False
+
+
+def test_what_commits_records_can_be_set_for_a_topic_and_how_they_are_copied_cannot() -> None:
+    assert {"min.insync.replicas", "unclean.leader.election.enable"} <= set(TOPIC_CONFIGS)
+    assert not set(KEYS) & set(TOPIC_CONFIGS)
+
+
+# --- roles
+
+
+def test_a_new_replica_begins_at_the_start_without_an_epoch() -> None:
+    """Kafka: from its high watermark, if it has no epochs. A log without epochs has no records, so that is its end."""
+    follower = following(records=0, high_watermark=0)
+    assert follower.position() == Position(5, 0, -1, 0)
+
+
+def test_who_becomes_leader_copies_from_nobody_any_more() -> None:
+    world = World()
+    world.create()
+    world.run(1_000)
+    assert AT in world.nodes[NodeId(2)].fetchers[NodeId(1)].partitions
+    world.change(leader=2)
+    assert not any(AT in fetcher.partitions for fetcher in world.nodes[NodeId(2)].fetchers.values())
+    assert AT in world.nodes[NodeId(3)].fetchers[NodeId(2)].partitions
+    assert AT not in world.nodes[NodeId(3)].fetchers[NodeId(1)].partitions
+
+
+def test_without_leave_for_an_unclean_election_a_partition_waits_for_a_member_of_its_isr() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    cluster.alter("t", (1,))
+    cluster.fence(1)
+    cluster.wait(5_000)
+    cluster.beat(2)
+    assert (cluster.partition("t").leader, cluster.partition("t").isr) == (NOBODY, (1,))
+    cluster.join(1)
+    assert cluster.partition("t").leader == 1
+
+
+# --- what is written down
+
+
+def test_the_high_watermark_lies_in_kafkas_file_in_each_log_directory() -> None:
+    world = World(brokers=1)
+    world.create(replicas=(1,))
+    world.produce(1, 3)
+    world.run(6_000)
+    assert world.disks[NodeId(1)].read_file("/data1/replication-offset-checkpoint") == b"0\n1\nt 0 3\n"
+
+
+def test_the_checkpoints_of_a_failed_directory_are_left_alone() -> None:
+    jbod = Jbod()
+    jbod.create_in(*HOME)
+    jbod.produce(1, 2)
+    jbod.fail(1, "/d0")
+    jbod.produce(1, 2)
+    jbod.sent_by.clear()
+    jbod.run(12_000)
+    saved = [effect.path for node, effect in jbod.sent_by if node == 1 and isinstance(effect, Save)]
+    assert not [path for path in saved if path.startswith("/d0")]
+
+
+def test_eligible_replicas_are_written_only_where_there_are_some() -> None:
+    """Records of a cluster that has none look as they did before there were any."""
+    partition = Partition(replicas=(NodeId(1),), directories=(ZERO_UUID,), isr=(NodeId(1),), leader=NodeId(1))
+    record = partition_record(AT, partition)
+    assert (record.eligible_leader_replicas, record.last_known_elr) == (None, None)
+    some = partition_record(AT, replace(partition, isr=(), leader=NOBODY, elr=(NodeId(1),)))
+    assert (some.eligible_leader_replicas, some.last_known_elr) == ((1,), None)
+    assert len(encode_bytes(some, 2)) > len(encode_bytes(replace(some, eligible_leader_replicas=None), 2))
+
+
+def test_the_gauges_of_min_isr_show_what_counts_of_it() -> None:
+    world = World()
+    world.create(min_insync_replicas="5")
+    now = gauges(world, 1)
+    assert (now["UnderMinIsr"], now["AtMinIsr"]) == (0, 1)
+    world.change(isr=(1, 2))
+    assert gauges(world, 1)["UnderMinIsr"] == 1

@@ -421,3 +421,36 @@ def test_epochs_that_neither_leader_wrote_in_leave_no_trace_and_no_confusion() -
     world.run(1_000)
     assert content(world, A) == content(world, B)
     assert epochs(world, B)[-1] == (4, 2)
+
+
+def test_an_epoch_of_which_the_leader_knows_nothing_has_no_end() -> None:
+    """The error code of the KIP is, in later versions, an epoch and an offset of -1."""
+    world = two_brokers()
+    world.produce(B, 2)
+    assert end_of_epoch(world, B, 7) == (0, -1, -1)
+
+
+def test_where_a_leader_knows_no_epoch_up_to_the_asked_one_the_follower_begins_anew_and_not_at_its_high_watermark() -> (
+    None
+):
+    """For messages of before epochs the KIP falls back on the high watermark. There are none here: every batch has one,
+    so that a follower with epochs that its leader never heard of has nothing in common with it."""
+    world = two_brokers()
+    world.produce(B, 3)
+    world.run(1_000)
+    elect(world, B, B)
+    world.cut = {A}
+    for _ in range(2):
+        elect(world, B, B)
+    world.kill(B)
+    lost = world.disks[B]
+    for path in [path for path in lost.files if "/t-0/" in path]:
+        del lost.files[path]
+    world.start(B, clean=False)
+    elect(world, A, A, unclean=True)
+    world.produce(A, 2, acks=1)
+    elect(world, B, B, unclean=True)
+    world.produce(B, 1, acks=1)
+    world.cut = set()
+    world.run(3_000)
+    assert content(world, A) == content(world, B)

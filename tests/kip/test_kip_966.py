@@ -9,6 +9,7 @@ from tests.unit.replica.conftest import World
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, PartitionEpoch
 from strandline.metadata.records import FeatureLevelRecord
+from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 E = ErrorCode
 
@@ -100,6 +101,18 @@ def test_what_a_consumer_has_seen_is_not_out_of_range_at_the_next_leader() -> No
     world.change(leader=2, isr=(2,))
     assert world.row(2)[3] == seen
     assert world.consume(2, seen)().error_code == E.NONE
+
+
+def test_a_topic_may_ask_for_more_in_sync_replicas_than_it_has_and_than_there_are_brokers() -> None:
+    """As before, for compatibility; what counts of it is the number of its replicas."""
+    cluster = Cluster(brokers=3)
+    rows = (CreatableTopicConfig(name="min.insync.replicas", value="7"),)
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=2, configs=rows)
+    (result,) = cluster.ask(CreateTopicsRequest(topics=(topic,)), version=7).topics
+    assert result.error_code == E.NONE
+    found = cluster.image.topic_named("t")
+    assert found is not None
+    assert cluster.image.effective_min_isr(found, cluster.partition("t")) == 2
 
 
 def test_the_last_replica_standing_is_replaced_by_one_that_left_below_min_isr() -> None:

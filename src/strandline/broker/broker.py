@@ -11,7 +11,7 @@ from strandline.broker.parts import Parts
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
 from strandline.group.coordinator import Done, Groups
-from strandline.log.clean_shutdown import write_clean_shutdown
+from strandline.log.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
 from strandline.replica.directories import Directories
@@ -125,8 +125,10 @@ class Broker:
         effects = self.replicas.shutdown(now)
         self.replicas.close()
         if self.lifecycle.last_epoch >= 0:
-            live = [log_dir.path for log_dir in self.directories.live]
-            write_clean_shutdown(self.disk, live, self.lifecycle.last_epoch)
+            live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
+            who, dead = self.lifecycle.identity, len(self.directories.offline)
+            place = Place(who.cluster_id, who.node_id, live, dead)
+            write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch)
         return effects
 
     def check(self) -> None:

@@ -12,7 +12,7 @@ from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import METADATA_LEVEL, METADATA_VERSION, MetadataWriter
 from strandline.group.classic import GroupConfig
-from strandline.log.clean_shutdown import take_clean_shutdown
+from strandline.log.clean_shutdown import Place, take_clean_shutdown
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.metadata_log import MetadataLog
@@ -119,7 +119,10 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
     clusters = {meta.cluster_id for meta in metas.values()}
     if len(clusters) > 1:
         raise DiskError(f"the log directories belong to different clusters: {', '.join(sorted(clusters))}")
-    previous_epoch = take_clean_shutdown(disk, live) if config.is_broker else None
+    cluster_id = clusters.pop()
+    directories = tuple((path, metas[path].directory_id) for path in live)
+    place = Place(cluster_id, config.node_id, directories, len(config.log_dirs) - len(live))
+    previous_epoch = take_clean_shutdown(disk, place) if config.is_broker else None
     metadata_directory_id = metas[config.metadata_log_dir].directory_id
     advertised = {at.name: at.endpoint for at in config.advertised_listeners}
     return Parts(
@@ -132,7 +135,7 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
         metadata_directory_id=metadata_directory_id,
         identity=Identity(
             node_id=config.node_id,
-            cluster_id=clusters.pop(),
+            cluster_id=cluster_id,
             incarnation_id=Uuid(rng.randbytes(16)),
             log_dirs=tuple(metas[path].directory_id for path in live),
             listeners={

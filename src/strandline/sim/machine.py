@@ -182,7 +182,7 @@ class Machine(Station):
                 self.network.send(self, effect)
             case Reply(to=to):
                 connection = self.inbound.get(to.connection)
-                self.world.laws.votes.replies(self, effect)
+                self.world.laws.replies(self, effect)
                 if connection is not None:
                     connection.reply(effect)
             case Sync() | Save():

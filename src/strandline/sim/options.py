@@ -47,6 +47,7 @@ class Options(Value, frozen=True):
     racks: int = 0  # 0: nobody says where it is
     segment_bytes: str = "1048576"
     settings: dict[str, str] = {}  # noqa: RUF012 — msgspec copies it
+    own_settings: dict[int, dict[str, str]] = {}  # noqa: RUF012 — of single nodes; only written plans have some
     weather: Weather = Weather()
     drift_ppm: int = 0  # clocks run this much too fast or too slow, at most
     clock_step_ms: int = 0  # and stand this far off after a restart, at most

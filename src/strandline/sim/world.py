@@ -44,7 +44,7 @@ class World:
         self.machines: dict[NodeId, Machine] = {}
         for n in range(1, options.brokers + 1):
             roles = "broker,controller" if n <= options.controllers else "broker"
-            self.machines[NodeId(n)] = Machine(self, NodeId(n), roles, shared)
+            self.machines[NodeId(n)] = Machine(self, NodeId(n), roles, shared | options.own_settings.get(n, {}))
 
     def random(self, name: str) -> Random:
         return Random(f"{self.seed} {name}")

@@ -1,17 +1,15 @@
-"""Traps T2–T13: who may lead, what makes a replica eligible, and what ends it. Each test is named by its trap.
+"""Traps T2–T13 (but T4): who may lead, what makes a replica eligible, and what ends it. Each test is named by its trap.
 
 The numbers are those of `docs/protocol.md`, which says what went wrong where.
 """
 
 from collections.abc import Callable
 from itertools import product
-from random import Random
 from typing import Any
 
 import pytest
 from tests.sim.play import Play
 from tests.unit.controller.cluster import Cluster
-from tests.unit.replica.conftest import World
 
 from strandline.base.effects import Report
 from strandline.base.errors import ErrorCode
@@ -103,58 +101,6 @@ def test_t3_brokers_clear_an_elr_as_the_controller_does_and_touch_only_what_had_
     broker = replayed(cluster.log.records)
     assert broker.topics == cluster.image.topics
     assert replayed(broker.records()).topics == cluster.image.topics, "what a snapshot says"
-
-
-def a_life_of_topics(rng: Random) -> list[Any]:
-    """Records in which two names are created, configured, cleared, deleted and created anew."""
-    found: list[Any] = []
-    living: dict[str, Uuid] = {}
-    for number in range(rng.randrange(4, 25)):
-        name = rng.choice("ab")
-        topic_id = living.get(name)
-        if topic_id is None:
-            living[name] = topic_id = Uuid(bytes([number + 1] * 16))
-            found.append(r.TopicRecord(name=name, topic_id=topic_id))
-            replicas = rng.choice(((1, 2), (1,), (2,)))
-            rest = {"leader": replicas[0], "leader_epoch": 0, "partition_epoch": 0}
-            eligible = {"isr": replicas[:1], "eligible_leader_replicas": replicas[1:]}
-            found.append(r.PartitionRecord(partition_id=0, topic_id=topic_id, replicas=replicas, **eligible, **rest))
-        elif rng.randrange(3) == 0:
-            del living[name]
-            found.append(r.RemoveTopicRecord(topic_id=topic_id))
-        else:
-            config = r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=MIN_ISR, value="1")
-            found += [config, r.ClearElrRecord(topic_name=rng.choice((name, "")))]
-    return found
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_t4_a_broker_makes_of_one_delta_what_it_makes_of_each_record(seed: int) -> None:
-    world = World(brokers=2)
-    world.controller_answers = False
-    for record in a_life_of_topics(Random(seed)):
-        world.commit(record, skip=(2,))
-    world.catch_up(NodeId(2))  # everything at once: what was created and deleted in between was never there
-    each, whole = world.images[NodeId(1)], world.images[NodeId(2)]
-    assert (each.topics, each.topic_ids, each.configs) == (whole.topics, whole.topic_ids, whole.configs)
-    for node in world.nodes:
-        hosted = {(h.at, str(h.name)) for h in world.nodes[node].host.all()}
-        assert hosted == {(at, f"{whole.topics[at.topic_id].name}-0") for at in whole.hosted.get(node, {})}
-
-
-def test_t4_a_topic_that_comes_and_goes_between_two_looks_leaves_nothing() -> None:
-    world = World(brokers=1)
-    topic_id = Uuid(b"x" * 16)
-    fields = {"replicas": (1,), "isr": (1,), "leader": 1, "leader_epoch": 0, "partition_epoch": 0}
-    world.commit(
-        r.TopicRecord(name="x", topic_id=topic_id),
-        r.PartitionRecord(partition_id=0, topic_id=topic_id, **fields),
-        r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="x", name=MIN_ISR, value="1"),
-        r.ClearElrRecord(topic_name="x"),
-        r.RemoveTopicRecord(topic_id=topic_id),
-    )
-    assert world.nodes[NodeId(1)].status() == []
-    assert not any(path for path in world.disks[NodeId(1)].directories if "x-0" in path)
 
 
 def test_t5_a_machine_that_lost_its_tail_in_a_power_cut_is_neither_in_sync_nor_eligible() -> None:
@@ -274,20 +220,29 @@ def test_t8_no_path_elects_who_is_not_alive(alive: tuple[int, ...]) -> None:
             continue
         old = a_partition(isr, elr, known, NOBODY)
         for wish in (Wish(election=election), Wish(isr=(), election=election)):
-            change = plan_change(AT, old, wish, Rules(alive.__contains__, unclean, 2, on))
+            change = plan_change(AT, old, wish, Rules(lambda node, _: node in alive, unclean, 2, on))
             if change is not None and change.leader >= 0:
                 elected += 1
                 assert change.leader in alive
     assert bool(elected) == bool(alive), "and the living are elected where they may be"
 
 
-def test_t8_a_broker_that_shuts_down_is_not_elected_either() -> None:
-    cluster = Cluster(brokers=3)
-    cluster.create("other", (2, 3))
-    cluster.create("t", (1, 2, 3))
+@pytest.mark.parametrize("how", ["out of the ISR", "out of the ELR", "as the last resort"])
+def test_t8_a_broker_that_shuts_down_is_not_elected_either(how: str) -> None:
+    """It is there, for it still leads another partition; and it is the only one that could lead this one."""
+    unclean = {"unclean.leader.election.enable": how == "as the last resort"}
+    cluster = with_elr(2, **unclean) if how == "out of the ELR" else Cluster(brokers=2, static=unclean)
+    cluster.create("other", (2,))
+    cluster.create("t", (1, 2))
+    if how == "as the last resort":
+        cluster.alter("t", (1,))
+    if how == "out of the ISR":
+        cluster.fence(1)
     cluster.beat(2, want_shut_down=True)
     cluster.fence(1)
-    assert cluster.partition("t").leader == 3
+    assert not cluster.image.brokers[NodeId(2)].fenced
+    assert cluster.image.brokers[NodeId(2)].in_controlled_shutdown
+    assert cluster.partition("t").leader == NOBODY
 
 
 # --- feature, no default, no needless record
@@ -376,6 +331,38 @@ def test_t9_a_record_that_leaves_a_replica_in_isr_and_elr_is_found() -> None:
     image.apply(r.PartitionChangeRecord(partition_id=0, topic_id=at.topic_id, eligible_leader_replicas=(2,)))
     with pytest.raises(AssertionError):
         image.check()
+
+
+def test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads() -> None:
+    """There is no slot for the last leader here, for nobody is elected for having been it. What is kept is who was
+    eligible last: replicas, set when they lose their tails, and cleared by nothing that leaves nobody in the lead."""
+    cluster = with_elr()
+    cluster.create("t", (1, 2))
+    known: list[tuple[int, ...]] = []
+
+    def note() -> None:
+        partition = cluster.partition("t")
+        assert partition.leader == NOBODY
+        known.append(tuple(sorted(partition.last_known_elr)))
+
+    cluster.fence(2)
+    cluster.fence(1)
+    note()
+    cluster.register(1)
+    note()
+    assert set_config(cluster, TOPIC, "1").error_code == E.NONE  # nobody is eligible by the old value any more
+    note()
+    cluster.register(2)
+    assert set_config(cluster, ALL_BROKERS, "3").error_code == E.NONE
+    note()
+    cluster.beat(1)
+    cluster.fence(1)
+    cluster.register(1)
+    note()
+    assert known == [(), (1,), *[(1, 2)] * 3]
+    allow_unclean(cluster)
+    cluster.beat(2)
+    assert (cluster.partition("t").leader, cluster.partition("t").last_known_elr) == (2, ())
 
 
 def test_t11_metadata_version_alone_makes_nobody_eligible() -> None:

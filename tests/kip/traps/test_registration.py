@@ -3,17 +3,18 @@
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 from tests.sim.play import Play
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
+from strandline.base.ids import NodeId, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.broker.parts import prepare
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
-from strandline.log.clean_shutdown import FILE, take_clean_shutdown, write_clean_shutdown
+from strandline.log.clean_shutdown import FILE, Place, take_clean_shutdown, write_clean_shutdown
 from strandline.metadata.image import Image
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.sim.disk import SimDisk, SimFile
@@ -105,14 +106,19 @@ class Watched(SimDisk):
         super().sync(paths)  # type: ignore[arg-type]
 
 
+IDS = tuple(Uuid(bytes([n] * 16)) for n in (1, 2))
+ONE = Place("cluster", 1, (("/d1", IDS[0]),))
+BOTH = Place("cluster", 1, (("/d1", IDS[0]), ("/d2", IDS[1])))
+
+
 def test_t27_the_marker_is_taken_away_durably_and_believed_once() -> None:
     disk = Watched()
-    write_clean_shutdown(disk, ["/d1"], 42)
+    write_clean_shutdown(disk, ONE, 42)
     disk.acts.clear()
-    assert take_clean_shutdown(disk, ["/d1"]) == 42
+    assert take_clean_shutdown(disk, ONE) == 42
     assert disk.acts == [f"remove /d1/{FILE}", "sync /d1"]
     disk.crash(Random(1))
-    assert take_clean_shutdown(disk, ["/d1"]) is None, "a crash while logs are loaded was no clean stop"
+    assert take_clean_shutdown(disk, ONE) is None, "a crash while logs are loaded was no clean stop"
 
 
 def marked(machine: Machine) -> list[bool]:
@@ -189,7 +195,7 @@ def test_t27_what_the_marker_vouches_for_outlives_the_power() -> None:
 
 @pytest.mark.parametrize("age", ["an older life's", "none"])
 def test_t28_a_marker_of_another_life_is_no_clean_stop(age: str) -> None:
-    """As after a backup was restored. The epoch is compared; that id and directory are, too, is not built yet."""
+    """As after a backup was restored."""
     cluster = eligible_second()
     previous = cluster.epochs[2] - 1 if age != "none" else -1
     assert cluster.register(2, previous=previous).error_code == E.NONE
@@ -202,14 +208,52 @@ def test_t28_the_marker_of_the_last_life_is_one() -> None:
     assert cluster.partition("t").elr == (2,)
 
 
-@pytest.mark.parametrize("other", [None, 41], ids=["missing", "disagrees"])
-def test_t28_all_directories_must_say_the_same(other: int | None) -> None:
+def marker_of(place: Place, epoch: int = 42, path: str = "/d2") -> bytes:
     disk = Watched()
-    write_clean_shutdown(disk, ["/d1"], 42)
-    if other is not None:
-        write_clean_shutdown(disk, ["/d2"], other)
-    assert take_clean_shutdown(disk, ["/d1", "/d2"]) is None
+    write_clean_shutdown(disk, place, epoch)
+    content = disk.read_file(f"{path}/{FILE}")
+    assert content is not None
+    return content
+
+
+ELSEWHERE = {
+    "missing": None,
+    "of another stop": marker_of(BOTH, 41),
+    "of another cluster": marker_of(replace(BOTH, cluster_id="other")),
+    "of another node": marker_of(replace(BOTH, node_id=2)),
+    "of the other directory": marker_of(BOTH, path="/d1"),
+    "of a disk that is no longer here": marker_of(
+        replace(BOTH, directories=(BOTH.directories[0], ("/d2", Uuid(b"x" * 16))))
+    ),
+    "of a node with one directory": marker_of(replace(BOTH, directories=BOTH.directories[1:])),
+    "of a node with a third": marker_of(replace(BOTH, directories=(*BOTH.directories, ("/d2", IDS[1])))),
+    "that does not say whose it is": b'{"version":0,"brokerEpoch":42}',
+}
+
+
+@pytest.mark.parametrize("content", ELSEWHERE.values(), ids=list(ELSEWHERE))
+def test_t28_all_directories_must_have_a_marker_of_the_same_stop_of_this_node(content: bytes | None) -> None:
+    """A disk can come here from elsewhere, and the epoch of its marker can be ours by chance."""
+    disk = Watched()
+    write_clean_shutdown(disk, BOTH, 42)
+    disk.remove(f"/d2/{FILE}")
+    if content is not None:
+        disk.save(f"/d2/{FILE}", content)
+    assert take_clean_shutdown(disk, BOTH) is None
     assert not any(disk.exists(f"{root}/{FILE}") for root in ("/d1", "/d2"))
+
+
+def test_t28_a_directory_less_than_there_was_is_no_clean_stop() -> None:
+    """Its replicas would begin empty in another one, and be eligible for what they do not have."""
+    disk = Watched()
+    write_clean_shutdown(disk, BOTH, 42)
+    assert take_clean_shutdown(disk, ONE) is None
+
+
+def test_t28_where_they_all_agree_the_stop_was_clean() -> None:
+    disk = Watched()
+    write_clean_shutdown(disk, BOTH, 42)
+    assert take_clean_shutdown(disk, BOTH) == 42
 
 
 # --- back before the session has ended

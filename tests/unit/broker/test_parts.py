@@ -10,7 +10,7 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.broker.config import NodeConfig
 from strandline.broker.parts import Parts, prepare
-from strandline.log.clean_shutdown import write_clean_shutdown
+from strandline.log.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.sim.disk import SimDisk
 
@@ -25,6 +25,9 @@ CONFIG = {
     "metadata.log.dir": "/m",
 }
 IDS = {root: Uuid(root.encode().ljust(16)) for root in ("/d0", "/d1", "/m")}
+
+
+ONLY_ONE = Place("cluster", 1, (("/d1", IDS["/d1"]),), 1)
 
 
 @pytest.fixture
@@ -69,13 +72,20 @@ def test_one_that_is_not_formatted_is_a_mistake_and_not_a_failure(disk: SimDisk)
 
 def test_a_stop_without_a_directory_was_clean_for_those_that_there_were(disk: SimDisk) -> None:
     disk.fail("/d0")
-    write_clean_shutdown(disk, ["/d1"], 7)
+    write_clean_shutdown(disk, ONLY_ONE, 7)
     assert start(disk).identity.previous_broker_epoch == 7
 
 
 def test_a_directory_that_is_back_makes_the_stop_unclean(disk: SimDisk) -> None:
     """Nobody knows what it lost when it failed (T27)."""
-    write_clean_shutdown(disk, ["/d1"], 7)
+    write_clean_shutdown(disk, ONLY_ONE, 7)
     parts = start(disk)
     assert parts.identity.previous_broker_epoch == -1
     assert not parts.clean_start
+
+
+def test_a_dead_directory_that_is_no_longer_named_makes_the_stop_unclean(disk: SimDisk) -> None:
+    """Its replicas begin empty in another one (T28): nobody may take them for what they were."""
+    disk.fail("/d0")
+    write_clean_shutdown(disk, ONLY_ONE, 7)
+    assert start(disk, log_dirs="/d1").identity.previous_broker_epoch == -1

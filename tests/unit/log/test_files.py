@@ -2,10 +2,10 @@
 
 import pytest
 
-from strandline.base.ids import TopicPartition, parse_uuid
+from strandline.base.ids import TopicPartition, Uuid, parse_uuid
 from strandline.base.ports import DiskError
 from strandline.log.checkpoints import Unreadable, format_epochs, format_offsets, parse_epochs, parse_offsets
-from strandline.log.clean_shutdown import FILE, take_clean_shutdown, write_clean_shutdown
+from strandline.log.clean_shutdown import FILE, Place, take_clean_shutdown, write_clean_shutdown
 from strandline.log.directory import (
     DirectoryMeta,
     directory_name,
@@ -104,19 +104,25 @@ def test_partition_metadata_has_the_topic_id() -> None:
     assert read_topic_id(disk, "/d") is None
 
 
+IDS = tuple(Uuid(bytes([n] * 16)) for n in (1, 2))
+PLACE = Place("cluster", 7, (("/d/1", IDS[0]), ("/d/2", IDS[1])))
+
+
 def two() -> SimDisk:
     disk = SimDisk()
     disk.make_directory("/d/1")
     disk.make_directory("/d/2")
-    write_clean_shutdown(disk, ["/d/1", "/d/2"], 42)
+    write_clean_shutdown(disk, PLACE, 42)
     return disk
 
 
 def test_a_clean_stop_is_believed_once() -> None:
     disk = two()
-    assert disk.read_file(f"/d/1/{FILE}") == b'{"version":0,"brokerEpoch":42}'
-    assert take_clean_shutdown(disk, ["/d/1", "/d/2"]) == 42
-    assert take_clean_shutdown(disk, ["/d/1", "/d/2"]) is None
+    content = disk.read_file(f"/d/1/{FILE}")
+    assert content is not None
+    assert content.startswith(b'{"version":0,"brokerEpoch":42,"clusterId":"cluster","nodeId":7,'), "Kafka's first"
+    assert take_clean_shutdown(disk, PLACE) == 42
+    assert take_clean_shutdown(disk, PLACE) is None
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b'{"version":0,"brokerEpoch":41}', b'{"version":0,"broker'])
@@ -125,6 +131,6 @@ def test_a_stop_was_not_clean_if_one_directory_disagrees(content: bytes | None) 
     disk.remove(f"/d/2/{FILE}")
     if content is not None:
         disk.write_file(f"/d/2/{FILE}", content)
-    assert take_clean_shutdown(disk, ["/d/1", "/d/2"]) is None
+    assert take_clean_shutdown(disk, PLACE) is None
     assert not disk.exists(f"/d/1/{FILE}")
     assert not disk.exists(f"/d/2/{FILE}")

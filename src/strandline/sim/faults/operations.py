@@ -71,3 +71,9 @@ def cancel(turmoil: Turmoil, rng: Random) -> None:
 def elect(turmoil: Turmoil, rng: Random) -> None:
     """The preferred leaders, of all partitions."""
     turmoil.admin.wish(turmoil.admin.elect)
+
+
+def throttle(turmoil: Turmoil, rng: Random) -> None:
+    """What replicas of a topic copy counts for the replication quotas that the plan's settings have."""
+    key = f"{rng.choice(('leader', 'follower'))}.replication.throttled.replicas"
+    turmoil.admin.wish(lambda: turmoil.admin.configure("orders", key, "*"))

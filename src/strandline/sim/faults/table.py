@@ -51,6 +51,7 @@ MOVES: dict[str, FaultKind] = {
 # No seed draws these; plans that were written down name them.
 SCRIPTED: dict[str, FaultKind] = {
     "move logs": FaultKind(disks.move_logs, 1),
+    "throttle": FaultKind(operations.throttle, 1),
     "ping pong": FaultKind(scripted.ping_pong, 1),
     "held records": FaultKind(scripted.held_records, 1),
     "held divergence": FaultKind(scripted.held_divergence, 1),

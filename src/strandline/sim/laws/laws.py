@@ -3,6 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
+from strandline.base.effects import Reply
 from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
@@ -11,7 +12,9 @@ from strandline.sim.laws.directories import look_at_directories
 from strandline.sim.laws.indexes import check_indexes
 from strandline.sim.laws.logs import Logs
 from strandline.sim.laws.metadata import Metadata
+from strandline.sim.laws.offers import look_at_offers
 from strandline.sim.laws.partitions import Partitions, Seen
+from strandline.sim.laws.producers import check_producers
 from strandline.sim.laws.votes import Votes
 
 if TYPE_CHECKING:
@@ -37,6 +40,11 @@ class Laws:
         if machine.node is not None:
             with self.world.holding(event):
                 self.logs.received(machine, machine.node, event)
+
+    def replies(self, machine: "Machine", reply: Reply) -> None:
+        self.votes.replies(machine, reply)
+        if self.world.options.racks:
+            look_at_offers(machine, reply)
 
     def look(self, machine: "Machine", node: Node) -> None:
         self.logs.look(machine, node)
@@ -119,6 +127,7 @@ class Laws:
         for hosting in copies.values():
             for machine, hosted in hosting:
                 check_indexes(machine.name, hosted.log)
+                check_producers(f"{machine.name}, {hosted.name}", hosted.log)
 
 
 def content(hosted: Hosted, start: int) -> bytes:

@@ -19,6 +19,7 @@ from strandline.replica.follower import Follower
 from strandline.replica.hosted import Hosted
 from strandline.replica.isr import PendingExpand
 from strandline.replica.leader import Leader
+from strandline.sim.laws.producers import check_producers
 from strandline.sim.laws.truth import Truth
 from strandline.sim.trace import Kind
 
@@ -105,8 +106,10 @@ class Partitions:
                     if end < known.log_end:
                         known.verified = min(known.verified, end)
                         self.cut(machine, hosted, known.log_end, end)
+                        check_producers(f"{machine.name}, {hosted.name}", hosted.log)
                     elif known.log_end < 0:
                         self.world.laws.logs.opened(machine, hosted)
+                        check_producers(f"{machine.name}, {hosted.name}", hosted.log)
                     elif type(role) is Follower:
                         self.world.laws.logs.appended(machine, hosted, role, known.log_end, end)
                     known.log_end = end

@@ -40,7 +40,7 @@ REPLICATION = table(
         new="NEVER_FETCHED = ReplicaState(1 << 62, ",
         trap="KIP-966 check 4: the follower's log end is known",
         harm="a replica enters the ISR that has not yet fetched this partition at all",
-        seeds=(12, 12),
+        seeds=(2, 2),
     ),
     Planted(
         name="joins-below-high-watermark",
@@ -204,6 +204,26 @@ REPLICATION = table(
         harm="a follower that copies anew from the leader's log start keeps a high watermark outside its log",
         seeds=(4, 4),
         plan="high-watermark-survives-a-fresh-start.json",
+    ),
+    Planted(
+        name="min-isr-of-the-own-file",
+        module=REPLICAS,
+        old="        min_isr = self.host.image.effective_min_isr(topic, partition)\n        if type(role)",
+        new="        min_isr = int(str(self.host.static['min.insync.replicas']))\n        if type(role)",
+        trap="T1, KAFKA-16540",
+        harm="a node whose file has another min.insync.replicas commits with fewer in sync than the others think",
+        seeds=(2, 2),
+        plan="min-isr-of-the-own-file.json",
+    ),
+    Planted(
+        name="min-isr-above-the-replicas",
+        module="strandline.metadata.registrations",
+        old="    return max(1, min(configured, len(replicas) - len(adding)))\n",
+        new="    return max(1, configured)\n",
+        trap="T19, KAFKA-21110",
+        harm="a partition with fewer replicas than min.insync.replicas never takes a record with acks=all",
+        seeds=(1, 1),
+        plan="min-isr-above-the-replicas.json",
     ),
     # --- fetching and truncating
     Planted(

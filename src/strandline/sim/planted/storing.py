@@ -7,6 +7,7 @@ CUTTING = "strandline.log.cutting"
 SEGMENT = "strandline.log.segment"
 EPOCHS = "strandline.log.epochs"
 PRODUCERS = "strandline.log.producers"
+SNAPSHOTS = "strandline.log.producer_snapshot"
 MARKER = "strandline.log.clean_shutdown"
 STORAGE = "strandline.replica.storage"
 REPLICAS = "strandline.replica.replicas"
@@ -118,6 +119,40 @@ STORING = table(
         trap="KAFKA-5494",
         harm="of several batches in flight only the last is recognised when they are sent again",
         seeds=(1, 1),
+    ),
+    Planted(
+        name="producer-snapshot-survives-truncation",
+        module=SNAPSHOTS,
+        old="    keep(log, [offset for offset in log.snapshots if offset <= log.log_end_offset])\n",
+        new="",
+        trap="KIP-98, KAFKA-5793",
+        harm="a leader takes batches for known that a truncation took from its log, and acknowledges them",
+        seeds=(1, 1),
+    ),
+    Planted(
+        name="producer-snapshot-ahead-of-the-log",
+        module=SNAPSHOTS,
+        old="if offset <= log.log_end_offset and offset < believed_below]",
+        new="]",
+        trap="KIP-98",
+        harm="after a crash a log knows of producers' batches that it has lost",
+        seeds=(9, 9),
+    ),
+    Planted(
+        name="producer-snapshot-not-durable",
+        module=SNAPSHOTS,
+        old="    log.unsynced_others[path] = None\n    log.unsynced_others[log.directory] = None\n",
+        new="",
+        trap="KIP-98, KAFKA-15046",
+        harm="the recovery point vouches for a snapshot of producers that a power loss takes, or brings back",
+    ),
+    Planted(
+        name="removed-producer-snapshot-not-durable",
+        module=SNAPSHOTS,
+        old="remove(path_of(log, offset))\n            log.unsynced_others[log.directory] = None\n",
+        new="remove(path_of(log, offset))\n",
+        trap="KIP-98",
+        harm="a power loss brings back a snapshot of batches that a truncation took, below a newer recovery point",
     ),
     # --- groups
 )

@@ -1,5 +1,6 @@
 """All planted bugs, by name."""
 
+from strandline.sim.planted.consuming import CONSUMING
 from strandline.sim.planted.controlling import CONTROLLING
 from strandline.sim.planted.directories import DIRECTORIES
 from strandline.sim.planted.eligible import ELIGIBLE
@@ -15,4 +16,5 @@ PLANTED: dict[str, Planted] = table(
     *ELIGIBLE.values(),
     *METADATA_QUORUM.values(),
     *DIRECTORIES.values(),
+    *CONSUMING.values(),
 )
