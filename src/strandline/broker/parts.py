@@ -65,6 +65,7 @@ class Parts(Value, frozen=True):
             is_topic_deletion_enabled=self.config.boolean("delete.topic.enable"),
             is_leader_rebalance_enabled=self.config.boolean("auto.leader.rebalance.enable"),
             leader_imbalance_check_ms=1000 * self.config.integer("leader.imbalance.check.interval.seconds"),
+            unclean_election_check_ms=self.config.integer("unclean.leader.election.interval.ms"),
         )
 
     @property

@@ -1,10 +1,18 @@
-"""Files that name partitions, in the form of Kafka's own tools: {"partitions": [{"topic": "t", "partition": 0, …}]}."""
+"""Files that name partitions, in the form of Kafka's own tools: {"partitions": [{"topic": "t", "partition": 0, …}]}.
+
+Those of kafka-reassign-partitions also say a version, which is 1, and may name a log directory for each replica. Only
+"any" is taken there: `strandline log-dirs move` is for the others.
+"""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from strandline.cli.connect import fail
+
+VERSION = 1
+ANY = "any"
 
 
 def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str, Any]]:
@@ -19,10 +27,40 @@ def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str
     for row in rows:
         if not (isinstance(row, dict) and isinstance(row.get("topic"), str) and isinstance(row.get("partition"), int)):
             fail(f"{path}: {row!r} names no topic and partition", status=2)
-        replicas = row.get("replicas")
-        if with_replicas and not (isinstance(replicas, list) and all(isinstance(node, int) for node in replicas)):
-            fail(f'{path}: {row["topic"]}-{row["partition"]} has no "replicas", a list of broker ids', status=2)
+        wrong = why_no_assignment(row) if with_replicas else None
+        if wrong is not None:
+            fail(f"{path}: {row['topic']}-{row['partition']} {wrong}", status=2)
+    if content.get("version", VERSION) != VERSION:
+        fail(f"{path}: version {content['version']} is not known, only {VERSION} is", status=2)
+    for (topic, partition), count in Counter((row["topic"], row["partition"]) for row in rows).items():
+        if count > 1:
+            fail(f"{path}: {topic}-{partition} is named twice", status=2)
     return rows
+
+
+def why_no_assignment(row: dict[str, Any]) -> str | None:
+    """What is wrong with the replicas that a row names? None: nothing."""
+    replicas, log_dirs = row.get("replicas"), row.get("log_dirs")
+    if not (isinstance(replicas, list) and replicas and all(isinstance(node, int) for node in replicas)):
+        return 'has no "replicas", a list of broker ids'
+    if len(set(replicas)) < len(replicas):
+        return f"has a replica twice in {replicas}"
+    if log_dirs is None:
+        return None
+    if not isinstance(log_dirs, list) or len(log_dirs) != len(replicas):
+        return f"has {len(replicas)} replicas, but other than as many log directories"
+    if any(log_dir != ANY for log_dir in log_dirs):
+        return f'names log directories other than "{ANY}": move within a broker with `strandline log-dirs move`'
+    return None
+
+
+def format_assignment(assignment: dict[tuple[str, int], list[int]]) -> str:
+    """The text of a file for `read_partitions`, as kafka-reassign-partitions prints what there is."""
+    rows = [
+        {"topic": topic, "partition": partition, "replicas": replicas, "log_dirs": [ANY] * len(replicas)}
+        for (topic, partition), replicas in sorted(assignment.items())
+    ]
+    return json.dumps({"version": VERSION, "partitions": rows}, separators=(",", ":"))
 
 
 def by_topic(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -44,7 +44,7 @@ from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import Image, Partition
-from strandline.metadata.records import FeatureLevelRecord
+from strandline.metadata.records import FeatureLevelRecord, PartitionChangeRecord
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
@@ -62,8 +62,7 @@ from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 METADATA_VERSION = "metadata.version"
 METADATA_LEVEL = 27  # 4.1-IV1
-ELECTIONS_PER_CHECK = 1000
-NEXT_ELECTIONS_MS = 100  # the rest of an imbalance comes soon after
+NEXT_ELECTIONS_MS = 10  # the rest of many elections comes soon after, so that requests are served in between
 
 
 class MetadataWriter(Protocol):
@@ -108,7 +107,8 @@ class Controller:
         self.waiting: deque[Waiting] = deque()
         self.last_written = -1
         self.high_watermark = 0
-        self.next_check = NEVER
+        self.next_balance = NEVER  # preferred replicas are elected
+        self.next_unclean = NEVER  # partitions without a leader are looked at
 
     # --- the role
 
@@ -117,7 +117,9 @@ class Controller:
         assert not self.is_active and epoch > self.epoch
         self.reset()
         self.image, self.epoch, self.is_active = image, epoch, True
-        self.next_check = after(now, self.config.leader_imbalance_check_ms)
+        if self.config.is_leader_rebalance_enabled:
+            self.next_balance = after(now, self.config.leader_imbalance_check_ms)
+        self.next_unclean = after(now, self.config.unclean_election_check_ms)
         effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
         records = plan_min_isr(self.basis())
         if METADATA_VERSION not in image.features:
@@ -186,9 +188,7 @@ class Controller:
                 self.heartbeats.remove(NodeId(node))
             case IncrementalAlterConfigsRequest() | AlterConfigsRequest():
                 effects = self.write(completions(self.basis()), now) if concern(plan.records, MIN_ISR_KEY) else []
-                if concern(plan.records, UNCLEAN_KEY):
-                    effects += self.write(self.basis().elections(ELECTIONS_PER_CHECK, Election.KEEP), now)
-                return effects
+                return effects + (self.sweep_unclean(now) if concern(plan.records, UNCLEAN_KEY) else [])
             case _:
                 pass
         return []
@@ -220,7 +220,7 @@ class Controller:
     # --- time
 
     def deadline(self) -> Instant:
-        return min(self.next_check, self.heartbeats.deadline()) if self.is_active else NEVER
+        return min(self.next_balance, self.next_unclean, self.heartbeats.deadline()) if self.is_active else NEVER
 
     def expire(self, now: Instant) -> list[Effect]:
         if not self.is_active:
@@ -230,13 +230,24 @@ class Controller:
             effects += self.fence(node, f"no heartbeat for {self.config.session_timeout_ms} ms", now)
         for node in self.heartbeats.due(now):
             effects += self.heartbeats.probe(self.image.brokers[node])
-        if self.next_check <= now:
-            election = Election.PREFERRED if self.config.is_leader_rebalance_enabled else Election.KEEP
-            changes = self.basis().elections(ELECTIONS_PER_CHECK, election)
-            has_more = len(changes) == ELECTIONS_PER_CHECK
-            self.next_check = after(now, NEXT_ELECTIONS_MS if has_more else self.config.leader_imbalance_check_ms)
+        if self.next_balance <= now:
+            changes, has_more = self.elections(Election.PREFERRED)
+            self.next_balance = after(now, NEXT_ELECTIONS_MS if has_more else self.config.leader_imbalance_check_ms)
             effects += self.write(changes, now)
+        if self.next_unclean <= now:
+            effects += self.sweep_unclean(now)
         return effects
+
+    def sweep_unclean(self, now: Instant) -> list[Effect]:
+        """Whoever may lead a partition without a leader, cleanly or where the topic allows the loss, is elected."""
+        changes, has_more = self.elections(Election.KEEP)
+        self.next_unclean = after(now, NEXT_ELECTIONS_MS if has_more else self.config.unclean_election_check_ms)
+        return self.write(changes, now)
+
+    def elections(self, election: Election) -> tuple[list[PartitionChangeRecord], bool]:
+        """Not too many at once; and are there more?"""
+        changes = self.basis().elections(self.config.elections_per_check, election)
+        return changes, len(changes) == self.config.elections_per_check
 
     def fence(self, node: NodeId, why: str, now: Instant) -> list[Effect]:
         self.heartbeats.remove(node)

@@ -5,8 +5,8 @@ the partition builder, with any change that makes the ISR fit for it. Another on
 replicas that the partition had before the first; to cancel is to wish for just these.
 
 Invariants:
-  - what begins and what cancels takes nobody from the ISR whom min ISR needs: the high watermark would stand still, or
-    nobody could lead (KIP-966);
+  - what begins and what cancels takes nobody from the ISR or the ELR whom min ISR needs: the high watermark would stand
+    still, what was committed would lie on too few replicas, or nobody could lead (KIP-966);
   - each partition of a request succeeds or fails alone.
 """
 
@@ -117,21 +117,30 @@ def towards(old: Partition, target: Nodes, original: Nodes, basis: Basis) -> Ass
 
 
 def why_unsafe(name: str, old: Partition, assignment: Assignment, rules: Rules) -> str | None:
-    """Who leaves at once may be in the ISR. What is left of it must carry the partition on."""
-    staying = within(old.isr, assignment.replicas)
-    if len(staying) == len(old.isr):
-        return None
-    if not staying:
-        if rules.is_unclean_allowed:
+    """Who leaves at once may be in the ISR, or eligible, and hold all that was committed. What is left must carry the
+    partition on: the ISR alone if members leave it; and if only eligible replicas leave, these and the ISR together,
+    which is too small already."""
+    isr, elr, last_known = (within(ids, assignment.replicas) for ids in (old.isr, old.elr, old.last_known_elr))
+    keeps_isr, keeps_elr = len(isr) == len(old.isr), len(elr) == len(old.elr)
+    if isr or elr:
+        if keeps_isr and keeps_elr:
             return None
-        return f"Unable to revert partition assignment for {name} because it would require an unclean leader election."
-    needed = effective_min_isr(rules.min_isr, assignment.replicas, assignment.adding)
-    if len(staying) >= needed:
+        there, left = f"in-sync replicas {list(old.isr)}", isr
+        if keeps_isr:
+            there, left = f"in-sync and eligible replicas {[*old.isr, *old.elr]}", (*isr, *elr)
+        needed = effective_min_isr(rules.min_isr, assignment.replicas, assignment.adding)
+        if len(left) >= needed:
+            return None
+        return (
+            f"Unable to change the assignment of {name} now: of its {there} only {list(left)} would be left, and "
+            f"min.insync.replicas is {needed}. Wait until more replicas are in sync."
+        )
+    if keeps_isr and keeps_elr and (last_known or not old.last_known_elr):
+        return None  # Nobody could lead cleanly before, and who is known to have had everything is still asked first.
+    located = zip(assignment.replicas, assignment.directories, strict=True)
+    if rules.is_unclean_allowed and any(rules.is_acceptable(*replica) for replica in located):
         return None
-    return (
-        f"Unable to change the assignment of {name} now: of its in-sync replicas {list(old.isr)} only {list(staying)}"
-        f" would be left, and min.insync.replicas is {needed}. Wait until more replicas are in sync."
-    )
+    return f"Unable to revert partition assignment for {name} because it would require an unclean leader election."
 
 
 def completions(basis: Basis) -> list[PartitionChangeRecord]:

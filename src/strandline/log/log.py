@@ -145,6 +145,18 @@ class Log:
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self.segments)
 
+    def bytes_from(self, offset: int) -> int:
+        """The size of the batches that hold `offset` and all that follows it."""
+        offset = max(offset, self.log_start_offset)
+        if offset >= self.log_end_offset:
+            return 0
+        at = max(0, bisect_right(self.bases, offset) - 1)
+        segment = self.segments[at]
+        position = segment.position_of(offset)
+        self.rest(segment)
+        before = segment.size if position is None else position
+        return sum(later.size for later in self.segments[at:]) - before
+
     def reconfigure(self, config: LogConfig) -> None:
         self.config = config
 

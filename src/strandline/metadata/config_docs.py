@@ -101,7 +101,12 @@ OF_NODES = {
     "auto.create.topics.enable": "Whether a topic is created when a client first names it.",
     "delete.topic.enable": "Whether topics can be deleted.",
     "auto.leader.rebalance.enable": "Whether leadership returns to the preferred replica by itself.",
-    "leader.imbalance.check.interval.seconds": "How often the controller looks for leaders that are not preferred.",
+    "leader.imbalance.check.interval.seconds": (
+        "How often the controller gives leadership back to preferred replicas: to all that may lead, however few."
+    ),
+    "unclean.leader.election.interval.ms": (
+        "How often the controller looks for partitions without a leader that may have one uncleanly."
+    ),
     "unclean.recovery.manager.enabled": "Whether an unclean election asks all replicas for their logs first (KIP-966).",
     "unclean.recovery.timeout.ms": "How long an unclean recovery waits for replicas (KIP-966).",
     "producer.id.expiration.ms": "How long a log remembers an idempotent producer that writes nothing.",

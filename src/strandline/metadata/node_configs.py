@@ -94,6 +94,7 @@ ROWS = (
     ConfigKey("auto.leader.rebalance.enable", BOOLEAN, True),
     ConfigKey("leader.imbalance.check.interval.seconds", LONG, 300, at_least(1)),
     ConfigKey("unclean.leader.election.enable", BOOLEAN, False),
+    ConfigKey("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1)),
     # KIP-966
     ConfigKey("unclean.recovery.strategy", STRING, "Balanced", one_of(*UNCLEAN_RECOVERY_STRATEGIES)),
     ConfigKey("unclean.recovery.manager.enabled", BOOLEAN, False),

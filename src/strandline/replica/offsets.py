@@ -6,6 +6,7 @@ from strandline.base.ids import LeaderEpoch
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.replica.fetching import Fetching, complete_deletions
+from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted, leader_epoch_error
 from strandline.replica.leader import Leader
 from strandline.wire.messages.delete_records import (
@@ -31,6 +32,7 @@ from strandline.wire.messages.offset_for_leader_epoch import (
 )
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+CONSUMER, DEBUGGING = -1, -2  # of replica ids that are nobody's: the second sees each replica's log to its end
 TO_HIGH_WATERMARK = -1
 # The versions in which these became known.
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
@@ -121,18 +123,20 @@ class Offsets:
         self, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int
     ) -> ListOffsetsPartitionResponse:
         index = asked.partition_index
-        leader = self.leader_of(topic, index, asked.current_leader_epoch)
-        if isinstance(leader, ErrorCode):
-            return ListOffsetsPartitionResponse(partition_index=index, error_code=leader)
-        log = leader.log
+        is_debugging = request.replica_id == DEBUGGING
+        role = self.role_of(topic, index, asked.current_leader_epoch, may_follow=is_debugging)
+        if isinstance(role, ErrorCode):
+            return ListOffsetsPartitionResponse(partition_index=index, error_code=role)
+        log = role.log
         if version < SINCE.get(asked.timestamp, 0):
             return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.UNSUPPORTED_VERSION)
-        of_client = request.replica_id < 0
-        end = readable_end(leader, request.isolation_level) if of_client else log.log_end_offset
+        of_client = request.replica_id == CONSUMER
+        end = readable_end(role, request.isolation_level) if of_client else log.log_end_offset
+        is_end_unknown = of_client and type(role) is Leader and role.is_end_unknown
         if asked.timestamp == LATEST:
-            if of_client and leader.is_end_unknown:
+            if is_end_unknown:
                 return not_available(index, version)
-            return ListOffsetsPartitionResponse(partition_index=index, offset=end, leader_epoch=leader.epoch)
+            return ListOffsetsPartitionResponse(partition_index=index, offset=end, leader_epoch=role.epoch)
         if asked.timestamp in (EARLIEST, EARLIEST_LOCAL):
             return ListOffsetsPartitionResponse(
                 partition_index=index,
@@ -154,8 +158,9 @@ class Offsets:
         if found.offset >= end:
             # Committed or not is known when the high watermark has passed the start of this epoch: "none" would send a
             # consumer to the end, past a record that an earlier leader may have committed.
-            unknown = of_client and leader.is_end_unknown
-            return not_available(index, version) if unknown else ListOffsetsPartitionResponse(partition_index=index)
+            if is_end_unknown:
+                return not_available(index, version)
+            return ListOffsetsPartitionResponse(partition_index=index)
         return ListOffsetsPartitionResponse(
             partition_index=index, timestamp=found.timestamp, offset=found.offset, leader_epoch=found.leader_epoch
         )
@@ -165,12 +170,19 @@ class Offsets:
         assert hosted is not None
         self.host.fail(hosted.directory, error)
 
-    def leader_of(self, topic: str, index: int, current_leader_epoch: int) -> Leader | ErrorCode:
+    def role_of(
+        self, topic: str, index: int, current_leader_epoch: int, *, may_follow: bool
+    ) -> Leader | Follower | ErrorCode:
         hosted = self.host.named(topic, index)
-        leader = None if hosted is None else hosted.role
-        if type(leader) is not Leader:
+        role = None if hosted is None else hosted.role
+        if role is None or not (may_follow or type(role) is Leader):
             return self.host.why_not_leader(topic, None, index, current_leader_epoch)
-        return leader_epoch_error(leader, current_leader_epoch) or leader
+        return leader_epoch_error(role, current_leader_epoch) or role
+
+    def leader_of(self, topic: str, index: int, current_leader_epoch: int) -> Leader | ErrorCode:
+        leader = self.role_of(topic, index, current_leader_epoch, may_follow=False)
+        assert not isinstance(leader, Follower)
+        return leader
 
     # --- OffsetForLeaderEpoch
 
@@ -242,8 +254,8 @@ class Offsets:
         return hosted
 
 
-def readable_end(leader: Leader, isolation_level: int) -> int:
-    return leader.last_stable_offset if isolation_level == READ_COMMITTED else leader.high_watermark
+def readable_end(role: Leader | Follower, isolation_level: int) -> int:
+    return role.last_stable_offset if isolation_level == READ_COMMITTED else role.high_watermark
 
 
 def not_available(index: int, version: int) -> ListOffsetsPartitionResponse:

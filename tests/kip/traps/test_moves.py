@@ -6,7 +6,8 @@ import pytest
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
-from strandline.metadata.records import FeatureLevelRecord
+from strandline.metadata.image import RECOVERING, TOPIC_RESOURCE
+from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
 from strandline.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -16,6 +17,10 @@ from strandline.wire.messages.list_partition_reassignments import ListPartitionR
 
 E = ErrorCode
 ELR_ON = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)
+
+UNCLEAN_ALLOWED = ConfigRecord(
+    resource_type=TOPIC_RESOURCE, resource_name="t", name="unclean.leader.election.enable", value="true"
+)
 
 
 def cluster(*assignment: int, min_isr: int = 2, elr: bool = False) -> Cluster:
@@ -99,6 +104,51 @@ def test_t40_a_cancel_must_leave_an_isr_that_carries_the_replicas_of_before() ->
     made.alter("t", (1, 2, 4))
     assert move(made) is E.NONE
     assert (made.partition("t").replicas, made.partition("t").isr) == ((1, 2, 3), (1, 2))
+
+
+def test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs() -> None:
+    """What was committed lies on 1 and 4 alone. If 4 were a replica no more, it would lie on one."""
+    made = cluster(1, 2, 3, elr=True)
+    assert move(made, 4, 2, 3) is E.NONE
+    made.alter("t", (1, 4))
+    made.fence(4)
+    assert (made.partition("t").isr, made.partition("t").elr) == ((1,), (4,))
+    assert move(made) is E.INVALID_REPLICA_ASSIGNMENT
+    made.alter("t", (1, 2))
+    assert move(made) is E.NONE
+    assert (set(made.partition("t").replicas), made.partition("t").elr) == ({1, 2, 3}, ())
+
+
+def test_t40_a_cancel_leaves_somebody_who_can_lead_without_loss() -> None:
+    """The only one that is eligible is being added: to cancel is to lose all."""
+    made = cluster(1, 2, 3, elr=True, min_isr=1)
+    assert move(made, 4, 5, 6) is E.NONE
+    made.alter("t", (1, 4))
+    made.fence(1)
+    made.fence(4)
+    assert (made.partition("t").isr, made.partition("t").elr) == ((), (4,))
+    assert move(made) is E.INVALID_REPLICA_ASSIGNMENT
+    made.beat(4)  # it is back, with all that it had
+    made.alter("t", (2, 4))
+    assert move(made) is E.NONE
+    assert made.partition("t").leader == 2
+
+
+@pytest.mark.parametrize("elr", [False, True])
+def test_t40_where_loss_is_allowed_a_cancel_waits_for_somebody_to_lead(elr: bool) -> None:
+    """Without a leader the ISR would be empty, and nothing would say that records were lost."""
+    made = cluster(1, 2, 3, min_isr=1, elr=elr)
+    made.controller.write([UNCLEAN_ALLOWED], made.now)
+    assert move(made, 4, 5, 3) is E.NONE
+    made.alter("t", (1, 4))
+    for node in (1, 2, 3):
+        made.fence(node)
+    assert (made.partition("t").leader, made.partition("t").isr) == (4, (4,))
+    assert move(made) is E.INVALID_REPLICA_ASSIGNMENT
+    made.join(2)
+    assert move(made) is E.NONE
+    new = made.partition("t")
+    assert (new.leader, new.isr, new.leader_recovery_state) == (2, (2,), RECOVERING)
 
 
 @pytest.mark.parametrize("node", [2, 3])

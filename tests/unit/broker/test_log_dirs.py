@@ -104,3 +104,50 @@ def test_a_move_shows_as_a_future_log_with_its_lag(jbod: Jbod) -> None:
     jbod.run(100)
     told = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None))
     assert rows(told)["/d1"] == [("t", 0, True, 0)]
+
+
+ALL_WITH_FOLLOWERS = DescribeLogDirsRequest(topics=None, with_followers=True)
+
+
+def followers(jbod: Jbod, request: DescribeLogDirsRequest = ALL_WITH_FOLLOWERS, version: int = 4) -> Any:
+    answer = ask(jbod, describe_log_dirs, request, version)
+    ((_, (row,)),) = [(t.name, t.partitions) for result in answer.results for t in result.topics]
+    if row.followers is None:
+        return None
+    return [(f.replica_id, f.log_end_offset, f.lag_records, f.lag_bytes) for f in row.followers]
+
+
+def test_a_leader_tells_how_far_a_follower_out_of_sync_is_behind_its_log() -> None:
+    jbod = Jbod()
+    jbod.create_in(*HOME)
+    jbod.produce(1, 3)
+    jbod.run(100)
+    hosted = jbod.nodes[NodeId(1)].host.find(AT)
+    assert hosted is not None
+    assert followers(jbod) == []  # all are in sync
+    before = hosted.log.size_bytes
+    jbod.kill(NodeId(3))
+    for _ in range(4):
+        jbod.produce(1, 5)
+    jbod.run(60_000)
+    assert hosted.role is not None
+    assert jbod.row(1)[4] == (1, 2)
+    assert followers(jbod) == [(3, 3, 20, hosted.log.size_bytes - before)]
+
+
+def test_of_a_follower_that_has_never_fetched_nothing_is_known() -> None:
+    jbod = Jbod()
+    jbod.create_in(*HOME)
+    jbod.kill(NodeId(3))
+    jbod.change(isr=(NodeId(1), NodeId(2)), leader=NodeId(2))
+    jbod.change(leader=NodeId(1))
+    jbod.produce(1, 3)
+    jbod.run(100)
+    assert followers(jbod) == [(3, -1, -1, -1)]
+
+
+def test_who_does_not_ask_for_followers_is_told_what_kafka_tells(jbod: Jbod) -> None:
+    assert followers(jbod, DescribeLogDirsRequest(topics=None)) is None
+    assert followers(jbod, ALL_WITH_FOLLOWERS, 1) is None  # there are no tagged fields yet
+    jbod.change(leader=NodeId(2))
+    assert followers(jbod) is None  # it does not lead any more

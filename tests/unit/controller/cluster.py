@@ -60,7 +60,11 @@ class Cluster:
     """Requests go in, answers come out as soon as everything is committed, unless `holds_commits`."""
 
     def __init__(
-        self, brokers: int = 0, static: Mapping[str, ConfigValue] | None = None, racks: Mapping[int, str] | None = None
+        self,
+        brokers: int = 0,
+        static: Mapping[str, ConfigValue] | None = None,
+        racks: Mapping[int, str] | None = None,
+        **settings: Any,
     ) -> None:
         self.log = Log()
         self.now = START
@@ -70,7 +74,7 @@ class Cluster:
         self.effects: list[Effect] = []
         self.epochs: dict[int, int] = {}
         self.lives: dict[int, int] = {}
-        config = ControllerConfig(cluster_id=CLUSTER_ID)
+        config = ControllerConfig(cluster_id=CLUSTER_ID, **settings)
         self.controller = Controller(NodeId(100), config, static or {}, Random(1), self.log)
         self.take(self.controller.activate(Image(), 1, self.now))
         for node in range(1, brokers + 1):

@@ -10,10 +10,11 @@ from strandline.base.effects import Failure, Probe, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant
-from strandline.controller.basis import ControllerConfig
+from strandline.controller.basis import UNCLEAN_KEY, ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.controller.refusals import REFUSALS
 from strandline.metadata.image import Image
+from strandline.metadata.records import ConfigRecord
 from strandline.wire.messages import alter_configs
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
@@ -21,7 +22,11 @@ from strandline.wire.messages.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from strandline.wire.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
+from strandline.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 E = ErrorCode
 
@@ -170,18 +175,87 @@ def test_a_new_controller_looks_at_every_unfenced_broker_at_once() -> None:
     assert [cluster.image.brokers[NodeId(n)].fenced for n in (1, 2, 3)] == [True, False, True]
 
 
-def test_leadership_returns_to_the_preferred_replica_in_time() -> None:
-    cluster = Cluster(brokers=2)
-    cluster.create("t", (1, 2))
+def wait_alive(cluster: Cluster, span_ms: int, *brokers: int) -> None:
+    """Let time pass while these brokers say that they live."""
+    end = Instant(cluster.now + span_ms)
+    while cluster.now < end:
+        cluster.wait(min(5_000, end - cluster.now))
+        for node in brokers:
+            cluster.beat(node)
+
+
+def not_preferred(partitions: int, **settings: Any) -> Cluster:
+    """Broker 1 is the preferred leader of all, and broker 2 leads them."""
+    cluster = Cluster(brokers=2, **settings)
+    cluster.create("t", *[(1, 2)] * partitions)
     cluster.fence(1)
     cluster.join(1)
-    cluster.alter("t", (1, 2))
-    assert cluster.partition("t").leader == 2
-    end = Instant(START + 300_000)
-    while cluster.now < end:
-        cluster.wait(5_000)
-        cluster.beat(1), cluster.beat(2)
-    assert cluster.partition("t").leader == 1
+    for index in range(partitions):
+        cluster.alter("t", (1, 2), index=index)
+    assert leaders(cluster) == [2] * partitions
+    return cluster
+
+
+def leaders(cluster: Cluster) -> list[int]:
+    found = cluster.image.topic_named("t")
+    assert found is not None
+    return [partition.leader for partition in found.partitions.values()]
+
+
+def test_leadership_returns_to_the_preferred_replica_in_time() -> None:
+    cluster = not_preferred(1)
+    wait_alive(cluster, START + 300_000 - cluster.now - 1, 1, 2)
+    assert leaders(cluster) == [2]
+    wait_alive(cluster, 1, 1, 2)
+    assert leaders(cluster) == [1]
+
+
+def test_leadership_does_not_return_by_itself_where_that_is_switched_off() -> None:
+    cluster = not_preferred(1, is_leader_rebalance_enabled=False)
+    wait_alive(cluster, 1_000_000, 1, 2)
+    assert leaders(cluster) == [2]
+
+
+def test_a_balancer_that_finds_more_than_it_elects_at_once_goes_on_soon() -> None:
+    cluster = not_preferred(5, elections_per_check=2)
+    wait_alive(cluster, START + 300_000 - cluster.now, 1, 2)
+    assert sorted(leaders(cluster)) == [1, 1, 2, 2, 2]
+    cluster.wait(10)
+    assert sorted(leaders(cluster)) == [1, 1, 1, 1, 2]
+    cluster.wait(10)
+    assert leaders(cluster) == [1] * 5
+
+
+def leaderless(partitions: int, **settings: Any) -> Cluster:
+    """Broker 1 had everything, and is dead; broker 2 lives, and was out of sync."""
+    cluster = Cluster(brokers=2, **settings)
+    cluster.create("t", *[(1, 2)] * partitions)
+    for index in range(partitions):
+        cluster.alter("t", (1,), index=index)
+    cluster.fence(1)
+    assert leaders(cluster) == [-1] * partitions
+    return cluster
+
+
+@pytest.mark.parametrize("is_balanced", [True, False])
+def test_partitions_without_a_leader_are_looked_at_in_a_span_of_their_own(is_balanced: bool) -> None:
+    cluster = leaderless(2, unclean_election_check_ms=20_000, is_leader_rebalance_enabled=is_balanced)
+    wait_alive(cluster, 100_000, 2)
+    assert leaders(cluster) == [-1, -1], "nobody allows the loss"
+    # As a record that came by another way than a request, after which the controller would look at once.
+    cluster.controller.write([ConfigRecord(resource_type=2, resource_name="t", name=UNCLEAN_KEY, value="true")], START)
+    wait_alive(cluster, 20_000, 2)
+    assert leaders(cluster) == [2, 2]
+
+
+def test_allowing_unclean_elections_elects_all_though_not_all_at_once() -> None:
+    cluster = leaderless(5, elections_per_check=2)
+    allowed = AlterableConfig(name=UNCLEAN_KEY, config_operation=0, value="true")
+    resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=(allowed,))
+    cluster.ask(IncrementalAlterConfigsRequest(resources=(resource,)), version=1)
+    assert sorted(leaders(cluster)) == [-1, -1, -1, 2, 2]
+    cluster.wait(20)
+    assert leaders(cluster) == [2] * 5
 
 
 def test_producer_ids_are_handed_out_once() -> None:

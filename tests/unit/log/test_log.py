@@ -309,6 +309,18 @@ def test_records_below_the_log_start_are_out_of_range_and_their_segments_go_late
 # --- durability, memory, unreadable records
 
 
+@pytest.mark.parametrize("log_start", [0, 9])
+def test_what_follows_an_offset_is_counted_in_bytes_of_whole_batches(log_start: int) -> None:
+    log = open_log(SimDisk((ROOT,)), small())
+    fill(log, 20)
+    log.advance_log_start(log_start)
+    assert len(log.segments) > 2
+    every = list(log.headers(0))
+    for offset in range(log.log_end_offset + 2):
+        lacking = [header.size for header in every if header.next_offset > max(offset, log_start)]
+        assert log.bytes_from(offset) == sum(lacking), offset
+
+
 def test_what_was_named_is_synced_and_what_came_later_is_not() -> None:
     log = open_log(SimDisk(), small(segment_bytes=200))
     fill(log, 3)

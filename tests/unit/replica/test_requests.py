@@ -309,6 +309,44 @@ def test_a_time_beyond_the_high_watermark_of_a_settled_leader_has_no_record_yet(
     assert list_offset(world, world.now, replica=2).offset == 0
 
 
+def test_who_debugs_asks_any_replica_and_sees_its_log_to_the_end(world: Any) -> None:
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.produce(1, 3)
+    world.run(1_000)
+    world.cut = {2}
+    world.produce(1, batch=build([(world.now, None, b"v", ())]))
+    assert (world.row(1)[2:4], world.row(2)[2:4]) == ((3, 4), (3, 3))
+    assert [list_offset(world, -1, node=node, replica=-2).offset for node in (1, 2)] == [4, 3]
+    assert list_offset(world, world.now, replica=-2).offset == 3
+    assert list_offset(world, -1).offset == 3  # a consumer sees no further than what is committed
+    for replica in (-1, -3, 1):
+        assert list_offset(world, -1, node=2, replica=replica).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    world.change(leader=2, isr=(2, 1), skip=(1,))
+    assert list_offset(world, -1, node=2).error_code == ErrorCode.NONE
+    assert list_offset(world, -1, node=1, replica=-2).offset == 4  # as it was before it heard of that
+
+
+def test_who_debugs_fetches_as_a_consumer_does(world: Any) -> None:
+    """As in Kafka: only ListOffsets looks beyond the high watermark."""
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.produce(1, 3)
+    world.run(1_000)
+    world.cut = {2}
+    world.produce(1, 1)
+
+    def fetched(replica: int) -> Any:
+        asked = FetchPartition(partition=0, fetch_offset=3, partition_max_bytes=1 << 20)
+        request = FetchRequest(
+            replica_id=replica, session_epoch=-1, topics=(FetchTopic(topic="t", partitions=(asked,)),)
+        )
+        return ask(world, 1, "fetch", request, version=11)().responses[0].partitions[0]
+
+    assert (fetched(-2).high_watermark, len(fetched(-2).records)) == (3, 0)
+    assert len(fetched(2).records) > 0
+
+
 def test_the_end_of_an_epoch(world: Any) -> None:
     world.create(replicas=(1, 2))
     world.run(1_000)

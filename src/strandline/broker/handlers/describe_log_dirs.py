@@ -1,6 +1,10 @@
 """DescribeLogDirs: this broker's log directories, the logs in them, and what room there is (KIP-113, KIP-827).
 
 A directory that is offline is a row with KAFKA_STORAGE_ERROR, and nothing is known of what lies in it.
+
+Kafka's offset lag of a replica is behind the high watermark that it has heard of, which may be as old as its log. So
+who asks for followers is told by leaders how far each one out of sync is behind the leader's log: by the same offsets
+that decide who is in sync.
 """
 
 from __future__ import annotations
@@ -9,17 +13,21 @@ from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.log import Log
 from strandline.replica.config import LogDir
 from strandline.replica.future import Future
 from strandline.replica.hosted import Hosted
+from strandline.replica.leader import Leader, ReplicaState
 from strandline.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
+    FollowerOutOfSync,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +51,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     for hosted in host.all():
         if wanted is not None and hosted.name.partition not in wanted.get(hosted.name.topic, ()):
             continue
-        lying.setdefault(hosted.directory.path, []).append((hosted.name.topic, row_of(hosted)))
+        lying.setdefault(hosted.directory.path, []).append((hosted.name.topic, row_of(hosted, request.with_followers)))
         future = moving.get(hosted.at)
         if future is not None:
             lying.setdefault(future.directory.path, []).append((hosted.name.topic, future_row(hosted, future)))
@@ -75,11 +83,36 @@ def describe(node: Node, log_dir: LogDir, logs: list[tuple[str, DescribeLogDirsP
     )
 
 
-def row_of(hosted: Hosted) -> DescribeLogDirsPartition:
+def row_of(hosted: Hosted, with_followers: bool) -> DescribeLogDirsPartition:
     return DescribeLogDirsPartition(
         partition_index=hosted.name.partition,
         partition_size=hosted.log.size_bytes,
         offset_lag=max(0, hosted.high_watermark - hosted.log.log_end_offset),
+        followers=out_of_sync(hosted.role) if with_followers and isinstance(hosted.role, Leader) else None,
+    )
+
+
+def out_of_sync(leader: Leader) -> tuple[FollowerOutOfSync, ...]:
+    """The followers outside the ISR, and what each lacks of the log."""
+    return tuple(
+        FollowerOutOfSync(replica_id=node) if state.log_end_offset < 0 else lacking(leader.log, node, state)
+        for node, state in leader.followers.items()
+        if node not in leader.isr.isr
+    )
+
+
+def lacking(log: Log, node: NodeId, state: ReplicaState) -> FollowerOutOfSync:
+    """In offsets: where a cleaner was at work there are fewer records."""
+    has = max(state.log_end_offset, log.log_start_offset)
+    try:
+        lag_bytes = log.bytes_from(has)
+    except DiskError:
+        lag_bytes = -1  # who appends or reads next finds that, and takes the directory offline
+    return FollowerOutOfSync(
+        replica_id=node,
+        log_end_offset=state.log_end_offset,
+        lag_records=max(0, log.log_end_offset - has),
+        lag_bytes=lag_bytes,
     )
 
 

@@ -1,11 +1,14 @@
 """DescribeLogDirs (key 35): a broker's log directories and the logs in them (KIP-113); null topics ask for all.
 
 Version 5, which tells cordoned directories, is left out: there are none.
+
+Two tagged fields are our own, and readers that do not know them skip them: who asks for followers is told by leaders
+how far those are that are not in sync.
 """
 
 from typing import Annotated
 
-from strandline.wire.schema import Bool, Group, Int16, Int32, Int64, Message, Nullable, String, V, message
+from strandline.wire.schema import Bool, Group, Int16, Int32, Int64, Message, Nullable, String, Tag, V, message
 
 
 class DescribableLogDirTopic(Group, frozen=True):
@@ -16,6 +19,16 @@ class DescribableLogDirTopic(Group, frozen=True):
 @message(key=35, kind="request", versions="1-4", flexible="2+")
 class DescribeLogDirsRequest(Message, frozen=True):
     topics: Annotated[tuple[DescribableLogDirTopic, ...] | None, Nullable()] = ()
+    with_followers: Annotated[Bool, V("2+"), Tag(10_000)] = False
+
+
+class FollowerOutOfSync(Group, frozen=True):
+    """By the follower's last fetch, in the leader's present epoch; −1 if there was none."""
+
+    replica_id: Int32 = 0
+    log_end_offset: Int64 = -1
+    lag_records: Int64 = -1
+    lag_bytes: Int64 = -1
 
 
 class DescribeLogDirsPartition(Group, frozen=True):
@@ -23,6 +36,7 @@ class DescribeLogDirsPartition(Group, frozen=True):
     partition_size: Int64 = 0
     offset_lag: Int64 = 0  # behind the high watermark; of a future log, behind the current one's end
     is_future_key: Bool = False
+    followers: Annotated[tuple[FollowerOutOfSync, ...] | None, V("2+"), Nullable("2+"), Tag(10_000)] = None
 
 
 class DescribeLogDirsTopic(Group, frozen=True):
