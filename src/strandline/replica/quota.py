@@ -91,7 +91,7 @@ class Quota:
         self.bound = rate_of(image, self.me, self.rate_key, self.static)
 
     def configure_topic(self, topic: str, value: str) -> None:
-        if value.strip() == EVERYTHING:
+        if value.replace(",", "").strip() == EVERYTHING:
             self.throttled[topic] = None
             return
         mine = [int(row[0]) for entry in value.split(",") if (row := entry.split(":"))[-1].strip() == str(self.me)]
