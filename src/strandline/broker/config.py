@@ -145,6 +145,10 @@ class NodeConfig(Value, frozen=True):
         return self.integer("metadata.log.max.record.bytes.between.snapshots")
 
     @property
+    def metadata_snapshot_ms(self) -> int:
+        return self.integer("metadata.log.max.snapshot.interval.ms")
+
+    @property
     def auto_create_topics_enable(self) -> bool:
         return self.boolean("auto.create.topics.enable")
 

@@ -75,12 +75,12 @@ class Node:
             now,
         )
         self.metadata_log = parts.metadata_log
-        self.committed = Committed(parts.metadata_log, config.metadata_snapshot_bytes)
+        self.committed = Committed(parts.metadata_log, config.metadata_snapshot_bytes, config.metadata_snapshot_ms)
         self.controller: Controller | None = None
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
-        self.forwarding = forward.Forwarding()
+        self.forwarding = forward.Forwarding(config.integer("request.timeout.ms"))
         self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
         self.own_requests: dict[int, Token] = {}
         self.own_count = 0

@@ -70,6 +70,7 @@ ROWS = (
     ConfigKey("broker.session.timeout.ms", INT, 9000, at_least(1)),
     ConfigKey("controlled.shutdown.enable", BOOLEAN, True),
     ConfigKey("request.timeout.ms", INT, 30_000, at_least(1)),
+    ConfigKey("controller.socket.timeout.ms", INT, 30_000, at_least(1)),
     # Where logs and metadata lie
     ConfigKey("log.dir", LIST, ("/tmp/kafka-logs",), distinct),
     ConfigKey("log.dirs", LIST, None, distinct),
@@ -118,7 +119,7 @@ ROWS = (
     ConfigKey("log.index.interval.bytes", INT, 4096, at_least(0)),
     ConfigKey("log.flush.interval.messages", LONG, LONG_MAX, at_least(1)),
     ConfigKey("log.flush.interval.ms", LONG),
-    ConfigKey("log.flush.scheduler.interval.ms", LONG, LONG_MAX),
+    ConfigKey("log.flush.scheduler.interval.ms", LONG, LONG_MAX, at_least(1)),
     ConfigKey("log.flush.offset.checkpoint.interval.ms", INT, 60_000, at_least(0)),
     ConfigKey("log.flush.start.offset.checkpoint.interval.ms", INT, 60_000, at_least(0)),
     ConfigKey("log.preallocate", BOOLEAN, False),

@@ -99,6 +99,7 @@ class Follower:
         for records in buffers_of(answer.records):
             self.align(records)
             appended = log.append_as_follower(records, self.epoch, now)
+            log.flush_if_due()
             if isinstance(appended, Refused):
                 self.losses.append(f"{self.name}: records of leader {self.leader} refused: {appended.message}")
                 self.clamp()

@@ -208,6 +208,7 @@ class Producing:
         leader.stamp_caught_up()
         try:
             appended = leader.log.append_as_leader(records, leader.epoch, now, internal=internal)
+            leader.log.flush_if_due()
         except DiskError as error:
             self.host.fail(hosted.directory, error)
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, message_of(ErrorCode.KAFKA_STORAGE_ERROR))

@@ -33,6 +33,7 @@ broker.heartbeat.interval.ms INT 2000 read-only -
 broker.session.timeout.ms INT 9000 read-only -
 controlled.shutdown.enable BOOLEAN true read-only -
 request.timeout.ms INT 30000 read-only -
+controller.socket.timeout.ms INT 30000 read-only -
 log.dir LIST /tmp/kafka-logs read-only =
 log.dirs LIST - read-only =
 log.dir.failure.timeout.ms LONG 30000 read-only >=1
@@ -186,6 +187,8 @@ STRICTER = {
     "group.initial.rebalance.delay.ms": 0,
     "group.max.session.timeout.ms": 1,
     "group.min.session.timeout.ms": 1,
+    "controller.socket.timeout.ms": 1,
+    "log.flush.scheduler.interval.ms": 1,
     "log.retention.ms": -1,
     "log.roll.jitter.ms": 0,
     "log.roll.ms": 1,
