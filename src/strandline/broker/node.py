@@ -82,6 +82,7 @@ class Node:
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
         self.forwarding = forward.Forwarding(config.integer("request.timeout.ms"))
         self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
+        self.new_leaders = 0  # how often this node has heard of another controller
         self.own_requests: dict[int, Token] = {}
         self.own_count = 0
         self.own_caller = Caller("strandline", "127.0.0.1", config.controller_listener_names[0])
@@ -265,6 +266,7 @@ class Node:
         self.known_leader = leader
         if leader[0] == NOBODY:
             return []
+        self.new_leaders += 1
         if self.broker is not None:
             self.broker.lifecycle.controller_changed(now)
         return [Report("info", f"the active controller is node {leader[0]} (epoch {leader[1]})")]

@@ -19,7 +19,7 @@ from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log import cutting, producer_snapshot
 from strandline.log.checkpoints import format_epochs
-from strandline.log.config import LogConfig
+from strandline.log.config import LONG_MAX, LogConfig
 from strandline.log.directory import PARTITION_METADATA
 from strandline.log.epochs import Epochs
 from strandline.log.opening import EPOCHS_FILE, load_segments
@@ -72,6 +72,7 @@ class Log:
         self.disk = disk
         self.directory = directory
         self.config = config
+        self.must_flush = config.flush_messages < LONG_MAX
         self.segments: list[Segment] = []
         self.bases: list[int] = []
         self.log_start_offset = 0
@@ -148,6 +149,7 @@ class Log:
 
     def reconfigure(self, config: LogConfig) -> None:
         self.config = config
+        self.must_flush = config.flush_messages < LONG_MAX
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
