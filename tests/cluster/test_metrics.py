@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from prometheus_client.parser import text_string_to_metric_families
-from tests.cluster.driving import QUICK, active_controller, admin_of, create, leader_of, quiet, until
+from tests.cluster.driving import QUICK, active_controller, admin_of, create, leader_of, quiet, read_all, until
 
 from strandline.broker.metric_table import METRICS
 from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess, free_ports
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.cluster
 ABOVE = "strandline_partition_records_above_high_watermark_under_min_isr"
 MANAGER = "kafka_server_ReplicaManager"
 CONTROLLER = "kafka_controller_KafkaController"
+TOPICS = "kafka_server_BrokerTopicMetrics"
 REQUESTS = "kafka_network_RequestMetrics"
 
 
@@ -53,6 +54,10 @@ class Scrape:
         return sum(found)
 
 
+def is_read_from(page: Scrape) -> bool:
+    return page(f"{TOPICS}_BytesOut_total", topic="t") > 0
+
+
 def produce(cluster: LocalCluster, topic: str, count: int, acks: str, partitions: int = 1) -> None:
     """To each partition in turn."""
     producer = Producer(quiet(cluster.bootstrap, acks=acks))
@@ -75,10 +80,24 @@ def test_a_broker_dies_and_the_others_say_so(cluster: LocalCluster) -> None:
         assert page(f"{MANAGER}_PartitionCount") == 3
         assert page(f"{MANAGER}_UnderReplicatedPartitions") == 0
         assert page(f"{CONTROLLER}_ActiveBrokerCount") == 3
-        assert page(f"{REQUESTS}_Requests_total", request="Fetch") > 0
+        assert page(f"{REQUESTS}_Requests_total", request="FetchFollower") > 0
+        assert page("kafka_log_LogManager_OfflineLogDirectoryCount") == 0
+        assert page("kafka_server_KafkaServer_BrokerState") == 3
         assert page("process_resident_memory_bytes") > 1e6
     assert sum(page(f"{CONTROLLER}_ActiveControllerCount") for page in pages) == 1
     until(lambda: all(Scrape(node)("kafka_log_Log_LogEndOffset", topic="t") == 300 for node in cluster.nodes))
+    copied = [Scrape(node) for node in cluster.nodes]
+    assert sum(page(f"{TOPICS}_MessagesIn_total", topic="t") for page in copied) == 300
+    size = sum(page(f"{TOPICS}_BytesIn_total", topic="t") for page in copied)
+    assert size == sum(page("kafka_log_Log_Size", topic="t") for page in copied) / 3
+    assert sum(page(f"{TOPICS}_ReplicationBytesIn_total") for page in copied) == 2 * size
+    assert sum(page(f"{TOPICS}_ReplicationBytesOut_total") for page in copied) >= 2 * size
+    assert [page("kafka_server_ReplicaFetcherManager_MaxLag") for page in copied] == [0, 0, 0]
+    assert len(read_all(cluster, "t")) == 100
+    read = [Scrape(node) for node in cluster.nodes]
+    wanted = copied[0]("kafka_log_Log_Size", topic="t", partition=0)
+    assert wanted <= sum(page(f"{TOPICS}_BytesOut_total", topic="t") for page in read) < size
+    assert sum(page(f"{REQUESTS}_Requests_total", request="FetchConsumer") for page in read if is_read_from(page)) > 0
     produced = sum(page(f"{REQUESTS}_TotalTimeMs_count", request="Produce") for page in pages)
     assert produced == sum(page(f"{REQUESTS}_Requests_total", request="Produce") for page in pages) >= 3
 
@@ -104,6 +123,11 @@ def test_a_broker_dies_and_the_others_say_so(cluster: LocalCluster) -> None:
         )
 
     until(the_others_know)
+    elected = [Scrape(node) for node in others]
+    assert sum(page("strandline_controller_leader_elections_total") for page in elected) == 1
+    assert sum(page("kafka_controller_ControllerStats_UncleanLeaderElections_total") for page in elected) == 0
+    states = [page(f"{CONTROLLER}_BrokerRegistrationState", broker=victim.node_id) for page in elected]
+    assert states == [10, 10]
     assert sum(Scrape(node)("kafka_cluster_Partition_InSyncReplicasCount", topic="t") for node in others) == 6
     victim.start()
     until(lambda: sum(Scrape(node)(f"{MANAGER}_UnderReplicatedPartitions") for node in others) == 0, 30)
@@ -135,6 +159,8 @@ def test_t24_what_is_written_below_min_isr_is_counted_and_the_command_shows_it(c
     text = strandline("metrics", "--bootstrap-server", cluster.bootstrap)
     assert "records-held-back=7" in text
     assert "under-min-ISR=1" in text
+    assert sum(row["records in"] for row in rows) == 10
+    assert [row["unclean elections"] for row in rows] == [0, 0, 0]
     first.start()
     until(lambda: Scrape(leader)(ABOVE, topic="t") == 0, 30)
 

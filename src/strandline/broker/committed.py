@@ -11,15 +11,18 @@ from strandline.metadata.image import Image
 from strandline.quorum.metadata_log import MetadataLog
 
 SNAPSHOT_BYTES = 20 << 20  # metadata.log.max.record.bytes.between.snapshots
+SNAPSHOT_MS = 3_600_000  # metadata.log.max.snapshot.interval.ms
 
 
 class Committed:
-    def __init__(self, log: MetadataLog, snapshot_bytes: int = SNAPSHOT_BYTES) -> None:
+    def __init__(self, log: MetadataLog, snapshot_bytes: int = SNAPSHOT_BYTES, snapshot_ms: int = SNAPSHOT_MS) -> None:
         self.log = log
         self.image = Image()
         self.end = 0
         self.bytes_since_snapshot = 0
         self.snapshot_bytes = snapshot_bytes
+        self.snapshot_ms = snapshot_ms  # 0: age alone is no reason
+        self.new_since: Instant | None = None  # when the oldest record was applied that no snapshot has
 
     def advance(self, high_watermark: int, now: Instant) -> list[Effect]:
         """Apply everything below `high_watermark`; the image's delta says what it changed."""
@@ -33,10 +36,18 @@ class Committed:
                 self.image.apply(decode_record(payload))
                 self.bytes_since_snapshot += len(payload)
         self.end = max(self.end, high_watermark)  # control batches hold no records but take offsets
-        if self.bytes_since_snapshot >= self.snapshot_bytes:
+        if self.bytes_since_snapshot and self.new_since is None:
+            self.new_since = now
+        if self.is_snapshot_due(now):
             self.save_snapshot(now)
             effects.append(Report("info", f"wrote a metadata snapshot at offset {self.end}"))
         return effects
+
+    def is_snapshot_due(self, now: Instant) -> bool:
+        if self.bytes_since_snapshot >= self.snapshot_bytes:
+            return True
+        is_old = self.new_since is not None and now - self.new_since >= self.snapshot_ms
+        return is_old and self.snapshot_ms > 0
 
     def load_snapshot(self) -> None:
         snapshot = self.log.latest_snapshot()
@@ -48,7 +59,7 @@ class Committed:
         image.delta.reloaded = True
         self.image = image
         self.end = snapshot.end_offset
-        self.bytes_since_snapshot = 0
+        self.bytes_since_snapshot, self.new_since = 0, None
 
     def save_snapshot(self, now: Instant) -> None:
         """A snapshot is named after the last record below its end, which may be a leader's first one: under another
@@ -56,4 +67,4 @@ class Committed:
         epoch = self.log.epoch_of_record(self.end - 1)
         assert epoch is not None, "what was applied is in the log"
         self.log.write_snapshot(self.end, epoch, (encode_record(r) for r in self.image.records()), now)
-        self.bytes_since_snapshot = 0
+        self.bytes_since_snapshot, self.new_since = 0, None

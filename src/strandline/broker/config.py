@@ -17,6 +17,7 @@ from strandline.base.value import Value
 from strandline.metadata.config_key import ConfigValue, invalid
 from strandline.metadata.node_configs import METRICS_LISTENER
 from strandline.metadata.node_configs import NODE_CONFIGS as NODE_CONFIGS
+from strandline.metadata.topic_configs import topic_default
 
 PLAINTEXT = "PLAINTEXT"
 
@@ -144,6 +145,10 @@ class NodeConfig(Value, frozen=True):
         return self.integer("metadata.log.max.record.bytes.between.snapshots")
 
     @property
+    def metadata_snapshot_ms(self) -> int:
+        return self.integer("metadata.log.max.snapshot.interval.ms")
+
+    @property
     def auto_create_topics_enable(self) -> bool:
         return self.boolean("auto.create.topics.enable")
 
@@ -200,7 +205,17 @@ class NodeConfig(Value, frozen=True):
             ),
             (
                 self.integer("replica.fetch.wait.max.ms") > self.integer("replica.lag.time.max.ms"),
-                "replica.fetch.wait.max.ms must not be above replica.lag.time.max.ms",
+                "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms"
+                " to prevent frequent changes in ISR",
+            ),
+            (
+                self.integer("replica.fetch.wait.max.ms") > self.integer("replica.socket.timeout.ms"),
+                "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms"
+                " to prevent unnecessary socket timeouts",
+            ),
+            (
+                topic_default("retention.ms", self.values)[0] == 0,
+                "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
             ),
             (
                 self.integer("group.min.session.timeout.ms") > self.integer("group.max.session.timeout.ms"),

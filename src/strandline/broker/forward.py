@@ -14,7 +14,6 @@ from strandline.broker.refusals import error_in, refusal_of
 
 NAME = "forward"
 RETRY_MS = 50
-TIMEOUT_MS_MAX = 30_000
 WAITING_MAX = 1000
 MOVED = (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # the second in answers of the quorum
 
@@ -27,16 +26,20 @@ class Waiting(Value, frozen=True):
 
 
 class Forwarding:
-    def __init__(self) -> None:
+    def __init__(self, timeout_ms_max: int = 30_000) -> None:
+        self.timeout_ms_max = timeout_ms_max  # request.timeout.ms
         self.count = 0
         self.out: dict[int, Waiting] = {}
         self.again: dict[int, Instant] = {}  # when to try which once more
 
-    def forward(self, to: ReplyTo | None, message: Any, version: int, timeout_ms: int, now: Instant) -> list[Effect]:
+    def forward(
+        self, to: ReplyTo | None, message: Any, version: int, timeout_ms: int | None, now: Instant
+    ) -> list[Effect]:
+        """`timeout_ms`: how long the client waits; None: its request does not say it."""
         if len(self.out) >= WAITING_MAX:
             return self.answer(to, refusal_of(message, ErrorCode.REQUEST_TIMED_OUT))
         self.count += 1
-        patience = min(max(timeout_ms, 1000), TIMEOUT_MS_MAX)
+        patience = self.timeout_ms_max if timeout_ms is None else min(max(timeout_ms, 1000), self.timeout_ms_max)
         self.out[self.count] = Waiting(to, message, version, after(now, patience))
         return [self.ask(self.count, now)]
 

@@ -15,11 +15,15 @@ from strandline.base.ids import NOBODY
 from strandline.base.metrics import Family, Metric, Number
 from strandline.broker import metric_table as table
 from strandline.broker.broker import Broker
+from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
 from strandline.broker.node import Node
 from strandline.metadata.image import Image
+from strandline.metadata.registrations import Broker as RegisteredBroker
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Observing, Seeking
-from strandline.replica.hosted import Hosted
+from strandline.replica.directories import Directories
+from strandline.replica.follower import Follower
+from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader
 from strandline.replica.replicas import Replicas
 
@@ -44,6 +48,7 @@ class PartitionReading(Struct, frozen=True, gc=False):
     is_at_min_isr: bool = False
     is_reassigning: bool = False
     last_stable_offset_lag: int = 0
+    lag: int = -1  # of a follower; -1 elsewhere
 
     @property
     def above_while_under(self) -> int:
@@ -85,7 +90,8 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
     )
     leader = hosted.role
     if type(leader) is not Leader:
-        return PartitionReading(topic, partition, *at_rest)
+        lag = max(leader.leader_high_watermark - log.log_end_offset, 0) if type(leader) is Follower else -1
+        return PartitionReading(topic, partition, *at_rest, lag=lag)
     state = replicas.host.image.partition(hosted.at)
     adding = () if state is None else state.adding_replicas
     in_sync = len(leader.isr.isr)
@@ -139,6 +145,8 @@ def single(metric: Metric, value: Number) -> Family:
 
 def of_broker(broker: Broker, applied_end: int, readings: list[PartitionReading]) -> Iterator[Family]:
     yield from of_replicas(broker.replicas, readings)
+    yield from of_directories(broker.replicas.host.directories)
+    yield single(table.BROKER_STATE, state_of(broker.lifecycle))
     sessions = broker.replicas.fetching.sessions.sessions
     yield single(table.FETCH_SESSIONS, len(sessions))
     yield single(table.FETCH_SESSION_PARTITIONS, sum(len(session.interests) for session in sessions.values()))
@@ -158,6 +166,38 @@ def of_replicas(replicas: Replicas, readings: list[PartitionReading]) -> Iterato
     for field, metric in table.PARTITION_GAUGES.items():
         yield Family(metric, [(at, int(getattr(row, field))) for at, row in zip(labels, readings, strict=True)])
 
+    behind = [(at, row.lag) for at, row in zip(labels, readings, strict=True) if row.lag >= 0]
+    yield Family(table.CONSUMER_LAG, [*behind])
+    yield single(table.MAX_LAG, max((lag for _, lag in behind), default=0))
+    yield from of_topics(replicas.host)
+
+
+def of_topics(host: Host) -> Iterator[Family]:
+    """The sum over the topics is what Kafka has without a topic."""
+    for field, metric in table.TOPIC_COUNTERS.items():
+        yield Family(metric, [((topic,), getattr(counters, field)) for topic, counters in host.counters.items()])
+    yield single(table.REPLICATION_IN, host.replicated_in)
+    yield single(table.REPLICATION_OUT, host.replicated_out)
+
+
+def of_directories(directories: Directories) -> Iterator[Family]:
+    yield single(table.OFFLINE_DIRECTORIES, len(directories.offline))
+    known = [(log_dir.path, 0) for log_dir in directories.live] + [(path, 1) for path in directories.offline]
+    yield Family(table.DIRECTORY_OFFLINE, [((path,), is_offline) for path, is_offline in sorted(known)])
+
+
+def state_of(lifecycle: Lifecycle) -> int:
+    """Kafka's number for it."""
+    match lifecycle.role:
+        case Registering():
+            return 1
+        case Registered(fenced=fenced):
+            return 2 if fenced else 3
+        case Leaving():
+            return 6
+        case Left():
+            return 7
+
 
 def of_controller(node: Node) -> Iterator[Family]:
     controller = node.controller
@@ -165,11 +205,25 @@ def of_controller(node: Node) -> Iterator[Family]:
     values = {
         "ActiveControllerCount": int(controller.is_active),
         **counts_of(node.image),
+        "NewActiveControllersCount": node.new_leaders,
+        "TimedOutBrokerHeartbeatCount": controller.counts.timed_out_heartbeats,
         "LastAppliedRecordOffset": node.committed.end - 1,
         "LastCommittedRecordOffset": node.quorum.high_watermark - 1,
     }
     for name, metric in table.CONTROLLER_GAUGES.items():
         yield single(metric, values[name])
+    brokers = node.image.brokers.values()
+    yield Family(table.BROKER_REGISTRATION, [((str(broker.node_id),), registration_of(broker)) for broker in brokers])
+    yield single(table.UNCLEAN_ELECTIONS, controller.counts.unclean_elections)
+    yield single(table.ELIGIBLE_ELECTIONS, controller.counts.eligible_elections)
+    yield single(table.ELECTIONS, controller.counts.elections)
+
+
+def registration_of(broker: RegisteredBroker) -> int:
+    """Kafka's number for its state."""
+    if broker.fenced:
+        return 10
+    return 20 if broker.in_controlled_shutdown else 30
 
 
 def counts_of(image: Image) -> dict[str, int]:
@@ -184,6 +238,7 @@ def counts_of(image: Image) -> dict[str, int]:
     return {
         "ActiveBrokerCount": len(image.brokers) - fenced,
         "FencedBrokerCount": fenced,
+        "ControlledShutdownBrokerCount": sum(broker.in_controlled_shutdown for broker in image.brokers.values()),
         "GlobalTopicCount": len(image.topics),
         "GlobalPartitionCount": partitions,
         "OfflinePartitionsCount": offline,

@@ -47,6 +47,7 @@ class LifecycleConfig(Value, frozen=True):
     heartbeat_interval_ms: int = 2000
     session_timeout_ms: int = 9000
     directory_failure_timeout_ms: int = 30_000  # log.dir.failure.timeout.ms
+    registration_timeout_ms: int = 60_000  # initial.broker.registration.timeout.ms
     leave_patience_ms: int = 2000  # how long no controller may answer before we leave without its consent
 
 
@@ -83,6 +84,7 @@ class Lifecycle:
         self.offline: tuple[Uuid, ...] = ()  # log directories that have failed
         self.asked_offline: tuple[Uuid, ...] = ()  # of them, what the request that is out tells the controller
         self.tell_until = NEVER  # when this node ends if the controller was not told of all
+        self.register_until: Instant | None = None  # when this node ends if no controller takes it; None: not begun
         self.metadata_end = 0  # exclusive end of the metadata that this node has applied
 
     @property
@@ -104,7 +106,8 @@ class Lifecycle:
             return role.until if self.in_flight else min(self.next_send, role.until)
         if type(role) is Left:
             return NEVER
-        return self.tell_until if self.in_flight else min(self.next_send, self.tell_until)
+        ends = min(self.tell_until, self.register_until or NEVER)
+        return ends if self.in_flight else min(self.next_send, ends)
 
     def expire(self, now: Instant) -> list[Effect]:
         if now < self.deadline():
@@ -112,6 +115,11 @@ class Lifecycle:
         if self.tell_until <= now:
             self.tell_until = NEVER
             return [Halt("the controller could not be told in time that a log directory is offline", 1)]
+        if self.register_until is None:
+            self.register_until = after(now, self.config.registration_timeout_ms)
+        if self.register_until <= now:
+            self.register_until = NEVER
+            return [Halt("no controller took the registration of this broker in time", 1)]
         match self.role:
             case Registering():
                 return self.ask(self.registration(), REGISTRATION_VERSION)
@@ -225,6 +233,7 @@ class Lifecycle:
             self.told()
             self.role = Registered(answer.broker_epoch, fenced=True)
             self.last_epoch = answer.broker_epoch
+            self.register_until = NEVER  # of the first time alone: a controller that lost us can be asked for ever
             self.next_send = now if self.metadata_end > answer.broker_epoch else after(now, RETRY_MS)
             return [Report("info", f"registered with broker epoch {answer.broker_epoch}")]
         self.next_send = after(now, RETRY_MS)

@@ -68,6 +68,81 @@ PARTITION_GAUGES: dict[str, Metric] = {
     ),
 }
 
+CONSUMER_LAG = of_partition(
+    "kafka_server_FetcherLagMetrics_ConsumerLag",
+    "Of a follower: committed records that its leader told of and that it has not copied yet",
+    "kafka.server:type=FetcherLagMetrics,name=ConsumerLag,clientId=*",
+)
+MAX_LAG = Metric(
+    "kafka_server_ReplicaFetcherManager_MaxLag",
+    Kind.GAUGE,
+    "The largest lag of a follower here, in records",
+    (),
+    "kafka.server:type=ReplicaFetcherManager,name=MaxLag,clientId=Replica",
+)
+
+TOPIC = "kafka.server:type=BrokerTopicMetrics,name="
+# By field of `replica.counters.TopicCounters`.
+TOPIC_COUNTERS: dict[str, Metric] = {
+    field: Metric(
+        f"kafka_server_BrokerTopicMetrics_{name}_total",
+        Kind.COUNTER,
+        help_text,
+        ("topic",),
+        f"{TOPIC}{name}PerSec,topic=*",
+    )
+    for field, name, help_text in (
+        ("messages_in", "MessagesIn", "Records that this broker appended as leader"),
+        ("bytes_in", "BytesIn", "Bytes of these records, as they are stored"),
+        ("bytes_out", "BytesOut", "Bytes of records that consumers were sent"),
+        ("bytes_rejected", "BytesRejected", "Bytes of batches that were refused as too large"),
+        ("produces", "TotalProduceRequests", "Produced batches, one for each partition of a request"),
+        (
+            "failed_produces",
+            "FailedProduceRequests",
+            "Batches refused for other reasons than size, damage, storage and leadership",
+        ),
+        ("failed_fetches", "FailedFetchRequests", "Partitions whose log could not be read for a Fetch"),
+    )
+}
+REPLICATION_IN, REPLICATION_OUT = rows(
+    Kind.COUNTER,
+    (),
+    (
+        "kafka_server_BrokerTopicMetrics_ReplicationBytesIn_total",
+        TOPIC + "ReplicationBytesInPerSec",
+        "Bytes of records that this broker copied as follower",
+    ),
+    (
+        "kafka_server_BrokerTopicMetrics_ReplicationBytesOut_total",
+        TOPIC + "ReplicationBytesOutPerSec",
+        "Bytes of records that followers were sent",
+    ),
+)
+
+LOG_MANAGER = "kafka.log:type=LogManager,name="
+OFFLINE_DIRECTORIES = Metric(
+    "kafka_log_LogManager_OfflineLogDirectoryCount",
+    Kind.GAUGE,
+    "Log directories that have failed",
+    (),
+    LOG_MANAGER + "OfflineLogDirectoryCount",
+)
+DIRECTORY_OFFLINE = Metric(
+    "kafka_log_LogManager_LogDirectoryOffline",
+    Kind.GAUGE,
+    "1 if this log directory has failed",
+    ("logDirectory",),
+    LOG_MANAGER + "LogDirectoryOffline,logDirectory=*",
+)
+BROKER_STATE = Metric(
+    "kafka_server_KafkaServer_BrokerState",
+    Kind.GAUGE,
+    "1: not registered yet, 2: fenced, 3: running, 6: in controlled shutdown, 7: stops",
+    (),
+    "kafka.server:type=KafkaServer,name=BrokerState",
+)
+
 REPLICA_MANAGER = "kafka.server:type=ReplicaManager,name="
 # By field of `gauges.Totals`.
 TOTALS: dict[str, Metric] = {
@@ -139,10 +214,37 @@ CONTROLLER_GAUGES: dict[str, Metric] = {
         ("GlobalPartitionCount", "Partitions of all topics"),
         ("OfflinePartitionsCount", "Partitions without a leader"),
         ("PreferredReplicaImbalanceCount", "Partitions that their preferred replica does not lead"),
+        ("ControlledShutdownBrokerCount", "Brokers in a controlled shutdown"),
+        ("NewActiveControllersCount", "How often this node has heard of another active controller"),
+        ("TimedOutBrokerHeartbeatCount", "Brokers fenced here for want of a heartbeat"),
         ("LastAppliedRecordOffset", "Offset of the last metadata record that this controller has applied"),
         ("LastCommittedRecordOffset", "Offset of the last metadata record that this controller knows to be committed"),
     )
 }
+
+BROKER_REGISTRATION = Metric(
+    "kafka_controller_KafkaController_BrokerRegistrationState",
+    Kind.GAUGE,
+    "10: fenced, 20: in a controlled shutdown, 30: active",
+    ("broker",),
+    CONTROLLER + "BrokerRegistrationState,broker=*",
+)
+STATS = "kafka.controller:type=ControllerStats,name="
+UNCLEAN_ELECTIONS, ELIGIBLE_ELECTIONS, ELECTIONS = rows(
+    Kind.COUNTER,
+    (),
+    (
+        "kafka_controller_ControllerStats_UncleanLeaderElections_total",
+        STATS + "UncleanLeaderElectionsPerSec",
+        "Elections by this node of a replica that was neither in the ISR nor eligible: committed records may be lost",
+    ),
+    (
+        "kafka_controller_ControllerStats_ElectionFromEligibleLeaderReplicas_total",
+        STATS + "ElectionFromEligibleLeaderReplicasPerSec",
+        "Elections by this node of an eligible replica that was not in the ISR (KIP-966)",
+    ),
+    ("strandline_controller_leader_elections_total", "", "Changes of a partition's leader that this node decided"),
+)
 
 RAFT = "kafka.server:type=raft-metrics "
 CURRENT_LEADER, CURRENT_EPOCH, CURRENT_VOTE, RAFT_HIGH_WATERMARK, RAFT_LOG_END, RAFT_LOG_END_EPOCH = rows(
@@ -243,11 +345,23 @@ METRICS: tuple[Metric, ...] = (
     ISR_EXPANDS,
     FAILED_ISR_UPDATES,
     *PARTITION_GAUGES.values(),
+    CONSUMER_LAG,
+    MAX_LAG,
+    *TOPIC_COUNTERS.values(),
+    REPLICATION_IN,
+    REPLICATION_OUT,
+    OFFLINE_DIRECTORIES,
+    DIRECTORY_OFFLINE,
+    BROKER_STATE,
     FETCH_SESSIONS,
     FETCH_SESSION_PARTITIONS,
     BROKER_APPLIED,
     BROKER_UNFENCED,
     *CONTROLLER_GAUGES.values(),
+    BROKER_REGISTRATION,
+    UNCLEAN_ELECTIONS,
+    ELIGIBLE_ELECTIONS,
+    ELECTIONS,
     CURRENT_LEADER,
     CURRENT_EPOCH,
     CURRENT_VOTE,

@@ -75,13 +75,14 @@ class Node:
             now,
         )
         self.metadata_log = parts.metadata_log
-        self.committed = Committed(parts.metadata_log, config.metadata_snapshot_bytes)
+        self.committed = Committed(parts.metadata_log, config.metadata_snapshot_bytes, config.metadata_snapshot_ms)
         self.controller: Controller | None = None
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
-        self.forwarding = forward.Forwarding()
+        self.forwarding = forward.Forwarding(config.integer("request.timeout.ms"))
         self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
+        self.new_leaders = 0  # how often this node has heard of another controller
         self.own_requests: dict[int, Token] = {}
         self.own_count = 0
         self.own_caller = Caller("strandline", "127.0.0.1", config.controller_listener_names[0])
@@ -265,6 +266,7 @@ class Node:
         self.known_leader = leader
         if leader[0] == NOBODY:
             return []
+        self.new_leaders += 1
         if self.broker is not None:
             self.broker.lifecycle.controller_changed(now)
         return [Report("info", f"the active controller is node {leader[0]} (epoch {leader[1]})")]

@@ -42,6 +42,7 @@ class Parts(Value, frozen=True):
             heartbeat_interval_ms=self.config.integer("broker.heartbeat.interval.ms"),
             session_timeout_ms=self.config.integer("broker.session.timeout.ms"),
             directory_failure_timeout_ms=self.config.integer("log.dir.failure.timeout.ms"),
+            registration_timeout_ms=self.config.integer("initial.broker.registration.timeout.ms"),
         )
 
     @property
@@ -80,7 +81,10 @@ class Parts(Value, frozen=True):
             high_watermark_checkpoint_interval_ms=self.config.integer("replica.high.watermark.checkpoint.interval.ms"),
             recovery_point_checkpoint_interval_ms=self.config.integer("log.flush.offset.checkpoint.interval.ms"),
             retention_check_interval_ms=self.config.integer("log.retention.check.interval.ms"),
+            log_start_checkpoint_interval_ms=self.config.integer("log.flush.start.offset.checkpoint.interval.ms"),
+            flush_scheduler_interval_ms=self.config.integer("log.flush.scheduler.interval.ms"),
             fetch_timeout_ms=self.config.integer("replica.socket.timeout.ms"),
+            alter_partition_timeout_ms=self.config.integer("controller.socket.timeout.ms"),
             internal_append_timeout_ms=self.config.integer("offsets.commit.timeout.ms"),
             answer_bytes_max=self.config.integer("fetch.max.bytes"),
             fetch_session_slots=self.config.integer("max.incremental.fetch.session.cache.slots"),

@@ -120,7 +120,7 @@ def to_controller(node: Node, received: Received, now: Instant) -> list[Effect]:
 
 def pass_on(node: Node, received: Received, now: Instant) -> list[Effect]:
     """A client may ask any broker; the active controller answers."""
-    timeout_ms = getattr(received.message, "timeout_ms", 30_000)
+    timeout_ms = getattr(received.message, "timeout_ms", None)
     return node.forwarding.forward(received.to, received.message, received.to.api_version, timeout_ms, now)
 
 

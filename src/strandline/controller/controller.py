@@ -31,6 +31,7 @@ from strandline.controller.brokers import (
     takes_place_of,
 )
 from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs, plan_replace_configs
+from strandline.controller.counts import Counts
 from strandline.controller.directories import plan_assign_replicas
 from strandline.controller.elections import plan_elections
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
@@ -99,6 +100,7 @@ class Controller:
         self.image = Image()
         self.epoch = -1
         self.is_active = False
+        self.counts = Counts()
         self.reset()
 
     def reset(self) -> None:
@@ -227,6 +229,7 @@ class Controller:
             return []
         effects: list[Effect] = []
         for node in self.heartbeats.expired(now):
+            self.counts.timed_out_heartbeats += 1
             effects += self.fence(node, f"no heartbeat for {self.config.session_timeout_ms} ms", now)
         for node in self.heartbeats.due(now):
             effects += self.heartbeats.probe(self.image.brokers[node])
@@ -271,6 +274,7 @@ class Controller:
         self.last_written = self.writer.append(list(records), now)
         assert self.last_written == first + len(records) - 1, "broker epochs are offsets of this very batch"
         reports: list[Effect] = [*reports_of(records, self.image)]
+        self.counts.written(records, self.image)
         self.image.apply_all(list(records))
         self.image.take_delta()  # Nobody here asks what has changed, and it would only grow.
         return reports

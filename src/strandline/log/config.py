@@ -11,6 +11,7 @@ LONG_MAX = (1 << 63) - 1
 class LogConfig(Value, frozen=True):
     segment_bytes: int = 1 << 30
     segment_ms: int = 7 * DAY_MS
+    segment_jitter_ms: int = 0
     segment_index_bytes: int = 10 << 20
     index_interval_bytes: int = 4096
     retention_bytes: int = -1
@@ -20,6 +21,8 @@ class LogConfig(Value, frozen=True):
     message_timestamp_before_max_ms: int = LONG_MAX
     message_timestamp_after_max_ms: int = 3600 * 1000
     file_delete_delay_ms: int = 60_000
+    flush_messages: int = LONG_MAX
+    flush_ms: int = LONG_MAX
     cleanup_policy: tuple[str, ...] = ("delete",)
     producer_id_expiration_ms: int = DAY_MS  # a setting of the node, not of a topic
 

@@ -11,6 +11,7 @@ Invariants (executed by `check`):
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from zlib import crc32
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer, Disk
@@ -18,7 +19,7 @@ from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log import cutting, producer_snapshot
 from strandline.log.checkpoints import format_epochs
-from strandline.log.config import LogConfig
+from strandline.log.config import LONG_MAX, LogConfig
 from strandline.log.directory import PARTITION_METADATA
 from strandline.log.epochs import Epochs
 from strandline.log.opening import EPOCHS_FILE, load_segments
@@ -71,6 +72,7 @@ class Log:
         self.disk = disk
         self.directory = directory
         self.config = config
+        self.must_flush = config.flush_messages < LONG_MAX
         self.segments: list[Segment] = []
         self.bases: list[int] = []
         self.log_start_offset = 0
@@ -159,6 +161,7 @@ class Log:
 
     def reconfigure(self, config: LogConfig) -> None:
         self.config = config
+        self.must_flush = config.flush_messages < LONG_MAX
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
@@ -275,10 +278,15 @@ class Log:
     def roll_if_due(self, now: Instant) -> bool:
         """By segment.ms."""
         segment = self.active
-        if not segment.size or now - segment.first_append < self.config.segment_ms:
+        if not segment.size or now - segment.first_append < self.config.segment_ms - self.jitter_ms(segment):
             return False
         self.roll(self.log_end_offset)
         return True
+
+    def jitter_ms(self, segment: Segment) -> int:
+        """By segment.jitter.ms: each segment has its own, so that logs that began together do not roll together."""
+        most = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        return crc32(segment.path.encode()) % most if most else 0
 
     # --- walking
 
@@ -373,6 +381,13 @@ class Log:
         return cutting.delete_old_segments(self, now, high_watermark)
 
     # --- durability
+
+    def flush_if_due(self) -> None:
+        """By flush.messages: the disk is waited for, so that nobody is told of records before they are durable."""
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            end = self.log_end_offset
+            self.disk.sync(self.unsynced())
+            self.mark_synced(end)
 
     def unsynced(self) -> tuple[str, ...]:
         """Everything that must be synced so that the log is durable up to its present end."""

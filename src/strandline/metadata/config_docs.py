@@ -16,8 +16,8 @@ OF_TOPICS = {
     "compression.zstd.level": "The level of zstd where compression.type asks for it.",
     "delete.retention.ms": "How long a tombstone of a compacted topic stays readable.",
     "file.delete.delay.ms": "How long the files of a deleted segment stay on disk.",
-    "flush.messages": "After how many records a log is forced to disk.",
-    "flush.ms": "After how long a record is forced to disk.",
+    "flush.messages": "After how many records a log is forced to disk, before the last of them is acknowledged.",
+    "flush.ms": "After how long a record is forced to disk; looked at every log.flush.scheduler.interval.ms.",
     "follower.replication.throttled.replicas": (
         "The replicas, as partition:broker, whose copying as followers keeps to follower.replication.throttled.rate; "
         "* is all."
@@ -79,7 +79,8 @@ OF_NODES = {
     "broker.heartbeat.interval.ms": "How often a broker tells the controller that it lives.",
     "broker.session.timeout.ms": "After how long without a heartbeat a broker is fenced.",
     "controlled.shutdown.enable": "Whether a broker hands its leaderships over before it stops.",
-    "request.timeout.ms": "How long a request of a node to another may take.",
+    "request.timeout.ms": "How long a client's request that is passed on to the controller may take.",
+    "controller.socket.timeout.ms": "How long a broker's own requests about replicas to the controller may take.",
     "log.dir": "The directory of logs, where log.dirs is not set.",
     "log.dirs": "The directories of logs.",
     "replica.alter.log.dirs.io.max.bytes.per.second": "How many bytes a second are copied between log directories, for"
@@ -107,10 +108,13 @@ OF_NODES = {
     "unclean.leader.election.interval.ms": (
         "How often the controller looks for partitions without a leader that may have one uncleanly."
     ),
+    "eligible.leader.replicas.enabled": "Whether replicas that left the ISR below min ISR stay eligible (KIP-966).",
     "unclean.recovery.manager.enabled": "Whether an unclean election asks all replicas for their logs first (KIP-966).",
     "unclean.recovery.timeout.ms": "How long an unclean recovery waits for replicas (KIP-966).",
     "producer.id.expiration.ms": "How long a log remembers an idempotent producer that writes nothing.",
     "log.retention.check.interval.ms": "How often logs are looked at for what retention deletes.",
+    "log.flush.scheduler.interval.ms": "How often logs are looked at for records whose flush.ms is over; it also stands"
+    " in for log.flush.interval.ms where that is not set.",
     "log.flush.offset.checkpoint.interval.ms": "How often logs are flushed and their recovery points written.",
     "log.flush.start.offset.checkpoint.interval.ms": "How often the start offsets of logs are written.",
     "log.cleaner.enable": "Whether compacted topics are compacted.",
@@ -152,7 +156,7 @@ OF_NODES = {
 
 NO_TIERS = "there is no tiered storage"
 NO_CLEANER = "there is no log cleaner"
-BY_SNAPSHOTS = "the metadata log is cut behind each snapshot, and snapshots are written by size"
+BY_SNAPSHOTS = "the metadata log is cut behind the snapshots, and nothing else of it is kept"
 # Keys that are accepted, so that Kafka's files and tools work, and that change nothing.
 WITHOUT_EFFECT = {
     "compression.type": "batches are stored as the producer sent them",
@@ -166,28 +170,21 @@ WITHOUT_EFFECT = {
     "log.cleaner.enable": NO_CLEANER,
     "log.cleaner.backoff.ms": NO_CLEANER,
     "file.delete.delay.ms": "files are removed at once: a read in progress holds memory, not a path",
-    "flush.messages": "durability comes from replication, and logs are flushed by time",
-    "flush.ms": "log.flush.offset.checkpoint.interval.ms says when logs are flushed",
-    "log.flush.scheduler.interval.ms": "log.flush.offset.checkpoint.interval.ms says when logs are flushed",
     "preallocate": "files grow as they are written",
-    "segment.jitter.ms": "rolling a segment costs little, so that rolling many at once does no harm",
     "local.retention.bytes": NO_TIERS,
     "local.retention.ms": NO_TIERS,
     "remote.storage.enable": NO_TIERS,
+    "eligible.leader.replicas.enabled": "the feature eligible.leader.replicas.version says it, for all nodes at once",
     "unclean.recovery.strategy": "replicas are not yet asked for their logs before an unclean election",
     "unclean.recovery.manager.enabled": "replicas are not yet asked for their logs before an unclean election",
     "unclean.recovery.timeout.ms": "replicas are not yet asked for their logs before an unclean election",
     "controller.quorum.append.linger.ms": "records are written at once; what comes meanwhile goes with the next fsync",
     "controller.quorum.retry.backoff.ms": "the quorum paces its retries by the fetch timeout",
-    "initial.broker.registration.timeout.ms": "a broker tries to register for as long as it runs",
-    "request.timeout.ms": "each kind of request between nodes has a limit of its own",
     "metadata.log.segment.bytes": BY_SNAPSHOTS,
     "metadata.log.segment.ms": BY_SNAPSHOTS,
-    "metadata.log.max.snapshot.interval.ms": BY_SNAPSHOTS,
     "metadata.max.retention.bytes": BY_SNAPSHOTS,
     "metadata.max.retention.ms": BY_SNAPSHOTS,
     "metadata.max.idle.interval.ms": "an idle controller is watched by fetches, not by records",
-    "log.flush.start.offset.checkpoint.interval.ms": "start offsets are written with the recovery points",
 }
 
 

@@ -13,7 +13,16 @@ from collections.abc import Callable
 from strandline.base.value import Value
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
-Check = Callable[[ConfigValue], str | None]  # why a parsed value is refused
+
+
+class OfList(Value, frozen=True):
+    """Why a list is refused. Kafka has sentences for lists as a whole, and names the entry that is wrong."""
+
+    reason: str
+    entry: str | None = None  # None: it is the whole list
+
+
+Check = Callable[[ConfigValue], str | OfList | None]  # why a parsed value is refused
 
 BOOLEAN, INT, SHORT, LONG, DOUBLE, STRING, LIST = "BOOLEAN", "INT", "SHORT", "LONG", "DOUBLE", "STRING", "LIST"
 
@@ -37,12 +46,20 @@ class ConfigKey(Value, frozen=True):
         """Why may the key not have this value? None means it may."""
         value = read_value(self.type, text)
         if value is None:
-            reason: str | None = "Expected value to be either true or false"
+            reason: str | OfList | None = "Expected value to be either true or false"
             if self.type in (SHORT, INT, LONG, DOUBLE):
                 reason = f"Not a number of type {self.type}"
         else:
             reason = self.check(value) if self.check is not None else None
-        return None if reason is None else invalid(self.name, text, reason)
+        match reason:
+            case OfList(reason=why, entry=None):
+                return f"Configuration '{self.name}' {why}"
+            case OfList(reason=why, entry=entry):
+                return invalid(self.name, entry, why)
+            case None:
+                return None
+            case why:
+                return invalid(self.name, text, why)
 
     def parse(self, text: str) -> ConfigValue:
         """The typed value of a text that `why_invalid` lets pass."""
@@ -110,20 +127,30 @@ def between(low: float, high: float) -> Check:
 
 
 def one_of(*allowed: str) -> Check:
-    """For a string, the string; for a list, each of its entries."""
-
     def check(value: ConfigValue) -> str | None:
-        entries = value if isinstance(value, tuple) else (value,)
-        if all(entry in allowed for entry in entries):
-            return None
-        return f"String must be one of: {', '.join(allowed)}"
+        return None if value in allowed else f"String must be one of: {', '.join(allowed)}"
 
     return check
 
 
-def distinct(value: ConfigValue) -> str | None:
-    """A list without empty or repeated entries, and not empty itself."""
-    assert isinstance(value, tuple)
-    if not value or "" in value:
-        return "List must not be empty or have empty entries"
-    return "List must not have duplicates" if len(set(value)) < len(value) else None
+def each_of(*allowed: str, may_be_empty: bool = True) -> Check:
+    """A list of distinct entries, each of them one of these, or any if none are given."""
+
+    def check(value: ConfigValue) -> OfList | None:
+        assert isinstance(value, tuple)
+        if not value and not may_be_empty:
+            valid = f"[{', '.join(allowed)}]" if allowed else "any non-empty value"
+            return OfList(f"must not be empty. Valid values include: {valid}")
+        if len(set(value)) < len(value):
+            return OfList("values must not be duplicated.")
+        for entry in value:
+            if not entry:
+                return OfList("values must not be empty.")
+            if allowed and entry not in allowed:
+                return OfList(f"String must be one of: {', '.join(allowed)}", entry)
+        return None
+
+    return check
+
+
+distinct = each_of(may_be_empty=False)

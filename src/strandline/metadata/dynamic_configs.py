@@ -22,6 +22,7 @@ TOPIC_DEFAULTS = {row.synonyms[0][0]: row.name for row in TOPIC_CONFIGS.values()
 OTHERS = (
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
     "log.cleaner.backoff.ms",
     "producer.id.expiration.ms",
 )

@@ -20,6 +20,7 @@ from strandline.metadata.config_key import (
     at_least,
     between,
     distinct,
+    each_of,
     one_of,
 )
 from strandline.metadata.topic_configs import COMPRESSION_TYPES, DAY, HOUR, TOPIC_CONFIGS, UNCLEAN_RECOVERY_STRATEGIES
@@ -29,10 +30,6 @@ METRICS_LISTENER = "strandline.metrics.listener"
 REPLICA_SELECTORS = tuple(
     f"org.apache.kafka.common.replica.{name}" for name in ("LeaderSelector", "RackAwareReplicaSelector")
 )
-
-
-def roles(value: ConfigValue) -> str | None:
-    return distinct(value) or one_of("broker", "controller")(value)
 
 
 def host_and_port(value: ConfigValue) -> str | None:
@@ -51,7 +48,7 @@ def same_as(topic_key: str) -> Check | None:
 
 ROWS = (
     # The node, its listeners and its quorum
-    ConfigKey("process.roles", LIST, (), roles, required=True),
+    ConfigKey("process.roles", LIST, (), each_of("broker", "controller", may_be_empty=False), required=True),
     ConfigKey("node.id", INT, -1, at_least(0), required=True),
     ConfigKey("broker.rack", STRING),
     ConfigKey("listeners", LIST, ("PLAINTEXT://:9092",), distinct),
@@ -73,6 +70,7 @@ ROWS = (
     ConfigKey("broker.session.timeout.ms", INT, 9000, at_least(1)),
     ConfigKey("controlled.shutdown.enable", BOOLEAN, True),
     ConfigKey("request.timeout.ms", INT, 30_000, at_least(1)),
+    ConfigKey("controller.socket.timeout.ms", INT, 30_000, at_least(1)),
     # Where logs and metadata lie
     ConfigKey("log.dir", LIST, ("/tmp/kafka-logs",), distinct),
     ConfigKey("log.dirs", LIST, None, distinct),
@@ -96,6 +94,7 @@ ROWS = (
     ConfigKey("unclean.leader.election.enable", BOOLEAN, False),
     ConfigKey("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1)),
     # KIP-966
+    ConfigKey("eligible.leader.replicas.enabled", BOOLEAN, False),
     ConfigKey("unclean.recovery.strategy", STRING, "Balanced", one_of(*UNCLEAN_RECOVERY_STRATEGIES)),
     ConfigKey("unclean.recovery.manager.enabled", BOOLEAN, False),
     ConfigKey("unclean.recovery.timeout.ms", LONG, 300_000, at_least(0)),
@@ -104,7 +103,7 @@ ROWS = (
     ConfigKey("compression.gzip.level", INT, -1, same_as("compression.gzip.level")),
     ConfigKey("compression.lz4.level", INT, 9, same_as("compression.lz4.level")),
     ConfigKey("compression.zstd.level", INT, 3, same_as("compression.zstd.level")),
-    ConfigKey("log.cleanup.policy", LIST, ("delete",), one_of("compact", "delete")),
+    ConfigKey("log.cleanup.policy", LIST, ("delete",), each_of("compact", "delete")),
     ConfigKey("log.segment.bytes", INT, 1 << 30, between(MIB, INT_MAX)),
     ConfigKey("log.roll.ms", LONG, None, at_least(1)),
     ConfigKey("log.roll.hours", INT, 168, at_least(1)),
@@ -114,12 +113,14 @@ ROWS = (
     ConfigKey("log.retention.minutes", INT),
     ConfigKey("log.retention.hours", INT, 168),
     ConfigKey("log.retention.bytes", LONG, -1),
+    ConfigKey("log.local.retention.ms", LONG, -2, at_least(-2)),
+    ConfigKey("log.local.retention.bytes", LONG, -2, at_least(-2)),
     ConfigKey("log.retention.check.interval.ms", LONG, 300_000, at_least(1)),
     ConfigKey("log.index.size.max.bytes", INT, 10 * MIB, at_least(4)),
     ConfigKey("log.index.interval.bytes", INT, 4096, at_least(0)),
     ConfigKey("log.flush.interval.messages", LONG, LONG_MAX, at_least(1)),
     ConfigKey("log.flush.interval.ms", LONG),
-    ConfigKey("log.flush.scheduler.interval.ms", LONG, LONG_MAX),
+    ConfigKey("log.flush.scheduler.interval.ms", LONG, LONG_MAX, at_least(1)),
     ConfigKey("log.flush.offset.checkpoint.interval.ms", INT, 60_000, at_least(0)),
     ConfigKey("log.flush.start.offset.checkpoint.interval.ms", INT, 60_000, at_least(0)),
     ConfigKey("log.preallocate", BOOLEAN, False),

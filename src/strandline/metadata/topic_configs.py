@@ -19,10 +19,13 @@ from strandline.metadata.config_key import (
     LONG,
     LONG_MAX,
     STRING,
+    Check,
     ConfigKey,
     ConfigValue,
+    OfList,
     at_least,
     between,
+    each_of,
     one_of,
     show_value,
 )
@@ -34,26 +37,33 @@ COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"
 # KIP-966: what to do for a partition that has lost all of its eligible leaders.
 UNCLEAN_RECOVERY_STRATEGIES = ("None", "Balanced", "Aggressive")
 
+LEADER_THROTTLED, FOLLOWER_THROTTLED = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
+
 
 def gzip_level(value: ConfigValue) -> str | None:
     """-1 is zlib's own default; 0 (no compression) is not a level here, as in Kafka."""
-    return None if value == -1 else between(1, 9)(value)
+    return None if value == -1 or between(1, 9)(value) is None else "Value must be between 1 and 9 or equal to -1"
 
 
-def throttled_replicas(value: ConfigValue) -> str | None:
-    assert isinstance(value, tuple)
-    if value in ((), ("*",)) or all(is_throttled_replica(entry) for entry in value):
-        return None
-    return "must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],..."
+def throttled_replicas(key: str) -> Check:
+    def check(value: ConfigValue) -> OfList | None:
+        assert isinstance(value, tuple)
+        if "".join(value) == "*" or all(is_throttled_replica(entry) for entry in value if entry):
+            return None
+        form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        shown = f"[{', '.join(value)}]"
+        return OfList(f"{key} must be the literal '*' or a list of replicas in the following format: {form}", shown)
+
+    return check
 
 
 def is_throttled_replica(entry: str) -> bool:
-    partition, _, broker = entry.partition(":")
-    return partition.isdigit() and broker.isdigit()
+    numbers = entry.split(":")
+    return len(numbers) == 2 and all(number.isascii() and number.isdigit() for number in numbers)
 
 
 ROWS = (
-    ConfigKey("cleanup.policy", LIST, ("delete",), one_of("compact", "delete"), (("log.cleanup.policy", 1),)),
+    ConfigKey("cleanup.policy", LIST, ("delete",), each_of("compact", "delete"), (("log.cleanup.policy", 1),)),
     ConfigKey("compression.gzip.level", INT, -1, gzip_level, (("compression.gzip.level", 1),)),
     ConfigKey("compression.lz4.level", INT, 9, between(1, 17), (("compression.lz4.level", 1),)),
     ConfigKey("compression.type", STRING, "producer", one_of(*COMPRESSION_TYPES), (("compression.type", 1),)),
@@ -68,12 +78,12 @@ ROWS = (
         at_least(0),
         (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
     ),
-    ConfigKey("follower.replication.throttled.replicas", LIST, (), throttled_replicas),
+    ConfigKey(FOLLOWER_THROTTLED, LIST, (), throttled_replicas(FOLLOWER_THROTTLED)),
     ConfigKey("index.interval.bytes", INT, 4096, at_least(0), (("log.index.interval.bytes", 1),)),
     ConfigKey("internal.segment.bytes", INT, None, at_least(14), is_internal=True),  # smaller than users may (KIP-1030)
-    ConfigKey("leader.replication.throttled.replicas", LIST, (), throttled_replicas),
-    ConfigKey("local.retention.bytes", LONG, -2, at_least(-2)),
-    ConfigKey("local.retention.ms", LONG, -2, at_least(-2)),
+    ConfigKey(LEADER_THROTTLED, LIST, (), throttled_replicas(LEADER_THROTTLED)),
+    ConfigKey("local.retention.bytes", LONG, -2, at_least(-2), (("log.local.retention.bytes", 1),)),
+    ConfigKey("local.retention.ms", LONG, -2, at_least(-2), (("log.local.retention.ms", 1),)),
     ConfigKey("max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), (("log.cleaner.max.compaction.lag.ms", 1),)),
     ConfigKey("max.message.bytes", INT, 1024 * 1024 + 12, at_least(0), (("message.max.bytes", 1),)),
     ConfigKey("message.timestamp.after.max.ms", LONG, HOUR, at_least(0), (("log.message.timestamp.after.max.ms", 1),)),

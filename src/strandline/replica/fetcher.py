@@ -221,8 +221,11 @@ class Fetcher:
         role = None if hosted is None else hosted.role
         if asked is None or hosted is None or type(role) is not Follower or at in self.delayed:
             return
-        if row.records and self.quota.throttled and self.quota.is_throttled(*hosted.name):
-            self.quota.record(sum(len(part) for part in buffers_of(row.records)), now)
+        if row.records:
+            size = sum(map(len, buffers_of(row.records)))
+            self.host.replicated_in += size
+            if self.quota.throttled and self.quota.is_throttled(*hosted.name):
+                self.quota.record(size, now)
         # Consumers that read from here look when any of these changes.
         before = (role.high_watermark, role.log.log_start_offset, role.cuts) if hosted.watchers else None
         answer = Served(

@@ -34,6 +34,7 @@ REPLICA_STATE_SINCE = 15
 READ_COMMITTED = 1
 UNKNOWN = -1
 NONE = int(ErrorCode.NONE)
+OUR_FAULT = frozenset(map(int, (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.CORRUPT_MESSAGE)))
 
 
 class ParkedFetch:
@@ -198,8 +199,11 @@ class Fetching:
 
     def reply(self, parked: ParkedFetch, collected: Collected, now: Instant) -> Effect:
         context = parked.context
-        if context.replica >= 0 and self.quota.throttled:
-            self.count(collected, now)
+        is_consumer = context.replica < 0
+        if not is_consumer:
+            self.host.replicated_out += collected.size
+            if self.quota.throttled:
+                self.count(collected, now)
         parked.done = True
         if context.parked is parked:
             self.unpark(context)
@@ -218,6 +222,8 @@ class Fetching:
             if data.error_code != NONE:
                 # It is an error until the client changes something, and to be told when it no longer is.
                 interest.known_high_watermark = UNKNOWN
+                if data.error_code in OUR_FAULT and interest.hosted is not None:
+                    interest.hosted.counters.failed_fetches += 1
                 if data.current_leader.leader_id >= 0:
                     moved[data.current_leader.leader_id] = None
                 continue
@@ -225,6 +231,8 @@ class Fetching:
             interest.known_log_start_offset = data.log_start_offset
             if data.records:
                 fed.append(interest)
+                if is_consumer and interest.hosted is not None:
+                    interest.hosted.counters.bytes_out += size_of(data.records)
             elif data.diverging_epoch.epoch < 0 and data.preferred_read_replica < 0:
                 dirty.pop(interest, None)
         if last is not None:
@@ -365,5 +373,5 @@ def complete_deletions(hosted: Hosted, leader: Leader) -> list[Effect]:
 
 def size_of(records: RecordsValue) -> int:
     if isinstance(records, tuple):
-        return sum(len(part) for part in records)
+        return sum(map(len, records))
     return 0 if records is None else len(records)

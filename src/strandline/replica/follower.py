@@ -72,6 +72,7 @@ class Follower:
         self.name = name
         self.log = log
         self.leader: NodeId = partition.leader
+        self.leader_high_watermark = -1  # as last told
         self.epoch: LeaderEpoch = partition.leader_epoch
         self.isr = partition.isr
         self.high_watermark = high_watermark
@@ -96,9 +97,12 @@ class Follower:
         if answer.diverging_epoch >= 0:
             self.truncate(self.divergence(answer.diverging_epoch, answer.diverging_end), "the leader's log differs")
             return Next.GO_ON
+        self.leader_high_watermark = answer.high_watermark
         for records in buffers_of(answer.records):
             self.align(records)
             appended = log.append_as_follower(records, self.epoch, now)
+            if log.must_flush:
+                log.flush_if_due()
             if isinstance(appended, Refused):
                 self.losses.append(f"{self.name}: records of leader {self.leader} refused: {appended.message}")
                 self.clamp()

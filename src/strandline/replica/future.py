@@ -27,10 +27,11 @@ from strandline.metadata.image import directory_of
 from strandline.replica.assignments import Assignments
 from strandline.replica.config import LogDir
 from strandline.replica.hosted import Host, Hosted
-from strandline.replica.quota import Rate
+from strandline.replica.quota import Rate, rate_of
 from strandline.replica.storage import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Storage
 from strandline.wire.batch import batches
 
+RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 STEP_MS = 10
 STEP_BYTES = 4 << 20  # of all moves together
 READ_BYTES = 1 << 20
@@ -228,7 +229,8 @@ class Futures:
 
     def share(self, now: Instant) -> int:
         """What may be copied in this step: the rate that is configured must not be exceeded by much."""
-        return int(min(STEP_BYTES, self.host.config.alter_log_dirs_rate - self.rate.measure(now)))
+        bound = rate_of(self.host.image, self.host.me, RATE, self.host.config.alter_log_dirs_rate)
+        return int(min(STEP_BYTES, bound - self.rate.measure(now)))
 
     def copy(self, hosted: Hosted, future: Future, limit: int, now: Instant) -> int:
         """Copy at most `limit` bytes, but always a batch; returns how many."""

@@ -15,6 +15,7 @@ from strandline.log.log import Log
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import Image
 from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.replica.counters import TopicCounters
 from strandline.replica.directories import Directories
 from strandline.replica.follower import Follower
 from strandline.replica.leader import Cluster, Leader
@@ -35,7 +36,20 @@ class Waiter(Protocol):
 class Hosted:
     """One partition's log on this broker, and the role that metadata gives it."""
 
-    __slots__ = ("at", "deletions", "directory", "gone", "log", "moves", "name", "role", "start", "waiting", "watchers")
+    __slots__ = (
+        "at",
+        "counters",
+        "deletions",
+        "directory",
+        "gone",
+        "log",
+        "moves",
+        "name",
+        "role",
+        "start",
+        "waiting",
+        "watchers",
+    )
 
     def __init__(self, at: TopicIdPartition, name: TopicPartition, log: Log, directory: LogDir, start: int) -> None:
         self.at = at
@@ -47,6 +61,7 @@ class Hosted:
         self.waiting: deque[Waiter] = deque()  # by required offset
         self.deletions: list[Waiter] = []
         self.watchers: dict[object, None] = {}
+        self.counters = TopicCounters()  # those of its topic, as soon as it is put among the others
         self.gone = False
         self.moves = 0  # from one log directory to another
 
@@ -105,8 +120,11 @@ class Host:
         self.timers = Timers()
         self.by_name: dict[str, dict[int, Hosted]] = {}
         self.by_id: dict[Uuid, dict[int, Hosted]] = {}
+        self.counters: dict[str, TopicCounters] = {}
+        self.replicated_in = self.replicated_out = 0  # bytes, from leaders and to followers
 
     def put(self, hosted: Hosted) -> None:
+        hosted.counters = self.counters.setdefault(hosted.name.topic, hosted.counters)
         self.by_name.setdefault(hosted.name.topic, {})[hosted.name.partition] = hosted
         self.by_id.setdefault(hosted.at.topic_id, {})[hosted.at.partition] = hosted
 
@@ -117,6 +135,8 @@ class Host:
                 del group[hosted.name.partition]
             if not group:
                 del index[key]  # type: ignore[arg-type]
+        if hosted.name.topic not in self.by_name:
+            self.counters.pop(hosted.name.topic, None)
 
     def fail(self, log_dir: LogDir, error: DiskError) -> None:
         """An operation in this directory failed: no replica there has a role from now on. What else follows, for those

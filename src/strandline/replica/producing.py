@@ -157,6 +157,7 @@ class Producing:
                     continue
                 appended = self.append(hosted, leader, data.records, acks, effects, now)
                 if isinstance(appended, Refused):
+                    hosted.counters.refused(appended.error, len(data.records or ()))
                     parts.append(refusal(data.index, appended.error, appended.message, appended.records))
                     failed = True
                     continue
@@ -201,6 +202,8 @@ class Producing:
         internal: bool = False,
     ) -> Appended | Refused:
         """Append as the leader and tell everyone whom it concerns; `Appended` or `Refused`."""
+        counters = hosted.counters
+        counters.produces += 1
         if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:
             return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, message_of(ErrorCode.NOT_ENOUGH_REPLICAS))
         if records is None:
@@ -208,10 +211,14 @@ class Producing:
         leader.stamp_caught_up()
         try:
             appended = leader.log.append_as_leader(records, leader.epoch, now, internal=internal)
+            if leader.log.must_flush:
+                leader.log.flush_if_due()
         except DiskError as error:
             self.host.fail(hosted.directory, error)
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, message_of(ErrorCode.KAFKA_STORAGE_ERROR))
         if not isinstance(appended, Refused) and not appended.duplicate:
+            counters.messages_in += appended.last_offset - appended.base_offset + 1
+            counters.bytes_in += len(records)
             self.fetching.appended(hosted, leader, len(records), effects, now)
         return appended
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
-from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
+from strandline.metadata.dynamic_configs import dynamic_value
+from strandline.metadata.image import TOPIC_RESOURCE, Image
 
 EVERYTHING = "*"
 
@@ -60,6 +61,13 @@ class Rate:
         return 1000 * self.size / max(now - self.windows[0].began, self.window_ms)
 
 
+def rate_of(image: Image, me: NodeId, key: str, static: int) -> int:
+    """The bytes per second that one running broker was given, or all were; else what its file says."""
+    rate = dynamic_value(image.configs, str(me), key)
+    assert rate is None or isinstance(rate, int)
+    return static if rate is None else rate
+
+
 class Quota:
     """One of a broker's two; `side` is "leader" or "follower", as in the keys."""
 
@@ -80,15 +88,10 @@ class Quota:
         for kind, name in resources:
             if kind == TOPIC_RESOURCE:
                 self.configure_topic(name, image.configs.get((kind, name), {}).get(self.replicas_key, ""))
-        self.bound = self.static
-        for name in (str(self.me), CLUSTER_DEFAULT):
-            dynamic = image.configs.get((BROKER_RESOURCE, name), {}).get(self.rate_key)
-            if dynamic is not None:
-                self.bound = int(dynamic)
-                break
+        self.bound = rate_of(image, self.me, self.rate_key, self.static)
 
     def configure_topic(self, topic: str, value: str) -> None:
-        if value.strip() == EVERYTHING:
+        if value.replace(",", "").strip() == EVERYTHING:
             self.throttled[topic] = None
             return
         mine = [int(row[0]) for entry in value.split(",") if (row := entry.split(":"))[-1].strip() == str(self.me)]

@@ -83,8 +83,7 @@ class Replicas:
         self.has_caught_up = False  # with metadata, at least up to this incarnation's registration
         self.tasks = [
             Every(config.lag_time_max_ms // 2, self.shrink),
-            Every(config.high_watermark_checkpoint_interval_ms, self.storage.save_high_watermarks),
-            Every(config.recovery_point_checkpoint_interval_ms, self.storage.flush),
+            *self.storage.tasks(),
             Every(config.retention_check_interval_ms, self.retain),
         ]
         self.next_task = min(task.next for task in self.tasks)

@@ -29,6 +29,7 @@ from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.replica.config import LogDir
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.timers import Every
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -63,6 +64,16 @@ class Storage:
         self.listed: dict[TopicPartition, None] = {}  # what a checkpoint on disk may have a row for
         # The syncs in flight: up to which offset, in which role, after how many truncations.
         self.flushing: dict[TopicIdPartition, tuple[int, object, int]] = {}
+        self.dirty_since: dict[TopicIdPartition, Instant] = {}  # when `flush_due` first saw that a log is not durable
+
+    def tasks(self) -> list[Every]:
+        config = self.host.config
+        return [
+            Every(config.high_watermark_checkpoint_interval_ms, self.save_high_watermarks),
+            Every(config.recovery_point_checkpoint_interval_ms, self.flush),
+            Every(config.log_start_checkpoint_interval_ms, self.save_log_starts),
+            Every(config.flush_scheduler_interval_ms, self.flush_due),
+        ]
 
     # --- opening
 
@@ -286,6 +297,13 @@ class Storage:
             for effect in self.save(log_dir, HIGH_WATERMARKS, self.high_watermarks(log_dir))
         ]
 
+    def save_log_starts(self, now: Instant) -> list[Effect]:
+        return [
+            effect
+            for log_dir in self.directories.live
+            for effect in self.save(log_dir, LOG_STARTS, self.log_starts(log_dir))
+        ]
+
     def save(self, log_dir: LogDir, file: str, offsets: Offsets) -> list[Effect]:
         path = f"{log_dir.path}/{file}"
         content = format_offsets(offsets)
@@ -332,16 +350,31 @@ class Storage:
 
     def flush(self, now: Instant) -> list[Effect]:
         """Make the logs durable, a partition at a time; their recovery points follow in `flushed`."""
+        return [effect for hosted in self.host.all() for effect in self.flush_one(hosted)]
+
+    def flush_one(self, hosted: Hosted) -> list[Effect]:
+        if hosted.at in self.flushing or not self.directories.is_live(hosted.directory):
+            return []
+        paths = hosted.log.unsynced()
+        if not paths:
+            return []
+        end = hosted.log.log_end_offset
+        self.flushing[hosted.at] = (end, hosted.role, cuts_of(hosted))
+        which = (end, hosted.moves, hosted.directory)
+        return [Sync(tuple(paths), ("replica", "flushed", hosted.at, which))]
+
+    def flush_due(self, now: Instant) -> list[Effect]:
+        """Flush the logs whose oldest record that is not durable was seen flush.ms ago."""
         effects: list[Effect] = []
+        before, self.dirty_since = self.dirty_since, {}
         for hosted in self.host.all():
-            if hosted.at in self.flushing or not self.directories.is_live(hosted.directory):
+            if hosted.log.recovery_point == hosted.log.log_end_offset:
                 continue
-            paths = hosted.log.unsynced()
-            if paths:
-                end = hosted.log.log_end_offset
-                self.flushing[hosted.at] = (end, hosted.role, cuts_of(hosted))
-                which = (end, hosted.moves, hosted.directory)
-                effects.append(Sync(tuple(paths), ("replica", "flushed", hosted.at, which)))
+            since = before.get(hosted.at, now)
+            if now - since >= hosted.log.config.flush_ms:
+                effects += self.flush_one(hosted)
+            else:
+                self.dirty_since[hosted.at] = since
         return effects
 
     def flushed(self, rest: Token) -> list[Effect]:

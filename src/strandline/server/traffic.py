@@ -1,7 +1,8 @@
 """Requests counted and timed, per API. A node that serves no metrics has plain connections and pays nothing for this.
 
-A request counts when it is answered, as in Kafka. It costs three readings of the clock and some integer additions;
-nothing is done per record. A response is looked through for error codes once, down to partitions, topics or groups.
+A request counts when it is answered, as in Kafka; fetches of followers, the metadata quorum's among them, count apart
+from those of consumers. It costs three readings of the clock and some integer additions; nothing is done per record. A
+response is looked through for error codes once, down to partitions, topics or groups.
 This is on the way of every request: it is written for speed, and measured.
 """
 
@@ -19,10 +20,14 @@ from strandline.broker import metric_table as table
 from strandline.server.net import Connection, Listener, Net
 from strandline.wire.api import API_BY_KEY
 from strandline.wire.frame import encode_response
+from strandline.wire.messages.fetch import FetchRequest
 from strandline.wire.schema import Group, Message
 
 BOUNDS_US = (50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000)
 BOUNDS_NS = tuple(1000 * us for us in (*BOUNDS_US, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000))
+
+FETCH = FetchRequest.api_key
+FETCH_CONSUMER, FETCH_FOLLOWER = "FetchConsumer", "FetchFollower"
 
 Codes = Callable[[Any], list[int]]
 Paths = list[tuple[str, ...]]
@@ -54,6 +59,10 @@ class OfListener:
 class Traffic:
     def __init__(self) -> None:
         self.by_key = {key: Requests(api.name, api.request.versions) for key, api in API_BY_KEY.items()}
+        self.by_key[FETCH].name = FETCH_CONSUMER
+        # The same, but for Fetch: for connections on which a follower fetches.
+        of_followers = Requests(FETCH_FOLLOWER, API_BY_KEY[FETCH].request.versions)
+        self.by_key_of_followers = self.by_key | {FETCH: of_followers}
         self.listeners: dict[str, OfListener] = {}
 
     def connection(self, net: Net, number: int, listener: Listener) -> "MeasuredConnection":
@@ -67,7 +76,8 @@ class Traffic:
         yield Family(table.CONNECTIONS_MADE, [((name,), of.made) for name, of in seen])
         yield Family(table.BYTES_IN, [((name,), of.bytes_in) for name, of in seen])
         yield Family(table.BYTES_OUT, [((name,), of.bytes_out) for name, of in seen])
-        asked = [requests for requests in self.by_key.values() if any(requests.queue.counts)]
+        every = [*self.by_key.values(), self.by_key_of_followers[FETCH]]
+        asked = [requests for requests in every if any(requests.queue.counts)]
         yield Family(
             table.REQUESTS,
             [((r.name, str(version)), count) for r in asked for version, count in r.versions.items() if count],
@@ -85,6 +95,7 @@ class MeasuredConnection(Connection):
     def __init__(self, net: Net, number: int, listener: Listener, traffic: Traffic) -> None:
         super().__init__(net, number, listener)
         self.by_key = traffic.by_key
+        self.by_key_of_followers = traffic.by_key_of_followers
         self.of_listener = traffic.listeners.setdefault(listener.name, OfListener())
         self.of_listener.made += 1
         self.read_at = 0  # when bytes last came
@@ -97,6 +108,9 @@ class MeasuredConnection(Connection):
         Connection.buffer_updated(self, nbytes)
 
     def received(self, event: Received) -> None:
+        # Whoever fetches on a connection is one client, which stays what it is.
+        if event.to.api_key == FETCH and self.by_key is not self.by_key_of_followers and is_of_follower(event.message):
+            self.by_key = self.by_key_of_followers
         self.tell_node(event)
         begin, end = self.looked_at, perf_counter_ns()
         self.looked_at = end
@@ -126,6 +140,10 @@ class MeasuredConnection(Connection):
         total.counts[bisect_left(BOUNDS_NS, took)] += 1
         total.total += took
         self.fill(to.sequence, answer)
+
+
+def is_of_follower(request: FetchRequest) -> bool:
+    return request.replica_id >= 0 or request.replica_state.replica_id >= 0
 
 
 # --- error codes

@@ -34,3 +34,23 @@ def test_a_snapshot_that_ends_with_a_leaders_first_record_keeps_the_log_behind_i
     end = log.log_end_offset
     log.close()
     assert MetadataLog.open(disk, "/d", NOW).log_end_offset == end
+
+
+def test_a_snapshot_is_written_when_the_oldest_record_without_one_is_old() -> None:
+    log = MetadataLog.open(SimDisk(), "/d", NOW)
+    record = encode_record(FeatureLevelRecord(name="metadata.version", feature_level=1))
+    committed = Committed(log, snapshot_ms=1000)
+
+    def newest(at: int) -> int:
+        """A record more; where the newest snapshot ends."""
+        log.append_as_leader(build([(NOW, None, record, ())], base_offset=log.log_end_offset, leader_epoch=1))
+        committed.advance(log.log_end_offset, Instant(NOW + at))
+        snapshot = log.latest_snapshot()
+        return 0 if snapshot is None else snapshot.end_offset
+
+    assert [newest(at) for at in (0, 500, 999)] == [0, 0, 0]
+    assert newest(1000) == 4
+    assert [newest(at) for at in (1001, 2000)] == [4, 4], "counted from the first record after it"
+    assert newest(2001) == 7
+    committed.snapshot_ms = 0
+    assert [newest(at) for at in (2002, 90_000)] == [7, 7], "0: never by age"

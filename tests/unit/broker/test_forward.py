@@ -7,7 +7,7 @@ import pytest
 from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, ReplyTo, ToController
 from strandline.base.errors import ErrorCode as E
 from strandline.base.time import NEVER, Instant
-from strandline.broker.forward import RETRY_MS, TIMEOUT_MS_MAX, WAITING_MAX, Forwarding
+from strandline.broker.forward import RETRY_MS, WAITING_MAX, Forwarding
 from strandline.broker.refusals import error_in, refusal_of
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, pass_on, to_controller
 from strandline.wire.codec import encode_bytes
@@ -95,7 +95,14 @@ def test_a_controller_that_does_not_answer_in_time_is_not_asked_again() -> None:
 def test_time_is_at_least_a_second_and_at_most_half_a_minute() -> None:
     forwarding = Forwarding()
     assert asked(forwarding.forward(TO, CREATE, 7, 0, T)).timeout_ms == 1000
-    assert asked(forwarding.forward(TO, CREATE, 7, 10**9, T)).timeout_ms == TIMEOUT_MS_MAX
+    assert asked(forwarding.forward(TO, CREATE, 7, 10**9, T)).timeout_ms == 30_000
+
+
+def test_time_is_bounded_by_request_timeout_ms_and_that_is_it_where_the_client_says_none() -> None:
+    forwarding = Forwarding(timeout_ms_max=4_000)
+    assert asked(forwarding.forward(TO, CREATE, 7, 10**9, T)).timeout_ms == 4_000
+    assert asked(forwarding.forward(TO, CREATE, 7, 2_000, T)).timeout_ms == 2_000
+    assert asked(forwarding.forward(TO, CREATE, 7, None, T)).timeout_ms == 4_000
 
 
 def test_what_this_node_asks_itself_answers_nobody() -> None:

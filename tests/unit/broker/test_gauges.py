@@ -4,12 +4,20 @@ from typing import Any
 
 import pytest
 from tests.sim.play import Play
-from tests.unit.replica.conftest import AT, World
+from tests.unit.broker.test_lifecycle import IDENTITY
+from tests.unit.replica.conftest import AT, CALLER, START, World, a_batch
+from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.test_throttle import a_world, fall_behind
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
 from strandline.base.metrics import Family
-from strandline.broker.gauges import families, of_replicas, partition_readings
+from strandline.base.ports import DiskError
+from strandline.broker.gauges import families, of_directories, of_replicas, partition_readings, state_of
+from strandline.broker.lifecycle import Leaving, Left, Lifecycle, LifecycleConfig, Registered
 from strandline.metadata import records as r
+from strandline.wire.batch import build
+from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 ABOVE = "strandline_partition_records_above_high_watermark_under_min_isr"
 
@@ -143,6 +151,111 @@ def test_a_partition_that_goes_while_readings_are_taken_is_left_out(world: World
     assert list(taking) == []
 
 
+def fetch(world: World, node: int, offset: int = 0) -> None:
+    """As a consumer."""
+    asked = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    request = FetchRequest(max_wait_ms=0, max_bytes=1 << 20, topics=(FetchTopic(topic="t", partitions=(asked,)),))
+    replicas = world.nodes[NodeId(node)]
+    world.perform(NodeId(node), replicas.fetch(world.to(12), CALLER, request, world.now))
+
+
+def test_records_are_counted_where_they_are_led_copied_and_read(world: World) -> None:
+    world.create()
+    batch = a_batch(7)
+    for _ in range(3):
+        world.produce(1, batch=batch)
+    fetch(world, 1)
+    leader, follower = gauges(world, 1), gauges(world, 2)
+    size = len(batch)
+    for name, of_leader, of_follower in (
+        ("MessagesIn", 21, 0),
+        ("BytesIn", 3 * size, 0),
+        ("BytesOut", 3 * size, 0),
+        ("TotalProduceRequests", 3, 0),
+        ("FailedProduceRequests", 0, 0),
+        ("ReplicationBytesIn", 0, 3 * size),
+        ("ReplicationBytesOut", 2 * 3 * size, 0),
+    ):
+        assert (leader[name], follower[name]) == (of_leader, of_follower), name
+    assert leader["BytesIn"] == leader["Size"]
+
+
+def test_a_batch_that_is_sent_again_is_one(world: World) -> None:
+    world.create()
+    again = build([(START, None, b"v", ())], producer_id=7, producer_epoch=0, base_sequence=0)
+    world.produce(1, batch=again)
+    world.produce(1, batch=again)
+    now = gauges(world, 1)
+    assert (now["MessagesIn"], now["BytesIn"], now["TotalProduceRequests"]) == (1, len(again), 2)
+
+
+def test_what_is_refused_is_counted_by_why(world: World) -> None:
+    world.create(max_message_bytes="100", min_insync_replicas="2")
+    large, small = a_batch(50), a_batch(1)
+    assert world.produce(1, batch=large)().error_code == ErrorCode.MESSAGE_TOO_LARGE
+    now = gauges(world, 1)
+    assert (now["BytesRejected"], now["FailedProduceRequests"], now["MessagesIn"]) == (len(large), 0, 0)
+    world.change(isr=(1,))
+    assert world.produce(1, batch=small)().error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    now = gauges(world, 1)
+    assert (now["BytesRejected"], now["FailedProduceRequests"], now["MessagesIn"]) == (len(large), 1, 0)
+
+
+def test_the_counters_of_a_topic_go_with_it(world: World) -> None:
+    world.create()
+    world.produce(1, 5)
+    world.commit(r.RemoveTopicRecord(topic_id=AT.topic_id))
+    now = gauges(world, 1)
+    assert "MessagesIn" not in now
+    assert now["ReplicationBytesOut"] > 0
+
+
+def test_a_follower_tells_how_far_it_is_behind_what_is_committed() -> None:
+    world = a_world("follower")  # slowed down, so that it can be watched
+    fall_behind(world, 200)
+    assert gauges(world, 3)["MaxLag"] == 0, "it was not told yet"
+    lags = []
+    for _ in range(200):
+        world.run(100)
+        now = gauges(world, 3)
+        assert now["ConsumerLag"] == now["MaxLag"]
+        lags.append(now["MaxLag"])
+    assert max(lags) > 1_000
+    last = [lag for lag in lags if lag > 0]
+    assert last == sorted(last, reverse=True)
+    leader = gauges(world, 1)
+    assert now["MaxLag"] == leader["strandline_partition_high_watermark"] - now["LogEndOffset"]
+    assert "ConsumerLag" not in leader
+    assert leader["MaxLag"] == 0
+
+
+def test_a_failed_log_directory_is_named() -> None:
+    jbod = Jbod()
+    jbod.create_in(*HOME)
+    directories = jbod.nodes[NodeId(1)].host.directories
+
+    def now() -> tuple[Any, dict[str, Any]]:
+        count, by_path = of_directories(directories)
+        return count.samples[0][1], {path: value for (path,), value in by_path.samples}
+
+    assert now() == (0, {"/d0": 0, "/d1": 0})
+    directories.fail(directories.live[1], DiskError("gone"))
+    assert now() == (1, {"/d0": 0, "/d1": 1})
+
+
+def test_a_brokers_state_has_kafkas_number() -> None:
+    lifecycle = Lifecycle(IDENTITY, LifecycleConfig())
+    assert state_of(lifecycle) == 1
+    for role, number in (
+        (Registered(5, fenced=True), 2),
+        (Registered(5, fenced=False), 3),
+        (Leaving(5, START), 6),
+        (Left(clean=True), 7),
+    ):
+        lifecycle.role = role
+        assert state_of(lifecycle) == number
+
+
 def test_the_nodes_of_a_cluster_tell_one_story() -> None:
     """Quorum and controller, on nodes that run as they do in a process."""
     play = Play()
@@ -150,7 +263,9 @@ def test_the_nodes_of_a_cluster_tell_one_story() -> None:
     leaders = {values["kafka_server_raftmetrics_current_leader"] for values in now}
     assert len(leaders) == 1
     assert sorted(values["ActiveControllerCount"] for values in now) == [0, 0, 1]
+    assert sum(values["strandline_controller_leader_elections_total"] for values in now) == 0
     for values in now:
+        assert values["BrokerState"] == 3
         assert (values["ActiveBrokerCount"], values["FencedBrokerCount"], values["OfflinePartitionsCount"]) == (3, 0, 0)
         assert values["GlobalTopicCount"] >= 1
         assert values["GlobalPartitionCount"] >= values["GlobalTopicCount"]
@@ -160,6 +275,15 @@ def test_the_nodes_of_a_cluster_tell_one_story() -> None:
     victim = next(machine for machine in play.machines if machine.node.me not in leaders)
     victim.kill()
     play.until("it is fenced", lambda: told(families(live(play)[0], []))["FencedBrokerCount"] == 1)
+    assert sum(told(families(node, []))["NewActiveControllersCount"] for node in live(play)) >= 2
+    states = {
+        labels[0]: value
+        for family in families(live(play)[0], [])
+        if family.metric.name.endswith("BrokerRegistrationState")
+        for labels, value in family.samples
+    }
+    assert states[str(victim.node_id)] == 10
+    assert sorted(states.values()) == [10, 30, 30]
     play.until("its partitions are led", lambda: told(families(live(play)[0], []))["OfflinePartitionsCount"] == 0)
 
 

@@ -73,7 +73,27 @@ def test_the_registration_says_who_this_is_and_only_one_is_out() -> None:
     assert (message.broker_id, message.cluster_id, message.rack) == (3, "cluster", "rack-a")
     assert (message.incarnation_id, message.previous_broker_epoch) == (IDENTITY.incarnation_id, 41)
     assert [(x.name, x.host, x.port) for x in message.listeners] == [("PLAINTEXT", "here", 9092)]
-    assert (lifecycle.deadline(), lifecycle.expire(at(60_000))) == (NEVER, [])
+    assert (lifecycle.deadline(), lifecycle.expire(at(59_999))) == (at(60_000), [])
+
+
+def test_a_broker_that_no_controller_takes_in_time_ends() -> None:
+    lifecycle, question = fresh()
+    lifecycle.step(Failed(question.token, Failure.TIMED_OUT), at(1_000))
+    assert isinstance(sent(lifecycle.expire(at(2_000))), ToController)
+    (halt,) = lifecycle.expire(at(60_000))
+    assert isinstance(halt, Halt)
+    assert halt.status == 1
+
+
+def test_a_broker_that_was_taken_once_asks_for_ever() -> None:
+    lifecycle = running()
+    lifecycle.next_send = at(1_000)
+    forgotten = sent(lifecycle.expire(at(1_000)))
+    answer(lifecycle, forgotten, BrokerHeartbeatResponse(error_code=E.BROKER_ID_NOT_REGISTERED), at(1_000))
+    question = sent(lifecycle.expire(at(1_000)))
+    assert isinstance(question.message, BrokerRegistrationRequest)
+    lifecycle.step(Failed(question.token, Failure.TIMED_OUT), at(90_000))
+    assert isinstance(sent(lifecycle.expire(at(100_000))).message, BrokerRegistrationRequest)
 
 
 def test_while_an_earlier_incarnation_has_a_session_it_asks_again() -> None:

@@ -162,6 +162,18 @@ def test_a_segment_is_rolled_by_time_only_if_it_holds_something() -> None:
     assert log.bases == [0, 2]
 
 
+def test_logs_that_began_together_do_not_roll_together_with_a_jitter() -> None:
+    spans = []
+    config = small(segment_ms=1_000, segment_jitter_ms=400)
+    for number in range(20):
+        where = (SimDisk(), f"/d/t-{number}", config, NOW)
+        log = Log.open(*where, clean=True, recovery_point=0, log_start_offset=0)
+        fill(log, 1)
+        spans.append(next(span for span in range(2_000) if log.roll_if_due(Instant(NOW + span))))
+    assert all(600 < span <= 1_000 for span in spans)
+    assert len(set(spans)) > 10
+
+
 def test_few_files_stay_open_and_a_clean_start_reads_little() -> None:
     disk = SimDisk()
     config = small(segment_bytes=20_000, index_interval_bytes=1000)

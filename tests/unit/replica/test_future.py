@@ -8,6 +8,8 @@ from tests.unit.replica.test_directories import HOME, Jbod, directory
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicPartition
 from strandline.log.log import Log
+from strandline.metadata import records as r
+from strandline.metadata.image import BROKER_RESOURCE
 from strandline.replica import future
 from strandline.replica.follower import Follower
 from strandline.replica.future import Futures
@@ -123,6 +125,33 @@ def test_the_rate_is_kept() -> None:
     assert size * 2 // 10 <= copied <= size * 5 // 10
     jbod.run(20_000)
     assert jbod.path(1) == "/d1"
+
+
+@pytest.mark.parametrize("broker", ["1", ""], ids=["for one broker", "for all brokers"])
+def test_the_rate_of_a_move_that_runs_is_changed_both_ways(broker: str) -> None:
+    jbod = Jbod(1)
+    jbod.create_in(directory(1, 0))
+    for _ in range(100):
+        jbod.produce(1, 3)
+    size = hosted(jbod).log.size_bytes
+    set_rate(jbod, broker, str(size // 10))
+    move(jbod, "/d1")
+    moving = futures(jbod).moving[AT]
+    jbod.run(2_000)
+    early = moving.log.size_bytes
+    assert size // 10 <= early <= size * 4 // 10
+    set_rate(jbod, broker, "0")
+    jbod.run(20_000)
+    assert moving.log.size_bytes == early, "lowered: it stands still"
+    set_rate(jbod, broker, None)
+    jbod.run(200)
+    assert jbod.path(1) == "/d1", "and without a bound it is done at once"
+
+
+def set_rate(jbod: Jbod, broker: str, value: str | None) -> None:
+    jbod.commit(
+        r.ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=broker, name=future.RATE, value=value),
+    )
 
 
 def test_where_the_current_log_was_cut_the_future_one_is_cut_too(jbod: Jbod) -> None:

@@ -2,11 +2,15 @@
 
 from typing import Any
 
+from tests.unit.replica.conftest import World
+
 from strandline.base.effects import Save, Sync, Synced
 from strandline.base.ids import METADATA_TOPIC_ID, NodeId, TopicPartition
 from strandline.log.checkpoints import parse_offsets
 from strandline.log.directory import write_partition_metadata
+from strandline.log.log import Log
 from strandline.metadata import records as r
+from strandline.replica.config import ReplicaConfig
 
 AT = TopicPartition("t", 0)
 
@@ -158,3 +162,68 @@ def test_a_log_that_was_reassigned_away_and_back_outlives_the_replay_of_that_his
     world.cut = {2}
     world.start(NodeId(2), replay_each=True)
     assert world.row(2)[3] == 3
+
+
+LOG = "t-0/00000000000000000000.log"
+
+
+def synced(world: Any, node: int) -> int:
+    """How often the log was."""
+    return sum(path.endswith(LOG) for path in world.disks[node].synced)
+
+
+def test_with_flush_messages_no_record_is_acknowledged_before_replicas_have_it_on_disk(world: Any) -> None:
+    world.create(flush_messages="3")
+    assert world.produce(1, 2)().error_code == 0
+    assert [synced(world, node) for node in (1, 2, 3)] == [0, 0, 0], "not so many yet"
+    world.produce(1, 1)
+    assert [synced(world, node) for node in (1, 2, 3)] == [1, 1, 1]
+    assert world.nodes[2].host.named("t", 0).log.recovery_point == 3
+    world.produce(1, 4)
+    assert [synced(world, node) for node in (1, 2, 3)] == [2, 2, 2]
+
+
+def test_without_flush_messages_the_disk_is_never_waited_for(world: Any) -> None:
+    world.create()
+    assert world.produce(1, 100)().error_code == 0
+    assert [synced(world, node) for node in (1, 2, 3)] == [0, 0, 0]
+
+
+def test_flush_ms_forces_old_records_to_disk_long_before_the_checkpoint() -> None:
+    world = World(1, ReplicaConfig(flush_scheduler_interval_ms=100))
+    world.create(replicas=(1,), flush_ms="1000")
+    world.run(1_000)
+    world.produce(1, 3)
+    log = hosted_log(world)
+    world.run(900)
+    assert log.recovery_point == 0
+    world.run(400)
+    assert log.recovery_point == 3
+    world.sent_by.clear()
+    world.run(10_000)
+    assert not [effect for _, effect in world.sent_by if isinstance(effect, Sync)], "nothing is left to do"
+
+
+def test_flush_ms_alone_flushes_nothing_for_nobody_looks() -> None:
+    """As in Kafka: log.flush.scheduler.interval.ms is never, unless it is set."""
+    world = World(1)
+    world.create(replicas=(1,), flush_ms="0")
+    world.produce(1, 3)
+    world.run(30_000)
+    assert hosted_log(world).recovery_point == 0
+
+
+def hosted_log(world: World) -> Log:
+    hosted = world.nodes[NodeId(1)].host.named("t", 0)
+    assert hosted is not None
+    return hosted.log
+
+
+def test_log_starts_are_saved_at_a_pace_of_their_own() -> None:
+    config = ReplicaConfig(log_start_checkpoint_interval_ms=500, recovery_point_checkpoint_interval_ms=10**9)
+    world = World(1, config)
+    world.create(replicas=(1,))
+    world.produce(1, 5)
+    hosted_log(world).advance_log_start(3)
+    world.run(1_000)
+    assert checkpoint(world, 1, "log-start-offset-checkpoint") == {AT: 3}

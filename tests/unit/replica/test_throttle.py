@@ -9,7 +9,7 @@ from strandline.base.effects import Send
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.metadata import records as r
-from strandline.metadata.image import TOPIC_RESOURCE
+from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from strandline.replica.config import ReplicaConfig
 
 RATE = 2_000
@@ -29,6 +29,11 @@ def a_world(side: str, value: str = "*", rate: int = RATE) -> World:
 
 def throttle(world: World, side: str, value: str | None) -> None:
     world.commit(r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name=KEYS[side], value=value))
+
+
+def set_rate(world: World, side: str, value: str | None) -> None:
+    key = f"{side}.replication.throttled.rate"
+    world.commit(r.ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=key, value=value))
 
 
 def fall_behind(world: World, batches: int, size: int = 10) -> int:
@@ -175,3 +180,23 @@ def test_a_replica_that_is_held_back_is_still_told_of_a_divergence() -> None:
     world.produce(1, 1)
     world.run(2_000)
     assert world.ends() == [3, 3, 1]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_rate_is_changed_both_ways_while_a_replica_catches_up(side: str) -> None:
+    world = a_world(side)
+    size = fall_behind(world, 200)
+    hosted = world.nodes[NodeId(3)].host.named("t", 0)
+    assert hosted is not None
+    missing = hosted.log.size_bytes
+    world.run(3_000)
+    early = hosted.log.size_bytes
+    assert missing < early < missing + size // 2
+    set_rate(world, side, "0")
+    world.run(1_000)  # what was asked for before may still come
+    held = hosted.log.size_bytes
+    world.run(5_000)
+    assert hosted.log.size_bytes == held, "lowered: it stands still"
+    set_rate(world, side, str(100 * size))
+    world.run(2_000)
+    assert hosted.log.size_bytes >= missing + size, "raised: no more waiting than for one window"

@@ -22,6 +22,7 @@ from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
 from strandline.server.pump import Pump
 from strandline.wire.frame import decode_response, encode_request
+from strandline.wire.messages.fetch import FetchRequest, FetchResponse
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
@@ -46,6 +47,8 @@ class EchoNode:
     def received(self, event: Received) -> list[Effect]:
         if isinstance(event.message, ProduceRequest):
             return [Reply(event.to, ProduceResponse())]
+        if isinstance(event.message, FetchRequest):
+            return [Reply(event.to, FetchResponse())]
         match event.message.member_id:
             case "hold":
                 self.parked.append(event)

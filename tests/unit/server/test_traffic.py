@@ -13,7 +13,14 @@ from strandline.base.metrics import Histogram
 from strandline.server.metrics import CONNECTIONS_MAX, MetricsServer
 from strandline.server.traffic import Traffic, codes_of
 from strandline.wire.api import APIS
-from strandline.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from strandline.wire.frame import encode_request
+from strandline.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+    ReplicaState,
+)
 from strandline.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 
 from .echo import Rig, heartbeat, rig, run
@@ -50,6 +57,30 @@ def test_requests_are_counted_timed_and_weighed_by_api() -> None:
             assert now["kafka_server_socketservermetrics_connection_count", "PLAINTEXT"] == 1
             assert now["kafka_server_socketservermetrics_connection_count", "CONTROLLER"] == 0
             assert now["kafka_server_socketservermetrics_connection_creation_total", "PLAINTEXT"] == 1
+
+    run(scenario)
+
+
+def test_fetches_of_followers_are_counted_apart_from_those_of_consumers() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            traffic = measured(it)
+            for version, request in (
+                (12, FetchRequest()),
+                (12, FetchRequest(replica_id=2)),
+                (18, FetchRequest(replica_state=ReplicaState(replica_id=3, replica_epoch=5))),
+            ):
+                client = await it.client()
+                for _ in range(version // 6):
+                    frame = b"".join(bytes(part) for part in encode_request(request, version, 1, "c"))
+                    client.writer.write(frame)
+                    await client.frame()
+            now = told(it, traffic)
+            assert {
+                key[1:]: value for key, value in now.items() if key[0] == "kafka_network_RequestMetrics_Requests_total"
+            } == {("FetchConsumer", "12"): 2, ("FetchFollower", "12"): 2, ("FetchFollower", "18"): 3}
+            assert now["kafka_network_RequestMetrics_TotalTimeMs", "FetchFollower"].count == 5
+            assert now["kafka_network_RequestMetrics_LocalTimeMs", "FetchConsumer"].count == 2
 
     run(scenario)
 
