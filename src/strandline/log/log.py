@@ -24,13 +24,18 @@ from strandline.log.directory import PARTITION_METADATA
 from strandline.log.epochs import Epochs
 from strandline.log.opening import EPOCHS_FILE, load_segments
 from strandline.log.producers import Producers, Remembered
+from strandline.log.recompress import CODEC_OF, recompressed
 from strandline.log.refusals import LOG_APPEND_TIME, Refused, accept_produced, refused
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
 from strandline.log.tail import Tail, TailBudget
 from strandline.log.timestamps import Found, at_or_after, latest
 from strandline.wire.batch import (
+    LOG_APPEND_TIME as LOG_APPEND_TIME_FLAG,
+)
+from strandline.wire.batch import (
     BatchHeader,
     patch,
+    patch_create_time,
     patch_log_append_time,
     read_header,
     scan,
@@ -49,6 +54,7 @@ class Appended(Value, frozen=True):
     last_offset: int
     log_append_time: int  # -1 with CreateTime
     log_start_offset: int
+    size_bytes: int = 0  # as it is stored; 0 for a duplicate
     duplicate: bool = False
 
 
@@ -180,10 +186,11 @@ class Log:
         """
         buffer = memoryview(records)
         config = self.config
+        where = self.directory.rpartition("/")[2]
         if internal:
             header = read_header(buffer)
         else:
-            accepted = accept_produced(buffer, config, self.directory.rpartition("/")[2], now)
+            accepted = accept_produced(buffer, config, where, now)
             if isinstance(accepted, Refused):
                 return accepted
             header = accepted
@@ -194,7 +201,14 @@ class Log:
                 return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, duplicate=True)
             if verdict is not None:
                 return refused(verdict)
-        if buffer.readonly:
+        codec = CODEC_OF[config.compression_type]
+        if codec is not None and codec != header.codec and not header.is_control:
+            size_max = None if internal else config.max_message_bytes
+            stored = recompressed(header, buffer, codec, config, where, size_max=size_max)
+            if isinstance(stored, Refused):
+                return stored
+            buffer, header = stored, read_header(stored)
+        elif buffer.readonly:
             buffer = memoryview(bytearray(buffer))
         base = self.log_end_offset
         patch(buffer, header, base, leader_epoch)
@@ -202,13 +216,15 @@ class Log:
         if config.message_timestamp_type == LOG_APPEND_TIME and not internal:
             patch_log_append_time(buffer, header, now)
             stamp = now
+        elif header.attributes & LOG_APPEND_TIME_FLAG and not internal:
+            patch_create_time(buffer, header)
         last = base + header.last_offset_delta
         if leader_epoch > self.epochs.latest:
             self.assign_epoch(leader_epoch, base)
         self.write(buffer, base, last, header.max_timestamp if stamp < 0 else stamp, now)
         if header.producer_id >= 0:
             self.producers.appended(header, base, now, stamp)
-        return Appended(base, last, stamp, self.log_start_offset)
+        return Appended(base, last, stamp, self.log_start_offset, len(buffer))
 
     def append_as_follower(self, records: Buffer, leader_epoch_max: int, now: Instant = UNKNOWN) -> int | Refused:
         """Append the leader's batches as they are; return the new log end.

@@ -4,8 +4,8 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log.config import LogConfig
-from strandline.wire.batch import BatchHeader, read_produced
-from strandline.wire.record import records_without_key
+from strandline.wire.batch import NO_TIMESTAMP, BatchHeader, read_produced
+from strandline.wire.record import records_without_key, timestamps
 
 LOG_APPEND_TIME = "LogAppendTime"
 
@@ -22,11 +22,17 @@ def refused(error: ErrorCode, message: str = "") -> Refused:
     return Refused(error, message or message_of(error))
 
 
+STAMPED = Refused(
+    ErrorCode.INVALID_TIMESTAMP,
+    "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime.",
+)
+
+
 def accept_produced(buffer: memoryview, config: LogConfig, where: str, now: Instant) -> BatchHeader | Refused:
     """The header of the one batch that a producer sent for the partition `where`, if its log may have it."""
     read = read_produced(buffer, config.max_message_bytes)
     if isinstance(read, BatchHeader):
-        return why_not_timely(read, config, now) or why_not_compactable(read, buffer, config, where) or read
+        return why_not_timely(read, buffer, config, now) or why_not_compactable(read, buffer, config, where) or read
     if read is ErrorCode.MESSAGE_TOO_LARGE:
         return Refused(
             read,
@@ -36,16 +42,31 @@ def accept_produced(buffer: memoryview, config: LogConfig, where: str, now: Inst
     return refused(read)
 
 
-def why_not_timely(header: BatchHeader, config: LogConfig, now: Instant) -> Refused | None:
+def why_not_timely(header: BatchHeader, buffer: memoryview, config: LogConfig, now: Instant) -> Refused | None:
+    """message.timestamp.before.max.ms and after.max.ms, of records that keep their producer's time.
+
+    Kafka looks at every record. Here the header answers where it can: its largest timestamp is believed (Kafka counts
+    it anew), so none lies too far ahead. Which is the smallest it does not say, only the first; records are read only
+    if the topic has a bound that the first and the largest keep, and if they are not the only ones.
+    """
     if config.message_timestamp_type == LOG_APPEND_TIME:
-        return None
+        return STAMPED if header.is_log_append_time else None
     low, high = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
-    if header.max_timestamp <= high and not 0 <= header.base_timestamp < low:
+    first, largest = header.base_timestamp, header.max_timestamp
+    if largest <= high and (low <= 0 or (header.record_count == 1 and low <= first)):
         return None
+    stamps = timestamps(header, buffer)
+    if stamps is None:
+        return refused(ErrorCode.INVALID_RECORD)
+    late = [at for at, stamp in enumerate(stamps) if stamp != NO_TIMESTAMP and not low <= stamp <= high]
+    if not late and largest <= high:
+        return None
+    at = late[0] if late else 0
     return Refused(
         ErrorCode.INVALID_TIMESTAMP,
-        f"Timestamp {header.max_timestamp} of message with offset {header.base_offset} is out of range. "
+        f"Timestamp {stamps[at] if late else largest} of message with offset {at} is out of range. "
         f"The timestamp should be within [{low}, {high}]",
+        tuple(late),
     )
 
 
@@ -55,7 +76,7 @@ def why_not_compactable(header: BatchHeader, buffer: memoryview, config: LogConf
         return None
     without_key = records_without_key(header, buffer)
     if without_key is None:
-        return refused(ErrorCode.CORRUPT_MESSAGE)
+        return refused(ErrorCode.INVALID_RECORD)
     if not without_key:
         return None
     why = f"Compacted topic cannot accept message without key in topic partition {where}."

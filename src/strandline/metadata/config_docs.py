@@ -159,10 +159,6 @@ NO_CLEANER = "there is no log cleaner"
 BY_SNAPSHOTS = "the metadata log is cut behind the snapshots, and nothing else of it is kept"
 # Keys that are accepted, so that Kafka's files and tools work, and that change nothing.
 WITHOUT_EFFECT = {
-    "compression.type": "batches are stored as the producer sent them",
-    "compression.gzip.level": "batches are stored as the producer sent them",
-    "compression.lz4.level": "batches are stored as the producer sent them",
-    "compression.zstd.level": "batches are stored as the producer sent them",
     "delete.retention.ms": NO_CLEANER,
     "min.cleanable.dirty.ratio": NO_CLEANER,
     "min.compaction.lag.ms": NO_CLEANER,

@@ -23,6 +23,8 @@ from strandline.replica.fetching import Fetching
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader
+from strandline.wire.batch import read_header, why_no_batch
+from strandline.wire.compress import Codec
 from strandline.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -34,6 +36,7 @@ from strandline.wire.messages.produce import (
 )
 
 TOPIC_IDS_SINCE = 13
+ZSTD_SINCE = 7
 ACKS_ALL = -1
 Done = Callable[[ErrorCode, int], list[Effect]]
 NONE = ErrorCode.NONE
@@ -133,6 +136,7 @@ class Producing:
     def produce(self, to: ReplyTo, caller: Caller, request: ProduceRequest, now: Instant) -> list[Effect]:
         acks = request.acks
         by_id = to.api_version >= TOPIC_IDS_SINCE
+        is_old = to.api_version < ZSTD_SINCE
         effects: list[Effect] = []
         rows: list[list[Any]] = []
         parked = ParkedProduce(self, to, rows)
@@ -144,6 +148,10 @@ class Producing:
             parts: list[PartitionProduceResponse | Part] = []
             rows.append([topic.name, topic.topic_id, parts])
             for data in topic.partition_data:
+                if is_old and has_zstd(data.records):
+                    parts.append(refusal(data.index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, too_old(to.api_version)))
+                    failed = True
+                    continue
                 hosted = None if group is None else group.get(data.index)
                 leader = None if hosted is None else hosted.role
                 if hosted is None or type(leader) is not Leader:
@@ -219,7 +227,7 @@ class Producing:
         if not isinstance(appended, Refused) and not appended.duplicate:
             counters.messages_in += appended.last_offset - appended.base_offset + 1
             counters.bytes_in += len(records)
-            self.fetching.appended(hosted, leader, len(records), effects, now)
+            self.fetching.appended(hosted, leader, appended.size_bytes, effects, now)
         return appended
 
     def fail_under_min_isr(self, hosted: Hosted) -> list[Effect]:
@@ -270,6 +278,14 @@ class Producing:
                 for node, host, port, rack in self.hints.endpoints(moved, listener)
             ),
         )
+
+
+def has_zstd(records: Any) -> bool:
+    return records is not None and why_no_batch(records, 0) is None and read_header(records).codec == Codec.ZSTD
+
+
+def too_old(version: int) -> str:
+    return f"Produce requests with version {version} are not allowed to use ZStandard compression"
 
 
 def refusal(

@@ -238,6 +238,26 @@ def patch_log_append_time(buffer: bytearray | memoryview, header: BatchHeader, t
     CRC_AND_ATTRIBUTES.pack_into(buffer, header.position + CRC_AT, crc_of(header, buffer), attributes)
 
 
+def patch_create_time(buffer: bytearray | memoryview, header: BatchHeader) -> None:
+    """Let the records bear their own time again, with a new CRC."""
+    attributes = header.attributes & ~LOG_APPEND_TIME
+    CRC_AND_ATTRIBUTES.pack_into(buffer, header.position + CRC_AT, 0, attributes)
+    CRC_AND_ATTRIBUTES.pack_into(buffer, header.position + CRC_AT, crc_of(header, buffer), attributes)
+
+
+def repacked(header: BatchHeader, buffer: Buffer, codec: Codec, packed: Buffer) -> bytearray:
+    """The batch with the same records in the form that `codec` gave them. All else is kept; length and CRC are new."""
+    batch = bytearray(HEADER_SIZE + len(packed))
+    batch[:HEADER_SIZE] = buffer[header.position : header.position + HEADER_SIZE]
+    batch[HEADER_SIZE:] = packed
+    PREFIX.pack_into(batch, 0, header.base_offset, len(batch) - LOG_OVERHEAD, header.partition_leader_epoch)
+    attributes = header.attributes & ~CODEC_MASK | codec
+    CRC_AND_ATTRIBUTES.pack_into(batch, CRC_AT, 0, attributes)
+    crc = crc32c(memoryview(batch)[ATTRIBUTES_AT:])
+    CRC_AND_ATTRIBUTES.pack_into(batch, CRC_AT, crc, attributes)
+    return batch
+
+
 def build(
     records: Sequence[Draft],
     *,

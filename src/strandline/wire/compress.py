@@ -33,33 +33,45 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
+# Kafka's defaults (KIP-390). The codecs that are left out have no levels.
+DEFAULT_LEVEL = {Codec.GZIP: -1, Codec.LZ4: 9, Codec.ZSTD: 3}
+LZ4_FAST, LZ4_THOROUGH = 0, 3  # the library's own: below 3 it always compresses fast, above 12 no better
+
+
 class Corrupt(ValueError):
     """Bytes that are not what they claim to be; the message says where."""
 
 
-def compress(codec: Codec, plain: Buffer) -> bytes:
-    """The compressed form of `plain`; NONE returns a copy."""
+class Oversized(Corrupt):
+    """More bytes than the limit. They may be sound."""
+
+
+def compress(codec: Codec, plain: Buffer, level: int | None = None) -> bytes:
+    """The compressed form of `plain`; NONE returns a copy. `level` is Kafka's, and its default if not given."""
+    chosen = DEFAULT_LEVEL.get(codec, 0) if level is None else level
     match codec:
         case Codec.NONE:
             return bytes(plain)
         case Codec.GZIP:
-            return zlib.compress(plain, 6, 31)
+            return zlib.compress(plain, chosen, 31)
         case Codec.SNAPPY:
             return compress_snappy(plain)
         case Codec.LZ4:
-            frame = cramjam.lz4.Compressor(level=0, content_checksum=False, block_linked=False)
+            # As in Kafka, the default is not the 9th level but the fast compressor, and all others are thorough.
+            lz4_level = LZ4_FAST if chosen == DEFAULT_LEVEL[codec] else max(chosen, LZ4_THOROUGH)
+            frame = cramjam.lz4.Compressor(level=lz4_level, content_checksum=False, block_linked=False)
             frame.compress(bytes(plain))
             return bytes(frame.finish())
         case Codec.ZSTD:
-            return bytes(cramjam.zstd.compress(bytes(plain), 3))
+            return bytes(cramjam.zstd.compress(bytes(plain), chosen))
 
 
 def decompress(codec: Codec, packed: Buffer, limit: int = DECOMPRESSED_SIZE_MAX) -> bytes:
-    """The plain form of `packed`. Raises `Corrupt` if it is malformed or larger than `limit` bytes."""
+    """The plain form of `packed`. Raises `Corrupt` if it is malformed, `Oversized` if larger than `limit` bytes."""
     match codec:
         case Codec.NONE:
             if len(packed) > limit:
-                raise Corrupt(f"{len(packed)} bytes are more than the limit of {limit}")
+                raise Oversized(f"{len(packed)} bytes are more than the limit of {limit}")
             return bytes(packed)
         case Codec.GZIP:
             return decompress_gzip(packed, limit)
@@ -106,7 +118,7 @@ def decompress_snappy_block(packed: bytes, limit: int) -> bytes:
     try:
         size = cramjam.snappy.decompress_raw_len(packed)
         if size > limit:
-            raise Corrupt(f"a snappy block of {size} bytes is larger than the limit of {limit}")
+            raise Oversized(f"a snappy block of {size} bytes is larger than the limit of {limit}")
         return bytes(cramjam.snappy.decompress_raw(packed))
     except cramjam.DecompressionError as error:
         raise Corrupt(f"snappy: {error}") from None
@@ -123,7 +135,7 @@ def decompress_gzip(packed: Buffer, limit: int) -> bytes:
             raise Corrupt(f"gzip: {error}") from None
         size += len(parts[-1])
         if size > limit:
-            raise Corrupt(f"gzip: larger than the limit of {limit} bytes")
+            raise Oversized(f"gzip: larger than the limit of {limit} bytes")
         if not member.eof:
             raise Corrupt("gzip: the end is missing")
         rest = member.unused_data
@@ -146,5 +158,5 @@ def decompress_growing(into: Callable[[bytes, bytearray], int], name: str, packe
             if "failed to write whole buffer" not in str(error):
                 raise Corrupt(f"{name}: {error}") from None
             if size >= limit:
-                raise Corrupt(f"{name}: larger than the limit of {limit} bytes") from None
+                raise Oversized(f"{name}: larger than the limit of {limit} bytes") from None
         size = min(limit, 4 * size)

@@ -1,6 +1,7 @@
 """The records of one batch, decoded one by one.
 
-For the metadata log, committed offsets, look-ups by timestamp, and tests. Produce and Fetch never come here.
+For the metadata log, committed offsets, look-ups by timestamp, and tests. Fetch never comes here, and Produce only for
+topics whose configuration is about single records.
 
 Every reader raises `Corrupt`, and nothing else, when the bytes are not records.
 """
@@ -26,10 +27,7 @@ class Record(NamedTuple):
 
 def records(header: BatchHeader, buffer: Buffer, limit: int = DECOMPRESSED_SIZE_MAX) -> Iterator[Record]:
     """The records of the batch that `header` was read from. `limit` bounds the decompressed size in bytes."""
-    if header.codec > Codec.ZSTD:
-        raise Corrupt(f"compression codec {header.codec} does not exist")
-    packed = memoryview(buffer)[header.position + HEADER_SIZE : header.end]
-    plain = decompress(Codec(header.codec), packed, limit) if header.record_count else b""
+    plain = plain_records(header, buffer, limit)
     stamp = header.max_timestamp if header.is_log_append_time else None
     position = 0
     for _ in range(header.record_count):
@@ -37,6 +35,14 @@ def records(header: BatchHeader, buffer: Buffer, limit: int = DECOMPRESSED_SIZE_
         yield record
     if position != len(plain):
         raise Corrupt(f"{len(plain) - position} bytes follow the last record")
+
+
+def plain_records(header: BatchHeader, buffer: Buffer, limit: int = DECOMPRESSED_SIZE_MAX) -> bytes:
+    """The bytes of all records, uncompressed."""
+    if header.codec > Codec.ZSTD:
+        raise Corrupt(f"compression codec {header.codec} does not exist")
+    packed = memoryview(buffer)[header.position + HEADER_SIZE : header.end]
+    return decompress(Codec(header.codec), packed, limit) if header.record_count else b""
 
 
 def all_records(buffer: Buffer, position: int = 0) -> Iterator[Record]:
@@ -89,7 +95,46 @@ def read_bytes(plain: bytes, position: int, end: int) -> tuple[bytes | None, int
     return plain[position : position + size], position + size
 
 
+# --- what a broker asks of produced records, where a topic's configuration makes it look
+
 PRODUCED_SIZE_MAX = 64 << 20
+
+
+def are_records(plain: bytes, count: int) -> bool:
+    """Do these bytes have as many records as that, by their lengths, and nothing else? No record is looked into."""
+    position, size = 0, len(plain)
+    for _ in range(count):
+        if position >= size:
+            return False
+        byte = plain[position]
+        if byte < 0x80:  # a record shorter than 64 bytes
+            length, position = (byte >> 1) ^ -(byte & 1), position + 1
+        else:
+            try:
+                length, position = read_signed(plain, position)
+            except ValueError:
+                return False
+        if length < 1:
+            return False
+        position += length
+    return position == size
+
+
+def timestamps(header: BatchHeader, buffer: Buffer) -> list[int] | None:
+    """The records' own timestamps; None if the records make no sense."""
+    try:
+        plain = plain_records(header, buffer, PRODUCED_SIZE_MAX)
+        stamps, position = [], 0
+        for _ in range(header.record_count):
+            length, position = read_signed(plain, position)
+            delta, _ = read_signed(plain, position + 1)
+            if not 1 < length <= len(plain) - position:
+                return None
+            stamps.append(header.base_timestamp + delta)
+            position += length
+    except ValueError:
+        return None
+    return stamps if position == len(plain) else None
 
 
 def records_without_key(header: BatchHeader, buffer: Buffer) -> tuple[int, ...] | None:

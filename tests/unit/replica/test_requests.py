@@ -9,12 +9,13 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.ports import Buffer
 from strandline.wire.batch import batches, build
+from strandline.wire.compress import Codec
 from strandline.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from strandline.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from strandline.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -95,6 +96,72 @@ def test_a_broken_batch_is_refused(world: Any) -> None:
     broken = bytearray(build([(0, None, b"v", ())]))
     broken[-1] ^= 1
     assert world.produce(1, batch=bytes(broken))().error_code == ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize(("version", "error"), [(6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE), (7, ErrorCode.NONE)])
+def test_zstd_is_for_producers_who_know_version_7(world: Any, version: int, error: ErrorCode) -> None:
+    """KIP-110. It is said for one partition of several, and nothing of that one is written."""
+    world.create(replicas=(1,))
+    parts = [PartitionProduceData(index=0, records=a_record(codec)) for codec in (Codec.ZSTD, Codec.LZ4)]
+    request = ProduceRequest(acks=1, topic_data=(TopicProduceData(name="t", partition_data=tuple(parts)),))
+    answer = ask(world, 1, "produce", request, version)()
+    assert [row.error_code for row in answer.responses[0].partition_responses] == [error, ErrorCode.NONE]
+    assert world.row(1)[3] == (1 if error else 2)
+
+
+def a_record(codec: Codec = Codec.NONE, size: int = 1) -> memoryview:
+    return memoryview(bytearray(build([(0, None, b"v" * size, ())], codec=codec)))
+
+
+def test_the_time_of_the_append_is_in_the_answer_and_in_the_records(world: Any) -> None:
+    world.create(**{"message.timestamp.type": "LogAppendTime"})
+    first = world.produce(1)()
+    assert (first.error_code, first.log_append_time_ms) == (ErrorCode.NONE, world.now)
+    (header,) = batches(bytes(world.consume(1, 0)().records))
+    assert (header.is_log_append_time, header.max_timestamp) == (True, world.now)
+
+
+def test_without_it_there_is_no_time_in_the_answer(world: Any) -> None:
+    world.create(replicas=(1,))
+    assert world.produce(1)().log_append_time_ms == -1
+
+
+def test_a_record_out_of_the_topics_time_is_named_in_the_answer(world: Any) -> None:
+    world.create(**{"message.timestamp.before.max.ms": "1000"})
+    batch = build([(world.now, None, b"v", ()), (world.now - 1001, None, b"v", ())])
+    answer = world.produce(1, batch=batch)()
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in answer.record_errors] == [1]
+    assert answer.log_append_time_ms == -1
+
+
+def test_replicas_store_what_the_topic_says_and_keep_to_its_level(world: Any) -> None:
+    world.create(**{"compression.type": "zstd", "compression.zstd.level": "1"})
+    assert world.produce(1, 50)().error_code == ErrorCode.NONE
+    world.run(1_000)
+    logs = [world.nodes[node].host.named("t", 0).log for node in (1, 2, 3)]
+    assert [log.config.compression_zstd_level for log in logs] == [1, 1, 1]
+    stored = [b"".join(log.read(0, 1 << 20, upto=50, min_one=True).buffers) for log in logs]
+    assert stored[0] == stored[1] == stored[2]
+    assert [header.codec for header in batches(stored[0])] == [Codec.ZSTD]
+
+
+def test_a_follower_that_waits_for_bytes_waits_for_those_that_are_stored(world: Any) -> None:
+    world.create(**{"compression.type": "uncompressed"})
+    world.run(1_000)
+    asked = FetchPartition(partition=0, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        replica_state=ReplicaState(replica_id=3, replica_epoch=103),
+        session_epoch=-1,
+        max_wait_ms=10_000,
+        min_bytes=5_000,
+        topics=(FetchTopic(topic="t", partitions=(asked,)),),
+    )
+    answer = ask(world, 1, "fetch", request, 12)
+    batch = bytes(a_record(Codec.ZSTD, 6_000))
+    assert len(batch) < 5_000
+    world.produce(1, acks=1, batch=batch)
+    assert offsets_in(answer().responses[0].partitions[0].records) == [0]
 
 
 def test_the_brokers_own_append_is_done_when_it_is_committed(world: Any) -> None:

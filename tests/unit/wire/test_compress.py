@@ -8,7 +8,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from strandline.wire.compress import XERIAL_BLOCK_SIZE, XERIAL_HEADER, Codec, Corrupt, compress, decompress
+from strandline.wire.compress import (
+    DEFAULT_LEVEL,
+    XERIAL_BLOCK_SIZE,
+    XERIAL_HEADER,
+    Codec,
+    Corrupt,
+    Oversized,
+    compress,
+    decompress,
+)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -53,11 +62,36 @@ def test_the_java_client_needs_independent_lz4_blocks() -> None:
     assert flags & 0x20, "blocks are independent"
 
 
+LEVELS = {Codec.GZIP: (-1, *range(1, 10)), Codec.LZ4: range(1, 18), Codec.ZSTD: (-131072, -7, 0, *range(1, 23))}
+PROSE = b"".join(b'{"id":%d,"name":"n%d","square":%d}' % (i, 7 * i, i * i) for i in range(2000))
+
+
+@pytest.mark.parametrize(("codec", "level"), [(codec, level) for codec, levels in LEVELS.items() for level in levels])
+def test_every_level_that_a_topic_may_have_is_read_by_others(codec: Codec, level: int) -> None:
+    assert bytes(theirs("decode", codec)(compress(codec, PROSE, level))) == PROSE
+
+
+def test_no_level_is_kafkas_default() -> None:
+    for codec, level in DEFAULT_LEVEL.items():
+        assert compress(codec, PROSE) == compress(codec, PROSE, level)
+
+
+@pytest.mark.parametrize(("codec", "weak", "strong"), [(Codec.GZIP, 1, 9), (Codec.LZ4, 3, 12), (Codec.ZSTD, -7, 19)])
+def test_a_higher_level_packs_better(codec: Codec, weak: int, strong: int) -> None:
+    assert len(compress(codec, PROSE, strong)) < len(compress(codec, PROSE, weak)) < len(PROSE)
+
+
+def test_the_default_of_lz4_is_its_fast_compressor_and_all_others_are_thorough() -> None:
+    """As in Kafka, where level 9 is the one that came before there were levels."""
+    fast = len(compress(Codec.LZ4, PROSE, 9))
+    assert all(len(compress(Codec.LZ4, PROSE, level)) < fast for level in (1, 2, 3, 8, 10, 17))
+
+
 @pytest.mark.parametrize("codec", Codec)
 def test_the_limit_is_exact(codec: Codec) -> None:
     packed = compress(codec, PLAIN)
     assert decompress(codec, packed, len(PLAIN)) == PLAIN
-    with pytest.raises(Corrupt, match="limit"):
+    with pytest.raises(Oversized, match="limit"):
         decompress(codec, packed, len(PLAIN) - 1)
 
 
