@@ -53,6 +53,7 @@ delete.topic.enable BOOLEAN true read-only -
 auto.leader.rebalance.enable BOOLEAN true read-only -
 leader.imbalance.check.interval.seconds LONG 300 read-only >=1
 unclean.leader.election.enable BOOLEAN false cluster-wide -
+unclean.leader.election.interval.ms LONG 300000 read-only >=1
 compression.type STRING producer cluster-wide =
 compression.gzip.level INT -1 cluster-wide =
 compression.lz4.level INT 9 cluster-wide =
