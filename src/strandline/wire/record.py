@@ -12,7 +12,7 @@ from typing import NamedTuple
 from strandline.base.ports import Buffer
 from strandline.wire.batch import HEADER_SIZE, BatchHeader, batches
 from strandline.wire.compress import DECOMPRESSED_SIZE_MAX, Codec, Corrupt, decompress
-from strandline.wire.varint import read_signed
+from strandline.wire.varint import read_signed, read_unsigned
 
 
 class Record(NamedTuple):
@@ -104,19 +104,21 @@ def are_records(plain: bytes, count: int) -> bool:
     """Do these bytes have as many records as that, by their lengths, and nothing else? No record is looked into."""
     position, size = 0, len(plain)
     for _ in range(count):
-        if position >= size:
+        if position + 2 > size:
             return False
-        byte = plain[position]
-        if byte < 0x80:  # a record shorter than 64 bytes
-            length, position = (byte >> 1) ^ -(byte & 1), position + 1
+        low, high = plain[position], plain[position + 1]
+        if low < 0x80:
+            raw, position = low, position + 1
+        elif high < 0x80:  # nearly all records: 64 bytes to 8 KiB
+            raw, position = low & 0x7F | high << 7, position + 2
         else:
             try:
-                length, position = read_signed(plain, position)
+                raw, position = read_unsigned(plain, position)
             except ValueError:
                 return False
-        if length < 1:
-            return False
-        position += length
+        if raw & 1 or not raw:
+            return False  # a negative length, or none
+        position += raw >> 1
     return position == size
 
 

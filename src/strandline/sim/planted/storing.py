@@ -2,6 +2,7 @@
 
 from strandline.sim.planted.planted import Planted, table
 
+BATCH = "strandline.wire.batch"
 LOG = "strandline.log.log"
 CUTTING = "strandline.log.cutting"
 SEGMENT = "strandline.log.segment"
@@ -154,5 +155,25 @@ STORING = table(
         trap="KIP-98",
         harm="a power loss brings back a snapshot of batches that a truncation took, below a newer recovery point",
     ),
-    # --- groups
+    # --- batches in the topic's codec
+    Planted(
+        name="recompressed-batch-forgets-its-producer",
+        module=BATCH,
+        old="    batch[HEADER_SIZE:] = packed\n",
+        new="    batch[HEADER_SIZE:] = packed\n    batch[43:57] = bytes([255]) * 14\n",
+        trap="KIP-98",
+        harm="what an idempotent producer sends again is appended again where the topic has a codec of its own",
+        seeds=(1, 1),
+        plan="recompressed-batch-forgets-its-producer.json",
+    ),
+    Planted(
+        name="recompressed-batch-keeps-its-length",
+        module=LOG,
+        old="            buffer, header = stored, read_header(stored)\n",
+        new="            buffer = stored\n",
+        trap="the format of batches",
+        harm="a batch says the length that it had before, and nobody can read what follows it",
+        seeds=(1, 1),
+        plan="recompressed-batch-keeps-its-length.json",
+    ),
 )
