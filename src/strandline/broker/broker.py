@@ -1,9 +1,10 @@
 """The broker's part of a node: its replicas, the groups that it coordinates, its standing with the controller."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from strandline.base.effects import Answered, Effect, Failed, Failure, Synced, SyncFailed
 from strandline.base.ids import BrokerEpoch, LeaderEpoch
+from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.broker import lifecycle
 from strandline.broker.lifecycle import Lifecycle
@@ -16,7 +17,9 @@ from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
 from strandline.replica.directories import Directories
 from strandline.replica.replicas import Replicas
-from strandline.wire.record import Record, all_records
+from strandline.wire.batch import BatchHeader, batches
+from strandline.wire.compress import Corrupt
+from strandline.wire.record import Record, records
 
 READ_BYTES = 1 << 20
 
@@ -26,6 +29,7 @@ class InternalTopics:
 
     def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
+        self.unreadable = 0  # batches that were skipped
 
     def append_internal(self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done) -> list[Effect]:
         return self.replicas.append_internal(topic, partition, batch, now, done)
@@ -41,9 +45,17 @@ class InternalTopics:
             if isinstance(read, Refused) or not read.size:
                 return
             for buffer in read.buffers:
-                for record in all_records(buffer):
-                    offset = record.offset + 1
-                    yield record
+                for header in batches(buffer):
+                    offset = header.next_offset  # whatever a cleaner has left of its records
+                    if not header.is_control:
+                        yield from self.readable(header, buffer)
+
+    def readable(self, header: BatchHeader, buffer: Buffer) -> Iterator[Record]:
+        """A batch whose content makes no sense must not keep its coordinator from all the others."""
+        try:
+            yield from records(header, buffer)
+        except Corrupt:
+            self.unreadable += 1
 
 
 class Broker:

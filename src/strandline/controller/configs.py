@@ -14,7 +14,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
 from strandline.controller.basis import ELR_FEATURE, Basis, Plan
-from strandline.metadata.config_key import LIST
+from strandline.metadata.config_key import LIST, LONGEST_NUMBER
 from strandline.metadata.dynamic_configs import (
     DYNAMIC_NODE_KEYS,
     ONE_FOR_ALL,
@@ -88,7 +88,7 @@ def why_no_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | N
     if resource.resource_type == BROKER_RESOURCE:
         if name == CLUSTER_DEFAULT:
             return None
-        if not (name.isascii() and name.isdigit()):
+        if not (name.isascii() and name.isdigit() and len(name) <= LONGEST_NUMBER):
             return Refusal(E.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
         if NodeId(int(name)) in basis.image.brokers:
             return None

@@ -73,6 +73,9 @@ def invalid(name: str, value: object, reason: str) -> str:
     return f"Invalid value {value} for configuration {name}: {reason}"
 
 
+LONGEST_NUMBER = 19  # digits of the largest LONG
+
+
 def read_value(kind: str, text: str) -> ConfigValue:
     """The text as a value of this type; None if it is not one."""
     text = text.strip()
@@ -88,7 +91,7 @@ def read_value(kind: str, text: str) -> ConfigValue:
         except ValueError:
             return None
     digits = text[1:] if text[:1] in ("-", "+") else text
-    if not (digits.isascii() and digits.isdigit()):
+    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > LONGEST_NUMBER:
         return None
     number = int(text)
     half = 1 << (BITS[kind] - 1)

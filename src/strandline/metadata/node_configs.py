@@ -37,7 +37,7 @@ def host_and_port(value: ConfigValue) -> str | None:
     if value is None:
         return None
     _, colon, port = value.rpartition(":")
-    is_port = port.isascii() and port.isdigit() and int(port) < 65536
+    is_port = port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536
     return None if colon and is_port else "expected host:port"
 
 

@@ -8,6 +8,7 @@ Invariants:
   - every synonym is a key of the node's configuration (tested against its table).
 """
 
+import re
 from collections.abc import Mapping
 
 from strandline.metadata.config_key import (
@@ -57,9 +58,12 @@ def throttled_replicas(key: str) -> Check:
     return check
 
 
+THROTTLED_REPLICA = re.compile("[0-9]{1,10}:[0-9]{1,10}")
+
+
 def is_throttled_replica(entry: str) -> bool:
-    numbers = entry.split(":")
-    return len(numbers) == 2 and all(number.isascii() and number.isdigit() for number in numbers)
+    """Numbers that a broker can read: not every digit of Unicode is one, nor is one too long to be parsed."""
+    return THROTTLED_REPLICA.fullmatch(entry) is not None
 
 
 ROWS = (

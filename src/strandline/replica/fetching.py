@@ -351,6 +351,8 @@ class Fetching:
                 effects += self.answer(parked, now)
         if hosted.gone:
             hosted.watchers.clear()
+            for outside in self.outsiders.values():
+                outside.pop(hosted, None)  # a follower that is dead does not ask any more
 
     def leads_anew(self, leader: Leader, now: Instant) -> None:
         """Followers whose fetch waits here for other partitions should soon ask for this one too."""

@@ -72,6 +72,8 @@ class Hosted:
     def wait(self, waiter: Waiter) -> None:
         """Keep the queue sorted. Only a duplicate's answer waits for less than its predecessors."""
         waiting = self.waiting
+        while waiting and waiting[0].done:  # timed out, while the high watermark stands
+            waiting.popleft()
         if not waiting or waiting[-1].required <= waiter.required:
             waiting.append(waiter)
             return

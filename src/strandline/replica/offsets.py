@@ -2,7 +2,7 @@
 
 from strandline.base.effects import Caller, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import LeaderEpoch
+from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.replica.fetching import Fetching, complete_deletions
@@ -218,7 +218,7 @@ class Offsets:
                 hosted = self.begin(topic.name, asked, part, now)
                 if hosted is not None:
                     assert type(hosted.role) is Leader
-                    hosted.deletions.append(part)
+                    hosted.deletions = [*(waiter for waiter in hosted.deletions if not waiter.done), part]
                     deletion.open += 1
                     waits.append((hosted, hosted.role))
         if not waits:
@@ -234,6 +234,12 @@ class Offsets:
         leader = self.leader_of(topic, asked.partition_index, -1)
         if isinstance(leader, ErrorCode):
             part.done, part.error = True, leader
+            return None
+        if topic == OFFSETS_TOPIC:
+            part.done, part.error = True, ErrorCode.INVALID_TOPIC_EXCEPTION
+            return None
+        if leader.log.config.cleanup_policy == ("compact",):
+            part.done, part.error = True, ErrorCode.POLICY_VIOLATION
             return None
         offset = leader.high_watermark if asked.offset == TO_HIGH_WATERMARK else asked.offset
         if not 0 <= offset <= leader.high_watermark:

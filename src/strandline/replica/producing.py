@@ -15,6 +15,7 @@ from typing import Any
 
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
+from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
@@ -37,6 +38,7 @@ from strandline.wire.messages.produce import (
 
 TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
+ADMIN_CLIENT = "__admin_client"  # Kafka lets one that calls itself so write into internal topics
 ACKS_ALL = -1
 Done = Callable[[ErrorCode, int], list[Effect]]
 NONE = ErrorCode.NONE
@@ -157,6 +159,11 @@ class Producing:
                 if hosted is None or type(leader) is not Leader:
                     error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, data.index)
                     parts.append(self.elsewhere(topic, data.index, error, moved))
+                    failed = True
+                    continue
+                if hosted.name.topic == OFFSETS_TOPIC and caller.client_id != ADMIN_CLIENT:
+                    why = f"Cannot append to internal topic {OFFSETS_TOPIC}"
+                    parts.append(refusal(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, why))
                     failed = True
                     continue
                 if acks not in (ACKS_ALL, 0, 1):

@@ -285,7 +285,9 @@ class Replicas:
         self.assignments.forget(hosted.at)
         hosted.gone = True
         self.host.drop(hosted)
-        effects += hosted.fail_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        is_led_on = self.host.image.partition(hosted.at) is not None  # elsewhere, with what those who wait have written
+        why = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_led_on else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        effects += hosted.fail_waiting(why)
         self.fetching.role_changed(hosted, effects, now)
         self.storage.delete(hosted)
 

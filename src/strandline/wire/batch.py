@@ -27,6 +27,7 @@ HEADER = Layout(">qiibIhiqqqhii")
 HEADER_SIZE = 61
 PREFIX = Layout(">qii")  # base offset, length, leader epoch: what lies before the magic
 PREFIX_SIZE = 16
+RECORD_SIZE_MIN = 7  # one byte for each of its seven parts
 LOG_OVERHEAD = 12  # base offset and length themselves, which the length does not count
 MAGIC = 2
 MAGIC_AT, CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT = 16, 17, 21, 35
@@ -190,6 +191,8 @@ def why_not_from_client(header: BatchHeader) -> ErrorCode | None:
         return ErrorCode.INVALID_RECORD
     if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
         return ErrorCode.INVALID_RECORD
+    if not header.codec and header.record_count * RECORD_SIZE_MIN > header.size - HEADER_SIZE:
+        return ErrorCode.INVALID_RECORD  # or one batch could move the log's end by two thousand million
     if header.is_control:
         return ErrorCode.INVALID_RECORD
     if header.is_transactional and not header.has_producer_id:

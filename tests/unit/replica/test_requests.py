@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from tests.unit.replica.conftest import AT, START
 
 from strandline.base.effects import Caller, Close, Effect, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
+from strandline.base.ids import OFFSETS_TOPIC, NodeId
 from strandline.base.ports import Buffer
+from strandline.metadata import records as r
 from strandline.wire.batch import batches, build
 from strandline.wire.compress import Codec
 from strandline.wire.messages.delete_records import (
@@ -477,3 +479,59 @@ def test_uncommitted_records_cannot_be_deleted(world: Any) -> None:
     world.create(replicas=(1,))
     world.produce(1, 2)
     assert delete_to(world, 3)().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+# --- internal and compacted topics
+
+
+def internal(world: Any) -> None:
+    world.commit(
+        r.TopicRecord(name=OFFSETS_TOPIC, topic_id=AT.topic_id),
+        r.PartitionRecord(
+            partition_id=0, topic_id=AT.topic_id, replicas=(1,), isr=(1,), leader=1, directories=(bytes([1]) * 16,)
+        ),
+    )
+
+
+def written_by(world: Any, client: str) -> ErrorCode:
+    batch = memoryview(bytearray(build([(0, b"k", b"v", ())])))
+    data = (TopicProduceData(name=OFFSETS_TOPIC, partition_data=(PartitionProduceData(index=0, records=batch),)),)
+    to = world.to()
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=data)
+    world.perform(NodeId(1), world.nodes[1].produce(to, Caller(client, "h", "PLAINTEXT"), request, world.now))
+    (row,) = world.answers[to.correlation_id].responses[0].partition_responses
+    return ErrorCode(row.error_code)
+
+
+def test_clients_do_not_write_the_coordinators_records(world: Any) -> None:
+    """Forged offsets would be believed. Kafka lets a client that calls itself its admin client do it."""
+    internal(world)
+    assert written_by(world, "client") is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert world.nodes[1].host.find(AT).log.log_end_offset == 0
+    assert written_by(world, "__admin_client") is ErrorCode.NONE
+
+
+def deleted(world: Any, topic: str) -> ErrorCode:
+    partition = DeleteRecordsPartition(partition_index=0, offset=1)
+    request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic, partitions=(partition,)),), timeout_ms=1000)
+    answer = ask(world, 1, "delete_records", request, 2)
+    world.run(2000)
+    return ErrorCode(answer().topics[0].partitions[0].error_code)
+
+
+@pytest.mark.parametrize(
+    ("policy", "error"),
+    [("compact", ErrorCode.POLICY_VIOLATION), ("compact,delete", ErrorCode.NONE), ("delete", ErrorCode.NONE)],
+)
+def test_records_of_a_log_that_is_only_compacted_are_not_deleted(world: Any, policy: str, error: ErrorCode) -> None:
+    world.create(cleanup_policy=policy)
+    world.run(500)
+    world.produce(1, batch=build([(START, b"k", b"v", ())]))
+    world.run(500)
+    assert deleted(world, "t") is error
+
+
+def test_records_of_an_internal_topic_are_not_deleted(world: Any) -> None:
+    internal(world)
+    written_by(world, "__admin_client")
+    assert deleted(world, OFFSETS_TOPIC) is ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -220,6 +220,10 @@ REFUSED = {
     "no records": (build([], last_offset_delta=0), ErrorCode.INVALID_RECORD),
     "negative last offset delta": (with_bytes(BUILT, 23, b"\xff\xff\xff\xff"), ErrorCode.CORRUPT_MESSAGE),
     "negative count": (with_bytes(BUILT, 57, b"\xff\xff\xff\xff"), ErrorCode.CORRUPT_MESSAGE),
+    "more records than its bytes can hold": (
+        with_bytes(with_bytes(BUILT, 23, b"\x7f\xff\xff\xfe"), 57, b"\x7f\xff\xff\xff"),
+        ErrorCode.INVALID_RECORD,
+    ),
     "control": (build(THREE, control=True), ErrorCode.INVALID_RECORD),
     "codec 5": (with_bytes(BUILT, 22, b"\x05"), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     "transactional without a producer": (build(THREE, transactional=True), ErrorCode.INVALID_RECORD),

@@ -16,11 +16,13 @@ E = ErrorCode
 FOR_EVER = 1 << 40
 GIVE_UP_MS = 20_000  # delivery.timeout.ms of a producer that is not idempotent
 LOST_SEQUENCE = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID, E.INVALID_PRODUCER_EPOCH)
-# A leader that is deposed while a batch waits for its followers says NOT_LEADER_OR_FOLLOWER, as Kafka does.
+# A leader that is deposed while a batch waits for its followers says NOT_LEADER_OR_FOLLOWER, as Kafka does, and one
+# whose directory fails KAFKA_STORAGE_ERROR: a follower may have the batch by then.
 MAYBE_WRITTEN = (
     E.NOT_LEADER_OR_FOLLOWER,
     E.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     E.REQUEST_TIMED_OUT,
+    E.KAFKA_STORAGE_ERROR,
     *LOST_SEQUENCE,
 )
 BY_ID = 13  # the first version of Produce that names topics by id
