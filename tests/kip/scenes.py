@@ -7,11 +7,12 @@ from typing import Any
 from tests.unit.replica.conftest import AT, World
 
 from strandline.base.ids import NodeId, Uuid
-from strandline.controller.basis import ELR_FEATURE, Basis, ControllerConfig
+from strandline.controller.basis import Basis, ControllerConfig
 from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_registration
 from strandline.controller.isr import plan_alter_partition
 from strandline.log.checkpoints import parse_epochs
 from strandline.log.log import Log
+from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, SUPPORTED_FEATURES, ranges
 from strandline.metadata.image import Partition
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.replica.config import ReplicaConfig
@@ -26,7 +27,7 @@ from strandline.wire.messages.alter_partition import (
     TopicData,
 )
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
 
 FIRST_OFFSET = 1_000  # of the metadata log: above the broker epochs with which the world begins
 SEGMENT = "00000000000000000000.log"
@@ -91,6 +92,7 @@ class Governed(World):
     def __init__(self, *, elr: bool = False, config: ReplicaConfig | None = None) -> None:
         self.deaf: tuple[int, ...] = ()
         super().__init__(config=config)
+        self.commit(FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL))
         if elr:
             self.commit(FeatureLevelRecord(name=ELR_FEATURE, feature_level=1))
 
@@ -134,7 +136,7 @@ class Governed(World):
             broker_id=node,
             incarnation_id=Uuid(bytes([node, len(self.records) % 256] * 8)),
             listeners=(Listener(name="PLAINTEXT", host="h", port=node, security_protocol=0),),
-            features=(Feature(name="metadata.version", min_supported_version=1, max_supported_version=27),),
+            features=ranges(SUPPORTED_FEATURES),
             log_dirs=old.log_dirs,
             previous_broker_epoch=old.epoch if clean else -1,
         )

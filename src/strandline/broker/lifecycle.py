@@ -15,11 +15,11 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
+from strandline.metadata.features import ranges
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
-    Feature,
     Listener,
 )
 
@@ -201,10 +201,7 @@ class Lifecycle:
                 Listener(name=name, host=at.host, port=at.port, security_protocol=0)
                 for name, at in me.listeners.items()
             ),
-            features=tuple(
-                Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in me.features.items()
-            ),
+            features=ranges(me.features),
             rack=me.rack,
             log_dirs=tuple(directory for directory in me.log_dirs if directory not in self.offline),
             previous_broker_epoch=me.previous_broker_epoch,

@@ -44,7 +44,7 @@ from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
 from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import Left
-from strandline.broker.parts import SUPPORTED_FEATURES, Parts, auto_topic
+from strandline.broker.parts import Parts, auto_topic
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.controller.controller import Controller
 from strandline.metadata.framing import encode_record
@@ -149,10 +149,6 @@ class Node:
     @property
     def image(self) -> Image:
         return self.committed.image
-
-    @property
-    def supported_features(self) -> dict[str, tuple[int, int]]:
-        return SUPPORTED_FEATURES
 
     @property
     def applied_end(self) -> int:

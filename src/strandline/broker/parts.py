@@ -10,16 +10,15 @@ from strandline.base.value import Value
 from strandline.broker.config import NodeConfig
 from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.controller.basis import ControllerConfig
-from strandline.controller.controller import METADATA_LEVEL, METADATA_VERSION, MetadataWriter
+from strandline.controller.controller import MetadataWriter
 from strandline.group.classic import GroupConfig
 from strandline.log.clean_shutdown import Place, take_clean_shutdown
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
+from strandline.metadata.features import SUPPORTED_FEATURES
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.metadata_log import MetadataLog
 from strandline.replica.config import LogDir, ReplicaConfig
 from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-
-SUPPORTED_FEATURES = {METADATA_VERSION: (1, METADATA_LEVEL)}
 
 
 class Parts(Value, frozen=True):

@@ -59,6 +59,7 @@ from strandline.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpoc
 from strandline.wire.messages.produce import ProduceRequest
 from strandline.wire.messages.sync_group import SyncGroupRequest
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.update_features import UpdateFeaturesRequest
 from strandline.wire.messages.vote import VoteRequest
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ BROKER_ROUTES: dict[type, Route] = {
     AlterPartitionReassignmentsRequest: pass_on,
     ListPartitionReassignmentsRequest: pass_on,
     ElectLeadersRequest: pass_on,
+    UpdateFeaturesRequest: pass_on,
 }
 
 CONTROLLER_ROUTES: dict[type, Route] = {
@@ -183,4 +185,5 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     AlterPartitionReassignmentsRequest: to_controller,
     ListPartitionReassignmentsRequest: to_controller,
     ElectLeadersRequest: to_controller,
+    UpdateFeaturesRequest: to_controller,
 }

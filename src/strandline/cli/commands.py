@@ -5,7 +5,7 @@ from pathlib import Path
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli import configs, log_dirs, reassignments, topics
+from strandline.cli import configs, features, log_dirs, reassignments, topics
 from strandline.cli.bench import bench
 from strandline.cli.consume import consume
 from strandline.cli.demo import demo
@@ -22,6 +22,7 @@ app = App(name="strandline", version=VERSION, help="A replicated log that speaks
 app.command(up)
 app.command(topics.app)
 app.command(configs.app)
+app.command(features.app)
 app.command(reassignments.app)
 app.command(leader_election)
 app.command(log_dirs.app)

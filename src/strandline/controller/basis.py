@@ -13,10 +13,10 @@ from strandline.base.ports import Rng
 from strandline.base.value import Value
 from strandline.controller.partition import Election, Rules, Wish, plan_change
 from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
 
-ELR_FEATURE = "eligible.leader.replicas.version"
 UNCLEAN_KEY = "unclean.leader.election.enable"
 
 

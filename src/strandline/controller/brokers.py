@@ -18,6 +18,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.value import Value
 from strandline.controller.basis import Basis, Plan
+from strandline.metadata.features import METADATA_VERSION, UNSUPPORTED
 from strandline.metadata.image import Broker
 from strandline.metadata.records import (
     BrokerEndpoint,
@@ -74,9 +75,12 @@ def why_not_registered(
     }
     if taken & set(request.log_dirs):
         return ErrorCode.INVALID_REGISTRATION
-    for feature in request.features:
-        level = basis.image.features.get(feature.name, 0)
-        if level and not feature.min_supported_version <= level <= feature.max_supported_version:
+    known = {row.name: (row.min_supported_version, row.max_supported_version) for row in request.features}
+    if METADATA_VERSION not in known:
+        return ErrorCode.INVALID_REGISTRATION
+    for name in (*known, *basis.image.features):
+        low, high = known.get(name, UNSUPPORTED)
+        if not low <= basis.image.features.get(name, 0) <= high:
             return ErrorCode.UNSUPPORTED_VERSION
     return None
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
-from strandline.controller.basis import ELR_FEATURE, Basis, Plan
+from strandline.controller.basis import Basis, Plan
 from strandline.metadata.config_key import LIST, LONGEST_NUMBER
 from strandline.metadata.dynamic_configs import (
     DYNAMIC_NODE_KEYS,
@@ -21,6 +21,7 @@ from strandline.metadata.dynamic_configs import (
     why_invalid_for_broker,
     why_not_together,
 )
+from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
 from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord

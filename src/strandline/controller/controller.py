@@ -34,6 +34,7 @@ from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_confi
 from strandline.controller.counts import Counts
 from strandline.controller.directories import plan_assign_replicas
 from strandline.controller.elections import plan_elections
+from strandline.controller.features import plan_update_features
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
 from strandline.controller.min_isr import plan_min_isr
@@ -44,6 +45,7 @@ from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.features import METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import FeatureLevelRecord, PartitionChangeRecord
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -60,9 +62,8 @@ from strandline.wire.messages.elect_leaders import ElectLeadersRequest
 from strandline.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.update_features import UpdateFeaturesRequest
 
-METADATA_VERSION = "metadata.version"
-METADATA_LEVEL = 27  # 4.1-IV1
 NEXT_ELECTIONS_MS = 10  # the rest of many elections comes soon after, so that requests are served in between
 
 
@@ -314,5 +315,6 @@ PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
     IncrementalAlterConfigsRequest: lambda request, basis, *_: plan_alter_configs(request, basis),
     ListPartitionReassignmentsRequest: lambda request, basis, *_: plan_list(request, basis),
     UnregisterBrokerRequest: lambda request, basis, *_: plan_unregistration(request, basis),
+    UpdateFeaturesRequest: lambda request, basis, *_: plan_update_features(request, basis),
 }
 assert PLANS.keys() == REFUSALS.keys()

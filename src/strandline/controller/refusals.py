@@ -46,6 +46,7 @@ from strandline.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from strandline.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 
 def refusal(request: Any, error: ErrorCode) -> Any:
@@ -133,6 +134,7 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     CreatePartitionsRequest: refuse_create_partitions,
     IncrementalAlterConfigsRequest: refuse_alter_configs,
     UnregisterBrokerRequest: refuse_unregistration,
+    UpdateFeaturesRequest: lambda _, error: UpdateFeaturesResponse(error_code=error, error_message=message_of(error)),
     BrokerRegistrationRequest: lambda _, error: BrokerRegistrationResponse(error_code=error),
     BrokerHeartbeatRequest: lambda _, error: BrokerHeartbeatResponse(error_code=error),
     AlterConfigsRequest: refuse_replace_configs,

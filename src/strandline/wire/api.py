@@ -91,6 +91,7 @@ APIS = (
     _controller(54, "EndQuorumEpoch"),
     _client(55, "DescribeQuorum", "0-2", on_controller=True),
     _controller(56, "AlterPartition"),
+    _client(57, "UpdateFeatures", "0-2", on_controller=True),
     _controller(59, "FetchSnapshot"),
     _client(60, "DescribeCluster", "0-2", on_controller=True),
     _controller(62, "BrokerRegistration"),

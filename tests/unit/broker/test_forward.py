@@ -36,6 +36,7 @@ from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPar
 from strandline.wire.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
 from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.update_features import UpdateFeaturesRequest
 
 T = Instant(1000)
 TO = ReplyTo(1, 0, 7, CreateTopicsRequest.api_key, 7)
@@ -144,6 +145,7 @@ FULL: dict[type, Any] = {
     ),
     ListPartitionReassignmentsRequest: ListPartitionReassignmentsRequest(),
     ElectLeadersRequest: ElectLeadersRequest(topic_partitions=(TopicPartitions(topic="t", partitions=(0,)),)),
+    UpdateFeaturesRequest: UpdateFeaturesRequest(),
 }
 
 

@@ -20,10 +20,11 @@ from strandline.base.time import Instant
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.features import SUPPORTED_FEATURES, ranges
 from strandline.metadata.image import Image, Partition
 from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
 from strandline.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -137,7 +138,7 @@ class Cluster:
             "cluster_id": CLUSTER_ID,
             "incarnation_id": incarnation(node, life),
             "listeners": (Listener(name="PLAINTEXT", host=f"host{node}", port=9092, security_protocol=0),),
-            "features": (Feature(name="metadata.version", min_supported_version=1, max_supported_version=27),),
+            "features": ranges(SUPPORTED_FEATURES),
             "rack": self.racks.get(node),
             "log_dirs": (Uuid(bytes([node]) * 16),),
             "previous_broker_epoch": previous,

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.time import Instant
+from strandline.metadata.features import SUPPORTED_FEATURES
 from strandline.wire.api import advertised_versions
 from strandline.wire.messages.api_versions import (
     ApiVersionsResponse,
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+
+FROM_ZERO = 4  # the version of the first clients that take a range which begins with 0
 
 if TYPE_CHECKING:
     from strandline.broker.node import Node
@@ -24,7 +27,8 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         api_keys=advertised_versions(on_controller=node.is_controller_listener(received.caller.listener)),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
-            for name, (low, high) in node.supported_features.items()
+            for name, (low, high) in SUPPORTED_FEATURES.items()
+            if low > 0 or received.to.api_version >= FROM_ZERO
         ),
         finalized_features_epoch=node.applied_end - 1,
         finalized_features=tuple(

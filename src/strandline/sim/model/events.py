@@ -19,6 +19,7 @@ from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_reg
 from strandline.controller.configs import MIN_ISR_KEY, SET, plan_alter_configs
 from strandline.controller.isr import plan_alter_partition
 from strandline.controller.partition import Election
+from strandline.metadata.features import SUPPORTED_FEATURES, ranges
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, TOPIC_RESOURCE, Image
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.sim.model.setup import Setup
@@ -295,6 +296,7 @@ def registration(node: int, is_clean: bool) -> BrokerRegistrationRequest:
     return BrokerRegistrationRequest(
         broker_id=node,
         incarnation_id=Uuid(bytes([node, 255] * 8)),
+        features=ranges(SUPPORTED_FEATURES),
         previous_broker_epoch=BROKER_EPOCH + node if is_clean else -1,
     )
 

@@ -20,8 +20,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
-from strandline.controller.basis import ELR_FEATURE, UNCLEAN_KEY
+from strandline.controller.basis import UNCLEAN_KEY
 from strandline.controller.configs import MIN_ISR_KEY
+from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import TOPIC_RESOURCE, Broker, Image, Partition, Topic
 from strandline.sim.model.setup import Setup
 
@@ -123,6 +124,7 @@ def image_of(state: State, setup: Setup) -> Image:
     for node, status in enumerate(state.statuses, 1):
         if status != GONE:
             image.brokers[NodeId(node)] = BROKERS[node, status]
+    image.features[METADATA_VERSION] = METADATA_LEVEL
     if setup.elr:
         image.features[ELR_FEATURE] = 1
     image.topics[TOPIC_ID] = Topic(TOPIC, TOPIC_ID, {})

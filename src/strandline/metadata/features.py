@@ -1,0 +1,31 @@
+"""The features that this program knows (KIP-584): which levels of each, and on which others a level rests."""
+
+from collections.abc import Mapping
+
+from strandline.wire.messages.broker_registration import Feature
+
+METADATA_VERSION = "metadata.version"
+METADATA_LEVEL = 27  # 4.1-IV1
+ELR_FEATURE = "eligible.leader.replicas.version"
+
+SUPPORTED_FEATURES = {METADATA_VERSION: (7, METADATA_LEVEL), ELR_FEATURE: (0, 1)}
+UNSUPPORTED = (0, 0)  # what of a feature somebody supports who does not know it
+RESTS_ON = {(ELR_FEATURE, 1): {METADATA_VERSION: 23}}  # 4.0-IV1: records have fields for an ELR (T11)
+
+
+# Of metadata.version, which began with level 7; the names are Kafka's.
+RELEASES = (
+    *("3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV1"),
+    *("3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0", "4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0"),
+    "4.1-IV1",
+)
+RELEASE_OF = dict(enumerate(RELEASES, 7))
+assert max(RELEASE_OF) == METADATA_LEVEL
+
+
+def ranges(features: Mapping[str, tuple[int, int]]) -> tuple[Feature, ...]:
+    """What a broker says of itself when it registers."""
+    return tuple(
+        Feature(name=name, min_supported_version=low, max_supported_version=high)
+        for name, (low, high) in features.items()
+    )
