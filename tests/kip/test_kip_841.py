@@ -160,7 +160,7 @@ def test_t17_an_ineligible_follower_outside_the_isr_does_not_hold_the_high_water
     assert answer().error_code == E.NONE
 
 
-def test_an_eligible_follower_outside_the_isr_that_is_caught_up_does_hold_it_back() -> None:
+def test_t17_an_eligible_follower_outside_the_isr_that_is_caught_up_does_hold_it_back_until_it_is_fenced() -> None:
     """It may be in the ISR at any moment: the counterpart of the rule above."""
     world = cluster()
     world.controller_answers = False
@@ -171,6 +171,7 @@ def test_an_eligible_follower_outside_the_isr_that_is_caught_up_does_hold_it_bac
     assert answer() is None
     world.fence(3)
     assert leading(world, 1).isr.isr == (1, 2)
+    assert answer().error_code == E.NONE, "T17: it is waited for no longer, though no ISR has changed"
 
 
 def test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_one_who_lacked_a_record() -> None:

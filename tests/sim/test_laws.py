@@ -3,12 +3,16 @@
 from collections.abc import Callable
 
 import pytest
-from tests.sim.play import ORDERS, Play
+from tests.sim.play import ORDERS, SETTINGS, Play
 
+from strandline.replica import reading
 from strandline.replica.hosted import Hosted
 from strandline.replica.isr import Committed
 from strandline.replica.leader import Leader
+from strandline.replica.selection import RACK_AWARE
+from strandline.sim.clients.nearby import Nearby
 from strandline.sim.machine import Machine
+from strandline.sim.options import Options
 from strandline.sim.violation import Violation
 from strandline.wire.batch import build
 
@@ -85,6 +89,16 @@ def time_index_is_wrong(play: Play) -> None:
     log.active.time_index.append(log.active.max_timestamp + 1, log.log_end_offset - 1)
 
 
+def producers_are_no_longer_noted(play: Play) -> None:
+    hosted_on(other(play)).log.producers.appended = lambda *_: None  # type: ignore[method-assign]
+
+
+def producers_are_invented(play: Play) -> None:
+    log = hosted_on(other(play)).log
+    producer = next(iter(log.producers.known.values()))
+    log.producers.known[4711] = producer
+
+
 @pytest.mark.parametrize(
     ("harm", "law"),
     [
@@ -96,6 +110,8 @@ def time_index_is_wrong(play: Play) -> None:
         (metadata_differs, "image"),
         (index_is_wrong, "the index has offset"),
         (time_index_is_wrong, "the time index has"),
+        (producers_are_no_longer_noted, "of producer"),
+        (producers_are_invented, "of producer 4711"),
     ],
 )
 def test_a_broken_law_is_noticed(harm: Callable[[Play], None], law: str) -> None:
@@ -104,6 +120,17 @@ def test_a_broken_law_is_noticed(harm: Callable[[Play], None], law: str) -> None
     with pytest.raises(Violation, match=law):
         play.run(8000)
         play.end()
+
+
+def test_consumers_that_are_sent_out_of_the_isr_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(options=Options(racks=3, settings=SETTINGS | {"replica.selector.class": RACK_AWARE}))
+    play.enter(Nearby(play.scene, "near", ORDERS))
+    gone = other(play)
+    gone.kill()
+    play.run(4000)
+    monkeypatch.setattr(reading, "preferred_read_replica", lambda *_, **__: gone.node_id)
+    with pytest.raises(Violation, match="sends consumers of orders-0 to"):
+        play.run(4000)
 
 
 def test_a_node_that_crashes_is_a_violation_with_the_event_it_crashed_on() -> None:

@@ -70,6 +70,13 @@ def test_leaders_change_while_consumers_read_from_anybody() -> None:
     play.end()
 
 
+def test_later_seeds_draw_them_and_the_first_ones_are_left_as_they_were() -> None:
+    reading = [seed for seed in range(1, 200) if "reading" in draw_plan(seed).options.workloads]
+    assert min(reading) > 100
+    assert len(reading) > 8
+    assert all(draw_plan(seed).options.racks for seed in reading)
+
+
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_a_drawn_plan_holds_with_consumers_that_read_from_followers(seed: int) -> None:
     outcome = run_plan(with_reading(draw_plan(seed)))

@@ -230,7 +230,7 @@ def fetched(world: World, request: FetchRequest) -> Any:
 
 
 def test_t37_after_two_leader_changes_without_records_the_divergence_is_found() -> None:
-    """By the rule of KIP-101 alone, the follower would keep what only it has."""
+    """KAFKA-6361. Nothing tells of the leaderships in between but their number, and the follower has a longer log."""
     world = World()
     world.create()
     world.run(1_000)

@@ -95,6 +95,20 @@ def test_t40_the_elr_holds_replicas_of_the_target_only() -> None:
     assert made.partition("t").elr == (4,)
 
 
+def test_t40_nobody_stays_eligible_whom_a_cancel_takes_away() -> None:
+    made = cluster(1, 2, 3, min_isr=3, elr=True)
+    assert move(made, 1, 4, 5) is E.NONE
+    made.alter("t", (1, 2, 3, 4))
+    for node in (4, 3, 2):
+        made.fence(node)
+    made.join(4)
+    made.alter("t", (1, 4))
+    made.fence(4)
+    assert (made.partition("t").isr, set(made.partition("t").elr)) == ((1,), {2, 3, 4})
+    assert move(made) is E.NONE
+    assert (made.partition("t").replicas, set(made.partition("t").elr)) == ((1, 2, 3), {2, 3})
+
+
 def test_t40_a_cancel_must_leave_an_isr_that_carries_the_replicas_of_before() -> None:
     made = cluster(1, 2, 3)
     assert move(made, 1, 4, 5) is E.NONE

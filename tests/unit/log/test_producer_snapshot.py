@@ -1,5 +1,6 @@
 """Producer snapshots: Kafka's format, when they are written, and when they are not believed."""
 
+from random import Random
 from struct import pack
 
 import pytest
@@ -199,6 +200,26 @@ def test_a_truncation_takes_snapshots_and_what_they_know() -> None:
     done = send(log, cut)
     assert isinstance(done, Appended)
     assert not done.duplicate
+
+
+def test_a_snapshot_that_a_truncation_takes_does_not_come_back_after_a_power_loss() -> None:
+    """It is one of a clean stop, in the middle of a segment: no other file goes with it."""
+    disk = SimDisk()
+    log = open_log(disk)
+    for sequence in range(5):
+        send(log, sequence)
+    stop(log, disk)
+    assert offsets_in(disk, ROOT) == [5]
+    log = open_log(disk, clean=True)
+    log.truncate_to(3)
+    fill(log, 9)
+    end = log.log_end_offset
+    disk.sync(log.unsynced())
+    log.mark_synced(end)
+    disk.crash(Random(1))
+    log = open_log(disk, clean=False, recovery_point=end)
+    assert offsets_in(disk, ROOT) == []
+    assert not is_duplicate(log, 3)
 
 
 def test_a_truncation_that_takes_no_batch_of_a_producer_reads_none() -> None:

@@ -116,6 +116,14 @@ def test_how_long_a_producer_may_be_idle_is_a_setting_of_the_node(world: Any) ->
     assert storage.config_of("t").producer_id_expiration_ms == 5
 
 
+def test_a_broker_has_its_own_span_before_the_clusters_and_the_clusters_before_its_files(world: Any) -> None:
+    storage, key = world.nodes[1].storage, "producer.id.expiration.ms"
+    storage.host.static = {**storage.host.static, key: 5}
+    for broker, value, expected in (("", "20", 20), ("1", "10", 10), ("", "30", 10), ("2", "40", 10), ("1", None, 30)):
+        world.commit(r.ConfigRecord(resource_type=4, resource_name=broker, name=key, value=value))
+        assert storage.config_of("t").producer_id_expiration_ms == expected
+
+
 def test_what_one_broker_is_given_reaches_its_own_logs_alone_and_at_once(world: Any) -> None:
     world.create()
     logs = {node: world.nodes[node].host.named("t", 0).log for node in (1, 2)}

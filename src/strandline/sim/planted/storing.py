@@ -139,22 +139,6 @@ STORING = table(
         harm="after a crash a log knows of producers' batches that it has lost",
         seeds=(9, 9),
     ),
-    Planted(
-        name="producer-snapshot-not-durable",
-        module=SNAPSHOTS,
-        old="    log.unsynced_others[path] = None\n    log.unsynced_others[log.directory] = None\n",
-        new="",
-        trap="KIP-98, KAFKA-15046",
-        harm="the recovery point vouches for a snapshot of producers that a power loss takes, or brings back",
-    ),
-    Planted(
-        name="removed-producer-snapshot-not-durable",
-        module=SNAPSHOTS,
-        old="remove(path_of(log, offset))\n            log.unsynced_others[log.directory] = None\n",
-        new="remove(path_of(log, offset))\n",
-        trap="KIP-98",
-        harm="a power loss brings back a snapshot of batches that a truncation took, below a newer recovery point",
-    ),
     # --- batches in the topic's codec
     Planted(
         name="recompressed-batch-forgets-its-producer",
