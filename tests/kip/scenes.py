@@ -134,7 +134,7 @@ class Governed(World):
             broker_id=node,
             incarnation_id=Uuid(bytes([node, len(self.records) % 256] * 8)),
             listeners=(Listener(name="PLAINTEXT", host="h", port=node, security_protocol=0),),
-            features=(Feature(name="metadata.version", min_supported_version=1, max_supported_version=27),),
+            features=(Feature(name="metadata.version", min_supported_version=1, max_supported_version=30),),
             log_dirs=old.log_dirs,
             previous_broker_epoch=old.epoch if clean else -1,
         )

@@ -62,7 +62,7 @@ from strandline.wire.messages.list_partition_reassignments import ListPartitionR
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 METADATA_VERSION = "metadata.version"
-METADATA_LEVEL = 27  # 4.1-IV1
+METADATA_LEVEL = 30  # 4.3-IV0
 NEXT_ELECTIONS_MS = 10  # the rest of many elections comes soon after, so that requests are served in between
 
 

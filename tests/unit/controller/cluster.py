@@ -137,7 +137,7 @@ class Cluster:
             "cluster_id": CLUSTER_ID,
             "incarnation_id": incarnation(node, life),
             "listeners": (Listener(name="PLAINTEXT", host=f"host{node}", port=9092, security_protocol=0),),
-            "features": (Feature(name="metadata.version", min_supported_version=1, max_supported_version=27),),
+            "features": (Feature(name="metadata.version", min_supported_version=1, max_supported_version=30),),
             "rack": self.racks.get(node),
             "log_dirs": (Uuid(bytes([node]) * 16),),
             "previous_broker_epoch": previous,
