@@ -71,16 +71,16 @@ class Setup(Value, frozen=True):
 
 def usual(brokers: int, min_isr: int, elr: bool) -> Setup:
     """What is explored of a size in reasonable time. A broker that shuts down or is unregistered is to a partition one
-    that is not active, so the larger sizes leave that to the smallest."""
-    is_small = brokers <= 3
+    that is not active, so the larger sizes leave that to the smallest; the largest moves one replica at a time."""
+    is_small, is_large = brokers <= 3, brokers >= 5
     return Setup(
         brokers=brokers,
         min_isr=min_isr,
         elr=elr,
         shutdown=is_small,
         unregister=is_small,
-        several=True,
-        redirect=True,
+        several=not is_large,
+        redirect=not is_large,
         symmetry=not is_small,
     )
 
