@@ -157,6 +157,57 @@ def test_a_replica_moves_under_load_and_nothing_is_lost(jbod: Jbod) -> None:
     consumer.close()
 
 
+def strandline(jbod: Jbod, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "strandline", *arguments, "--bootstrap-server", jbod.bootstrap]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_cordoned_broker_keeps_what_it_has_and_gets_nothing_new(jbod: Jbod) -> None:
+    create(jbod, "t", partitions=3)
+    closed, *free = (str(path) for path in jbod.directories(jbod.node(1)))
+    alter = ("configs", "alter", "--entity-type", "brokers", "--entity-name", "1")
+
+    def cordoned() -> list[str]:
+        return [row["log_dir"] for row in jbod.described("--broker", "1") if row["is_cordoned"]]
+
+    def used(topic: str) -> set[int]:
+        from confluent_kafka.admin import AdminClient
+
+        found = AdminClient(quiet(jbod.bootstrap)).list_topics(topic, timeout=10).topics[topic]
+        return {node for partition in found.partitions.values() for node in partition.replicas}
+
+    # One directory: new replicas lie in the others, and none moves there.
+    assert strandline(jbod, *alter, "--add-config", f"cordoned.log.dirs={closed}").returncode == 0
+    until(lambda: cordoned() == [closed])
+    create(jbod, "u", partitions=6)
+    rows = {row["log_dir"]: len(row["partitions"]) for row in jbod.described("--broker", "1", "--topic", "u")}
+    assert rows[closed] == 0
+    assert sorted(rows[path] for path in free) == [3, 3]
+    # "u-0" lies elsewhere.
+    moved = strandline(jbod, "log-dirs", "move", "--broker", "1", "--topic", "u", "--partition", "0", "--to", closed)
+    assert (moved.returncode, moved.stderr) == (1, "error: u-0: INVALID_REPLICA_ASSIGNMENT\n")
+    # All: the broker leads and follows as before, and gets no new partition.
+    assert strandline(jbod, *alter, "--add-config", "cordoned.log.dirs=*").returncode == 0
+    until(lambda: len(cordoned()) == 3)
+    assert strandline(jbod, "topics", "create", "v", "--partitions", "4", "--replication-factor", "2").returncode == 0
+    until(lambda: used("v") == {2, 3})
+    refused = strandline(jbod, "topics", "create", "w", "--partitions", "1", "--replication-factor", "3")
+    assert refused.returncode == 1
+    assert "or some brokers have all their log directories cordoned" in refused.stderr
+    assert produced(jbod, 3) == 30
+    assert in_sync(jbod) == {index: {1, 2, 3} for index in range(3)}
+    # A new process hears of it from the metadata.
+    node = jbod.node(1)
+    node.kill()
+    node.start()
+    node.wait_listening()
+    until(lambda: len(cordoned()) == 3 and in_sync(jbod) == {index: {1, 2, 3} for index in range(3)})
+    assert strandline(jbod, "topics", "create", "w", "--partitions", "1", "--replication-factor", "3").returncode == 1
+    assert strandline(jbod, *alter, "--delete-config", "cordoned.log.dirs").returncode == 0
+    until(lambda: cordoned() == [])
+    assert strandline(jbod, "topics", "create", "w", "--partitions", "1", "--replication-factor", "3").returncode == 0
+
+
 def test_another_client_moves_a_replica(jbod: Jbod) -> None:
     create(jbod, "t", partitions=1)
     assert produced(jbod, 1) == 10

@@ -15,6 +15,7 @@ from strandline.group.coordinator import Done, Groups
 from strandline.log.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
+from strandline.replica.cordoned import cordoned_ids
 from strandline.replica.directories import Directories
 from strandline.replica.replicas import Replicas
 from strandline.wire.batch import BatchHeader, batches
@@ -83,6 +84,7 @@ class Broker:
             effects += self.replicas.apply(image, delta, now)
             effects += self.groups.apply(image, delta, now)
         self.lifecycle.metadata_moved(end, now)
+        self.lifecycle.directories_cordoned(cordoned_ids(self.replicas.host), now)
         return effects
 
     def notice(self, now: Instant) -> list[Effect]:

@@ -15,7 +15,7 @@ from strandline.base.effects import Endpoint
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
 from strandline.metadata.config_key import ConfigValue, invalid
-from strandline.metadata.node_configs import METRICS_LISTENER
+from strandline.metadata.node_configs import ALL_DIRECTORIES, METRICS_LISTENER
 from strandline.metadata.node_configs import NODE_CONFIGS as NODE_CONFIGS
 from strandline.metadata.topic_configs import topic_default
 
@@ -77,7 +77,7 @@ class NodeConfig(Value, frozen=True):
             inter_broker_listener_name=inter_broker_listener(values),
         )
         if not problems:
-            problems += config.contradictions()
+            problems += [*config.contradictions(), *config.missing_directories()]
         if problems:
             raise ConfigError(problems)
         return config
@@ -223,6 +223,14 @@ class NodeConfig(Value, frozen=True):
             ),
         ]
         return [problem for is_wrong, problem in found if is_wrong]
+
+    def missing_directories(self) -> list[str]:
+        cordoned = self.texts("cordoned.log.dirs")
+        missing = [path for path in cordoned if path not in (*self.log_dirs, ALL_DIRECTORIES)]
+        if not missing:
+            return []
+        why = "All entries in cordoned.log.dirs must be present in log.dirs or log.dir."
+        return [f"{why} Missing entries : {', '.join(missing)}"]
 
 
 def as_texts(value: ConfigValue) -> tuple[str, ...]:

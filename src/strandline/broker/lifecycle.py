@@ -25,7 +25,7 @@ from strandline.wire.messages.broker_registration import (
 
 NAME = "lifecycle"
 REGISTRATION_VERSION = 4
-HEARTBEAT_VERSION = 1
+HEARTBEAT_VERSION = 2
 RETRY_MS = 100
 LEAVING_RETRY_MS = 50
 
@@ -83,6 +83,7 @@ class Lifecycle:
         self.last_epoch = -1  # the epoch of the latest registration, also after leaving
         self.offline: tuple[Uuid, ...] = ()  # log directories that have failed
         self.asked_offline: tuple[Uuid, ...] = ()  # of them, what the request that is out tells the controller
+        self.cordoned: tuple[Uuid, ...] = ()  # log directories that get no new replicas
         self.tell_until = NEVER  # when this node ends if the controller was not told of all
         self.register_until: Instant | None = None  # when this node ends if no controller takes it; None: not begun
         self.metadata_end = 0  # exclusive end of the metadata that this node has applied
@@ -172,6 +173,12 @@ class Lifecycle:
             self.tell_until = after(now, self.config.directory_failure_timeout_ms)
         self.controller_changed(now)
 
+    def directories_cordoned(self, cordoned: tuple[Uuid, ...], now: Instant) -> None:
+        """The controller is told at once, so that who asks it next to place replicas is answered by that."""
+        if cordoned != self.cordoned:
+            self.cordoned = cordoned
+            self.controller_changed(now)
+
     def leave(self, now: Instant) -> None:
         """Begin a controlled shutdown."""
         match self.role:
@@ -215,6 +222,7 @@ class Lifecycle:
             want_fence=False,
             want_shut_down=leaving,
             offline_log_dirs=self.offline,
+            cordoned_log_dirs=self.cordoned if self.metadata_end > epoch else None,
         )
 
     # --- its answers

@@ -24,7 +24,7 @@ from strandline.wire.messages.describe_log_dirs import (
     DescribeLogDirsResult,
 )
 
-VERSION = 4
+VERSION = 5
 ALTER_VERSION = 2
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -106,6 +106,7 @@ def row_of(node: int, result: DescribeLogDirsResult, topics: list[str] | None) -
         "broker": node,
         "log_dir": result.log_dir,
         "error": None if error is ErrorCode.NONE else error.name,
+        "is_cordoned": result.is_cordoned,
         "total_bytes": result.total_bytes,
         "usable_bytes": result.usable_bytes,
         "partitions": [
@@ -135,7 +136,7 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
         table.add_row(
             str(row["broker"]),
             row["log_dir"],
-            "online" if row["error"] is None else f"offline ({row['error']})",
+            state_of(row),
             str(len(logs)),
             str(sum(log["is_future"] for log in logs)),
             readable(sum(log["size_bytes"] for log in logs)),
@@ -143,6 +144,12 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
             readable(row["total_bytes"]),
         )
     return table
+
+
+def state_of(row: dict[str, Any]) -> str:
+    if row["error"] is not None:
+        return f"offline ({row['error']})"
+    return "online, cordoned" if row["is_cordoned"] else "online"
 
 
 def readable(size_bytes: int) -> str:

@@ -26,6 +26,8 @@ def model(
     shutdown: bool | None = None,
     unregister: bool | None = None,
     reassign: bool | None = None,
+    several: bool | None = None,
+    redirect: bool | None = None,
     symmetry: bool | None = None,
     last_standing: Switch = False,
     json_output: Json = False,
@@ -50,7 +52,11 @@ def model(
     unregister
         brokers are unregistered
     reassign
-        one replica is added, dropped or swapped
+        replicas are added, dropped or swapped, and that is cancelled
+    several
+        any number of replicas at once
+    redirect
+        a reassignment in the middle of another replaces it
     symmetry
         brokers in like states are one state
     last_standing
@@ -65,6 +71,8 @@ def model(
         "shutdown": shutdown,
         "unregister": unregister,
         "reassign": reassign,
+        "several": several,
+        "redirect": redirect,
         "symmetry": symmetry,
         "last_standing": last_standing or None,
     }

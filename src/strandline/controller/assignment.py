@@ -17,7 +17,8 @@ MANUAL = "The manual partition assignment includes"
 
 
 def places(basis: Basis) -> list[Place]:
-    return [Place(b.node_id, b.rack, b.is_active) for b in basis.image.brokers.values()]
+    """Brokers all of whose log directories are cordoned get no new replicas (KIP-1066)."""
+    return [Place(b.node_id, b.rack, b.is_active) for b in basis.image.brokers.values() if b.takes_replicas]
 
 
 def why_not_registered(replicas: Sequence[int], basis: Basis) -> str | None:
@@ -27,6 +28,8 @@ def why_not_registered(replicas: Sequence[int], basis: Basis) -> str | None:
     for node in sorted(replicas):
         if node not in basis.image.brokers:
             return f"{MANUAL} broker {node}, but no such broker is registered."
+        if not basis.image.brokers[NodeId(node)].takes_replicas:
+            return f"{MANUAL} broker {node}, but all its log directories are cordoned."
         if list(replicas).count(node) > 1:
             return f"{MANUAL} the broker {node} more than once."
     return None

@@ -149,6 +149,12 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
     elif new.shutting_down and not broker.in_controlled_shutdown:
         shutdown = change_of(broker, in_controlled_shutdown=START_SHUTDOWN)
         records = (shutdown, *basis.departure(broker.node_id, lost_tail=False))
+    cordoned = request.cordoned_log_dirs
+    if cordoned is not None and set(cordoned) != set(broker.cordoned):
+        record = BrokerRegistrationChangeRecord(
+            broker_id=broker.node_id, broker_epoch=broker.epoch, cordoned_log_dirs=tuple(cordoned)
+        )
+        records = (*records, record)
     return Plan(
         records,
         BrokerHeartbeatResponse(is_caught_up=is_caught_up, is_fenced=new.fenced, should_shut_down=new.should_shut_down),

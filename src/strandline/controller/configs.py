@@ -17,6 +17,7 @@ from strandline.controller.basis import Basis, Plan
 from strandline.metadata.config_key import LIST, LONGEST_NUMBER
 from strandline.metadata.dynamic_configs import (
     DYNAMIC_NODE_KEYS,
+    FOR_ONE_BROKER,
     ONE_FOR_ALL,
     why_invalid_for_broker,
     why_not_together,
@@ -186,6 +187,9 @@ def why_not_dynamic(name: str, value: str, broker: str) -> Refusal | None:
     """Why may a running broker not be given this value? Kafka's code for it is INVALID_REQUEST, whatever is wrong."""
     if name not in DYNAMIC_NODE_KEYS:
         return Refusal(E.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]")
+    if broker == CLUSTER_DEFAULT and name in FOR_ONE_BROKER:
+        why = f"Cannot update these configs at default cluster level, broker id must be specified: [{name}]"
+        return Refusal(E.INVALID_REQUEST, why)
     if broker != CLUSTER_DEFAULT and name in ONE_FOR_ALL:
         advice = "set it for all brokers (an empty broker name), or for topics"
         return Refusal(E.INVALID_REQUEST, f"{name} cannot be set for one broker alone: {advice}")

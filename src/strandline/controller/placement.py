@@ -32,10 +32,10 @@ def why_not_placed(factor: int, places: list[Place]) -> str | None:
     if factor > len(places):
         reason = (
             f"The target replication factor of {factor} cannot be reached because only "
-            f"{len(places)} broker(s) are registered."
+            f"{len(places)} broker(s) are registered or some brokers have all their log directories cordoned."
         )
     elif not any(place.is_active for place in places):
-        reason = "All brokers are currently fenced or in controlled shutdown."
+        reason = "All brokers are currently fenced, or have all their log directories cordoned."
     else:
         return None
     return f"Unable to replicate the partition {factor} time(s): {reason}"

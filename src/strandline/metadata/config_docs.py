@@ -83,6 +83,7 @@ OF_NODES = {
     "controller.socket.timeout.ms": "How long a broker's own requests about replicas to the controller may take.",
     "log.dir": "The directory of logs, where log.dirs is not set.",
     "log.dirs": "The directories of logs.",
+    "cordoned.log.dirs": "Those of them that get no new replicas; * is all of them (KIP-1066).",
     "replica.alter.log.dirs.io.max.bytes.per.second": "How many bytes a second are copied between log directories, for"
     " all replicas that move.",
     "alter.log.dirs.replication.quota.window.num": "How many windows that rate is measured over.",

@@ -1,7 +1,8 @@
 """Which keys of a node's configuration may change while it runs, and for whom (KIP-226).
 
 Kafka's update modes: a `read-only` key is what the file says until the next start; a `cluster-wide` key may be set for
-all brokers at once (the resource without a name), and for one broker, whose own value goes before the cluster's.
+all brokers at once (the resource without a name), and for one broker, whose own value goes before the cluster's; a
+`per-broker` key only for one broker.
 
 Invariants:
   - every dynamic key is a key of the node's configuration;
@@ -15,7 +16,7 @@ from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.metadata.records import BROKER_RESOURCE, CLUSTER_DEFAULT
 from strandline.metadata.topic_configs import TOPIC_CONFIGS
 
-READ_ONLY, CLUSTER_WIDE = "read-only", "cluster-wide"
+READ_ONLY, CLUSTER_WIDE, PER_BROKER = "read-only", "cluster-wide", "per-broker"
 
 # The first synonym of a topic's key is its default and dynamic; the others are older units of it, and read-only.
 TOPIC_DEFAULTS = {row.synonyms[0][0]: row.name for row in TOPIC_CONFIGS.values() if row.synonyms}
@@ -25,8 +26,10 @@ OTHERS = (
     "replica.alter.log.dirs.io.max.bytes.per.second",
     "log.cleaner.backoff.ms",
     "producer.id.expiration.ms",
+    "cordoned.log.dirs",
 )
 DYNAMIC_NODE_KEYS = frozenset((*TOPIC_DEFAULTS, *OTHERS))
+FOR_ONE_BROKER = frozenset(("cordoned.log.dirs",))
 # Controller and leaders decide with these about the same records, so that all must have the same value.
 ONE_FOR_ALL = frozenset(("min.insync.replicas", "unclean.leader.election.enable", "unclean.recovery.strategy"))
 
@@ -35,6 +38,8 @@ SYNONYMS = tuple(tuple(name for name, _ in row.synonyms) for row in TOPIC_CONFIG
 
 
 def update_mode(name: str) -> str:
+    if name in FOR_ONE_BROKER:
+        return PER_BROKER
     return CLUSTER_WIDE if name in DYNAMIC_NODE_KEYS else READ_ONLY
 
 

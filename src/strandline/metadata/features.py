@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from strandline.wire.messages.broker_registration import Feature
 
 METADATA_VERSION = "metadata.version"
-METADATA_LEVEL = 27  # 4.1-IV1
+METADATA_LEVEL = 30  # 4.3-IV0
 ELR_FEATURE = "eligible.leader.replicas.version"
 
 SUPPORTED_FEATURES = {METADATA_VERSION: (7, METADATA_LEVEL), ELR_FEATURE: (0, 1)}
@@ -17,7 +17,7 @@ RESTS_ON = {(ELR_FEATURE, 1): {METADATA_VERSION: 23}}  # 4.0-IV1: records have f
 RELEASES = (
     *("3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV1"),
     *("3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0", "4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0"),
-    "4.1-IV1",
+    *("4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0"),
 )
 RELEASE_OF = dict(enumerate(RELEASES, 7))
 assert max(RELEASE_OF) == METADATA_LEVEL

@@ -6,7 +6,7 @@ skip what the cluster has agreed on.
 """
 
 from strandline.base.ports import Buffer
-from strandline.metadata.records import RECORDS, BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from strandline.metadata.records import RECORDS
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.compress import Corrupt
 from strandline.wire.schema import Message
@@ -16,15 +16,11 @@ FRAME_VERSION = 1
 
 BY_KEY: dict[int, type[Message]] = {cls.key: cls for cls in RECORDS}
 
-# As at metadata.version 4.1. Versions above it (cordoned log directories) are read but not written.
-WRITTEN: dict[type[Message], int] = {cls: cls.versions[-1] for cls in RECORDS} | {
-    RegisterBrokerRecord: 3,
-    BrokerRegistrationChangeRecord: 2,
-}
+WRITTEN: dict[type[Message], int] = {cls: cls.versions[-1] for cls in RECORDS}  # as at metadata.version 4.3
 
 
 def encode_record(record: Message, version: int | None = None) -> bytes:
-    """`version` None: the one that metadata.version 4.1 writes."""
+    """`version` None: the one that metadata.version 4.3 writes."""
     written = WRITTEN[type(record)] if version is None else version
     frame = bytearray()
     append_unsigned(frame, FRAME_VERSION)

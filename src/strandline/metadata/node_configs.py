@@ -17,6 +17,7 @@ from strandline.metadata.config_key import (
     Check,
     ConfigKey,
     ConfigValue,
+    OfList,
     at_least,
     between,
     distinct,
@@ -26,6 +27,7 @@ from strandline.metadata.config_key import (
 from strandline.metadata.topic_configs import COMPRESSION_TYPES, DAY, HOUR, TOPIC_CONFIGS, UNCLEAN_RECOVERY_STRATEGIES
 
 MIB = 1024 * 1024
+ALL_DIRECTORIES = "*"
 METRICS_LISTENER = "strandline.metrics.listener"
 REPLICA_SELECTORS = tuple(
     f"org.apache.kafka.common.replica.{name}" for name in ("LeaderSelector", "RackAwareReplicaSelector")
@@ -39,6 +41,12 @@ def host_and_port(value: ConfigValue) -> str | None:
     _, colon, port = value.rpartition(":")
     is_port = port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536
     return None if colon and is_port else "expected host:port"
+
+
+def distinct_or_all(value: ConfigValue) -> str | OfList | None:
+    if isinstance(value, tuple) and len(value) > 1 and ALL_DIRECTORIES in value:
+        return f"when it is {ALL_DIRECTORIES}, it must not contain other values"
+    return each_of()(value)
 
 
 def same_as(topic_key: str) -> Check | None:
@@ -74,6 +82,7 @@ ROWS = (
     # Where logs and metadata lie
     ConfigKey("log.dir", LIST, ("/tmp/kafka-logs",), distinct),
     ConfigKey("log.dirs", LIST, None, distinct),
+    ConfigKey("cordoned.log.dirs", LIST, (), distinct_or_all),
     ConfigKey("log.dir.failure.timeout.ms", LONG, 30_000, at_least(1)),
     ConfigKey("metadata.log.dir", STRING),
     ConfigKey("metadata.log.segment.bytes", INT, 1 << 30, at_least(8 * MIB)),

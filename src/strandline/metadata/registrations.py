@@ -65,6 +65,12 @@ class Broker(Value, frozen=True):
     in_controlled_shutdown: bool = False
     log_dirs: tuple[Uuid, ...] = ()
     features: dict[str, tuple[int, int]] = field(default_factory=dict)
+    cordoned: tuple[Uuid, ...] = ()  # directories that get no new replicas
+
+    @property
+    def takes_replicas(self) -> bool:
+        """Is there a directory for new ones (KIP-1066)? A broker that names no directories has one."""
+        return not self.log_dirs or any(directory not in self.cordoned for directory in self.log_dirs)
 
     @property
     def is_active(self) -> bool:
@@ -171,4 +177,5 @@ def registration_record(broker: Broker) -> r.RegisterBrokerRecord:
         fenced=broker.fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
         log_dirs=broker.log_dirs,
+        cordoned_log_dirs=broker.cordoned or None,
     )

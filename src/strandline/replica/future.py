@@ -26,6 +26,7 @@ from strandline.log.log import Log, Read
 from strandline.metadata.image import directory_of
 from strandline.replica.assignments import Assignments
 from strandline.replica.config import LogDir
+from strandline.replica.cordoned import cordoned
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate, rate_of
 from strandline.replica.storage import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Storage
@@ -90,6 +91,8 @@ class Futures:
             return E.LOG_DIR_NOT_FOUND
         if not directories.is_live(log_dir):
             return E.KAFKA_STORAGE_ERROR
+        if log_dir in cordoned(self.host):
+            return E.INVALID_REPLICA_ASSIGNMENT
         hosted = self.host.named(*name)
         if hosted is None or hosted.role is None:
             topic = self.host.image.topic_named(name.topic)

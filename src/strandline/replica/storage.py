@@ -27,6 +27,7 @@ from strandline.log.log import Log
 from strandline.log.tail import TailBudget
 from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.replica.config import LogDir
+from strandline.replica.cordoned import cordoned
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.timers import Every
@@ -226,7 +227,8 @@ class Storage:
         return effects
 
     def place(self, directory_id: Uuid, preferred: str | None = None) -> LogDir:
-        """The live directory that metadata names, else the preferred one, else the one with the fewest logs."""
+        """The live directory that metadata names, else the preferred one, else the one with the fewest logs of those
+        that are not cordoned: if all are, the replica was placed here just before, and goes into the first."""
         live = self.directories.live
         for log_dir in live:
             if log_dir.directory_id == directory_id and directory_id != ZERO_UUID:
@@ -236,11 +238,13 @@ class Storage:
         for log_dir in live:
             if log_dir.path == preferred:
                 return log_dir
-        counts = {log_dir.path: 0 for log_dir in live}
+        closed = [log_dir.path for log_dir in cordoned(self.host)]
+        free = [log_dir for log_dir in live if log_dir.path not in closed] or live[:1]
+        counts = {log_dir.path: 0 for log_dir in free}
         for hosted in self.host.all():
             if hosted.directory.path in counts:
                 counts[hosted.directory.path] += 1
-        return min(live, key=lambda log_dir: counts[log_dir.path])
+        return min(free, key=lambda log_dir: counts[log_dir.path])
 
     def config_of(self, topic: str) -> LogConfig:
         host, me = self.host, str(self.host.me)

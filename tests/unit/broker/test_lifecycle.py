@@ -254,3 +254,21 @@ def test_a_loss_that_cannot_be_told_ends_the_node() -> None:
     (halt,) = lifecycle.expire(at(until))
     assert isinstance(halt, Halt)
     assert halt.status == 1
+
+
+def test_which_directories_are_cordoned_is_said_when_the_metadata_is_known_and_at_once_when_it_changes() -> None:
+    lifecycle = registered()
+    directories = IDENTITY.log_dirs
+    lifecycle.next_send = T
+    first = sent(lifecycle.expire(T))
+    assert first.message.cordoned_log_dirs is None
+    answer(lifecycle, first, BrokerHeartbeatResponse(is_fenced=True))
+    lifecycle.metadata_moved(51, T)
+    second = sent(lifecycle.expire(T))
+    assert second.message.cordoned_log_dirs == ()
+    answer(lifecycle, second, BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False))
+    assert lifecycle.expire(at(1)) == []
+    lifecycle.directories_cordoned((), at(1))
+    assert lifecycle.expire(at(1)) == []
+    lifecycle.directories_cordoned(directories, at(2))
+    assert sent(lifecycle.expire(at(2))).message.cordoned_log_dirs == directories

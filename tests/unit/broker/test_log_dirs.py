@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.conftest import AT, CALLER
-from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.test_directories import HOME, Jbod, directory
 
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E
-from strandline.base.ids import NodeId
+from strandline.base.ids import NodeId, TopicPartition
 from strandline.broker.handlers import alter_replica_log_dirs, describe_log_dirs
+from strandline.metadata.image import UNASSIGNED_DIRECTORY
+from strandline.metadata.records import ConfigRecord
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -58,7 +60,7 @@ def rows(answer: Any) -> dict[str, list[tuple[str, int, bool, int]]]:
     }
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_every_directory_is_told_and_what_lies_in_it(jbod: Jbod, version: int) -> None:
     jbod.disks[NodeId(1)].capacity = 1_000_000  # type: ignore[attr-defined]
     answer = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None), version)
@@ -151,3 +153,31 @@ def test_who_does_not_ask_for_followers_is_told_what_kafka_tells(jbod: Jbod) -> 
     assert followers(jbod, ALL_WITH_FOLLOWERS, 1) is None  # there are no tagged fields yet
     jbod.change(leader=NodeId(2))
     assert followers(jbod) is None  # it does not lead any more
+
+
+def cordon(jbod: Jbod, value: str | None) -> None:
+    jbod.commit(ConfigRecord(resource_type=4, resource_name="1", name="cordoned.log.dirs", value=value))
+
+
+def states(jbod: Jbod, version: int = 5) -> dict[str, bool]:
+    answer = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None), version)
+    return {result.log_dir: result.is_cordoned for result in answer.results}
+
+
+def test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one(jbod: Jbod) -> None:
+    cordon(jbod, "/d1")
+    assert states(jbod) == {"/d0": False, "/d1": True}
+    assert states(jbod, 4) == {"/d0": False, "/d1": False}
+    moved = jbod.nodes[NodeId(1)].futures.alter(TopicPartition("t", 0), "/d1", jbod.now)
+    assert moved is E.INVALID_REPLICA_ASSIGNMENT
+    place = jbod.nodes[NodeId(1)].storage.place
+    assert place(UNASSIGNED_DIRECTORY).path == "/d0"  # though the other one is empty
+    assert place(directory(NodeId(1), 1)).path == "/d1"  # metadata has decided already
+    cordon(jbod, "*")
+    assert states(jbod) == {"/d0": True, "/d1": True}
+    assert place(UNASSIGNED_DIRECTORY).path == "/d0"  # placed here just before: it must lie somewhere
+    cordon(jbod, "/nowhere")
+    assert states(jbod) == {"/d0": False, "/d1": False}
+    cordon(jbod, None)
+    assert place(UNASSIGNED_DIRECTORY).path == "/d1"
+    assert jbod.nodes[NodeId(1)].futures.alter(TopicPartition("t", 0), "/d1", jbod.now) is E.NONE

@@ -78,7 +78,7 @@ def test_a_node_that_does_not_lead_refuses_everything(kind: type) -> None:
 
 def test_the_first_controller_writes_the_metadata_version() -> None:
     cluster = Cluster()
-    assert cluster.image.features == {"metadata.version": 27}
+    assert cluster.image.features == {"metadata.version": 30}
     before = len(cluster.log.records)
     cluster.controller.deactivate(cluster.now)
     cluster.controller.activate(cluster.image.copy(), 2, cluster.now)

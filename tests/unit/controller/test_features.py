@@ -13,7 +13,7 @@ from strandline.wire.messages.update_features import FeatureUpdateKey, UpdateFea
 
 E = ErrorCode
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
-OLDER = (Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=27),)
+OLDER = (Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=30),)
 
 
 def update(made: Cluster, *levels: tuple[str, int], kind: int = UPGRADE, dry: bool = False) -> tuple[ErrorCode, str]:
@@ -46,9 +46,9 @@ def test_to_validate_writes_nothing() -> None:
         (ELR_FEATURE, 1, SAFE_DOWNGRADE, "Can't downgrade to a newer version."),
         (ELR_FEATURE, 1, 0, "The controller does not support the given upgrade type."),
         ("share.version", 1, UPGRADE, "Local controller does not support this feature."),
-        (METADATA_VERSION, 28, UPGRADE, "Local controller only supports versions 7-27"),
-        (METADATA_VERSION, 26, UPGRADE, "Can't downgrade the version of this feature without setting the upgrade type"),
-        (METADATA_VERSION, 26, UNSAFE_DOWNGRADE, "Refusing to perform the requested downgrade"),
+        (METADATA_VERSION, 31, UPGRADE, "Local controller only supports versions 7-30"),
+        (METADATA_VERSION, 29, UPGRADE, "Can't downgrade the version of this feature without setting the upgrade type"),
+        (METADATA_VERSION, 29, UNSAFE_DOWNGRADE, "Refusing to perform the requested downgrade"),
     ],
 )
 def test_a_level_that_cannot_be_is_refused(name: str, level: int, kind: int, why: str) -> None:
@@ -63,7 +63,7 @@ def test_a_level_that_cannot_be_is_refused(name: str, level: int, kind: int, why
 
 def test_all_of_a_request_is_done_or_nothing() -> None:
     made = Cluster(brokers=3)
-    assert update(made, (ELR_FEATURE, 1), (METADATA_VERSION, 28))[0] == E.INVALID_UPDATE_VERSION
+    assert update(made, (ELR_FEATURE, 1), (METADATA_VERSION, 31))[0] == E.INVALID_UPDATE_VERSION
     assert ELR_FEATURE not in made.image.features
     assert update(made, (ELR_FEATURE, 1), (ELR_FEATURE, 0))[0] == E.INVALID_REQUEST
 
@@ -90,7 +90,7 @@ def test_t11_the_feature_rests_on_a_metadata_version_that_has_fields_for_it() ->
     error, message = update(made, (ELR_FEATURE, 1))
     assert error == E.INVALID_UPDATE_VERSION
     assert f"{ELR_FEATURE} could not be set to 1 because it depends on {METADATA_VERSION} level 23" in message
-    assert update(made, (METADATA_VERSION, 27)) == (E.NONE, "")
+    assert update(made, (METADATA_VERSION, 30)) == (E.NONE, "")
     assert ELR_FEATURE not in made.image.features
     assert update(made, (ELR_FEATURE, 1)) == (E.NONE, "")
 

@@ -48,7 +48,7 @@ CREATE_REFUSED = [
         creatable("t", 1, 4),
         E.INVALID_REPLICATION_FACTOR,
         "Unable to replicate the partition 4 time(s): The target replication factor of 4 cannot be reached because "
-        "only 3 broker(s) are registered.",
+        "only 3 broker(s) are registered or some brokers have all their log directories cordoned.",
     ),
     (
         "no replicas",
@@ -148,7 +148,8 @@ def test_all_brokers_fenced() -> None:
     (result,) = create(cluster, creatable("t"))
     assert (result.error_code, result.error_message) == (
         E.INVALID_REPLICATION_FACTOR,
-        "Unable to replicate the partition 1 time(s): All brokers are currently fenced or in controlled shutdown.",
+        "Unable to replicate the partition 1 time(s): All brokers are currently fenced, or have all their log "
+        "directories cordoned.",
     )
 
 

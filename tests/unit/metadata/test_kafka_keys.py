@@ -36,6 +36,7 @@ request.timeout.ms INT 30000 read-only -
 controller.socket.timeout.ms INT 30000 read-only -
 log.dir LIST /tmp/kafka-logs read-only =
 log.dirs LIST - read-only =
+cordoned.log.dirs LIST - per-broker =
 log.dir.failure.timeout.ms LONG 30000 read-only >=1
 metadata.log.dir STRING - read-only -
 metadata.log.segment.bytes INT 1073741824 read-only >=8388608

@@ -27,6 +27,7 @@ FULL: tuple[Message, ...] = (
         fenced=False,
         in_controlled_shutdown=True,
         log_dirs=(DIRECTORY,),
+        cordoned_log_dirs=(DIRECTORY,),
     ),
     r.UnregisterBrokerRecord(broker_id=4, broker_epoch=77),
     r.TopicRecord(name="foo", topic_id=TOPIC),
@@ -63,7 +64,7 @@ FULL: tuple[Message, ...] = (
     r.FeatureLevelRecord(name="kraft.version", feature_level=1),
     r.ProducerIdsRecord(broker_id=1, broker_epoch=77, next_producer_id=1000),
     r.BrokerRegistrationChangeRecord(
-        broker_id=4, broker_epoch=77, fenced=-1, in_controlled_shutdown=1, log_dirs=(DIRECTORY,)
+        broker_id=4, broker_epoch=77, fenced=-1, in_controlled_shutdown=1, log_dirs=(DIRECTORY,), cordoned_log_dirs=()
     ),
     r.NoOpRecord(),
     r.BeginTransactionRecord(name="bootstrap"),
@@ -109,11 +110,11 @@ GOLDEN = [
     ),
     (
         r.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=2, fenced=-1),
-        "01 11 02 00000001 0000000000000002 01 00 01 ff",
+        "01 11 03 00000001 0000000000000002 01 00 01 ff",
     ),
     (
         r.RegisterBrokerRecord(broker_id=1, incarnation_id=TOPIC, broker_epoch=2, rack=None, log_dirs=(DIRECTORY,)),
-        "01 00 03 00000001 00" + TOPIC.hex() + "0000000000000002 01 01 00 01 00 01 00 11 02" + DIRECTORY.hex(),
+        "01 00 04 00000001 00" + TOPIC.hex() + "0000000000000002 01 01 00 01 00 01 00 11 02" + DIRECTORY.hex(),
     ),
     (r.ProducerIdsRecord(broker_id=1, broker_epoch=2, next_producer_id=3), "01 0f 00 00000001" + f"{2:016x}{3:016x}00"),
 ]
@@ -146,13 +147,13 @@ def test_all_kinds_are_covered() -> None:
     assert all(get_type_hints(cls) for cls in r.RECORDS)
 
 
-def test_written_versions_are_those_of_4_1() -> None:
+def test_written_versions_are_those_of_4_3() -> None:
     above_0 = {cls.__name__: version for cls, version in WRITTEN.items() if version}
     assert above_0 == {
-        "RegisterBrokerRecord": 3,
+        "RegisterBrokerRecord": 4,
         "PartitionRecord": 2,
         "PartitionChangeRecord": 2,
-        "BrokerRegistrationChangeRecord": 2,
+        "BrokerRegistrationChangeRecord": 3,
     }
 
 

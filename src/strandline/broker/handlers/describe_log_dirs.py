@@ -18,6 +18,7 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
+from strandline.replica.cordoned import cordoned
 from strandline.replica.future import Future
 from strandline.replica.hosted import Hosted
 from strandline.replica.leader import Leader, ReplicaState
@@ -56,7 +57,8 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         if future is not None:
             lying.setdefault(future.directory.path, []).append((hosted.name.topic, future_row(hosted, future)))
     directories = node.broker.directories
-    results = [describe(node, log_dir, lying.get(log_dir.path, [])) for log_dir in directories.live]
+    closed = cordoned(host)
+    results = [describe(node, log_dir, lying.get(log_dir.path, []), log_dir in closed) for log_dir in directories.live]
     results += [offline(log_dir) for log_dir in directories.offline.values()]
     results.sort(key=lambda row: row.log_dir)
     return [Reply(received.to, DescribeLogDirsResponse(results=tuple(results)))]
@@ -66,7 +68,9 @@ def offline(log_dir: LogDir) -> DescribeLogDirsResult:
     return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=log_dir.path)
 
 
-def describe(node: Node, log_dir: LogDir, logs: list[tuple[str, DescribeLogDirsPartition]]) -> DescribeLogDirsResult:
+def describe(
+    node: Node, log_dir: LogDir, logs: list[tuple[str, DescribeLogDirsPartition]], is_cordoned: bool
+) -> DescribeLogDirsResult:
     assert node.broker is not None
     try:
         total, usable = node.broker.disk.usage(log_dir.path)
@@ -80,6 +84,7 @@ def describe(node: Node, log_dir: LogDir, logs: list[tuple[str, DescribeLogDirsP
         topics=tuple(DescribeLogDirsTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()),
         total_bytes=total,
         usable_bytes=usable,
+        is_cordoned=is_cordoned,
     )
 
 

@@ -1,7 +1,7 @@
 """What may happen in a state, and the records that the controller writes because of it.
 
-The controller's own functions decide, from the requests that brokers and operators really send. Only a reassignment's
-beginning is written here, since the controller has no request for it yet: what matters is how it goes on and ends.
+The controller's own functions decide, from the requests that brokers and operators really send. Only another order of
+the replicas is written here: it stands for a reassignment to the same replicas.
 
 Beside the events that may change something there are proposals that must not: those of leaders and followers of the
 past (`stale`). They are tried in every state with a leader.
@@ -19,6 +19,7 @@ from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_reg
 from strandline.controller.configs import MIN_ISR_KEY, SET, plan_alter_configs
 from strandline.controller.isr import plan_alter_partition
 from strandline.controller.partition import Election
+from strandline.controller.reassignments import plan_reassignments
 from strandline.metadata.features import SUPPORTED_FEATURES, ranges
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, TOPIC_RESOURCE, Image
 from strandline.metadata.records import PartitionChangeRecord
@@ -39,6 +40,11 @@ from strandline.sim.model.state import (
     State,
 )
 from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
+from strandline.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
 from strandline.wire.messages.incremental_alter_configs import (
@@ -63,19 +69,20 @@ FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER = (
     "unclean start",
     "unregister",
 )
-ALTER, STALE, MIN_ISR, ALLOW, SWEEP, REASSIGN, REORDER, CATCH_UP = (
+ALTER, STALE, MIN_ISR, ALLOW, SWEEP, REASSIGN, CANCEL, REORDER, CATCH_UP = (
     "alter",
     "stale",
     "min isr",
     "allow",
     "sweep",
     "reassign",
+    "cancel",
     "reorder",
     "catch up",
 )
 LIVES = (FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER)  # of one broker, `node`
 LOSSES = (UNCLEAN_START, UNREGISTER)  # what the broker had is gone
-OURS = (REASSIGN, REORDER)  # whose records the model writes itself
+MOVES = (REASSIGN, CANCEL)  # of replicas, by an operator
 
 
 class Event(NamedTuple):
@@ -95,8 +102,12 @@ def events(state: State, setup: Setup) -> Iterator[Event]:
         yield Event(ALLOW, not state.unclean)
     yield Event(SWEEP, how="KEEP")
     yield Event(SWEEP, how="PREFERRED")
-    if setup.reassign and not (state.adding or state.removing):
-        yield from reassignments(state, setup)
+    if setup.reassign:
+        is_moving = bool(state.adding or state.removing)
+        if is_moving:
+            yield Event(CANCEL)
+        if setup.redirect or not is_moving:
+            yield from reassignments(state, setup)
     if setup.reorder:
         staying = [n for n in state.replicas if n not in state.removing]
         for first in staying[1:]:
@@ -137,16 +148,24 @@ def proposals(state: State) -> Iterator[Event]:
 
 
 def reassignments(state: State, setup: Setup) -> Iterator[Event]:
-    replicas = state.replicas
-    rest = [n for n in range(1, setup.brokers + 1) if n not in replicas]
-    for new in rest:
-        if state.statuses[new - 1] != GONE:
-            yield Event(REASSIGN, ids=(*replicas, new))
-            for old in replicas:
-                yield Event(REASSIGN, ids=tuple(new if n == old else n for n in replicas))
-    if len(replicas) > setup.fewest_replicas:
-        for old in replicas:
-            yield Event(REASSIGN, ids=tuple(n for n in replicas if n != old))
+    """Other replicas: newcomers in the places of those that go, or behind those that stay."""
+    before = [n for n in state.replicas if n not in state.adding]
+    rest = [n for n in range(1, setup.brokers + 1) if n not in before and state.statuses[n - 1] != GONE]
+    for gone in subsets(before):
+        for new in subsets(rest):
+            is_one = len(gone) <= 1 and len(new) <= 1
+            if not (gone or new) or not (is_one or setup.several):
+                continue
+            newcomers = iter(new)
+            kept = [next(newcomers, 0) if n in gone else n for n in before]
+            target = (*(n for n in kept if n), *newcomers)
+            if len(target) >= setup.fewest_replicas or len(target) > len(before):
+                yield Event(REASSIGN, ids=target)
+
+
+def subsets(nodes: Sequence[int]) -> Iterator[Ids]:
+    for size in range(len(nodes) + 1):
+        yield from combinations(nodes, size)
 
 
 # --- what the controller makes of it
@@ -176,25 +195,16 @@ def records_of(event: Event, state: State, basis: Basis) -> Sequence[Any]:
         return plan_alter_configs(setting(UNCLEAN_KEY, "true" if event.node else "false"), basis).records
     if kind == SWEEP:
         return basis.elections(1, Election[event.how])
-    if kind == REASSIGN:
-        return (beginning(state, event.ids),)
+    if kind in MOVES:
+        return plan_reassignments(moving(event.ids if kind == REASSIGN else None), basis).records
     if kind == REORDER:
         return (ordered(state, event.ids),)
     assert kind == CATCH_UP
     return ()
 
 
-def beginning(state: State, target: Ids) -> PartitionChangeRecord:
-    """KIP-455: the target first, then what it lacks of the present replicas."""
-    removing = tuple(n for n in state.replicas if n not in target)
-    adding = tuple(n for n in target if n not in state.replicas)
-    return ordered(state, (*target, *removing), adding, removing)
-
-
-def ordered(
-    state: State, replicas: Ids, adding: Ids | None = None, removing: Ids | None = None
-) -> PartitionChangeRecord:
-    """Other replicas, or the same in another order. Sets keep the replicas' order."""
+def ordered(state: State, replicas: Ids) -> PartitionChangeRecord:
+    """The same replicas in another order. Sets keep the replicas' order."""
     sets = [tuple(n for n in replicas if n in ids) for ids in (state.isr, state.elr, state.last_known)]
     isr, elr, last_known = (new if new != old else None for new, old in zip(sets, state[1:4], strict=True))
     return PartitionChangeRecord(
@@ -202,12 +212,17 @@ def ordered(
         topic_id=TOPIC_ID,
         leader=NO_LEADER_CHANGE,
         replicas=replicas,
-        adding_replicas=adding,
-        removing_replicas=removing,
         isr=isr,
         eligible_leader_replicas=elr,
         last_known_elr=last_known,
     )
+
+
+@cache
+def moving(target: Ids | None) -> AlterPartitionReassignmentsRequest:
+    """Null replicas cancel."""
+    row = ReassignablePartition(partition_index=0, replicas=target)
+    return AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=TOPIC, partitions=(row,)),))
 
 
 @cache

@@ -14,13 +14,24 @@ from typing import Any, NamedTuple
 
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
-from strandline.controller import basis, isr
+from strandline.controller import basis, isr, reassignments
 from strandline.controller.basis import UNCLEAN_KEY
 from strandline.controller.configs import MIN_ISR_KEY
 from strandline.controller.partition import Rules, Wish, plan_change
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
-from strandline.sim.model.events import ALTER, CATCH_UP, LIVES, LOSSES, SWEEP, Event, basis_of, events, records_of
+from strandline.sim.model.events import (
+    ALTER,
+    CATCH_UP,
+    LIVES,
+    LOSSES,
+    REASSIGN,
+    SWEEP,
+    Event,
+    basis_of,
+    events,
+    records_of,
+)
 from strandline.sim.model.laws import Step, settled, why_wrong
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import (
@@ -65,7 +76,7 @@ class Origin(NamedTuple):
 @contextmanager
 def decided_by(planner: Planner) -> Iterator[None]:
     """Let another partition builder decide: that is how the laws are shown to notice. No other code is replaced."""
-    modules = (vars(basis), vars(isr))
+    modules = (vars(basis), vars(isr), vars(reassignments))
     before = [module["plan_change"] for module in modules]
     for module in modules:
         module["plan_change"] = planner
@@ -129,7 +140,10 @@ class Search:
                 continue
             other = led_by(state, first)
             image = image_of(other, self.setup)
-            step = take(self.setup, other, image, event, records_of(event, other, basis_of(image)))
+            same = event
+            if event.kind == REASSIGN and first in event.ids:
+                same = event._replace(ids=(first, *(n for n in event.ids if n != first)))
+            step = take(self.setup, other, image, same, records_of(same, other, basis_of(image)))
             counterexample = self.judge(state, first, step)
             if counterexample is not None:
                 return counterexample

@@ -17,7 +17,18 @@ from typing import Any, NamedTuple
 from strandline.base.ids import NodeId
 from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
-from strandline.sim.model.events import ALTER, CLEAN, MIN_ISR, OURS, STALE, UNCLEAN_START, UNREGISTER, Event
+from strandline.sim.model.events import (
+    ALTER,
+    CANCEL,
+    CLEAN,
+    MIN_ISR,
+    REASSIGN,
+    REORDER,
+    STALE,
+    UNCLEAN_START,
+    UNREGISTER,
+    Event,
+)
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import ACTIVE, AT, LEADER_EPOCH, NEXT_OFFSET, PARTITION_EPOCH, State
 
@@ -43,7 +54,7 @@ def why_not_silent(step: Step) -> str | None:
     """Nothing is emitted when nothing changes, and nothing at all for a proposal of the past."""
     if step.event.kind == STALE and step.records:
         return f"a proposal {step.event.how} was accepted"
-    if not step.is_changed or step.event.kind in OURS or has_renewed_epoch(step):
+    if not step.is_changed or step.event.kind == REORDER or has_renewed_epoch(step):
         return None
     if shape(step.old) == shape(step.new):
         return "the partition was written although nothing changes"
@@ -52,7 +63,7 @@ def why_not_silent(step: Step) -> str | None:
 
 def why_rewritten(step: Step) -> str | None:
     """A set is not written for its order."""
-    if step.event.kind in OURS:
+    if step.event.kind == REORDER:
         return None
     for change in step.records:
         if type(change) is PartitionChangeRecord:
@@ -80,8 +91,8 @@ def shape(state: State) -> tuple[Any, ...]:
 
 
 def why_epochs_wrong(step: Step) -> str | None:
-    """The partition epoch grows by one with a change. The leader epoch grows by one with a change of the leader, and of
-    a led partition's replicas, and of how many of them min ISR counts, and never otherwise: not when the ISR shrinks,
+    """The partition epoch grows by one with a change. The leader epoch grows by one with a change of the leader, and if
+    a led partition loses a replica, and if min ISR counts more of them, and never otherwise: not when the ISR shrinks,
     not with another configuration."""
     old, new, partition = step.old, step.new, step.partition
     grown = partition.partition_epoch - PARTITION_EPOCH
@@ -89,8 +100,9 @@ def why_epochs_wrong(step: Step) -> str | None:
         return f"the partition epoch grew by {grown}"
     opened = partition.leader_epoch - LEADER_EPOCH
     counts_more = new.effective_min_isr > old.effective(new.min_isr)
-    must_open = new.leader != old.leader or (new.leader > 0 and (new.replicas != old.replicas or counts_more))
-    if step.event.kind not in OURS and opened != must_open:
+    has_lost = not set(old.replicas) <= set(new.replicas)
+    must_open = new.leader != old.leader or (new.leader > 0 and (has_lost or counts_more))
+    if step.event.kind != REORDER and opened != must_open:
         return f"the leader epoch grew by {opened}, and should by {int(must_open)}"
     if step.event.kind in (CLEAN, UNCLEAN_START):
         epoch = step.image.brokers[NodeId(step.event.node)].epoch
@@ -152,21 +164,37 @@ def why_lost(step: Step) -> str | None:
 
 
 def why_ended_thin(step: Step) -> str | None:
-    """T40: a reassignment ends with all added replicas in sync, and with an ISR that carries the target's min ISR."""
+    """T40: a reassignment ends with all added replicas in sync, and with an ISR that carries the target's min ISR. One
+    that is cancelled ends likewise, unless it costs the ISR nobody, or the loss is allowed, and on record."""
     old, new = step.old, step.new
-    if not (old.adding or old.removing):
-        return None
-    if new.adding or new.removing:
-        if (new.adding, new.removing, new.replicas) != (old.adding, old.removing, old.replicas):
-            return None if step.event.kind in OURS else "a reassignment ended by half"
-        return None
-    if set(new.replicas) != set(old.replicas) - set(old.removing):
+    target, adding = moved(step)
+    is_moving = bool(new.adding or new.removing)
+    if target is None:
+        return "a reassignment began by itself" if is_moving else None
+    if is_moving:
+        is_whole = set(new.adding) == set(adding) and target <= set(new.replicas)
+        return None if is_whole else "a reassignment ended by half"
+    if set(new.replicas) != target:
         return "a reassignment ended with other replicas than wanted"
-    if not set(old.adding) <= set(new.isr):
+    if not set(adding) <= set(new.isr):
         return "a reassignment ended with an added replica out of sync"
-    if len(new.isr) < new.effective_min_isr:
+    is_free = step.event.kind in (REASSIGN, CANCEL) and (set(old.isr) <= set(new.isr) or new.recovery == RECOVERING)
+    if len(new.isr) < new.effective_min_isr and not is_free:
         return f"a reassignment ended with an ISR of {len(new.isr)}, below min ISR {new.effective_min_isr}"
     return None
+
+
+def moved(step: Step) -> tuple[set[int] | None, tuple[int, ...]]:
+    """The replicas that an operator wants by now, and those of them that are new. None: as they are."""
+    old, event = step.old, step.event
+    original = set(old.replicas) - set(old.adding)
+    if event.kind == CANCEL:
+        return original, ()
+    if event.kind == REASSIGN:
+        return set(event.ids), tuple(n for n in event.ids if n not in original)
+    if old.adding or old.removing:
+        return set(old.replicas) - set(old.removing), old.adding
+    return None, ()
 
 
 # --- of a state
@@ -233,11 +261,12 @@ def why_wrong(step: Step) -> str | None:
 
 
 def settled(step_event: Event, old: State, new: State) -> bool:
-    """Has the ISR been large enough since min ISR last changed, or an election was unclean?"""
+    """Has the ISR been large enough since min ISR last changed, an election was unclean, or who is known to have been
+    eligible is a replica no more?"""
     if len(new.isr) >= new.effective_min_isr:
         return True
     if step_event.kind == MIN_ISR or new.effective_min_isr != old.effective_min_isr:
         return False
     if new.recovery == RECOVERING and new.leader != old.leader and new.leader not in (*old.isr, *old.elr):
         return False
-    return old.settled
+    return old.settled and set(old.last_known) <= set(new.replicas)

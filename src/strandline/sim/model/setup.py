@@ -14,7 +14,9 @@ class Setup(Value, frozen=True):
     unclean: bool = True  # may unclean.leader.election.enable be switched on and off?
     shutdown: bool = True  # are there controlled shutdowns?
     unregister: bool = True  # are brokers given up for good?
-    reassign: bool = True  # add, drop or swap one replica
+    reassign: bool = True  # add, drop or swap one replica, and cancel that
+    several: bool = False  # also any number of replicas at once
+    redirect: bool = False  # also a reassignment in the middle of another, which it replaces
     fewest: int = 0  # replicas that a reassignment leaves at least; 0: as many as min ISR at first
     symmetry: bool = False  # brokers in like states are one state; see `state.py`
     reorder: bool = False  # are replicas put in another order? Implied by symmetry
@@ -48,7 +50,9 @@ class Setup(Value, frozen=True):
 
     def limits(self) -> str:
         """One line that says what is in the model, for the header of a report."""
-        reassigned = f"one replica added, dropped or swapped, {self.fewest_replicas} at least, no cancel"
+        how_many = "any number of replicas" if self.several else "one replica"
+        replaced = " or replaced by another" if self.redirect else ""
+        reassigned = f"{how_many} added, dropped or swapped, {self.fewest_replicas} at least; cancelled{replaced}"
         parts = [
             f"{self.brokers} brokers, {self.size} replicas at first, min ISR {self.min_isr}",
             f"ELR {'on' if self.elr else 'off'}",
@@ -67,10 +71,17 @@ class Setup(Value, frozen=True):
 
 def usual(brokers: int, min_isr: int, elr: bool) -> Setup:
     """What is explored of a size in reasonable time. A broker that shuts down or is unregistered is to a partition one
-    that is not active, so the larger sizes leave that to the smallest."""
-    is_small = brokers <= 3
+    that is not active, so the larger sizes leave that to the smallest; the largest moves one replica at a time."""
+    is_small, is_large = brokers <= 3, brokers >= 5
     return Setup(
-        brokers=brokers, min_isr=min_isr, elr=elr, shutdown=is_small, unregister=is_small, symmetry=brokers >= 5
+        brokers=brokers,
+        min_isr=min_isr,
+        elr=elr,
+        shutdown=is_small,
+        unregister=is_small,
+        several=not is_large,
+        redirect=not is_large,
+        symmetry=not is_small,
     )
 
 

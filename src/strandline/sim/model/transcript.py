@@ -88,6 +88,8 @@ def show_order(event: Event, names: Ids) -> str:
             return "leaderless partitions are looked at" if event.how == "KEEP" else "leaders are rebalanced"
         case e.REASSIGN:
             return f"a reassignment to {show_ids(event.ids, names)} begins"
+        case e.CANCEL:
+            return "the reassignment is cancelled"
         case _:
             return f"the replicas are put in the order {show_ids(event.ids, names)}"
 

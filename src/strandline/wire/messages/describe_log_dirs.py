@@ -1,7 +1,5 @@
 """DescribeLogDirs (key 35): a broker's log directories and the logs in them (KIP-113); null topics ask for all.
 
-Version 5, which tells cordoned directories, is left out: there are none.
-
 Two tagged fields are our own, and readers that do not know them skip them: who asks for followers is told by leaders
 how far those are that are not in sync.
 """
@@ -16,7 +14,7 @@ class DescribableLogDirTopic(Group, frozen=True):
     partitions: tuple[Int32, ...] = ()
 
 
-@message(key=35, kind="request", versions="1-4", flexible="2+")
+@message(key=35, kind="request", versions="1-5", flexible="2+")
 class DescribeLogDirsRequest(Message, frozen=True):
     topics: Annotated[tuple[DescribableLogDirTopic, ...] | None, Nullable()] = ()
     with_followers: Annotated[Bool, V("2+"), Tag(10_000)] = False
@@ -50,9 +48,10 @@ class DescribeLogDirsResult(Group, frozen=True):
     topics: tuple[DescribeLogDirsTopic, ...] = ()
     total_bytes: Annotated[Int64, V("4+")] = -1
     usable_bytes: Annotated[Int64, V("4+")] = -1
+    is_cordoned: Annotated[Bool, V("5+")] = False
 
 
-@message(key=35, kind="response", versions="1-4", flexible="2+")
+@message(key=35, kind="response", versions="1-5", flexible="2+")
 class DescribeLogDirsResponse(Message, frozen=True):
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, V("3+")] = 0
