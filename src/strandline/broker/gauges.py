@@ -17,7 +17,7 @@ from strandline.broker import metric_table as table
 from strandline.broker.broker import Broker
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
 from strandline.broker.node import Node
-from strandline.metadata.image import Image
+from strandline.metadata.image import Image, effective_min_isr
 from strandline.metadata.registrations import Broker as RegisteredBroker
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Observing, Seeking
@@ -49,6 +49,7 @@ class PartitionReading(Struct, frozen=True, gc=False):
     is_reassigning: bool = False
     last_stable_offset_lag: int = 0
     lag: int = -1  # of a follower; -1 elsewhere
+    producer_ids: int = 0
 
     @property
     def above_while_under(self) -> int:
@@ -65,6 +66,7 @@ class Totals(Struct, frozen=True):
     under_min_isr: int
     at_min_isr: int
     reassigning: int
+    producer_ids: int
     offline: int
 
 
@@ -88,10 +90,10 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         len(log.segments),
         hosted.high_watermark,
     )
-    leader = hosted.role
+    leader, known = hosted.role, len(log.producers.known)
     if type(leader) is not Leader:
         lag = max(leader.leader_high_watermark - log.log_end_offset, 0) if type(leader) is Follower else -1
-        return PartitionReading(topic, partition, *at_rest, lag=lag)
+        return PartitionReading(topic, partition, *at_rest, lag=lag, producer_ids=known)
     state = replicas.host.image.partition(hosted.at)
     adding = () if state is None else state.adding_replicas
     in_sync = len(leader.isr.isr)
@@ -109,6 +111,7 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         is_at_min_isr=in_sync == leader.min_isr,
         is_reassigning=state is not None and state.is_moving,
         last_stable_offset_lag=leader.high_watermark - leader.last_stable_offset,
+        producer_ids=known,
     )
 
 
@@ -121,6 +124,7 @@ def totals(replicas: Replicas, readings: Sequence[PartitionReading]) -> Totals:
         under_min_isr=sum(row.is_under_min_isr for row in readings),
         at_min_isr=sum(row.is_at_min_isr for row in readings),
         reassigning=sum(row.is_reassigning for row in readings),
+        producer_ids=sum(row.producer_ids for row in readings),
         offline=max(0, assigned - len(readings)),
     )
 
@@ -170,6 +174,21 @@ def of_replicas(replicas: Replicas, readings: list[PartitionReading]) -> Iterato
     yield Family(table.CONSUMER_LAG, [*behind])
     yield single(table.MAX_LAG, max((lag for _, lag in behind), default=0))
     yield from of_topics(replicas.host)
+    yield from of_quotas(replicas)
+    waiting = (("Produce",), replicas.producing.waiting), (("Fetch",), replicas.fetching.waiting)
+    yield Family(table.DELAYED, [*waiting])
+
+
+def of_quotas(replicas: Replicas) -> Iterator[Family]:
+    leader, follower, futures = replicas.fetching.quota, replicas.follower_quota, replicas.futures
+    quotas = (
+        ("LeaderReplication", leader.rate, leader.bound),
+        ("FollowerReplication", follower.rate, follower.bound),
+        ("AlterLogDirsReplication", futures.rate, futures.bound),
+    )
+    yield Family(table.THROTTLED_BYTES, [((name,), rate.total) for name, rate, _ in quotas])
+    yield Family(table.THROTTLED_RATE, [((name,), bound) for name, _, bound in quotas])
+    yield single(table.DIRECTORY_MOVES, len(futures.moving))
 
 
 def of_topics(host: Host) -> Iterator[Family]:
@@ -212,6 +231,7 @@ def of_controller(node: Node) -> Iterator[Family]:
     }
     for name, metric in table.CONTROLLER_GAUGES.items():
         yield single(metric, values[name])
+    yield single(table.UNDER_MIN_ISR, under_min_isr(node.image))
     brokers = node.image.brokers.values()
     yield Family(table.BROKER_REGISTRATION, [((str(broker.node_id),), registration_of(broker)) for broker in brokers])
     yield single(table.UNCLEAN_ELECTIONS, controller.counts.unclean_elections)
@@ -244,6 +264,18 @@ def counts_of(image: Image) -> dict[str, int]:
         "OfflinePartitionsCount": offline,
         "PreferredReplicaImbalanceCount": imbalanced,
     }
+
+
+def under_min_isr(image: Image) -> int:
+    found = 0
+    for topic in image.topics.values():
+        configured = image.min_isr(topic)
+        for partition in topic.partitions.values():
+            if len(partition.isr) < configured:  # as a rule not
+                found += len(partition.isr) < effective_min_isr(
+                    configured, partition.replicas, partition.adding_replicas
+                )
+    return found
 
 
 def of_quorum(quorum: Quorum) -> Iterator[Family]:

@@ -120,6 +120,26 @@ REPLICATION_IN, REPLICATION_OUT = rows(
     ),
 )
 
+DELAYED = Metric(
+    "kafka_server_DelayedOperationPurgatory_NumDelayedOperations",
+    Kind.GAUGE,
+    "Requests that wait: Produce for followers, Fetch for records",
+    ("delayedOperation",),
+    "kafka.server:type=DelayedOperationPurgatory,name=NumDelayedOperations,delayedOperation=*",
+)
+THROTTLED_BYTES = Metric(
+    "strandline_throttled_bytes_total",
+    Kind.COUNTER,
+    "Bytes that counted for a quota: sent as leader, taken as follower, copied between directories",
+    ("quota",),
+)
+THROTTLED_RATE = Metric(
+    "strandline_throttled_rate", Kind.GAUGE, "Bytes a second that the quota allows, as it is set now", ("quota",)
+)
+DIRECTORY_MOVES = Metric(
+    "strandline_log_directory_moves", Kind.GAUGE, "Replicas that move from one log directory to another"
+)
+
 LOG_MANAGER = "kafka.log:type=LogManager,name="
 OFFLINE_DIRECTORIES = Metric(
     "kafka_log_LogManager_OfflineLogDirectoryCount",
@@ -154,6 +174,11 @@ TOTALS: dict[str, Metric] = {
         ("under_min_isr", "UnderMinIsrPartitionCount", "Partitions led here below their effective min ISR"),
         ("at_min_isr", "AtMinIsrPartitionCount", "Partitions led here exactly at their effective min ISR"),
         ("reassigning", "ReassigningPartitions", "Partitions led here with a reassignment under way"),
+        (
+            "producer_ids",
+            "ProducerIdCount",
+            "Idempotent producers that are known, for each partition they write to",
+        ),
         ("offline", "OfflineReplicaCount", "Replicas that metadata assigns to this broker and that it does not serve"),
     )
 }
@@ -222,6 +247,11 @@ CONTROLLER_GAUGES: dict[str, Metric] = {
     )
 }
 
+UNDER_MIN_ISR = Metric(
+    "strandline_controller_global_under_min_isr_partition_count",
+    Kind.GAUGE,
+    "Partitions, also those without a leader, whose ISR is below their effective min ISR (KIP-966)",
+)
 BROKER_REGISTRATION = Metric(
     "kafka_controller_KafkaController_BrokerRegistrationState",
     Kind.GAUGE,
@@ -350,6 +380,10 @@ METRICS: tuple[Metric, ...] = (
     *TOPIC_COUNTERS.values(),
     REPLICATION_IN,
     REPLICATION_OUT,
+    DELAYED,
+    THROTTLED_BYTES,
+    THROTTLED_RATE,
+    DIRECTORY_MOVES,
     OFFLINE_DIRECTORIES,
     DIRECTORY_OFFLINE,
     BROKER_STATE,
@@ -358,6 +392,7 @@ METRICS: tuple[Metric, ...] = (
     BROKER_APPLIED,
     BROKER_UNFENCED,
     *CONTROLLER_GAUGES.values(),
+    UNDER_MIN_ISR,
     BROKER_REGISTRATION,
     UNCLEAN_ELECTIONS,
     ELIGIBLE_ELECTIONS,

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Endpoint
 from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, NodeId, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
@@ -16,6 +18,7 @@ from strandline.log.clean_shutdown import Place, take_clean_shutdown
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.metadata.features import SUPPORTED_FEATURES
 from strandline.quorum.config import QuorumConfig
+from strandline.quorum.metadata_log import CONFIG as METADATA_LOG
 from strandline.quorum.metadata_log import MetadataLog
 from strandline.replica.config import LogDir, ReplicaConfig
 from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -133,7 +136,16 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
         config=config,
         disk=disk,
         rng=rng,
-        metadata_log=MetadataLog.open(disk, config.metadata_log_dir, now),
+        metadata_log=MetadataLog.open(
+            disk,
+            config.metadata_log_dir,
+            now,
+            replace(
+                METADATA_LOG,
+                segment_bytes=config.integer("metadata.log.segment.bytes"),
+                segment_ms=config.integer("metadata.log.segment.ms"),
+            ),
+        ),
         directories=tuple(LogDir(path, metas[path].directory_id) for path in live),
         dead_directories=tuple(LogDir(path, ZERO_UUID) for path in config.log_dirs if path not in live),
         metadata_directory_id=metadata_directory_id,

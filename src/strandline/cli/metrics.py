@@ -28,6 +28,7 @@ COLUMNS: tuple[tuple[str, str, bool], ...] = (
     ("records held back", "strandline_partition_records_above_high_watermark_under_min_isr", True),
     ("offline replicas", "kafka_server_ReplicaManager_OfflineReplicaCount", True),
     ("offline directories", "kafka_log_LogManager_OfflineLogDirectoryCount", True),
+    ("moves of directories", "strandline_log_directory_moves", False),
     ("largest lag", "kafka_server_ReplicaFetcherManager_MaxLag", False),
     ("records in", "kafka_server_BrokerTopicMetrics_MessagesIn_total", False),
     ("bytes in", "kafka_server_BrokerTopicMetrics_BytesIn_total", False),

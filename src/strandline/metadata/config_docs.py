@@ -177,8 +177,6 @@ WITHOUT_EFFECT = {
     "unclean.recovery.timeout.ms": "replicas are not yet asked for their logs before an unclean election",
     "controller.quorum.append.linger.ms": "records are written at once; what comes meanwhile goes with the next fsync",
     "controller.quorum.retry.backoff.ms": "the quorum paces its retries by the fetch timeout",
-    "metadata.log.segment.bytes": BY_SNAPSHOTS,
-    "metadata.log.segment.ms": BY_SNAPSHOTS,
     "metadata.max.retention.bytes": BY_SNAPSHOTS,
     "metadata.max.retention.ms": BY_SNAPSHOTS,
     "metadata.max.idle.interval.ms": "an idle controller is watched by fetches, not by records",

@@ -130,6 +130,7 @@ class MetadataLog:
     def append_as_leader(self, batch: bytes) -> None:
         header = read_header(batch)
         assert header.base_offset == self.log_end_offset
+        self.log.roll_if_due(Instant(header.max_timestamp))
         done = self.log.append_as_leader(
             bytearray(batch), header.partition_leader_epoch, Instant(header.max_timestamp), internal=True
         )
@@ -142,6 +143,7 @@ class MetadataLog:
             if header.base_offset != self.log_end_offset or header.partition_leader_epoch < self.last_epoch:
                 return f"offset {header.base_offset} of epoch {header.partition_leader_epoch} does not follow"
             one = buffer[header.position : header.end]
+            self.log.roll_if_due(Instant(header.max_timestamp))
             done = self.log.append_as_follower(one, header.partition_leader_epoch)
             if isinstance(done, Refused):
                 return done.message

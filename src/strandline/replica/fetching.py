@@ -88,6 +88,7 @@ class Fetching:
         )
         self.reading = Reading(host, hints, self.quota)
         self.sessions = Sessions(config, rng)
+        self.waiting = 0  # Fetches
         # Followers whose fetch waits here: a new leadership may be news to them.
         self.parked_followers: dict[NodeId, dict[Context, None]] = {}
         # Where a follower is not in the ISR. Any fetch of its is a reason to look, also one that does not name the
@@ -178,6 +179,7 @@ class Fetching:
         context = parked.context
         parked.size = collected.size
         context.parked = parked
+        self.waiting += 1
         wait = max_wait_ms
         if context.session_id == NO_SESSION:
             for interest in context.interests.values():
@@ -264,6 +266,7 @@ class Fetching:
 
     def unpark(self, context: Context) -> None:
         context.parked = None
+        self.waiting -= 1
         self.host.timers.settled()
         if context.replica >= 0:
             self.parked_followers[context.replica].pop(context, None)

@@ -232,8 +232,11 @@ class Futures:
 
     def share(self, now: Instant) -> int:
         """What may be copied in this step: the rate that is configured must not be exceeded by much."""
-        bound = rate_of(self.host.image, self.host.me, RATE, self.host.config.alter_log_dirs_rate)
-        return int(min(STEP_BYTES, bound - self.rate.measure(now)))
+        return int(min(STEP_BYTES, self.bound - self.rate.measure(now)))
+
+    @property
+    def bound(self) -> int:
+        return rate_of(self.host.image, self.host.me, RATE, self.host.config.alter_log_dirs_rate)
 
     def copy(self, hosted: Hosted, future: Future, limit: int, now: Instant) -> int:
         """Copy at most `limit` bytes, but always a batch; returns how many."""

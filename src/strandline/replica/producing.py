@@ -61,11 +61,13 @@ class ParkedProduce:
         if self.open:
             return []
         self.done = True
+        self.producing.waiting -= 1
         self.producing.host.timers.settled()
         return [Reply(self.to, self.response())]
 
     def expire(self, now: Instant) -> list[Effect]:
         self.done = True
+        self.producing.waiting -= 1
         for row in self.rows:
             for part in row[2]:
                 if isinstance(part, Part) and not part.done:
@@ -134,6 +136,7 @@ class Producing:
         self.host = host
         self.fetching = fetching
         self.hints = hints
+        self.waiting = 0  # Produces
 
     def produce(self, to: ReplyTo, caller: Caller, request: ProduceRequest, now: Instant) -> list[Effect]:
         acks = request.acks
@@ -190,6 +193,7 @@ class Producing:
                     parts.append(row)
         if waits:
             parked.open = len(waits)
+            self.waiting += 1
             for hosted, part in waits:
                 hosted.wait(part)
             self.host.timers.push(now + max(request.timeout_ms, 0), parked)

@@ -38,6 +38,7 @@ class Rate:
         self.window_ms = window_ms
         self.windows: deque[Window] = deque(maxlen=count + 1)
         self.size = 0
+        self.total = 0  # since the start
 
     def record(self, size: int, now: Instant) -> None:
         self.purge(now)
@@ -49,6 +50,7 @@ class Rate:
         windows[-1].size += size
         windows[-1].last = now
         self.size += size
+        self.total += size
 
     def purge(self, now: Instant) -> None:
         while self.windows and now - self.windows[0].last >= self.span_ms:

@@ -10,10 +10,10 @@ from tests.unit.replica.test_directories import HOME, Jbod
 from tests.unit.replica.test_throttle import a_world, fall_behind
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
+from strandline.base.ids import NodeId, TopicPartition
 from strandline.base.metrics import Family
 from strandline.base.ports import DiskError
-from strandline.broker.gauges import families, of_directories, of_replicas, partition_readings, state_of
+from strandline.broker.gauges import families, of_directories, of_replicas, partition_readings, state_of, under_min_isr
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, LifecycleConfig, Registered
 from strandline.metadata import records as r
 from strandline.wire.batch import build
@@ -227,6 +227,78 @@ def test_a_follower_tells_how_far_it_is_behind_what_is_committed() -> None:
     assert now["MaxLag"] == leader["strandline_partition_high_watermark"] - now["LogEndOffset"]
     assert "ConsumerLag" not in leader
     assert leader["MaxLag"] == 0
+
+
+def by_label(world: World, node: int, name: str) -> dict[str, Any]:
+    replicas = world.nodes[NodeId(node)]
+    (family,) = (f for f in of_replicas(replicas, list(partition_readings(replicas))) if f.metric.name == name)
+    return {labels[0]: value for labels, value in family.samples}
+
+
+def test_what_counted_for_a_quota_is_told_beside_what_it_allows() -> None:
+    world = a_world("follower", rate=2_000)
+    fall_behind(world, 20)
+    world.run(30_000)
+    taken = by_label(world, 3, "strandline_throttled_bytes_total")
+    assert taken == {
+        "LeaderReplication": 0,
+        "FollowerReplication": gauges(world, 3)["Size"],
+        "AlterLogDirsReplication": 0,
+    }
+    allowed = by_label(world, 3, "strandline_throttled_rate")
+    assert allowed == dict.fromkeys(allowed, (1 << 63) - 1) | {"FollowerReplication": 2_000}
+
+
+def test_who_waits_for_followers_or_records_is_counted(world: World) -> None:
+    world.create()
+    world.run(1_000)
+    purgatory = "kafka_server_DelayedOperationPurgatory_NumDelayedOperations"
+    assert by_label(world, 1, purgatory) == {"Produce": 0, "Fetch": 2}, "two followers wait for records"
+    assert by_label(world, 2, purgatory) == {"Produce": 0, "Fetch": 0}
+    world.cut = {NodeId(2)}
+    world.produce(1, 1)
+    world.produce(1, 1)
+    assert by_label(world, 1, purgatory)["Produce"] == 2
+    world.cut = set()
+    world.run(3_000)
+    assert by_label(world, 1, purgatory) == {"Produce": 0, "Fetch": 2}
+    world.cut = {NodeId(2), NodeId(3)}
+    world.run(1_000)
+    world.produce(1, 1, timeout_ms=100)
+    assert by_label(world, 1, purgatory) == {"Produce": 1, "Fetch": 0}
+    world.run(200)
+    assert by_label(world, 1, purgatory)["Produce"] == 0, "it was told that its time is over"
+
+
+def test_idempotent_producers_are_counted_where_they_are_known(world: World) -> None:
+    world.create()
+    for producer in (7, 8):
+        batch = build([(START, None, b"v", ())], producer_id=producer, producer_epoch=0, base_sequence=0)
+        world.produce(1, batch=batch)
+    assert [gauges(world, node)["ProducerIdCount"] for node in (1, 2, 3)] == [2, 2, 2]
+
+
+def test_a_replica_on_its_way_to_another_directory_is_counted() -> None:
+    jbod = Jbod()
+    jbod.create_in(*HOME)
+    jbod.produce(1, 3)
+    jbod.nodes[NodeId(1)].futures.alter(TopicPartition("t", 0), "/d1", jbod.now)
+    assert gauges(jbod, 1)["moves"] == 1
+    jbod.run(1_000)
+    assert gauges(jbod, 1)["moves"] == 0
+    assert by_label(jbod, 1, "strandline_throttled_bytes_total")["AlterLogDirsReplication"] == gauges(jbod, 1)["Size"]
+
+
+def test_partitions_under_min_isr_are_counted_with_what_counts_of_min_isr(world: World) -> None:
+    world.create(min_insync_replicas="2")
+    assert under_min_isr(world.image) == 0
+    world.change(isr=(1,))
+    assert under_min_isr(world.image) == 1
+    world.change(isr=(), leader=-1)
+    assert under_min_isr(world.image) == 1
+    alone = World(1)
+    alone.create(replicas=(1,), min_insync_replicas="2")
+    assert under_min_isr(alone.image) == 0, "one replica cannot be two"
 
 
 def test_a_failed_log_directory_is_named() -> None:

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.quorum.metadata_log import MetadataLog
+from strandline.quorum.metadata_log import CONFIG, DIRECTORY, MetadataLog
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.snapshot_file import encode_snapshot, why_incomplete
 from strandline.server.disk import RealDisk
@@ -210,3 +211,31 @@ def test_lost_snapshot_below_the_log_is_no_silent_loss(log: MetadataLog, tmp_pat
     RealDisk().remove(log.snapshot_path(snapshot))
     with pytest.raises(DiskError, match="snapshot below it is gone"):
         opened(tmp_path)
+
+
+def segments(path: Path) -> list[str]:
+    return sorted(file.name for file in (path / DIRECTORY).glob("*.log"))
+
+
+@pytest.mark.parametrize(
+    ("limit", "times", "counts"),
+    [
+        ({"segment_bytes": 400}, (0, 0, 0, 0, 0), [1, 1, 2, 2, 3]),
+        ({"segment_ms": 10_000}, (0, 9_999, 10_000, 10_001, 20_000), [1, 1, 2, 2, 3]),
+    ],
+)
+def test_the_log_rolls_by_size_and_by_age(
+    limit: dict[str, int], times: tuple[int, ...], counts: list[int], tmp_path: Path
+) -> None:
+    log = MetadataLog.open(RealDisk(), str(tmp_path), NOW, replace(CONFIG, **limit))
+    seen = []
+    for at in times:
+        drafts = [(NOW + at, None, b"v" * 100, ())]
+        log.append_as_leader(build(drafts, base_offset=log.log_end_offset, leader_epoch=1))
+        log.check()
+        seen.append(len(segments(tmp_path)))
+    assert seen == counts
+    log.close()
+    again = opened(tmp_path)
+    assert again.log_end_offset == 5
+    assert len(segments(tmp_path)) == 3

@@ -1,8 +1,11 @@
 """What lies on disk: checkpoints, what is made durable and when, placement, retention."""
 
+import random
 from typing import Any
 
+import pytest
 from tests.unit.replica.conftest import World
+from tests.unit.replica.test_directories import HOME, Jbod
 
 from strandline.base.effects import Save, Sync, Synced
 from strandline.base.ids import METADATA_TOPIC_ID, NodeId, TopicPartition
@@ -10,6 +13,7 @@ from strandline.log.checkpoints import parse_offsets
 from strandline.log.directory import write_partition_metadata
 from strandline.log.log import Log
 from strandline.metadata import records as r
+from strandline.metadata.image import TOPIC_RESOURCE
 from strandline.replica.config import ReplicaConfig
 
 AT = TopicPartition("t", 0)
@@ -189,6 +193,23 @@ def test_with_flush_messages_no_record_is_acknowledged_before_replicas_have_it_o
     assert world.nodes[2].host.named("t", 0).log.recovery_point == 3
     world.produce(1, 4)
     assert [synced(world, node) for node in (1, 2, 3)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_flush_messages_what_is_acknowledged_outlives_a_power_cut_of_all_replicas(seed: int) -> None:
+    """KIP-966, for those who fsync: then an acknowledged record is on the disks and not in their caches alone."""
+    jbod = Jbod(2)
+    jbod.create_in(*HOME[:2])
+    jbod.commit(r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="flush.messages", value="1"))
+    for _ in range(3):
+        assert jbod.produce(1, 2)().error_code == 0
+    for node in (NodeId(1), NodeId(2)):
+        del jbod.nodes[node]
+        jbod.disks[node].crash(random.Random(seed))  # type: ignore[attr-defined]
+        jbod.start(node, clean=False)
+        hosted = jbod.nodes[node].host.named("t", 0)
+        assert hosted is not None
+        assert hosted.log.log_end_offset == 6
 
 
 def test_without_flush_messages_the_disk_is_never_waited_for(world: Any) -> None:
