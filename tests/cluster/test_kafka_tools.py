@@ -27,21 +27,22 @@ pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 
 CLASS_PATH = os.environ.get("KAFKA_TOOLS", "")
 CLASSES = {
-    "cluster": "ClusterTool",
-    "configs": "ConfigCommand",
-    "consumer-groups": "consumer.group.ConsumerGroupCommand",
-    "console-producer": "ConsoleProducer",
-    "delete-records": "DeleteRecordsCommand",
-    "dump-log": "DumpLogSegments",
-    "features": "FeatureCommand",
-    "get-offsets": "GetOffsetShell",
-    "leader-election": "LeaderElectionCommand",
-    "log-dirs": "LogDirsCommand",
-    "metadata-quorum": "MetadataQuorumCommand",
-    "reassign-partitions": "reassign.ReassignPartitionsCommand",
-    "topics": "TopicCommand",
-    "verifiable-consumer": "VerifiableConsumer",
-    "verifiable-producer": "VerifiableProducer",
+    "cluster": "tools.ClusterTool",
+    "configs": "tools.ConfigCommand",
+    "consumer-groups": "tools.consumer.group.ConsumerGroupCommand",
+    "console-producer": "tools.ConsoleProducer",
+    "delete-records": "tools.DeleteRecordsCommand",
+    "dump-log": "tools.DumpLogSegments",
+    "features": "tools.FeatureCommand",
+    "get-offsets": "tools.GetOffsetShell",
+    "leader-election": "tools.LeaderElectionCommand",
+    "log-dirs": "tools.LogDirsCommand",
+    "metadata-shell": "shell.MetadataShell",
+    "metadata-quorum": "tools.MetadataQuorumCommand",
+    "reassign-partitions": "tools.reassign.ReassignPartitionsCommand",
+    "topics": "tools.TopicCommand",
+    "verifiable-consumer": "tools.VerifiableConsumer",
+    "verifiable-producer": "tools.VerifiableProducer",
 }
 with_java = pytest.mark.skipif(
     not CLASS_PATH or shutil.which("java") is None,
@@ -93,7 +94,7 @@ class Tools:
 
     def run(self, tool: str, *arguments: str, status: int = 0, stdin: str = "") -> str:
         """What it prints; if it is to fail, its complaints too."""
-        command = ["java", "-XX:TieredStopAtLevel=1", "-cp", CLASS_PATH, f"org.apache.kafka.tools.{CLASSES[tool]}"]
+        command = ["java", "-XX:TieredStopAtLevel=1", "-cp", CLASS_PATH, f"org.apache.kafka.{CLASSES[tool]}"]
         done = subprocess.run(
             [*command, *arguments], input=stdin, capture_output=True, text=True, timeout=90, check=False
         )
@@ -193,6 +194,9 @@ def test_a_reassignment_with_throttles_and_directories(tools: Tools) -> None:
     until(lambda: all(row in tools("reassign-partitions", "--verify", *plan) for row in ended), 40)
     assert "throttled" not in tools("configs", "--describe", "--entity-type", "brokers")
     assert tools.cluster.directories(tools.cluster.node(1))[2].joinpath("m-0").is_dir()
+    log = tools.cluster.node(1).data_path / "__cluster_metadata-0" / f"{0:0>20}.log"
+    show = ("metadata-shell", "--snapshot", str(log), "tree", "/image/topics/byName/m")
+    until(lambda: "replicas=[3, 1]," in tools.run(*show), 40)  # it may look before it has read to the end
 
 
 @with_java
