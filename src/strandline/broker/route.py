@@ -165,6 +165,7 @@ BROKER_ROUTES: dict[type, Route] = {
 CONTROLLER_ROUTES: dict[type, Route] = {
     ApiVersionsRequest: api_versions.answer,
     DescribeClusterRequest: describe_cluster.answer,
+    DescribeConfigsRequest: describe_configs.answer,
     VoteRequest: to_quorum,
     BeginQuorumEpochRequest: to_quorum,
     EndQuorumEpochRequest: to_quorum,

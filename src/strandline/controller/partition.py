@@ -103,6 +103,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         last_known_elr=changed(sets.last_known, old.last_known_elr),
         directories=directories(old, was_located, wish, sets),
     )
+    assert change.replicas is None or len(change.replicas) == len(change.directories or ())
     unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id, leader=NO_LEADER_CHANGE)
     return None if change == unchanged and not wish.renews_epoch else change
 
@@ -162,11 +163,14 @@ def assigned(old: Partition, wish: Wish) -> Assignment:
 
 
 def directories(old: Partition, was_located: tuple[Uuid, ...], wish: Wish, sets: Sets) -> tuple[Uuid, ...] | None:
-    """Where the replicas lie; null leaves those that stay where they are."""
+    """Where the replicas lie, named whenever the replicas are: Kafka's readers refuse a record that names replicas, but
+    not a directory for each. Null: all is as it was."""
     if wish.assignment is not None and sets.replicas != old.replicas:
         known = dict(zip(wish.assignment.replicas, wish.assignment.directories, strict=True))
         return tuple(known[node] for node in sets.replicas)
-    return None if old.directories == was_located else tuple(directory_of(old, node) for node in sets.replicas)
+    if sets.replicas == old.replicas and old.directories == was_located:
+        return None
+    return tuple(directory_of(old, node) for node in sets.replicas)
 
 
 def can_complete(target: Assignment, isr: Nodes, rules: Rules) -> bool:

@@ -59,7 +59,7 @@ APIS = (
     # Minimum 0 although 0-2 are refused: librdkafka needs it (KAFKA-18659). 12 promises transactions v2.
     _client(0, "Produce", "0-11"),
     _client(1, "Fetch", "4-18", on_controller=True),
-    _client(2, "ListOffsets", "1-10"),
+    _client(2, "ListOffsets", "1-11"),
     _client(3, "Metadata", "0-13"),
     _client(8, "OffsetCommit", "2-9"),
     _client(9, "OffsetFetch", "1-9"),
@@ -76,7 +76,7 @@ APIS = (
     _client(21, "DeleteRecords", "0-2"),
     _client(22, "InitProducerId", "0-5"),
     _client(23, "OffsetForLeaderEpoch", "2-4"),
-    _client(32, "DescribeConfigs", "1-4"),
+    _client(32, "DescribeConfigs", "1-4", on_controller=True),
     _client(33, "AlterConfigs", "0-2", on_controller=True),
     _client(34, "AlterReplicaLogDirs", "1-2"),
     _client(35, "DescribeLogDirs", "1-4"),

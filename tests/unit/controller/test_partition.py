@@ -1,6 +1,7 @@
 """The partition builder, one row per rule."""
 
 import pytest
+from msgspec.structs import replace
 
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.controller.partition import Election, Rules, Wish, plan_change
@@ -275,6 +276,28 @@ def test_a_reassignment_completes_when_the_added_replica_is_in_sync() -> None:
     assert new is not None
     assert (new.replicas, new.isr, new.adding_replicas, new.removing_replicas) == (ids("2 3 4"), ids("2 3 4"), (), ())
     assert (new.leader, new.leader_epoch) == (2, 6)
+
+
+@pytest.mark.parametrize(
+    ("title", "adding", "removing", "isr"),
+    [
+        ("the last replica goes", "", "4", "1 2 3"),
+        ("the first replica goes", "4", "1", "1 2 3 4"),
+        ("one comes, none goes", "4", "", "1 2 3 4"),
+    ],
+)
+def test_a_record_that_names_replicas_names_the_directory_of_each(
+    title: str, adding: str, removing: str, isr: str
+) -> None:
+    """Kafka's readers skip a record that does not, and go on with the replicas that were."""
+    old = partition(replicas="1 2 3 4", isr="1 2 3", adding=adding, removing=removing)
+    old = replace(old, directories=tuple(Uuid(bytes([node] * 16)) for node in old.replicas))
+    change = plan_change(AT, old, Wish(isr=ids(isr)), rules())
+    assert change is not None, title
+    if change.replicas is None:
+        assert (removing, change.directories) == ("", None), "where they lie stays as it was"
+    else:
+        assert change.directories == tuple(Uuid(bytes([node] * 16)) for node in change.replicas)
 
 
 def test_a_reassignment_that_keeps_the_leader_opens_a_leader_epoch_all_the_same() -> None:
