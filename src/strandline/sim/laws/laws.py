@@ -8,7 +8,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
-from strandline.sim.laws.directories import look_at_directories
+from strandline.sim.laws.directories import look_at_directories, why_not_located
 from strandline.sim.laws.incarnations import Incarnations
 from strandline.sim.laws.indexes import check_indexes
 from strandline.sim.laws.logs import Logs
@@ -100,6 +100,9 @@ class Laws:
                     return f"{hosted.name} ends at different offsets on {machine.name} and {copies[0][0].name}"
                 if hosted.high_watermark != hosted.log.log_end_offset:
                     return f"{hosted.name} is not wholly committed on {machine.name}"
+                why = why_not_located(machine, hosted, self.metadata.image)
+                if why is not None:
+                    return why
         return None
 
     def final(self) -> None:
