@@ -1,12 +1,15 @@
 """What must hold of log directories after every event.
 
 - what a broker believes to have told the controller of its offline directories, the committed metadata says
+- when faults have ended, the metadata says of each replica where it lies (T41)
 """
 
 from typing import TYPE_CHECKING
 
 from strandline.base.time import NEVER
 from strandline.broker.node import Node
+from strandline.metadata.image import directory_of
+from strandline.replica.hosted import Hosted
 
 if TYPE_CHECKING:
     from strandline.metadata.image import Image
@@ -22,3 +25,11 @@ def look_at_directories(machine: "Machine", node: Node, committed: "Image") -> N
         return
     believed = [directory for directory in broker.directories.offline_ids if directory in known.log_dirs]
     assert not believed, f"{machine.name} has told of offline directories, and the metadata has them online"
+
+
+def why_not_located(machine: "Machine", hosted: Hosted, committed: "Image") -> str | None:
+    partition = committed.partition(hosted.at)
+    known = None if partition is None else directory_of(partition, machine.node_id)
+    if known == hosted.directory.directory_id:
+        return None
+    return f"{hosted.name} of {machine.name} lies in {hosted.directory.path}, and the metadata has it elsewhere"

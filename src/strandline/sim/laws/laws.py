@@ -8,7 +8,8 @@ from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
-from strandline.sim.laws.directories import look_at_directories
+from strandline.sim.laws.directories import look_at_directories, why_not_located
+from strandline.sim.laws.incarnations import Incarnations
 from strandline.sim.laws.indexes import check_indexes
 from strandline.sim.laws.logs import Logs
 from strandline.sim.laws.metadata import Metadata
@@ -33,16 +34,19 @@ class Laws:
         self.partitions = Partitions(world)
         self.votes = Votes(world)
         self.logs = Logs(world)
+        self.incarnations = Incarnations()
 
     def received(self, machine: "Machine", event: Any) -> None:
         """Before a node takes an event."""
         self.votes.received(machine, event)
+        self.incarnations.received(machine, event)
         if machine.node is not None:
             with self.world.holding(event):
                 self.logs.received(machine, machine.node, event)
 
     def replies(self, machine: "Machine", reply: Reply) -> None:
         self.votes.replies(machine, reply)
+        self.incarnations.replies(machine, reply)
         if self.world.options.racks:
             look_at_offers(machine, reply)
 
@@ -96,6 +100,9 @@ class Laws:
                     return f"{hosted.name} ends at different offsets on {machine.name} and {copies[0][0].name}"
                 if hosted.high_watermark != hosted.log.log_end_offset:
                     return f"{hosted.name} is not wholly committed on {machine.name}"
+                why = why_not_located(machine, hosted, self.metadata.image)
+                if why is not None:
+                    return why
         return None
 
     def final(self) -> None:

@@ -45,7 +45,7 @@ CONTROLLING = table(
         new="if broker is None:",
         trap="T25, KIP-631",
         harm="an earlier incarnation's requests keep its successor's session alive and change ISRs",
-        seeds=(123, 123),
+        seeds=(14, 18),
         plan="zombie-broker-served.json",
     ),
     Planted(

@@ -40,7 +40,7 @@ REPLICATION = table(
         new="NEVER_FETCHED = ReplicaState(1 << 62, ",
         trap="KIP-966 check 4: the follower's log end is known",
         harm="a replica enters the ISR that has not yet fetched this partition at all",
-        seeds=(2, 2),
+        seeds=(22, 35),
     ),
     Planted(
         name="joins-below-high-watermark",

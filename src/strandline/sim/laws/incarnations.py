@@ -1,0 +1,43 @@
+"""Who speaks for a broker to the controller: its latest incarnation, and no earlier one (T25).
+
+- what an earlier incarnation left in the network, with its broker epoch, is answered with an error
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from strandline.base.effects import Received, Reply
+from strandline.base.ids import NodeId
+from strandline.wire.messages.alter_partition import AlterPartitionRequest
+from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+
+if TYPE_CHECKING:
+    from strandline.sim.machine import Machine
+
+SIGNED = (AlterPartitionRequest, AssignReplicasToDirsRequest, BrokerHeartbeatRequest)
+Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
+
+
+class Incarnations:
+    def __init__(self) -> None:
+        self.stale: dict[Asked, str] = {}  # what was asked by one that is over
+
+    def received(self, machine: "Machine", event: Any) -> None:
+        if type(event) is not Received or type(event.message) not in SIGNED:
+            return
+        node, request = machine.node, event.message
+        if node is None or node.controller is None or not node.controller.is_active:
+            return
+        known = node.controller.image.brokers.get(NodeId(request.broker_id))
+        if known is not None and request.broker_epoch < known.epoch:
+            which = (machine.name, machine.life, event.to.connection, event.to.sequence)
+            asked, epoch = type(request).__name__, request.broker_epoch
+            self.stale[which] = (
+                f"{asked} of node {request.broker_id} in broker epoch {epoch}, though it is in {known.epoch}"
+            )
+
+    def replies(self, machine: "Machine", reply: Reply) -> None:
+        if not self.stale:
+            return
+        asked = self.stale.pop((machine.name, machine.life, reply.to.connection, reply.to.sequence), None)
+        assert asked is None or reply.message.error_code, f"{machine.name} serves the {asked}"
