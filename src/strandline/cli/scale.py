@@ -31,6 +31,7 @@ ROWS = {
     "restart_controller": "in sync again after its restart",
     "stop": "a controlled shutdown",
     "start": "in sync again after the clean start",
+    "delete": "deleted, and no files left",
 }
 
 

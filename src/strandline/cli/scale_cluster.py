@@ -3,6 +3,7 @@
 What a node's metadata says it has also done: it takes its roles in the step in which it applies the records.
 """
 
+import os
 import socket
 import threading
 import time
@@ -21,6 +22,7 @@ from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.frame import encode_request
 from strandline.wire.messages.api_versions import ApiVersionsRequest
 from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from strandline.wire.messages.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.metadata import MetadataRequest, MetadataResponsePartition
 
@@ -56,6 +58,15 @@ class Partitions:
             if topic.error_code:
                 raise NotMeasured(f"topic {topic.name}: {topic.error_message or error_of(topic.error_code).name}")
 
+    def delete(self) -> None:
+        request = DeleteTopicsRequest(topics=tuple(DeleteTopicState(name=n) for n in self.sizes), timeout_ms=30_000)
+        answer: DeleteTopicsResponse = ask(HOST, self.cluster.nodes[0].port, request, 6, timeout_s=60)
+        for topic in answer.responses:
+            # An unknown topic: the answer of the controller was lost on the way, and it was asked again.
+            if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+                raise NotMeasured(f"topic {topic.name}: {topic.error_message or error_of(topic.error_code).name}")
+        self.count = 0
+
     def await_on(self, nodes: list[NodeProcess], holds: Callable[[MetadataResponsePartition], bool], what: str) -> None:
         """Until in every node's metadata all partitions are there, and are as wanted."""
         until = time.monotonic() + PATIENCE_S
@@ -76,6 +87,15 @@ class Partitions:
     def await_in_sync(self, nodes: list[NodeProcess]) -> None:
         factor = len(self.cluster.nodes)
         self.await_on(nodes, lambda p: p.leader_id > 0 and len(p.isr_nodes) == factor, "partitions out of sync")
+
+    def await_gone(self, nodes: list[NodeProcess]) -> None:
+        self.await_on(nodes, lambda _: False, "deleted partitions")
+        until = time.monotonic() + PATIENCE_S
+        for node in nodes:
+            while any(entry.startswith(tuple(self.sizes)) for entry in os.listdir(node.data_path)):
+                if time.monotonic() > until:
+                    raise NotMeasured(f"after {PATIENCE_S:.0f} s node {node.node_id} still has files of deleted topics")
+                time.sleep(POLL_S)
 
     def await_led(self, nodes: list[NodeProcess]) -> None:
         alive = [node.node_id for node in nodes]

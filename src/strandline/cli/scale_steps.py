@@ -25,7 +25,7 @@ from strandline.server.local_cluster import LocalCluster, NodeProcess
 
 NODES = 3
 SETTLE_S = 6.0  # the checkpoint of the high watermarks comes every five
-STOP_S = 120.0
+STOP_S = 300.0
 FENCED = re.compile(r"^(\S+ \S+) WARNING broker (\d+) is fenced: ", re.MULTILINE)
 
 Say = Callable[[str], None]
@@ -61,6 +61,7 @@ class Scaled(Value, frozen=True):
     restart_controller: Step
     stop: Step  # a controlled shutdown of one node, its leaderships moved first
     start: Step  # after that clean stop, until every ISR is full
+    delete: Step  # until no node has a file of them
 
 
 class Steps:
@@ -90,6 +91,13 @@ class Steps:
 
     def write(self) -> Step:
         return self.step("writing a record into each", self.cluster.nodes, self.partitions.write)
+
+    def delete(self) -> Step:
+        def act() -> None:
+            self.partitions.delete()
+            self.partitions.await_gone(self.cluster.nodes)
+
+        return self.step("deleting them", self.cluster.nodes, act)
 
     def rest(self, seconds: float) -> float:
         self.say(f"resting for {SETTLE_S + seconds:.0f} s")
@@ -160,6 +168,7 @@ def measure(partitions: int, config: ScaleConfig, folder: Path, say: Say) -> Sca
         restart_controller = steps.get_back(active, f"node {active.node_id} comes back")
         stop = steps.stop(active)
         start = steps.get_back(active, f"node {active.node_id} comes back from a clean stop")
+        delete = steps.delete()
     return Scaled(
         partitions=partitions,
         topics=len(steps.partitions.sizes),
@@ -176,6 +185,7 @@ def measure(partitions: int, config: ScaleConfig, folder: Path, say: Say) -> Sca
         restart_controller=restart_controller,
         stop=stop,
         start=start,
+        delete=delete,
     )
 
 
