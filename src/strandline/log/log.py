@@ -435,6 +435,12 @@ class Log:
             segment.close()
         self.tail.clear()
 
+    def abandon(self) -> None:
+        """Close it without writing what is left to write: nobody opens it again."""
+        for segment in self.segments:
+            segment.release()
+        self.tail.clear()
+
     def check(self) -> None:
         self.epochs.check()
         assert self.log_start_offset <= self.log_end_offset

@@ -430,8 +430,8 @@ class Replicas:
         return self.assignments.flush()
 
     def flush(self, now: Instant) -> list[Effect]:
-        """What the fetchers and the controller are to be asked next."""
-        effects = self.alterations.flush() + self.assignments.flush()
+        """What the fetchers and the controller are to be asked next, and what has been deleted."""
+        effects = self.alterations.flush() + self.assignments.flush() + self.storage.clear_graves()
         for fetcher in self.fetchers.values():
             effects += fetcher.flush(now)
         return effects

@@ -7,7 +7,7 @@ only after what it promises has been synced.
 An operation of the disk that fails takes its directory offline (`Host.fail`), and the others go on.
 """
 
-from strandline.base.effects import Effect, Report, Save, Sync, Token
+from strandline.base.effects import Effect, Remove, Report, Save, Sync, Token
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
@@ -35,6 +35,7 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
+ENTRY_MAX = 180  # of a name with 255 characters at most, of which a grave's suffix needs some
 Offsets = dict[TopicPartition, int]
 
 
@@ -59,6 +60,8 @@ class Storage:
         self.doubles: dict[TopicIdPartition, Double] = {}
         self.found_futures: dict[TopicIdPartition, tuple[LogDir, str]] = {}
         self.preferred: dict[TopicPartition, str] = {}  # where an operator wants what is still to be created
+        self.graves: list[str] = []  # deleted logs whose files are still there
+        self.graves_dug = 0
         self.tail_budget = TailBudget()
         self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
         self.listed: dict[TopicPartition, None] = {}  # what a checkpoint on disk may have a row for
@@ -154,7 +157,7 @@ class Storage:
             return hosted
         del self.doubles[hosted.at]
         if directory_id == hosted.directory.directory_id:
-            self.bury(double.directory, hosted.name, hosted.at)
+            self.bury(double.directory, directory_name(hosted.name), hosted.at)
             return hosted
         try:
             other = self.open(hosted.at, double, now)
@@ -272,21 +275,29 @@ class Storage:
 
     def retire(self, log: Log, log_dir: LogDir, name: TopicPartition, at: TopicIdPartition) -> None:
         try:
-            log.close()
+            log.abandon()
         except DiskError as error:
             self.host.fail(log_dir, error)
         else:
-            self.bury(log_dir, name, at)
+            self.bury(log_dir, directory_name(name), at)
 
-    def bury(self, log_dir: LogDir, name: TopicPartition, at: TopicIdPartition) -> None:
-        """Renamed first, so that a crash in the middle leaves nothing that looks like a log."""
-        path = f"{log_dir.path}/{directory_name(name)}"
-        grave = f"{path}.{at.topic_id.hex()}{DELETED_SUFFIX}"
+    def bury(self, log_dir: LogDir, entry: str, at: TopicIdPartition) -> None:
+        """Only renamed, so that nothing is left that looks like a log; a topic's many files are not waited for. No two
+        graves have one name: a partition may come back and go again before the first is removed."""
+        self.graves_dug += 1
+        grave = f"{entry[:ENTRY_MAX]}.{at.topic_id.hex()}.{self.graves_dug}{DELETED_SUFFIX}"
         try:
-            self.disk.rename(path, grave)
-            self.disk.remove_tree(grave)
+            self.disk.rename(f"{log_dir.path}/{entry}", f"{log_dir.path}/{grave}")
         except DiskError as error:
             self.host.fail(log_dir, error)
+        else:
+            self.graves.append(f"{log_dir.path}/{grave}")
+
+    def clear_graves(self) -> list[Effect]:
+        if not self.graves:
+            return []
+        graves, self.graves = self.graves, []
+        return [Remove(tuple(graves))]
 
     # --- durability
 

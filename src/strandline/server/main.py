@@ -29,6 +29,7 @@ from strandline.server.metrics import MetricsServer
 from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
 from strandline.server.pump import CRASHED, Node, Pump
+from strandline.server.remover import Remover
 
 log = logging.getLogger("strandline")
 
@@ -108,6 +109,7 @@ class Driver:
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
         self.data_flusher = Flusher(loop, self.disk, self.event, self.crash, is_vital=False)
+        self.remover = Remover(self.disk)
 
     async def start(self) -> None:
         self.loop.set_exception_handler(self.unhandled)
@@ -115,7 +117,9 @@ class Driver:
         metrics_at = self.bind_metrics()
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop)
-        pump.connect(self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flush)
+        pump.connect(
+            self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flush, self.remover.submit
+        )
         pump.start()
         await self.net.serve()
         for name, endpoint in where.items():
@@ -140,6 +144,7 @@ class Driver:
         self.peers.close()
         self.flusher.close()
         self.data_flusher.close()
+        self.remover.close()
 
     def flush(self, effect: Sync | Save) -> None:
         (self.data_flusher if effect.token[0] == "replica" else self.flusher).submit(effect)
