@@ -121,7 +121,7 @@ def totals(replicas: Replicas, readings: Sequence[PartitionReading]) -> Totals:
         under_min_isr=sum(row.is_under_min_isr for row in readings),
         at_min_isr=sum(row.is_at_min_isr for row in readings),
         reassigning=sum(row.is_reassigning for row in readings),
-        offline=max(0, assigned - len(readings)),
+        offline=max(0, assigned - len(replicas.arrivals.waiting) - len(readings)),
     )
 
 

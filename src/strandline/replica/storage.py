@@ -60,6 +60,7 @@ class Storage:
         self.doubles: dict[TopicIdPartition, Double] = {}
         self.found_futures: dict[TopicIdPartition, tuple[LogDir, str]] = {}
         self.preferred: dict[TopicPartition, str] = {}  # where an operator wants what is still to be created
+        self.configs: dict[str, LogConfig] = {}  # as the present metadata has them
         self.graves: list[str] = []  # deleted logs whose files are still there
         self.graves_dug = 0
         self.tail_budget = TailBudget()
@@ -197,17 +198,7 @@ class Storage:
         self.disk.remove_tree(path)  # a leftover without an id, or of a second log that `load` left alone
         self.disk.make_directory(path)
         write_partition_metadata(self.disk, path, at.topic_id)
-        config = self.config_of(name.topic)
-        log = Log.open(
-            self.disk,
-            path,
-            config,
-            now,
-            clean=True,
-            recovery_point=0,
-            log_start_offset=0,
-            tail_budget=self.tail_budget,
-        )
+        log = Log.create(self.disk, path, self.config_of(name.topic), now, self.tail_budget)
         # Without its topic id the log would count as nobody's after a power loss.
         for unsynced in (f"{path}/{PARTITION_METADATA}", log_dir.path):
             log.unsynced_others[unsynced] = None
@@ -246,6 +237,13 @@ class Storage:
         return min(live, key=lambda log_dir: counts[log_dir.path])
 
     def config_of(self, topic: str) -> LogConfig:
+        """One for all logs of the topic, until metadata moves."""
+        config = self.configs.get(topic)
+        if config is None:
+            config = self.configs[topic] = self.read_config(topic)
+        return config
+
+    def read_config(self, topic: str) -> LogConfig:
         host, me = self.host, str(self.host.me)
 
         def setting(key: str) -> object:

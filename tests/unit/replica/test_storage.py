@@ -115,9 +115,7 @@ def test_a_partition_that_comes_back_and_goes_again_has_two_graves(world: Any) -
     world.create(replicas=(1,))
     replicas = world.nodes[1]
     for _ in range(2):
-        hosted = replicas.host.named("t", 0) or replicas.create(
-            AT_ID, world.image.topics[AT_ID.topic_id], UNASSIGNED_DIRECTORY, [], world.now
-        )
+        hosted = replicas.host.named("t", 0) or replicas.create(AT_ID, UNASSIGNED_DIRECTORY, [], world.now)
         replicas.delete(hosted, [], world.now)
     assert len(graves(world)) == 2
     assert not replicas.host.directories.offline
@@ -163,7 +161,17 @@ def test_how_long_a_producer_may_be_idle_is_a_setting_of_the_node(world: Any) ->
     storage = world.nodes[1].storage
     assert storage.config_of("t").producer_id_expiration_ms == 24 * 3600 * 1000
     storage.host.static = {**storage.host.static, "producer.id.expiration.ms": 5}
+    storage.configs.clear()  # as when metadata moves
     assert storage.config_of("t").producer_id_expiration_ms == 5
+
+
+def test_logs_of_a_topic_share_their_configuration_until_it_changes(world: Any) -> None:
+    world.create(replicas=(1,))
+    log = world.nodes[1].host.named("t", 0).log
+    assert world.nodes[1].storage.config_of("t") is log.config
+    world.commit(r.ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="77"))
+    assert log.config.retention_ms == 77
+    assert world.nodes[1].storage.config_of("t").retention_ms == 77
 
 
 def test_what_one_broker_is_given_reaches_its_own_logs_alone_and_at_once(world: Any) -> None:
