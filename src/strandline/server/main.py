@@ -11,9 +11,11 @@ import gc
 import logging
 import os
 import random
+import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import uvloop
@@ -43,6 +45,7 @@ INTERRUPTED = 130
 def serve(config: NodeConfig, make_node: MakeNode) -> int:
     """Run one node until it halts; returns the exit status."""
     log_to_stderr()
+    raise_file_limit()
     for name in sorted(config.unknown):
         log.warning("unknown configuration key %s is ignored", name)
     locks = []
@@ -199,6 +202,14 @@ def tune_garbage_collection() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+def raise_file_limit() -> None:
+    """Every log keeps a file open: as many as the system allows without asking anybody, not the 1,024 of a shell."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # some systems name a limit that they do not grant
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def log_to_stderr() -> None:
