@@ -1,6 +1,7 @@
 """A cluster with many partitions, looked at from outside: what its nodes know of them, use, and how long they are deaf.
 
-What a node's metadata says it has also done: it takes its roles in the step in which it applies the records.
+What a node's metadata says it has also done: it takes its roles in the step in which it applies the records. New logs
+come later, so they are counted.
 """
 
 import os
@@ -88,13 +89,14 @@ class Partitions:
         factor = len(self.cluster.nodes)
         self.await_on(nodes, lambda p: p.leader_id > 0 and len(p.isr_nodes) == factor, "partitions out of sync")
 
-    def await_gone(self, nodes: list[NodeProcess]) -> None:
-        self.await_on(nodes, lambda _: False, "deleted partitions")
+    def await_logs(self, nodes: list[NodeProcess]) -> None:
+        """Until every node has as many directories as there are partitions: they come, and go, after the metadata."""
+        prefixes = tuple(f"{name}-" for name in self.sizes)
         until = time.monotonic() + PATIENCE_S
         for node in nodes:
-            while any(entry.startswith(tuple(self.sizes)) for entry in os.listdir(node.data_path)):
+            while sum(entry.startswith(prefixes) for entry in os.listdir(node.data_path)) != self.count:
                 if time.monotonic() > until:
-                    raise NotMeasured(f"after {PATIENCE_S:.0f} s node {node.node_id} still has files of deleted topics")
+                    raise NotMeasured(f"after {PATIENCE_S:.0f} s node {node.node_id} has not {self.count} logs")
                 time.sleep(POLL_S)
 
     def await_led(self, nodes: list[NodeProcess]) -> None:

@@ -86,6 +86,7 @@ class Steps:
         def act() -> None:
             self.partitions.create()
             self.partitions.await_in_sync(self.cluster.nodes)
+            self.partitions.await_logs(self.cluster.nodes)
 
         return self.step("creating them", self.cluster.nodes, act)
 
@@ -95,7 +96,8 @@ class Steps:
     def delete(self) -> Step:
         def act() -> None:
             self.partitions.delete()
-            self.partitions.await_gone(self.cluster.nodes)
+            self.partitions.await_on(self.cluster.nodes, lambda _: False, "deleted partitions")
+            self.partitions.await_logs(self.cluster.nodes)
 
         return self.step("deleting them", self.cluster.nodes, act)
 
