@@ -3,7 +3,9 @@
 import pytest
 from tests.sim.play import Play
 
+from strandline.base.effects import Effect, Send
 from strandline.base.ids import TopicPartition
+from strandline.base.time import Instant
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.producer import Producer
 
@@ -125,6 +127,35 @@ def test_a_rolling_restart_is_clean() -> None:
         play.until("the node has left", lambda host=host: not host.is_running)
         host.start()
         play.heal()
+    play.end()
+
+
+def test_the_quorum_hears_that_its_leader_leaves_before_that_makes_its_logs_durable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With thousands of logs it takes seconds: longer than to elect another."""
+    play = Play()
+    play.run(500)
+    (host,) = [host for host in play.machines if host.node is not None and host.node.quorum.is_leader]
+    node = host.node
+    assert node is not None and node.broker is not None
+    perform, stop = host.perform, node.broker.stop
+    done: list[str] = []
+
+    def performed(effect: Effect) -> None:
+        done.append(type(effect.message).__name__ if isinstance(effect, Send) else type(effect).__name__)
+        perform(effect)
+
+    def stopped(now: Instant) -> list[Effect]:
+        done.append("stop")
+        return stop(now)
+
+    monkeypatch.setattr(host, "perform", performed)
+    monkeypatch.setattr(node.broker, "stop", stopped)
+    host.shut_down()
+    play.until("the node has left", lambda: not host.is_running)
+    assert done.count("stop") == 1
+    assert done.index("EndQuorumEpochRequest") < done.index("stop") < done.index("Halt")
     play.end()
 
 

@@ -140,6 +140,13 @@ class Save(Value, frozen=True):
     token: Token
 
 
+class Remove(Value, frozen=True):
+    """Remove these directories and what is in them, some time: nobody looks there any more. Not answered. What the end
+    of the process, or the disk, leaves of them the next start removes."""
+
+    paths: tuple[str, ...]
+
+
 class Probe(Value, frozen=True):
     """Connect to an endpoint and close at once; answered by `Probed`."""
 
@@ -179,4 +186,4 @@ class Halt(Value, frozen=True):
     status: int
 
 
-Effect = Send | Reply | Sync | Save | Probe | Close | Report | ToController | Halt
+Effect = Send | Reply | Sync | Save | Remove | Probe | Close | Report | ToController | Halt

@@ -125,7 +125,7 @@ def totals(replicas: Replicas, readings: Sequence[PartitionReading]) -> Totals:
         at_min_isr=sum(row.is_at_min_isr for row in readings),
         reassigning=sum(row.is_reassigning for row in readings),
         producer_ids=sum(row.producer_ids for row in readings),
-        offline=max(0, assigned - len(readings)),
+        offline=max(0, assigned - len(replicas.arrivals.waiting) - len(readings)),
     )
 
 

@@ -88,6 +88,7 @@ class Node:
         self.own_caller = Caller("strandline", "127.0.0.1", config.controller_listener_names[0])
         self.written: list[Effect] = []  # what the quorum wants done for records that the controller just wrote
         self.halted = False
+        self.is_parting = False  # it has resigned as the quorum's leader, and stops next
         self.early: list[Received] | None = []  # clients' requests from before this broker was let in; None since then
 
     # --- what the driver calls
@@ -108,6 +109,8 @@ class Node:
     def deadline(self) -> Instant:
         if self.halted:
             return NEVER
+        if self.is_parting:
+            return Instant(0)
         return min(
             self.quorum.deadline(),
             self.forwarding.deadline(),
@@ -116,6 +119,7 @@ class Node:
         )
 
     def expire(self, now: Instant) -> list[Effect]:
+        self.is_parting = False
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
         done = self.settle(self.quorum.expire(now), now)
@@ -245,7 +249,7 @@ class Node:
         if self.broker is not None:
             effects += self.broker.notice(now)
         if self.broker is not None and type(self.broker.lifecycle.role) is Left and not self.halted:
-            effects += self.stop(clean=self.broker.lifecycle.role.clean, now=now)
+            effects += self.part(clean=self.broker.lifecycle.role.clean, now=now)
         return effects
 
     def apply_committed(self, now: Instant) -> list[Effect]:
@@ -276,6 +280,14 @@ class Node:
         if leads and not controller.is_active and self.committed.end > self.quorum.epoch_start_offset:
             return controller.activate(self.image.copy(), self.quorum.leader_epoch, now)
         return []
+
+    def part(self, *, clean: bool, now: Instant) -> list[Effect]:
+        """The others elect a leader of the quorum while this node makes its logs durable: that may take seconds, and
+        what a step does is performed after it."""
+        if self.quorum.is_leader:
+            self.is_parting = True
+            return self.quorum.resign(now)
+        return [] if self.is_parting else self.stop(clean=clean, now=now)
 
     def stop(self, *, clean: bool, now: Instant) -> list[Effect]:
         self.halted = True

@@ -5,8 +5,7 @@ from pathlib import Path
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli import configs, features, log_dirs, reassignments, topics
-from strandline.cli.bench import bench
+from strandline.cli import configs, features, log_dirs, reassignments, scale, topics
 from strandline.cli.consume import consume
 from strandline.cli.demo import demo
 from strandline.cli.format import format_storage, random_uuid
@@ -32,7 +31,7 @@ app.command(format_storage, name="format")
 app.command(random_uuid)
 app.command(metrics)
 app.command(demo)
-app.command(bench)
+app.command(scale.app)
 app.command(sim)
 app.command(model)
 

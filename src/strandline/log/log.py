@@ -135,6 +135,15 @@ class Log:
         producer_snapshot.load(log, now, believed_below=believed_below)
         return log
 
+    @classmethod
+    def create(cls, disk: Disk, directory: str, config: LogConfig, now: Instant, tail_budget: TailBudget) -> "Log":
+        """An empty log in a directory that was just made: `open` would come to the same, after many a look."""
+        log = cls(disk, directory, config, TAIL_BYTES, tail_budget)
+        log.add(Segment(disk, directory, 0, config.index_interval_bytes))
+        log.unsynced_others[directory] = None
+        log.touched = now
+        return log
+
     def add(self, segment: Segment) -> None:
         self.segments.append(segment)
         self.bases.append(segment.base_offset)
@@ -433,6 +442,12 @@ class Log:
             if segment is self.active:
                 segment.seal()
             segment.close()
+        self.tail.clear()
+
+    def abandon(self) -> None:
+        """Close it without writing what is left to write: nobody opens it again."""
+        for segment in self.segments:
+            segment.release()
         self.tail.clear()
 
     def check(self) -> None:

@@ -65,11 +65,16 @@ class Image:
         # Derived from the partitions: where a broker is a replica, and where it is in the ISR or the ELR.
         self.hosted: dict[NodeId, dict[TopicIdPartition, None]] = {}
         self.eligible: dict[NodeId, dict[TopicIdPartition, None]] = {}
+        # Topics whose `partitions` no other image has: they are changed in place, or a topic's thousands of partitions
+        # would be copied for each of them.
+        self.own: dict[Uuid, None] = {}
         self.delta = Delta()
 
     def copy(self) -> "Image":
-        """An independent image in the same state, with an empty delta. Values are shared: they are never mutated."""
+        """An independent image in the same state, with an empty delta. Values are shared: whoever changes one of them
+        first has a copy of it from then on."""
         twin = Image()
+        self.own.clear()
         twin.topics = dict(self.topics)
         twin.topic_ids = dict(self.topic_ids)
         twin.brokers = dict(self.brokers)
@@ -156,7 +161,11 @@ class Image:
         topic = self.topics[at.topic_id]
         old = topic.partitions.get(at.partition)
         self.delta.partitions.setdefault(at, old)
-        self.topics[at.topic_id] = Topic(topic.name, topic.topic_id, {**topic.partitions, at.partition: new})
+        if at.topic_id in self.own:
+            topic.partitions[at.partition] = new
+        else:
+            self.own[at.topic_id] = None
+            self.topics[at.topic_id] = Topic(topic.name, topic.topic_id, {**topic.partitions, at.partition: new})
         self.unindex(at, old)
         for node in new.replicas:
             self.hosted.setdefault(node, {})[at] = None

@@ -46,7 +46,7 @@ class Partition(Value, frozen=True):
 
 
 class Topic(Value, frozen=True):
-    """`partitions` is replaced, never mutated, so that copies of an image may share it."""
+    """Copies of an image share `partitions`; it is changed by `Image.put_partition` alone, while nobody shares it."""
 
     name: str
     topic_id: Uuid

@@ -52,6 +52,7 @@ def apply_partition_change(image: Image, record: r.PartitionChangeRecord) -> Non
 
 def apply_remove_topic(image: Image, record: r.RemoveTopicRecord) -> None:
     topic = image.topics.pop(record.topic_id)
+    image.own.pop(record.topic_id, None)
     del image.topic_ids[topic.name]
     image.delta.topics.setdefault(topic.topic_id, topic)
     for index, partition in topic.partitions.items():

@@ -21,7 +21,7 @@ from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
-from strandline.log.directory import DELETED_SUFFIX, directory_name, future_name, write_partition_metadata
+from strandline.log.directory import directory_name, future_name, write_partition_metadata
 from strandline.log.log import Log, Read
 from strandline.metadata.image import directory_of
 from strandline.replica.assignments import Assignments
@@ -164,12 +164,11 @@ class Futures:
         if not self.host.directories.is_live(future.directory):
             return
         try:
-            future.log.close()
-            grave = f"{future.directory.path}/{directory_name(future.name)}.{at.topic_id.hex()}{DELETED_SUFFIX}"
-            self.storage.disk.rename(future.path, grave)
-            self.storage.disk.remove_tree(grave)
+            future.log.abandon()
         except DiskError as error:
             self.host.fail(future.directory, error)
+        else:
+            self.storage.bury(future.directory, future_name(future.name, at.topic_id), at)
 
     def drop_offline(self) -> None:
         """Either directory of a move has failed."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from strandline.base.effects import Answered, Caller, Effect, Failed, ReplyTo, Synced, SyncFailed
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
 from strandline.log.log import Read
@@ -32,6 +32,7 @@ from strandline.metadata.image import (
     directory_of,
 )
 from strandline.replica.alterations import Alterations
+from strandline.replica.arrivals import Arrivals
 from strandline.replica.assignments import Assignments
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.directories import Directories
@@ -79,6 +80,7 @@ class Replicas:
         self.storage = Storage(self.host, disk)
         self.assignments = Assignments(self.host)
         self.futures = Futures(self.host, self.storage, self.assignments)
+        self.arrivals = Arrivals(self)
         self.fetchers: dict[NodeId, Fetcher] = {}
         self.has_caught_up = False  # with metadata, at least up to this incarnation's registration
         self.tasks = [
@@ -137,6 +139,7 @@ class Replicas:
 
     def apply(self, image: Image, delta: Delta, now: Instant) -> list[Effect]:
         self.host.image = image
+        self.storage.configs.clear()
         self.host.cluster.brokers = image.brokers
         anew = delta.reloaded
         if not self.has_caught_up:
@@ -159,14 +162,11 @@ class Replicas:
             hosted = self.host.find(at)
             if not self.is_mine(at):
                 self.host.absent.pop(at, None)
+                self.arrivals.waiting.pop(at, None)
                 self.assignments.forget(at)
                 if hosted is not None and hosted.role is not None:
                     self.delete(hosted, effects, now)
-        for at in changed:
-            if self.is_mine(at):
-                before = old.get(at)
-                is_new = at in old and (before is None or self.me not in before.replicas)
-                self.become(at, is_new, effects, now)
+        self.arrivals.meet(changed, old, effects, now)
         self.reconfigure(delta, anew, effects, now)
         self.brokers_changed(delta, effects, now)
         return effects + self.flush(now)
@@ -187,7 +187,7 @@ class Replicas:
             self.assignments.lies(at, self.host.absent[at], directory)
             return
         if hosted is None:
-            hosted = self.create(at, topic, directory, effects, now)
+            hosted = self.create(at, directory, effects, now)
         elif hosted.role is None:
             found = self.opened(hosted, directory, effects, now)
             if found is None:
@@ -212,12 +212,8 @@ class Replicas:
             self.storage.reconfigure(chosen)
         return chosen
 
-    def create(
-        self, at: TopicIdPartition, topic: Topic, directory: Uuid, effects: list[Effect], now: Instant
-    ) -> Hosted:
-        name = TopicPartition(topic.name, at.partition)
-        for namesake in self.storage.namesakes_of(None, name):
-            self.delete(namesake, effects, now)  # another topic's log under the same name (T39)
+    def create(self, at: TopicIdPartition, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted:
+        name = self.arrivals.clear_name(at, effects, now)
         effects += self.storage.forget(name)
         hosted = self.storage.create(at, name, directory, now)
         self.host.put(hosted)
@@ -432,8 +428,8 @@ class Replicas:
         return self.assignments.flush()
 
     def flush(self, now: Instant) -> list[Effect]:
-        """What the fetchers and the controller are to be asked next."""
-        effects = self.alterations.flush() + self.assignments.flush()
+        """What the fetchers and the controller are to be asked next, and what has been deleted."""
+        effects = self.alterations.flush() + self.assignments.flush() + self.storage.clear_graves()
         for fetcher in self.fetchers.values():
             effects += fetcher.flush(now)
         return effects
@@ -484,6 +480,7 @@ class Replicas:
 
     def check(self) -> None:
         self.fetching.sessions.check()
+        self.arrivals.check()
         for fetcher in self.fetchers.values():
             fetcher.check()
         for hosted in self.host.all():

@@ -7,7 +7,7 @@ only after what it promises has been synced.
 An operation of the disk that fails takes its directory offline (`Host.fail`), and the others go on.
 """
 
-from strandline.base.effects import Effect, Report, Save, Sync, Token
+from strandline.base.effects import Effect, Remove, Report, Save, Sync, Token
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
@@ -36,6 +36,7 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
+ENTRY_MAX = 180  # of a name with 255 characters at most, of which a grave's suffix needs some
 Offsets = dict[TopicPartition, int]
 
 
@@ -60,6 +61,9 @@ class Storage:
         self.doubles: dict[TopicIdPartition, Double] = {}
         self.found_futures: dict[TopicIdPartition, tuple[LogDir, str]] = {}
         self.preferred: dict[TopicPartition, str] = {}  # where an operator wants what is still to be created
+        self.configs: dict[str, LogConfig] = {}  # as the present metadata has them
+        self.graves: list[str] = []  # deleted logs whose files are still there
+        self.graves_dug = 0
         self.tail_budget = TailBudget()
         self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
         self.listed: dict[TopicPartition, None] = {}  # what a checkpoint on disk may have a row for
@@ -155,7 +159,7 @@ class Storage:
             return hosted
         del self.doubles[hosted.at]
         if directory_id == hosted.directory.directory_id:
-            self.bury(double.directory, hosted.name, hosted.at)
+            self.bury(double.directory, directory_name(hosted.name), hosted.at)
             return hosted
         try:
             other = self.open(hosted.at, double, now)
@@ -195,17 +199,7 @@ class Storage:
         self.disk.remove_tree(path)  # a leftover without an id, or of a second log that `load` left alone
         self.disk.make_directory(path)
         write_partition_metadata(self.disk, path, at.topic_id)
-        config = self.config_of(name.topic)
-        log = Log.open(
-            self.disk,
-            path,
-            config,
-            now,
-            clean=True,
-            recovery_point=0,
-            log_start_offset=0,
-            tail_budget=self.tail_budget,
-        )
+        log = Log.create(self.disk, path, self.config_of(name.topic), now, self.tail_budget)
         # Without its topic id the log would count as nobody's after a power loss.
         for unsynced in (f"{path}/{PARTITION_METADATA}", log_dir.path):
             log.unsynced_others[unsynced] = None
@@ -247,6 +241,13 @@ class Storage:
         return min(free, key=lambda log_dir: counts[log_dir.path])
 
     def config_of(self, topic: str) -> LogConfig:
+        """One for all logs of the topic, until metadata moves."""
+        config = self.configs.get(topic)
+        if config is None:
+            config = self.configs[topic] = self.read_config(topic)
+        return config
+
+    def read_config(self, topic: str) -> LogConfig:
         host, me = self.host, str(self.host.me)
 
         def setting(key: str) -> object:
@@ -276,21 +277,29 @@ class Storage:
 
     def retire(self, log: Log, log_dir: LogDir, name: TopicPartition, at: TopicIdPartition) -> None:
         try:
-            log.close()
+            log.abandon()
         except DiskError as error:
             self.host.fail(log_dir, error)
         else:
-            self.bury(log_dir, name, at)
+            self.bury(log_dir, directory_name(name), at)
 
-    def bury(self, log_dir: LogDir, name: TopicPartition, at: TopicIdPartition) -> None:
-        """Renamed first, so that a crash in the middle leaves nothing that looks like a log."""
-        path = f"{log_dir.path}/{directory_name(name)}"
-        grave = f"{path}.{at.topic_id.hex()}{DELETED_SUFFIX}"
+    def bury(self, log_dir: LogDir, entry: str, at: TopicIdPartition) -> None:
+        """Only renamed, so that nothing is left that looks like a log; a topic's many files are not waited for. No two
+        graves have one name: a partition may come back and go again before the first is removed."""
+        self.graves_dug += 1
+        grave = f"{entry[:ENTRY_MAX]}.{at.topic_id.hex()}.{self.graves_dug}{DELETED_SUFFIX}"
         try:
-            self.disk.rename(path, grave)
-            self.disk.remove_tree(grave)
+            self.disk.rename(f"{log_dir.path}/{entry}", f"{log_dir.path}/{grave}")
         except DiskError as error:
             self.host.fail(log_dir, error)
+        else:
+            self.graves.append(f"{log_dir.path}/{grave}")
+
+    def clear_graves(self) -> list[Effect]:
+        if not self.graves:
+            return []
+        graves, self.graves = self.graves, []
+        return [Remove(tuple(graves))]
 
     # --- durability
 
@@ -418,16 +427,19 @@ class Storage:
 
     def flush_now(self, now: Instant) -> None:
         """At shutdown: everything durable, and the checkpoints say so."""
-        for hosted in self.host.all():
-            if not self.directories.is_live(hosted.directory):
-                continue
+        for log_dir in list(self.directories.live):
+            # All at once: one disk can make many files durable in hardly more time than one.
+            paths: dict[str, None] = {}
+            settled = self.in_directory(log_dir)
             try:
-                paths = hosted.log.settle()
-                if paths:
-                    self.disk.sync(paths)
-                hosted.log.mark_synced(hosted.log.log_end_offset)
+                for hosted in settled:
+                    paths |= dict.fromkeys(hosted.log.settle())
+                self.disk.sync(list(paths))
             except DiskError as error:
-                self.host.fail(hosted.directory, error)
+                self.host.fail(log_dir, error)
+                continue
+            for hosted in settled:
+                hosted.log.mark_synced(hosted.log.log_end_offset)
         for log_dir in list(self.directories.live):
             for file, offsets in self.checkpoints(log_dir).items():
                 if not self.save_now(log_dir, file, offsets):

@@ -13,11 +13,14 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 from strandline.base.ports import Buffer, DiskError
 
 BUFFERS_PER_WRITE_MAX = 1024  # IOV_MAX of Linux and macOS
+PATHS_AT_ONCE_MIN = 16
+SYNC_THREADS = 8
 WRITE_BYTES_MAX = 1 << 30  # Linux writes at most 2 GiB - 4 KiB per call; stay well below
 
 
@@ -171,13 +174,31 @@ class RealDisk:
         return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
     def sync(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            with naming(path), suppress(FileNotFoundError):
-                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(fd)
-                finally:
-                    os.close(fd)
+        for error in self.sync_each(paths).values():
+            raise error
+
+    def sync_each(self, paths: Sequence[str]) -> dict[str, DiskError]:
+        """Make each durable; what went wrong, by path. Many are flushed at the same time: a journal's commit then
+        serves several of them."""
+        if len(paths) < PATHS_AT_ONCE_MIN:
+            outcomes = [sync_one(path) for path in paths]
+        else:
+            with ThreadPoolExecutor(SYNC_THREADS, "sync") as threads:
+                outcomes = list(threads.map(sync_one, paths))
+        return {path: error for path, error in zip(paths, outcomes, strict=True) if error is not None}
+
+
+def sync_one(path: str) -> DiskError | None:
+    try:
+        with naming(path), suppress(FileNotFoundError):
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+    except DiskError as error:
+        return error
+    return None
 
 
 class InUse(DiskError):

@@ -61,12 +61,7 @@ class Flusher:
                 contents[effect.path] = effect.content
             else:
                 paths.update(dict.fromkeys(effect.paths))
-        errors: dict[str, DiskError] = {}
-        for path in paths:
-            try:
-                self.disk.sync([path])
-            except DiskError as error:
-                errors[path] = error
+        errors = self.disk.sync_each(list(paths))
         for path, content in contents.items():
             try:
                 self.disk.save(path, content)

@@ -11,9 +11,11 @@ import gc
 import logging
 import os
 import random
+import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import uvloop
@@ -29,6 +31,7 @@ from strandline.server.metrics import MetricsServer
 from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
 from strandline.server.pump import CRASHED, Node, Pump
+from strandline.server.remover import Remover
 
 log = logging.getLogger("strandline")
 
@@ -42,6 +45,7 @@ INTERRUPTED = 130
 def serve(config: NodeConfig, make_node: MakeNode) -> int:
     """Run one node until it halts; returns the exit status."""
     log_to_stderr()
+    raise_file_limit()
     for name in sorted(config.unknown):
         log.warning("unknown configuration key %s is ignored", name)
     locks = []
@@ -108,6 +112,7 @@ class Driver:
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
         self.data_flusher = Flusher(loop, self.disk, self.event, self.crash, is_vital=False)
+        self.remover = Remover(self.disk)
 
     async def start(self) -> None:
         self.loop.set_exception_handler(self.unhandled)
@@ -115,7 +120,9 @@ class Driver:
         metrics_at = self.bind_metrics()
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop)
-        pump.connect(self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flush)
+        pump.connect(
+            self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flush, self.remover.submit
+        )
         pump.start()
         await self.net.serve()
         for name, endpoint in where.items():
@@ -140,6 +147,7 @@ class Driver:
         self.peers.close()
         self.flusher.close()
         self.data_flusher.close()
+        self.remover.close()
 
     def flush(self, effect: Sync | Save) -> None:
         (self.data_flusher if effect.token[0] == "replica" else self.flusher).submit(effect)
@@ -194,6 +202,14 @@ def tune_garbage_collection() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+def raise_file_limit() -> None:
+    """Every log keeps a file open: as many as the system allows without asking anybody, not the 1,024 of a shell."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # some systems name a limit that they do not grant
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def log_to_stderr() -> None:

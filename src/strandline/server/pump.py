@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from strandline.base.effects import Close, Effect, Event, Halt, Probe, Reply, Report, Save, Send, Sync
+from strandline.base.effects import Close, Effect, Event, Halt, Probe, Remove, Reply, Report, Save, Send, Sync
 from strandline.base.time import NEVER, Instant
 from strandline.server.clock import Clock
 
@@ -64,9 +64,11 @@ class Pump:
         send: Callable[[Send], None],
         probe: Callable[[Probe], None],
         flush: Callable[[Sync | Save], None],
+        remove: Callable[[Remove], None],
     ) -> None:
         """Say who performs the effects; they need the pump to be built first, for their events."""
-        self.perform |= {Reply: reply, Close: close, Send: send, Probe: probe, Sync: flush, Save: flush}
+        self.perform |= {Reply: reply, Close: close, Send: send, Probe: probe}
+        self.perform |= {Sync: flush, Save: flush, Remove: remove}
 
     def event(self, event: Event) -> None:
         self.run(self.node.step, event)

@@ -7,6 +7,7 @@ in the real driver; any other error out of a node is a bug of ours, and ends the
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from strandline.base.effects import (
     Event,
     Halt,
     Probe,
+    Remove,
     Reply,
     Report,
     Save,
@@ -189,6 +191,9 @@ class Machine(Station):
                 self.network.count(effect.content if isinstance(effect, Save) else "\n".join(effect.paths).encode())
                 self.flushes.append(effect)
                 self.flush()
+            case Remove(paths=paths):
+                life = self.life
+                self.world.time.later(self.world.options.sync_ms, lambda: self.remove(paths, life))
             case Probe():
                 self.network.probe(self, effect)
             case Close(connection=number):
@@ -203,6 +208,16 @@ class Machine(Station):
                 self.stop(why)
             case _:
                 raise AssertionError(effect)
+
+    def remove(self, paths: tuple[str, ...], life: int) -> None:
+        """What an error leaves, the next start removes."""
+        if life == self.life and self.is_running:
+            try:
+                for path in paths:
+                    with suppress(DiskError):
+                        self.disk.remove_tree(path)
+            except PowerLost:
+                self.power_cut()
 
     def flush(self) -> None:
         """Group commit."""

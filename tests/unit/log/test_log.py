@@ -5,6 +5,7 @@ from tests.unit.log.logs import NOW, ROOT, append, content, fill, open_log, prod
 
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.log.config import LogConfig
 from strandline.log.epochs import EpochStart
 from strandline.log.log import EPOCHS_FILE, Log, Read
 from strandline.log.refusals import Refused
@@ -131,6 +132,23 @@ def test_bytes_that_are_no_batch_are_refused_and_half_a_batch_waits_for_its_rest
     log = open_log(SimDisk())
     assert isinstance(log.append_as_follower(bytes(100), 0, NOW), Refused)
     assert log.append_as_follower(placed(produced(), 0, 0)[:-1], 0, NOW) == 0
+
+
+# --- beginning
+
+
+def test_a_log_that_is_created_is_as_one_that_is_opened_in_an_empty_directory() -> None:
+    made, opened = SimDisk(), SimDisk()
+    made.make_directory(ROOT)
+    log, other = Log.create(made, ROOT, LogConfig(), NOW, TailBudget()), open_log(opened)
+    log.check()
+    assert made.list(ROOT) == opened.list(ROOT)
+    assert log.unsynced() == other.unsynced()
+    assert (log.log_start_offset, log.log_end_offset, log.recovery_point, log.touched) == (0, 0, 0, other.touched)
+    fill(log, 3)
+    fill(other, 3)
+    assert content(log) == content(other)
+    assert log.epochs.entries == other.epochs.entries
 
 
 # --- segments

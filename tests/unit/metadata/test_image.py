@@ -195,6 +195,35 @@ def test_a_copy_is_independent() -> None:
     assert NodeId(1) in image.brokers and image.configs
 
 
+def test_neither_of_two_copies_sees_what_the_other_changes_in_a_topic_that_they_share() -> None:
+    """Each has changed the topic before, and so had it for itself."""
+    image = image_of(topic(), partition(), partition(partition_id=1))
+    for _ in range(2):
+        twin = image.copy()
+        before = image.partition(AT)
+        twin.apply(change(leader=2))
+        assert image.partition(AT) == before != twin.partition(AT)
+        image, twin = twin, image
+        before = image.partition(AT)
+        twin.apply(change(isr=(1, 2, 3), leader=3))
+        assert image.partition(AT) == before != twin.partition(AT)
+        image.check()
+        twin.check()
+
+
+def test_a_topic_is_copied_once_and_not_for_each_of_its_partitions() -> None:
+    image = image_of(topic(), partition())
+    partitions = image.topics[T].partitions
+    for index in range(1, 9):
+        image.apply(partition(partition_id=index))
+    assert image.topics[T].partitions is partitions
+    twin = image.copy()
+    twin.apply(change(leader=2))
+    image.apply(change(leader=2))
+    assert image.topics[T].partitions is not partitions
+    assert twin.topics[T].partitions is not image.topics[T].partitions
+
+
 def test_a_snapshot_says_everything() -> None:
     image = image_of(
         r.FeatureLevelRecord(name="metadata.version", feature_level=27),

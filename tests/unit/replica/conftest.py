@@ -13,6 +13,7 @@ from strandline.base.effects import (
     Effect,
     Failed,
     Failure,
+    Remove,
     Reply,
     ReplyTo,
     Report,
@@ -176,6 +177,9 @@ class World:
                         self.answer_controller()
                 case Sync() | Save():
                     self.flushed(node, effect)
+                case Remove(paths):
+                    for path in paths:
+                        self.disks[node].remove_tree(path)
                 case Report(_, text):
                     self.reports.append(text)
         if node in self.nodes:

@@ -4,16 +4,17 @@ import random
 from typing import Any
 
 import pytest
+from tests.unit.replica.conftest import AT as AT_ID
 from tests.unit.replica.conftest import World
 from tests.unit.replica.test_directories import HOME, Jbod
 
-from strandline.base.effects import Save, Sync, Synced
+from strandline.base.effects import Remove, Save, Sync, Synced
 from strandline.base.ids import METADATA_TOPIC_ID, NodeId, TopicPartition
 from strandline.log.checkpoints import parse_offsets
 from strandline.log.directory import write_partition_metadata
 from strandline.log.log import Log
 from strandline.metadata import records as r
-from strandline.metadata.image import TOPIC_RESOURCE
+from strandline.metadata.image import TOPIC_RESOURCE, UNASSIGNED_DIRECTORY
 from strandline.replica.config import ReplicaConfig
 
 AT = TopicPartition("t", 0)
@@ -95,6 +96,52 @@ def test_a_log_goes_to_the_directory_that_metadata_names(world: Any) -> None:
     assert [name for name in world.disks[1].list("/data1") if name.startswith("t-0")] == []
 
 
+def graves(world: Any) -> list[str]:
+    return [name for name in world.disks[1].list("/data1") if name.endswith("-delete")]
+
+
+def test_a_deleted_log_is_renamed_at_once_and_its_files_are_somebody_elses_work(world: Any) -> None:
+    """A topic has thousands of them: removed in the step, they would keep the node from its heartbeats."""
+    world.create(replicas=(1,))
+    world.produce(1, 3)
+    topic_id = world.image.topic_ids["t"]
+    world.nodes[1].delete(world.nodes[1].host.named("t", 0), [], world.now)
+    (grave,) = graves(world)
+    assert grave.startswith(f"t-0.{topic_id.hex()}.")
+    assert world.disks[1].list(f"/data1/{grave}") != []
+    (remove,) = world.nodes[1].flush(world.now)
+    assert remove == Remove((f"/data1/{grave}",))
+    assert world.nodes[1].flush(world.now) == []
+
+
+def test_a_partition_that_comes_back_and_goes_again_has_two_graves(world: Any) -> None:
+    world.create(replicas=(1,))
+    replicas = world.nodes[1]
+    for _ in range(2):
+        hosted = replicas.host.named("t", 0) or replicas.create(AT_ID, UNASSIGNED_DIRECTORY, [], world.now)
+        replicas.delete(hosted, [], world.now)
+    assert len(graves(world)) == 2
+    assert not replicas.host.directories.offline
+
+
+def test_a_grave_that_nobody_has_removed_is_removed_by_the_next_start(world: Any) -> None:
+    world.create(replicas=(1,))
+    world.nodes[1].delete(world.nodes[1].host.named("t", 0), [], world.now)
+    assert len(graves(world)) == 1
+    world.kill(1)
+    world.start(NodeId(1))
+    assert graves(world) == []
+
+
+def test_a_grave_has_a_name_that_a_file_system_takes(world: Any) -> None:
+    storage = world.nodes[1].storage
+    entry = f"{'t' * 249}-12345"
+    world.disks[1].make_directory(f"/data1/{entry}")
+    storage.bury(storage.directories.live[0], entry, AT_ID)
+    (grave,) = graves(world)
+    assert len(grave) <= 255
+
+
 def test_retention_moves_the_log_start_and_followers_hear_of_it(world: Any) -> None:
     world.create(retention_ms="60000", segment_bytes="1048576")
     world.run(1_000)
@@ -117,6 +164,7 @@ def test_how_long_a_producer_may_be_idle_is_a_setting_of_the_node(world: Any) ->
     storage = world.nodes[1].storage
     assert storage.config_of("t").producer_id_expiration_ms == 24 * 3600 * 1000
     storage.host.static = {**storage.host.static, "producer.id.expiration.ms": 5}
+    storage.configs.clear()  # as when metadata moves
     assert storage.config_of("t").producer_id_expiration_ms == 5
 
 
@@ -126,6 +174,15 @@ def test_a_broker_has_its_own_span_before_the_clusters_and_the_clusters_before_i
     for broker, value, expected in (("", "20", 20), ("1", "10", 10), ("", "30", 10), ("2", "40", 10), ("1", None, 30)):
         world.commit(r.ConfigRecord(resource_type=4, resource_name=broker, name=key, value=value))
         assert storage.config_of("t").producer_id_expiration_ms == expected
+
+
+def test_logs_of_a_topic_share_their_configuration_until_it_changes(world: Any) -> None:
+    world.create(replicas=(1,))
+    log = world.nodes[1].host.named("t", 0).log
+    assert world.nodes[1].storage.config_of("t") is log.config
+    world.commit(r.ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="77"))
+    assert log.config.retention_ms == 77
+    assert world.nodes[1].storage.config_of("t").retention_ms == 77
 
 
 def test_what_one_broker_is_given_reaches_its_own_logs_alone_and_at_once(world: Any) -> None:

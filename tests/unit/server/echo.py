@@ -21,6 +21,7 @@ from strandline.server.flusher import Flusher
 from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
 from strandline.server.pump import Pump
+from strandline.server.remover import Remover
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.fetch import FetchRequest, FetchResponse
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -91,7 +92,15 @@ class Rig:
         self.net = Net(self.loop, config, self.pump.event)
         self.peers = Peers(self.loop, "me", self.pump.event)
         self.flusher = Flusher(self.loop, RealDisk(), self.pump.event, self.pump.crash)
-        self.pump.connect(self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flusher.submit)
+        self.remover = Remover(RealDisk())
+        self.pump.connect(
+            self.net.reply,
+            self.net.close_one,
+            self.peers.send,
+            self.peers.probe,
+            self.flusher.submit,
+            self.remover.submit,
+        )
         self.where = self.net.bind(
             [Listener("PLAINTEXT", "127.0.0.1", 0, False), Listener("CONTROLLER", "127.0.0.1", 0, True)]
         )
@@ -124,6 +133,7 @@ class Rig:
         await self.net.close()
         self.peers.close()
         self.flusher.close()
+        self.remover.close()
 
 
 class Client:

@@ -35,6 +35,31 @@ def test_a_short_write_is_continued_where_it_stopped(tmp_path: Path, monkeypatch
     file.close()
 
 
+@pytest.mark.parametrize("count", [1, 100])
+def test_of_files_that_are_flushed_together_each_has_its_own_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    whole, flushed = os.fsync, []
+
+    def fsync(fd: int) -> None:
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{fd}"))
+        if name == "rotten":
+            raise OSError(5, "Input/output error")
+        flushed.append(name)
+        whole(fd)
+
+    names = [f"file-{i:03}" for i in range(count)]
+    for name in (*names, "rotten"):
+        (tmp_path / name).write_bytes(b"x")
+    monkeypatch.setattr(disk_module.os, "fsync", fsync)
+    paths = [str(tmp_path / name) for name in (*names, "rotten", "gone")]
+    errors = RealDisk().sync_each(paths)
+    assert sorted(flushed) == names
+    assert list(errors) == [str(tmp_path / "rotten")]
+    with pytest.raises(DiskError, match="rotten: Input/output error"):
+        RealDisk().sync(paths)
+
+
 def test_a_full_disk_is_a_disk_error_with_path_and_reason() -> None:
     file = RealDisk().open("/dev/full")
     with pytest.raises(DiskError, match="/dev/full: No space left on device"):

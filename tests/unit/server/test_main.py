@@ -1,5 +1,6 @@
 """A node as a process: start, signals, exit status."""
 
+import resource
 import signal
 import socket
 import subprocess
@@ -126,3 +127,15 @@ def test_a_node_whose_metrics_port_is_taken_says_so_and_does_not_start(start: St
         status, rest = finish(start("polite", f":{port}"))
     assert status == CANNOT_START
     assert f"cannot serve metrics on 127.0.0.1:{port}: Address already in use" in rest
+
+
+def test_a_node_may_open_as_many_files_as_the_system_lets_it(start: Start) -> None:
+    """Every log has one open; a shell's soft limit is for shells."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+    try:
+        process = start("polite")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    read_until(process, "started")
+    assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE) == (hard, hard)

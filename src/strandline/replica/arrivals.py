@@ -1,0 +1,93 @@
+"""New partitions get their logs a few in a step: a topic may have thousands, and a node that is deaf for seconds misses
+its heartbeats and the quorum's elections.
+
+What waits here is as if metadata had not named it yet, which lags on every broker: it is neither led nor followed, and
+who asks for it asks again. It is made with what metadata says when its turn has come.
+
+Invariant (executed by `check`): what waits is this broker's, and has no log yet.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect
+from strandline.base.ids import OFFSETS_TOPIC, TopicIdPartition, TopicPartition
+from strandline.base.time import Instant
+from strandline.metadata.image import Partition
+
+if TYPE_CHECKING:
+    from strandline.replica.replicas import Replicas
+
+LOGS_PER_STEP = 100
+PAUSE_MS = 1  # whoever has asked meanwhile is heard first
+
+
+class Turn:
+    """A timer: the next ones may come."""
+
+    __slots__ = ("arrivals", "done")
+
+    def __init__(self, arrivals: "Arrivals") -> None:
+        self.arrivals = arrivals
+        self.done = False
+
+    def expire(self, now: Instant) -> list[Effect]:
+        self.done = True
+        return self.arrivals.go_on(now)
+
+
+class Arrivals:
+    def __init__(self, replicas: "Replicas") -> None:
+        self.replicas = replicas
+        self.waiting: dict[TopicIdPartition, bool] = {}  # is it new to this broker?
+
+    def meet(
+        self,
+        changed: Iterable[TopicIdPartition],
+        old: Mapping[TopicIdPartition, Partition | None],
+        effects: list[Effect],
+        now: Instant,
+    ) -> None:
+        """Take over what metadata now says of these partitions, as far as they are this broker's."""
+        replicas, me = self.replicas, self.replicas.me
+        is_idle, made = not self.waiting, 0
+        for at in changed:
+            if not replicas.is_mine(at):
+                continue
+            before = old.get(at)
+            is_new = at in old and (before is None or me not in before.replicas)
+            if self.needs_log(at):
+                made += 1
+                if made > LOGS_PER_STEP or at in self.waiting:
+                    self.waiting[at] = is_new or self.waiting.get(at, False)
+                    self.clear_name(at, effects, now)
+                    continue
+            replicas.become(at, is_new, effects, now)
+        if is_idle and self.waiting:
+            self.replicas.host.timers.push(now + PAUSE_MS, Turn(self))
+
+    def needs_log(self, at: TopicIdPartition) -> bool:
+        """The group coordinator loads what it leads at once; its topic is small."""
+        host = self.replicas.host
+        return host.find(at) is None and at not in host.absent and host.image.topics[at.topic_id].name != OFFSETS_TOPIC
+
+    def clear_name(self, at: TopicIdPartition, effects: list[Effect], now: Instant) -> TopicPartition:
+        """Delete other topics' logs under the partition's name (T39), also while it waits: who asks by that name must
+        not find them."""
+        replicas = self.replicas
+        name = TopicPartition(replicas.host.image.topics[at.topic_id].name, at.partition)
+        for namesake in replicas.storage.namesakes_of(None, name):
+            replicas.delete(namesake, effects, now)
+        return name
+
+    def go_on(self, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        for at in list(self.waiting)[:LOGS_PER_STEP]:
+            self.replicas.become(at, self.waiting.pop(at), effects, now)
+        if self.waiting:
+            self.replicas.host.timers.push(now + PAUSE_MS, Turn(self))
+        return effects
+
+    def check(self) -> None:
+        for at in self.waiting:
+            assert self.replicas.is_mine(at) and self.replicas.host.find(at) is None, at
