@@ -35,11 +35,12 @@ NONE = int(ErrorCode.NONE)
 class Wake:
     """A timer: the fetcher, or one of its partitions, may ask again."""
 
-    __slots__ = ("at", "done", "fetcher")
+    __slots__ = ("at", "done", "fetcher", "is_throttle")
 
     def __init__(self, fetcher: "Fetcher", at: TopicIdPartition | None) -> None:
         self.fetcher = fetcher
         self.at = at
+        self.is_throttle = False
         self.done = False
 
     def expire(self, now: Instant) -> list[Effect]:
@@ -167,6 +168,15 @@ class Fetcher:
             is_in_sync = follower is None or self.host.me in follower.isr
             if not is_in_sync and self.quota.is_throttled(*self.partitions[at].name):
                 self.delay(at, self.host.config.quota_window_ms, now)
+                self.delayed[at].is_throttle = True
+
+    def quota_changed(self, now: Instant) -> None:
+        """A rate that was raised lets go at once whom it held back."""
+        held = [at for at, wake in self.delayed.items() if wake.is_throttle]
+        if held and not self.quota.is_exceeded(now):
+            for at in held:
+                self.calm(at)
+                self.dirty[at] = None
 
     def forget(self) -> tuple[ForgottenTopic, ...]:
         if not self.forgotten:

@@ -296,6 +296,8 @@ class Replicas:
         everything = anew or any(resource in delta.configs for resource in of_brokers)
         for quota in (self.fetching.quota, self.follower_quota):
             quota.configure(self.host.image, self.host.image.configs if anew else delta.configs, anew)
+        for fetcher in self.fetchers.values():
+            fetcher.quota_changed(now)
         if everything:
             affected = list(self.host.all())
         else:
