@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cluster
 
 RECORD = 20_000
 RECORDS = 1_000
-FIRST = 1_500_000  # bytes a second, to begin with
+FIRST = 500_000  # bytes a second, to begin with
 SLOW = 20_000
 SPAN_S = 2.0
 # A rate is known to be exceeded only after a fetch: with small ones, little goes beyond it.

@@ -8,11 +8,14 @@ Invariants (executed by `check`):
   - the session's positions are exactly those that the leader was told
 """
 
+from collections.abc import Iterable, Mapping
+
 from strandline.base.effects import Effect, Failure, Report, Send
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.metadata.image import Delta, Image
 from strandline.replica.follower import Follower, Next, Position, Served, buffers_of
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Quota
@@ -35,11 +38,12 @@ NONE = int(ErrorCode.NONE)
 class Wake:
     """A timer: the fetcher, or one of its partitions, may ask again."""
 
-    __slots__ = ("at", "done", "fetcher")
+    __slots__ = ("at", "done", "fetcher", "is_throttle")
 
     def __init__(self, fetcher: "Fetcher", at: TopicIdPartition | None) -> None:
         self.fetcher = fetcher
         self.at = at
+        self.is_throttle = False
         self.done = False
 
     def expire(self, now: Instant) -> list[Effect]:
@@ -167,6 +171,15 @@ class Fetcher:
             is_in_sync = follower is None or self.host.me in follower.isr
             if not is_in_sync and self.quota.is_throttled(*self.partitions[at].name):
                 self.delay(at, self.host.config.quota_window_ms, now)
+                self.delayed[at].is_throttle = True
+
+    def quota_changed(self, now: Instant) -> None:
+        """A rate that was raised lets go at once whom it held back."""
+        held = [at for at, wake in self.delayed.items() if wake.is_throttle]
+        if held and not self.quota.is_exceeded(now):
+            for at in held:
+                self.calm(at)
+                self.dirty[at] = None
 
     def forget(self) -> tuple[ForgottenTopic, ...]:
         if not self.forgotten:
@@ -295,3 +308,13 @@ class Fetcher:
         assert set(self.delayed) <= set(self.partitions)
         assert not set(self.delayed) & set(self.dirty)
         assert set(self.forgotten) <= set(self.asked)
+
+
+def configure_quotas(
+    quotas: Iterable[Quota], fetchers: Mapping[NodeId, Fetcher], image: Image, delta: Delta, anew: bool, now: Instant
+) -> None:
+    """Metadata has changed; `anew`: all of it may have."""
+    for quota in quotas:
+        quota.configure(image, image.configs if anew else delta.configs, anew)
+    for fetcher in fetchers.values():
+        fetcher.quota_changed(now)

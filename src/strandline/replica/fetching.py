@@ -16,7 +16,7 @@ from strandline.replica.alterations import Alterations
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader
-from strandline.replica.quota import Quota, Rate
+from strandline.replica.quota import quota_of
 from strandline.replica.reading import Collected, Reading, is_news
 from strandline.replica.sessions import NO_SESSION, Context, Interest, Sessions
 from strandline.wire.messages.fetch import (
@@ -83,9 +83,7 @@ class Fetching:
         self.alterations = alterations
         self.hints = hints
         config = host.config
-        self.quota = Quota(
-            host.me, "leader", config.leader_throttled_rate, Rate(config.quota_windows, config.quota_window_ms)
-        )
+        self.quota = quota_of(host.me, "leader", config)
         self.reading = Reading(host, hints, self.quota)
         self.sessions = Sessions(config, rng)
         self.waiting = 0  # Fetches

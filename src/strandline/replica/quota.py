@@ -15,6 +15,7 @@ from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.metadata.image import TOPIC_RESOURCE, Image
+from strandline.replica.config import ReplicaConfig
 
 EVERYTHING = "*"
 
@@ -114,3 +115,8 @@ class Quota:
 
     def is_exceeded(self, now: Instant) -> bool:
         return self.rate.measure(now) > self.bound
+
+
+def quota_of(me: NodeId, side: str, config: ReplicaConfig) -> Quota:
+    rate = config.leader_throttled_rate if side == "leader" else config.follower_throttled_rate
+    return Quota(me, side, rate, Rate(config.quota_windows, config.quota_window_ms))

@@ -36,7 +36,7 @@ from strandline.replica.arrivals import Arrivals
 from strandline.replica.assignments import Assignments
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.directories import Directories
-from strandline.replica.fetcher import Fetcher
+from strandline.replica.fetcher import Fetcher, configure_quotas
 from strandline.replica.fetching import Fetching, complete_deletions
 from strandline.replica.follower import Follower
 from strandline.replica.future import Futures
@@ -46,7 +46,7 @@ from strandline.replica.leader import Leader
 from strandline.replica.offline import take_offline, tell_absent
 from strandline.replica.offsets import Offsets
 from strandline.replica.producing import Done, Producing
-from strandline.replica.quota import Quota, Rate
+from strandline.replica.quota import quota_of
 from strandline.replica.storage import Storage
 from strandline.replica.timers import Every
 from strandline.wire.messages.delete_records import DeleteRecordsRequest
@@ -74,9 +74,7 @@ class Replicas:
         self.fetching = Fetching(self.host, self.alterations, self.hints, rng)
         self.producing = Producing(self.host, self.fetching, self.hints)
         self.offsets = Offsets(self.host, self.fetching)
-        self.follower_quota = Quota(
-            me, "follower", config.follower_throttled_rate, Rate(config.quota_windows, config.quota_window_ms)
-        )
+        self.follower_quota = quota_of(me, "follower", config)
         self.storage = Storage(self.host, disk)
         self.assignments = Assignments(self.host)
         self.futures = Futures(self.host, self.storage, self.assignments)
@@ -290,8 +288,7 @@ class Replicas:
     def reconfigure(self, delta: Delta, anew: bool, effects: list[Effect], now: Instant) -> None:
         of_brokers = ((BROKER_RESOURCE, CLUSTER_DEFAULT), (BROKER_RESOURCE, str(self.me)))
         everything = anew or any(resource in delta.configs for resource in of_brokers)
-        for quota in (self.fetching.quota, self.follower_quota):
-            quota.configure(self.host.image, self.host.image.configs if anew else delta.configs, anew)
+        configure_quotas((self.fetching.quota, self.follower_quota), self.fetchers, self.host.image, delta, anew, now)
         if everything:
             affected = list(self.host.all())
         else:
