@@ -11,7 +11,7 @@ from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.metadata.topic_configs import TOPIC_CONFIGS
 
 E = ErrorCode
-OTHERS = sorted(DYNAMIC_NODE_KEYS - TOPIC_DEFAULTS.keys())
+OTHERS = sorted(DYNAMIC_NODE_KEYS - TOPIC_DEFAULTS.keys() - {"cordoned.log.dirs"})  # no number, and each broker's own
 READ_ONLY = sorted(NODE_CONFIGS.keys() - DYNAMIC_NODE_KEYS)
 # Where small numbers will not do.
 VALUES = {
