@@ -236,6 +236,8 @@ def test_the_cluster_is_described(tools: Tools) -> None:
     assert re.search(r"LeaderId: +[123]\n", status)
     assert len(rows(tools("metadata-quorum", "describe", "--replication"), "")) == 4
     assert "metadata.version" in tools("features", "describe")
+    feature = ("--feature", "eligible.leader.replicas.version=1", "--dry-run")
+    assert "can be upgraded to 1" in tools("features", "upgrade", *feature)
     for kind in ("--bootstrap-server", "--bootstrap-controller"):
         ports = [n.port if kind == "--bootstrap-server" else n.controller_port for n in tools.cluster.nodes]
         said = tools.run("cluster", "list-endpoints", kind, f"{HOST}:{ports[0]}")
