@@ -21,6 +21,7 @@ from strandline.metadata.image import Image, effective_min_isr
 from strandline.metadata.registrations import Broker as RegisteredBroker
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Observing, Seeking
+from strandline.replica.cordoned import cordoned
 from strandline.replica.directories import Directories
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
@@ -150,6 +151,7 @@ def single(metric: Metric, value: Number) -> Family:
 def of_broker(broker: Broker, applied_end: int, readings: list[PartitionReading]) -> Iterator[Family]:
     yield from of_replicas(broker.replicas, readings)
     yield from of_directories(broker.replicas.host.directories)
+    yield from of_cordoned(broker.replicas.host)
     yield single(table.BROKER_STATE, state_of(broker.lifecycle))
     sessions = broker.replicas.fetching.sessions.sessions
     yield single(table.FETCH_SESSIONS, len(sessions))
@@ -203,6 +205,13 @@ def of_directories(directories: Directories) -> Iterator[Family]:
     yield single(table.OFFLINE_DIRECTORIES, len(directories.offline))
     known = [(log_dir.path, 0) for log_dir in directories.live] + [(path, 1) for path in directories.offline]
     yield Family(table.DIRECTORY_OFFLINE, [((path,), is_offline) for path, is_offline in sorted(known)])
+
+
+def of_cordoned(host: Host) -> Iterator[Family]:
+    closed = [log_dir.path for log_dir in cordoned(host)]
+    known = [*(log_dir.path for log_dir in host.directories.live), *host.directories.offline]
+    yield single(table.CORDONED_DIRECTORIES, len(closed))
+    yield Family(table.DIRECTORY_CORDONED, [((path,), int(path in closed)) for path in sorted(known)])
 
 
 def state_of(lifecycle: Lifecycle) -> int:

@@ -155,6 +155,20 @@ DIRECTORY_OFFLINE = Metric(
     ("logDirectory",),
     LOG_MANAGER + "LogDirectoryOffline,logDirectory=*",
 )
+CORDONED_DIRECTORIES = Metric(
+    "kafka_log_LogManager_CordonedLogDirectoryCount",
+    Kind.GAUGE,
+    "Log directories that get no new replicas",
+    (),
+    LOG_MANAGER + "CordonedLogDirectoryCount",
+)
+DIRECTORY_CORDONED = Metric(
+    "kafka_log_LogManager_LogDirectoryCordoned",
+    Kind.GAUGE,
+    "1 if this log directory gets no new replicas",
+    ("logDirectory",),
+    LOG_MANAGER + "LogDirectoryCordoned,logDirectory=*",
+)
 BROKER_STATE = Metric(
     "kafka_server_KafkaServer_BrokerState",
     Kind.GAUGE,
@@ -386,6 +400,8 @@ METRICS: tuple[Metric, ...] = (
     DIRECTORY_MOVES,
     OFFLINE_DIRECTORIES,
     DIRECTORY_OFFLINE,
+    CORDONED_DIRECTORIES,
+    DIRECTORY_CORDONED,
     BROKER_STATE,
     FETCH_SESSIONS,
     FETCH_SESSION_PARTITIONS,

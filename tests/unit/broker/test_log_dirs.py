@@ -9,6 +9,7 @@ from tests.unit.replica.test_directories import HOME, Jbod, directory
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NodeId, TopicPartition
+from strandline.broker.gauges import of_cordoned
 from strandline.broker.handlers import alter_replica_log_dirs, describe_log_dirs
 from strandline.metadata.image import UNASSIGNED_DIRECTORY
 from strandline.metadata.records import ConfigRecord
@@ -173,6 +174,8 @@ def test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one(jbod: Jbod) ->
     place = jbod.nodes[NodeId(1)].storage.place
     assert place(UNASSIGNED_DIRECTORY).path == "/d0"  # though the other one is empty
     assert place(directory(NodeId(1), 1)).path == "/d1"  # metadata has decided already
+    count, by_path = of_cordoned(jbod.nodes[NodeId(1)].host)
+    assert (count.samples, by_path.samples) == ([((), 1)], [(("/d0",), 0), (("/d1",), 1)])
     cordon(jbod, "*")
     assert states(jbod) == {"/d0": True, "/d1": True}
     assert place(UNASSIGNED_DIRECTORY).path == "/d0"  # placed here just before: it must lie somewhere

@@ -6,12 +6,18 @@ from tests.unit.controller.test_configs import DELETE, SET, alter, broker, ready
 
 from strandline.base.errors import ErrorCode
 from strandline.metadata.config_key import ConfigKey, ConfigValue, show_value
-from strandline.metadata.dynamic_configs import DYNAMIC_NODE_KEYS, ONE_FOR_ALL, TOPIC_DEFAULTS, dynamic_value
+from strandline.metadata.dynamic_configs import (
+    DYNAMIC_NODE_KEYS,
+    FOR_ONE_BROKER,
+    ONE_FOR_ALL,
+    TOPIC_DEFAULTS,
+    dynamic_value,
+)
 from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.metadata.topic_configs import TOPIC_CONFIGS
 
 E = ErrorCode
-OTHERS = sorted(DYNAMIC_NODE_KEYS - TOPIC_DEFAULTS.keys() - {"cordoned.log.dirs"})  # no number, and each broker's own
+OTHERS = sorted(DYNAMIC_NODE_KEYS - TOPIC_DEFAULTS.keys() - FOR_ONE_BROKER)
 READ_ONLY = sorted(NODE_CONFIGS.keys() - DYNAMIC_NODE_KEYS)
 # Where small numbers will not do.
 VALUES = {
