@@ -119,7 +119,7 @@ def show(console: Console, results: list[Scaled]) -> None:
     if not console.is_terminal:
         console = Console(width=WIDTH)  # a pipe has no width of its own
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("seconds (processor time of the nodes; longest deaf)")
+    table.add_column("seconds (processor time; longest deaf)")
     for scaled in results:
         table.add_column(f"{scaled.partitions:,}", justify="right")
     if len(results) > 1:

@@ -85,6 +85,7 @@ class Log:
         self.log_end_offset = 0
         self.recovery_point = 0
         self.epochs = Epochs()
+        self.has_begun_epoch = False  # the file of epochs lacks the last one, in which nothing is written yet
         self.producers = Producers()
         self.snapshots: list[int] = []  # offsets at which it is written down what `producers` was, sorted
         self.touched = UNKNOWN  # the time, as this log heard of it last
@@ -272,6 +273,8 @@ class Log:
             self.producers.appended(header, header.base_offset, now)
 
     def write(self, buffer: memoryview, base: int, last: int, max_timestamp: int, now: Instant) -> None:
+        if self.has_begun_epoch:
+            self.save_epochs()
         size = len(buffer)
         segment = self.segments[-1]
         if segment.size and (
@@ -380,7 +383,17 @@ class Log:
         if self.epochs.assign(epoch, start_offset):
             self.save_epochs()
 
+    def begin_epoch(self, epoch: int) -> None:
+        """Of a leader that has written nothing in it: the file may wait for the first batch, and `save_begun_epoch`."""
+        if self.epochs.assign(epoch, self.log_end_offset):
+            self.has_begun_epoch = True
+
+    def save_begun_epoch(self) -> None:
+        if self.has_begun_epoch:
+            self.save_epochs()
+
     def save_epochs(self) -> None:
+        self.has_begun_epoch = False
         path = f"{self.directory}/{EPOCHS_FILE}"
         self.disk.write_file(path, format_epochs(self.epochs.entries))
         self.unsynced_others[path] = None
@@ -424,6 +437,7 @@ class Log:
 
     def settle(self) -> tuple[str, ...]:
         """Before a clean stop, after which nothing is checked: write everything; what must be synced for that."""
+        self.save_begun_epoch()
         self.active.seal()
         producer_snapshot.take(self, self.log_end_offset)
         indexes = [path for segment in self.segments for path in segment.settle()]

@@ -63,6 +63,7 @@ class Arrivals:
                     self.clear_name(at, effects, now)
                     continue
             replicas.become(at, is_new, effects, now)
+        replicas.epoch_files.go_on(now)
         if is_idle and self.waiting:
             self.replicas.host.timers.push(now + PAUSE_MS, Turn(self))
 
@@ -84,6 +85,7 @@ class Arrivals:
         effects: list[Effect] = []
         for at in list(self.waiting)[:LOGS_PER_STEP]:
             self.replicas.become(at, self.waiting.pop(at), effects, now)
+        self.replicas.epoch_files.go_on(now)
         if self.waiting:
             self.replicas.host.timers.push(now + PAUSE_MS, Turn(self))
         return effects

@@ -86,7 +86,7 @@ class Leader:
         self.lag_time_max_ms = lag_time_max_ms
         self.high_watermark = high_watermark
         self.epoch_start_offset = log.log_end_offset
-        log.assign_epoch(self.epoch, log.log_end_offset)
+        log.begin_epoch(self.epoch)
         in_sync = ReplicaState(-1, -1, now, -1, LONG_AGO, UNKNOWN_BROKER_EPOCH)
         self.followers: dict[NodeId, ReplicaState] = {
             node: in_sync if node in partition.isr else NEVER_FETCHED for node in self.others()

@@ -36,6 +36,7 @@ from strandline.replica.arrivals import Arrivals
 from strandline.replica.assignments import Assignments
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.directories import Directories
+from strandline.replica.epoch_files import EpochFiles
 from strandline.replica.fetcher import Fetcher, configure_quotas
 from strandline.replica.fetching import Fetching, complete_deletions
 from strandline.replica.follower import Follower
@@ -79,6 +80,7 @@ class Replicas:
         self.assignments = Assignments(self.host)
         self.futures = Futures(self.host, self.storage, self.assignments)
         self.arrivals = Arrivals(self)
+        self.epoch_files = EpochFiles(self.host)
         self.fetchers: dict[NodeId, Fetcher] = {}
         self.has_caught_up = False  # with metadata, at least up to this incarnation's registration
         self.tasks = [
@@ -236,6 +238,7 @@ class Replicas:
                 now=now,
             )
             hosted.role = leader
+            self.epoch_files.waiting[hosted] = None
             self.fetching.role_changed(hosted, effects, now)
             self.fetching.leads_anew(leader, now)
         self.recompute(hosted, leader, effects, now)
