@@ -3,7 +3,6 @@
 from strandline.sim.planted.planted import Planted, table
 
 COMPACTION = "strandline.log.compaction"
-PLAN = "compacted.json"
 
 COMPACTING = table(
     Planted(
@@ -13,7 +12,7 @@ COMPACTING = table(
         new="    bound = log.log_end_offset\n",
         trap="Kafka cleans below the last stable offset",
         harm="a committed record goes for one that is cut, or that no disk has yet",
-        plan=PLAN,
+        plan="cleaned-above-the-high-watermark.json",
         seeds=(1, 1),
     ),
     Planted(
@@ -23,7 +22,7 @@ COMPACTING = table(
         new="record.offset <= self.last_of_key.get(fingerprint(record.key), -1)",
         trap="off by one",
         harm="the one record that compaction promises to keep is gone",
-        plan=PLAN,
+        plan="last-of-a-key-dropped.json",
         seeds=(1, 1),
     ),
     Planted(
@@ -33,7 +32,7 @@ COMPACTING = table(
         new="return record.value is not None",
         trap="KIP-534",
         harm="who has read the value never hears that it was deleted",
-        plan=PLAN,
+        plan="tombstone-dropped-at-once.json",
         seeds=(2, 2),
     ),
     Planted(
@@ -43,7 +42,7 @@ COMPACTING = table(
         new='        return self.synced(Synced(("replica", "cleaned", self.count, run.directory)), now)\n',
         trap="Kafka flushes `.cleaned` first",
         harm="a power cut takes the copy, and what it was made from is gone",
-        plan=PLAN,
+        plan="swapped-before-durable.json",
         seeds=(1, 1),
     ),
     Planted(
@@ -53,7 +52,7 @@ COMPACTING = table(
         new="",
         trap="Kafka finishes swaps in LogLoader",
         harm="after a power cut in the middle of a swap the log has a hole, or records twice",
-        plan=PLAN,
+        plan="swap-not-finished-at-start.json",
         seeds=(8, 8),
     ),
     Planted(
@@ -63,7 +62,7 @@ COMPACTING = table(
         new="    return segment.next_offset < following and log.has_gaps\n",
         trap="gaps between batches are legal in a compacted log",
         harm="a power cut takes a segment that was not synced, and what comes behind it is kept",
-        plan=PLAN,
+        plan="lost-segment-taken-for-a-gap.json",
         seeds=(37, 37),
     ),
 )
