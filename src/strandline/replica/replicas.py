@@ -172,7 +172,7 @@ class Replicas:
         self.arrivals.meet(changed, old, effects, now)
         self.reconfigure(delta, anew, effects, now)
         self.brokers_changed(delta, effects, now)
-        return effects + self.storage.save_compacted() + self.flush(now)
+        return effects + self.flush(now)
 
     def is_mine(self, at: TopicIdPartition) -> bool:
         partition = self.host.image.partition(at)
@@ -432,8 +432,9 @@ class Replicas:
         return self.assignments.flush()
 
     def flush(self, now: Instant) -> list[Effect]:
-        """What the fetchers and the controller are to be asked next, and what has been deleted."""
-        effects = self.alterations.flush() + self.assignments.flush() + self.storage.clear_graves()
+        """What the fetchers and the controller are to be asked next, what has been deleted, and what may get gaps."""
+        effects = self.storage.save_compacted() + self.storage.clear_graves()
+        effects += self.alterations.flush() + self.assignments.flush()
         for fetcher in self.fetchers.values():
             effects += fetcher.flush(now)
         return effects
