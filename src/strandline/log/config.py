@@ -28,7 +28,20 @@ class LogConfig(Value, frozen=True):
     flush_messages: int = LONG_MAX
     flush_ms: int = LONG_MAX
     cleanup_policy: tuple[str, ...] = ("delete",)
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = LONG_MAX
+    delete_retention_ms: int = DAY_MS
     producer_id_expiration_ms: int = DAY_MS  # a setting of the node, not of a topic
+
+    @property
+    def compacts(self) -> bool:
+        return "compact" in self.cleanup_policy
+
+    @property
+    def roll_ms(self) -> int:
+        """A segment in which records are appended is never compacted, so it may not be older than they may be."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
 
     @classmethod
     def of(cls, setting: Callable[[str], object]) -> "LogConfig":

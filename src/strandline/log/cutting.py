@@ -31,6 +31,7 @@ def truncate_to(log: Log, offset: int) -> None:
         truncate_fully_and_start_at(log, max(offset, 0))
         return
     log.tail.clear()
+    log.cuts += 1
     while log.active.base_offset >= offset and len(log.segments) > 1:
         log.bases.pop()
         log.segments.pop().delete()
@@ -42,6 +43,7 @@ def truncate_to(log: Log, offset: int) -> None:
     log.warm = None
     log.log_end_offset = log.active.next_offset
     log.recovery_point = min(log.recovery_point, log.log_end_offset)
+    cut_cleaned(log)
     log.log_start_offset = min(log.log_start_offset, log.log_end_offset)
     if log.epochs.cut_end(log.log_end_offset):
         log.save_epochs()
@@ -51,6 +53,7 @@ def truncate_to(log: Log, offset: int) -> None:
 def truncate_fully_and_start_at(log: Log, offset: int) -> None:
     """Throw everything away; the next record has `offset`."""
     log.tail.clear()
+    log.cuts += 1
     producer_snapshot.cut_all(log)
     log.warm = None
     for segment in reversed(log.segments):  # a crash in the middle leaves a prefix, never a hole at the start
@@ -58,8 +61,15 @@ def truncate_fully_and_start_at(log: Log, offset: int) -> None:
     log.segments = [Segment(log.disk, log.directory, offset, log.config.index_interval_bytes)]
     log.bases = [offset]
     log.log_start_offset = log.log_end_offset = log.recovery_point = offset
+    cut_cleaned(log)
     log.epochs = Epochs()
     log.save_epochs()
+
+
+def cut_cleaned(log: Log) -> None:
+    """What comes in the place of what went has not been cleaned."""
+    if log.cleaned_to is not None:
+        log.cleaned_to = min(log.cleaned_to, log.log_end_offset)
 
 
 def advance_log_start(log: Log, offset: int) -> bool:

@@ -87,6 +87,8 @@ class Log:
         self.epochs = Epochs()
         self.has_begun_epoch = False  # the file of epochs lacks the last one, in which nothing is written yet
         self.producers = Producers()
+        self.cleaned_to: int | None = None  # where what a cleaner has not seen yet begins; None: it never comes here
+        self.cuts = 0  # how often something was taken from its end
         self.snapshots: list[int] = []  # offsets at which it is written down what `producers` was, sorted
         self.touched = UNKNOWN  # the time, as this log heard of it last
         self.tail = Tail(tail_bytes, tail_budget)
@@ -107,12 +109,15 @@ class Log:
         clean: bool,
         recovery_point: int,
         log_start_offset: int,
+        cleaned_to: int | None = None,
         tail_bytes: int = TAIL_BYTES,
         tail_budget: TailBudget | None = None,
     ) -> "Log":
         """Load a log, making an empty one if there is none. Unless the last stop was clean, everything from the
         recovery point on is checked batch by batch, and cut at the first one that is not whole."""
         log = cls(disk, directory, config, tail_bytes, tail_budget)
+        log.cleaned_to = cleaned_to
+        log.reconfigure(config)
         disk.make_directory(directory)
         entries = load_segments(log, now, clean=clean, recovery_point=recovery_point)
         if not log.segments:
@@ -178,6 +183,14 @@ class Log:
     def reconfigure(self, config: LogConfig) -> None:
         self.config = config
         self.must_flush = config.flush_messages < LONG_MAX
+        if config.compacts and self.cleaned_to is None:
+            self.cleaned_to = self.log_start_offset
+
+    @property
+    def has_gaps(self) -> bool:
+        """May offsets be missing between batches? A log that once was compacted has its gaps for as long as it has
+        its records, whatever its policy has become."""
+        return self.cleaned_to is not None
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
@@ -251,7 +264,7 @@ class Log:
             if header.next_offset <= self.log_end_offset:
                 continue
             gap = header.base_offset - self.log_end_offset
-            if gap < 0 or (gap and "compact" not in self.config.cleanup_policy):
+            if gap < 0 or (gap and not self.has_gaps):
                 return refused(
                     ErrorCode.CORRUPT_MESSAGE,
                     f"batch at {header.base_offset} does not follow the log's end {self.log_end_offset}",
@@ -282,7 +295,8 @@ class Log:
             or last - segment.base_offset > OFFSET_SPAN_MAX
             or len(segment.index.offsets) * 8 >= self.config.segment_index_bytes
         ):
-            segment = self.roll(base)
+            # From its very end on, also where the batch lies behind a gap: so a lost end is never taken for a gap.
+            segment = self.roll(max(self.log_end_offset, last - OFFSET_SPAN_MAX))
         if segment.first_append < 0:
             segment.first_append = max(now, max_timestamp) if now < 0 else now
         segment.append((buffer,), size, last, max_timestamp)
@@ -306,14 +320,14 @@ class Log:
     def roll_if_due(self, now: Instant) -> bool:
         """By segment.ms."""
         segment = self.active
-        if not segment.size or now - segment.first_append < self.config.segment_ms - self.jitter_ms(segment):
+        if not segment.size or now - segment.first_append < self.config.roll_ms - self.jitter_ms(segment):
             return False
         self.roll(self.log_end_offset)
         return True
 
     def jitter_ms(self, segment: Segment) -> int:
         """By segment.jitter.ms: each segment has its own, so that logs that began together do not roll together."""
-        most = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        most = min(self.config.segment_jitter_ms, self.config.roll_ms)
         return crc32(segment.path.encode()) % most if most else 0
 
     # --- walking
@@ -359,7 +373,7 @@ class Log:
             found = segment.read(offset, max_bytes, upto, min_one=min_one)
             if len(found):
                 return Read((found,), len(found))
-            if segment.next_offset > offset:
+            if segment.next_offset > offset and not (self.has_gaps and segment.position_of(offset) is None):
                 break
         return NOTHING
 

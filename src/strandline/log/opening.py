@@ -17,6 +17,7 @@ from strandline.base.time import Instant
 from strandline.log.checkpoints import Unreadable, parse_epochs
 from strandline.log.epochs import Epochs, EpochStart
 from strandline.log.segment import Segment
+from strandline.log.swapping import finish_swaps
 from strandline.wire.batch import BatchHeader
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ EPOCHS_FILE = "leader-epoch-checkpoint"
 
 def load_segments(log: Log, now: Instant, *, clean: bool, recovery_point: int) -> list[EpochStart]:
     """Give `log` its segments and epochs; returns the epochs as the file had them."""
+    if finish_swaps(log.disk, log.directory):
+        log.unsynced_others[log.directory] = None
     bases = list_segments(log.disk, log.directory)
     log.epochs = read_epochs(log.disk, log.directory)
     entries = list(log.epochs.entries)
@@ -37,7 +40,7 @@ def load_segments(log: Log, now: Instant, *, clean: bool, recovery_point: int) -
         # A segment that begins at the recovery point itself may be a leftover of before a truncation to there.
         is_trusted = clean or (following is not None and following < recovery_point)
         # Even then the disk may be older than what the stop left on it, or rotten.
-        whole = is_trusted and segment.load(next_base=following, gaps="compact" in log.config.cleanup_policy)
+        whole = is_trusted and segment.load(next_base=following, gaps=log.has_gaps)
         if not whole:
             whole = recover(log, segment, following)
         elif not entries:
@@ -84,14 +87,16 @@ def learn_epochs(epochs: Epochs, headers: Iterable[BatchHeader]) -> None:
 
 def recover(log: Log, segment: Segment, following: int | None) -> bool:
     """Check a segment; False if what lies behind it can not be continued: because something was cut off here, was lost,
-    or because the next segment is a leftover of before a truncation that begins in the middle of this one."""
+    or because the next segment is a leftover of before a truncation that begins in the middle of this one. Only where a
+    cleaner was may a segment end before the next one begins."""
     size = segment.size
-    gaps = "compact" in log.config.cleanup_policy
     log.epochs.cut_end(segment.base_offset)  # from here on the batches know better than the file
-    learn_epochs(log.epochs, segment.recover(log.epochs.latest, gaps=gaps))
+    learn_epochs(log.epochs, segment.recover(log.epochs.latest, gaps=log.has_gaps))
     if segment.size < size:
         return False
-    return following is None or segment.next_offset == following or (gaps and segment.next_offset < following)
+    if following is None or segment.next_offset == following:
+        return True
+    return segment.next_offset < following <= (log.cleaned_to or 0)
 
 
 def drop_files(log: Log, bases: list[int]) -> None:

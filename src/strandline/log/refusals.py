@@ -72,7 +72,7 @@ def why_not_timely(header: BatchHeader, buffer: memoryview, config: LogConfig, n
 
 def why_not_compactable(header: BatchHeader, buffer: memoryview, config: LogConfig, where: str) -> Refused | None:
     """A compacted log keeps the last record of each key, so every record needs one."""
-    if "compact" not in config.cleanup_policy:
+    if not config.compacts:
         return None
     without_key = records_without_key(header, buffer)
     if without_key is None:

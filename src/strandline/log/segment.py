@@ -22,17 +22,18 @@ def file_name(base_offset: int, suffix: str) -> str:
 
 
 class Segment:
-    def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> None:
+    def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int, suffix: str = "") -> None:
+        """`suffix`: of the names of all three files, for a segment that does not count yet."""
         self.disk = disk
-        self.path = f"{directory}/{file_name(base_offset, '.log')}"
+        self.path = f"{directory}/{file_name(base_offset, '.log')}{suffix}"
         self.base_offset = base_offset
         self.next_offset = base_offset
         self.interval_bytes = interval_bytes
         self.opened: File | None = None
         self.size = self.file.size()
-        stem = self.path.removesuffix(".log")
-        self.index = OffsetIndex(disk, f"{stem}.index", base_offset)
-        self.time_index = TimeIndex(disk, f"{stem}.timeindex", base_offset)
+        stem = f"{directory}/{file_name(base_offset, '')}"
+        self.index = OffsetIndex(disk, f"{stem}.index{suffix}", base_offset)
+        self.time_index = TimeIndex(disk, f"{stem}.timeindex{suffix}", base_offset)
         self.since_entry = 0  # bytes appended since the last index entry
         self.max_timestamp = -1
         self.max_timestamp_offset = base_offset
@@ -221,12 +222,15 @@ class Segment:
     def truncate_to(self, offset: int) -> None:
         """Cut every batch that holds `offset` or a later one."""
         position = self.position_of(offset)
+        end = offset
         if position is not None and position < self.size:
+            end = min(offset, read_header(self.file.read(position, HEADER_SIZE)).base_offset)
             self.file.truncate(position)
             self.size = position
             self.index.truncate(position)
             self.time_index.truncate(offset)
         self.walk_on(gaps=True)
+        self.next_offset = max(self.next_offset, end)  # where a cleaner made a gap, the log ends in it
         if not self.size:
             self.first_append = -1
 
@@ -246,6 +250,14 @@ class Segment:
     @property
     def paths(self) -> tuple[str, str, str]:
         return self.path, self.index.path, self.time_index.path
+
+    def rename(self, old: str, new: str) -> None:
+        """Give the files of a sealed segment another suffix; the records' comes last, and what it says counts."""
+        self.release()
+        for part in (self.index, self.time_index, self):
+            path = part.path
+            part.path = f"{path.removesuffix(old)}{new}"
+            self.disk.rename(path, part.path)
 
     def close(self) -> None:
         self.index.close()

@@ -4,7 +4,7 @@ Followers and consumers that keep up read from here: no system call, no copy. Th
 at the log's end. Bounded by bytes; what falls out is read from the file.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from struct import Struct
 
 from strandline.base.ports import Buffer
@@ -112,6 +112,15 @@ class Tail:
         del self.bases[:drop]
         del self.chunks[:drop]
         self.budget.used -= before - self.size
+
+    def forget_below(self, offset: int) -> None:
+        """Of what lies on the disk in another form now."""
+        drop = bisect_left(self.bases, offset)
+        size = sum(len(chunk) + CHUNK_OVERHEAD for chunk in self.chunks[:drop])
+        del self.bases[:drop]
+        del self.chunks[:drop]
+        self.size -= size
+        self.budget.used -= size
 
     def clear(self) -> None:
         self.budget.cleared(self, self.size)

@@ -120,6 +120,8 @@ OF_NODES = {
     "log.flush.start.offset.checkpoint.interval.ms": "How often the start offsets of logs are written.",
     "log.cleaner.enable": "Whether compacted topics are compacted.",
     "log.cleaner.backoff.ms": "How long the cleaner sleeps when there is nothing to clean.",
+    "log.cleaner.dedupe.buffer.size": "How much memory the cleaner's map of keys may need; a key counts as 200 bytes.",
+    "log.cleaner.io.max.bytes.per.second": "How many bytes the cleaner may work on in a second.",
     "replica.lag.time.max.ms": "How long a follower may lag before it leaves the ISR.",
     "replica.socket.timeout.ms": "How long a follower's Fetch may take in all.",
     "replica.fetch.max.bytes": "How much of one partition a follower asks for at a time.",
@@ -156,16 +158,9 @@ OF_NODES = {
 }
 
 NO_TIERS = "there is no tiered storage"
-NO_CLEANER = "there is no log cleaner"
 BY_SNAPSHOTS = "the metadata log is cut behind the snapshots, and nothing else of it is kept"
 # Keys that are accepted, so that Kafka's files and tools work, and that change nothing.
 WITHOUT_EFFECT = {
-    "delete.retention.ms": NO_CLEANER,
-    "min.cleanable.dirty.ratio": NO_CLEANER,
-    "min.compaction.lag.ms": NO_CLEANER,
-    "max.compaction.lag.ms": NO_CLEANER,
-    "log.cleaner.enable": NO_CLEANER,
-    "log.cleaner.backoff.ms": NO_CLEANER,
     "file.delete.delay.ms": "files are removed at once: a read in progress holds memory, not a path",
     "preallocate": "files grow as they are written",
     "local.retention.bytes": NO_TIERS,

@@ -25,6 +25,8 @@ OTHERS = (
     "follower.replication.throttled.rate",
     "replica.alter.log.dirs.io.max.bytes.per.second",
     "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.max.bytes.per.second",
     "producer.id.expiration.ms",
     "cordoned.log.dirs",
 )

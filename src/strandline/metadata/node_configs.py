@@ -4,6 +4,8 @@ DescribeConfigs of a broker lists this table. Keys that Kafka has and that mean 
 left out: a file may have them, and they are reported as unknown.
 """
 
+import sys
+
 from strandline.metadata.config_key import (
     BOOLEAN,
     DOUBLE,
@@ -140,6 +142,8 @@ ROWS = (
     ConfigKey("log.message.timestamp.after.max.ms", LONG, HOUR, at_least(0)),
     ConfigKey("log.cleaner.enable", BOOLEAN, True),
     ConfigKey("log.cleaner.backoff.ms", LONG, 15_000, at_least(0)),
+    ConfigKey("log.cleaner.dedupe.buffer.size", LONG, 128 * MIB),
+    ConfigKey("log.cleaner.io.max.bytes.per.second", DOUBLE, sys.float_info.max),
     ConfigKey("log.cleaner.delete.retention.ms", LONG, DAY, at_least(0)),
     ConfigKey("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, between(0, 1)),
     ConfigKey("log.cleaner.min.compaction.lag.ms", LONG, 0, at_least(0)),

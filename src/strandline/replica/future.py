@@ -29,7 +29,7 @@ from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate, rate_of
-from strandline.replica.storage import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Storage
+from strandline.replica.storage import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Storage
 from strandline.wire.batch import batches
 
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -131,6 +131,7 @@ class Futures:
             clean=clean,
             recovery_point=0,
             log_start_offset=hosted.log.log_start_offset,
+            cleaned_to=hosted.log.log_start_offset if hosted.log.has_gaps else None,
             tail_budget=self.storage.tail_budget,
         )
         log.recovery_point = log.log_start_offset  # whatever the stop was like: it is synced as a whole
@@ -304,6 +305,9 @@ class Futures:
             LOG_STARTS: storage.log_starts(new) | {name: old_log.log_start_offset},
             HIGH_WATERMARKS: storage.high_watermarks(new) | {name: hosted.high_watermark},
         }
+        if future.log.cleaned_to is not None:
+            rows[CLEANED] = storage.cleaned(new) | {name: future.log.cleaned_to}
+            storage.cleaner_files[new.path] = None
         for file, offsets in rows.items():
             if not storage.save_now(new, file, offsets):
                 return []
@@ -323,6 +327,7 @@ class Futures:
                 clean=True,
                 recovery_point=0,
                 log_start_offset=old_log.log_start_offset,
+                cleaned_to=future.log.cleaned_to,
                 tail_budget=storage.tail_budget,
             )
             log.reconfigure(old_log.config)

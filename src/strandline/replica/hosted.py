@@ -13,7 +13,9 @@ from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.log.log import Log
 from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.metadata.image import Image
+from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.replica.config import LogDir, ReplicaConfig
 from strandline.replica.counters import TopicCounters
 from strandline.replica.directories import Directories
@@ -124,6 +126,14 @@ class Host:
         self.by_id: dict[Uuid, dict[int, Hosted]] = {}
         self.counters: dict[str, TopicCounters] = {}
         self.replicated_in = self.replicated_out = 0  # bytes, from leaders and to followers
+
+    def number(self, name: str) -> int | float:
+        """A setting of this node, as it is now."""
+        value = dynamic_value(self.image.configs, str(self.me), name)
+        if value is None:
+            value = self.static.get(name, NODE_CONFIGS[name].default)
+        assert isinstance(value, int | float), name
+        return value
 
     def put(self, hosted: Hosted) -> None:
         hosted.counters = self.counters.setdefault(hosted.name.topic, hosted.counters)

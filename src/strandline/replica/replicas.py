@@ -34,6 +34,7 @@ from strandline.metadata.image import (
 from strandline.replica.alterations import Alterations
 from strandline.replica.arrivals import Arrivals
 from strandline.replica.assignments import Assignments
+from strandline.replica.cleaning import Cleaner
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.directories import Directories
 from strandline.replica.epoch_files import EpochFiles
@@ -48,6 +49,7 @@ from strandline.replica.offline import take_offline, tell_absent
 from strandline.replica.offsets import Offsets
 from strandline.replica.producing import Done, Producing
 from strandline.replica.quota import quota_of
+from strandline.replica.retention import retain
 from strandline.replica.storage import Storage
 from strandline.replica.timers import Every
 from strandline.wire.messages.delete_records import DeleteRecordsRequest
@@ -78,6 +80,7 @@ class Replicas:
         self.follower_quota = quota_of(me, "follower", config)
         self.storage = Storage(self.host, disk)
         self.assignments = Assignments(self.host)
+        self.cleaner = Cleaner(self.host, self.storage)
         self.futures = Futures(self.host, self.storage, self.assignments)
         self.arrivals = Arrivals(self)
         self.epoch_files = EpochFiles(self.host)
@@ -86,7 +89,7 @@ class Replicas:
         self.tasks = [
             Every(config.lag_time_max_ms // 2, self.shrink),
             *self.storage.tasks(),
-            Every(config.retention_check_interval_ms, self.retain),
+            Every(config.retention_check_interval_ms, lambda now: retain(self.host, self.fetching, now)),
         ]
         self.next_task = min(task.next for task in self.tasks)
 
@@ -105,6 +108,7 @@ class Replicas:
         for task in self.tasks:
             task.next = Instant(now + task.span_ms)
         self.next_task = min(task.next for task in self.tasks)
+        self.cleaner.rest(now)
         return self.storage.load(now, clean) + self.futures.resume(now, clean)
 
     def delete_strays(self, now: Instant) -> list[Effect]:
@@ -120,6 +124,7 @@ class Replicas:
         effects: list[Effect] = []
         for hosted in self.host.all():
             effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.cleaner.stop()
         self.storage.flush_now(now)
         self.futures.settle()
         return effects
@@ -382,6 +387,8 @@ class Replicas:
                 return self.assigned(event, now)
             case "future", Synced() | SyncFailed():
                 self.futures.synced(event)
+            case "cleaned", Synced() | SyncFailed():
+                return self.cleaner.synced(event, now)
             case "flushed", Synced():
                 return self.storage.flushed(event.token[2:])
             case _, SyncFailed(token, why):
@@ -428,8 +435,9 @@ class Replicas:
         return self.assignments.flush()
 
     def flush(self, now: Instant) -> list[Effect]:
-        """What the fetchers and the controller are to be asked next, and what has been deleted."""
-        effects = self.alterations.flush() + self.assignments.flush() + self.storage.clear_graves()
+        """What the fetchers and the controller are to be asked next, what has been deleted, and what may get gaps."""
+        effects = self.storage.save_compacted() + self.storage.clear_graves()
+        effects += self.alterations.flush() + self.assignments.flush()
         for fetcher in self.fetchers.values():
             effects += fetcher.flush(now)
         return effects
@@ -456,22 +464,6 @@ class Replicas:
                 self.alterations.propose(hosted)
             self.recompute(hosted, leader, effects, now)
         return effects
-
-    def retain(self, now: Instant) -> list[Effect]:
-        """Roll and delete segments as the topics' retention says."""
-        for hosted in self.host.all():
-            if hosted.role is None:
-                continue
-            before = hosted.log.log_start_offset
-            try:
-                hosted.log.roll_if_due(now)
-                hosted.log.delete_old_segments(now, hosted.high_watermark)
-            except DiskError as error:
-                self.host.fail(hosted.directory, error)
-                continue
-            if hosted.log.log_start_offset != before:
-                self.fetching.log_start_moved(hosted, now)
-        return []
 
     # --- views
 

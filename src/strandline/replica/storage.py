@@ -2,7 +2,8 @@
 
 Per log directory Kafka's two checkpoints: `replication-offset-checkpoint` has the high watermarks, a lower bound that
 only saves work; `recovery-point-offset-checkpoint` has the offsets below which everything is durable, and is saved
-only after what it promises has been synced.
+only after what it promises has been synced. Its `cleaner-offset-checkpoint` says how far logs are compacted: one with
+a row may have gaps, so that the row is durable before a gap can come.
 
 An operation of the disk that fails takes its directory offline (`Host.fail`), and the others go on.
 """
@@ -35,6 +36,7 @@ from strandline.replica.timers import Every
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 ENTRY_MAX = 180  # of a name with 255 characters at most, of which a grave's suffix needs some
 Offsets = dict[TopicPartition, int]
@@ -47,6 +49,7 @@ class Double(Value, frozen=True):
     name: TopicPartition
     recovery_point: int
     log_start_offset: int
+    cleaned_to: int | None
     high_watermark: int
     clean: bool
 
@@ -66,6 +69,8 @@ class Storage:
         self.graves_dug = 0
         self.tail_budget = TailBudget()
         self.saved: dict[str, bytes] = {}  # checkpoints as last written, so that an idle broker writes nothing
+        self.compacted_anew = False  # a log is compacted that was not, and no checkpoint says so yet
+        self.cleaner_files: dict[str, None] = {}  # directories that have a cleaner's checkpoint
         self.listed: dict[TopicPartition, None] = {}  # what a checkpoint on disk may have a row for
         # The syncs in flight: up to which offset, in which role, after how many truncations.
         self.flushing: dict[TopicIdPartition, tuple[int, object, int]] = {}
@@ -97,7 +102,10 @@ class Storage:
         high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS)
         recovery_points = self.read_checkpoint(log_dir, RECOVERY_POINTS)
         log_starts = self.read_checkpoint(log_dir, LOG_STARTS)
-        self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts])
+        cleaned = self.read_checkpoint(log_dir, CLEANED)
+        if cleaned:
+            self.cleaner_files[log_dir.path] = None
+        self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts, *cleaned])
         for entry in self.disk.list(log_dir.path):
             path = f"{log_dir.path}/{entry}"
             if entry.endswith(DELETED_SUFFIX):
@@ -118,6 +126,7 @@ class Storage:
                 name,
                 recovery_points.get(name, 0),
                 log_starts.get(name, 0),
+                cleaned.get(name),
                 high_watermarks.get(name, 0),
                 clean,
             )
@@ -144,6 +153,7 @@ class Storage:
             clean=found.clean,
             recovery_point=found.recovery_point,
             log_start_offset=found.log_start_offset,
+            cleaned_to=found.cleaned_to,
             tail_budget=self.tail_budget,
         )
         if not found.clean:
@@ -203,6 +213,7 @@ class Storage:
         # Without its topic id the log would count as nobody's after a power loss.
         for unsynced in (f"{path}/{PARTITION_METADATA}", log_dir.path):
             log.unsynced_others[unsynced] = None
+        self.compacted_anew = self.compacted_anew or log.has_gaps
         return Hosted(at, name, log, log_dir, log.log_start_offset)
 
     def forget(self, name: TopicPartition) -> list[Effect]:
@@ -266,7 +277,9 @@ class Storage:
         return span
 
     def reconfigure(self, hosted: Hosted) -> None:
+        had_gaps = hosted.log.has_gaps
         hosted.log.reconfigure(self.config_of(hosted.name.topic))
+        self.compacted_anew = self.compacted_anew or hosted.log.has_gaps != had_gaps
 
     def delete(self, hosted: Hosted) -> None:
         """In a directory that is offline nothing is done: metadata will know when it is back."""
@@ -354,12 +367,39 @@ class Storage:
             if hosted.log.log_start_offset > 0
         }
 
+    def cleaned(self, log_dir: LogDir) -> Offsets:
+        """Up to where the logs are compacted that ever were to be."""
+        found = {hosted.name: hosted.log.cleaned_to for hosted in self.in_directory(log_dir)}
+        return {name: offset for name, offset in found.items() if offset is not None}
+
     def checkpoints(self, log_dir: LogDir) -> dict[str, Offsets]:
-        return {
+        rows = {
             HIGH_WATERMARKS: self.high_watermarks(log_dir),
             RECOVERY_POINTS: self.recovery_points(log_dir),
             LOG_STARTS: self.log_starts(log_dir),
         }
+        cleaned = self.cleaned(log_dir)
+        if cleaned or log_dir.path in self.cleaner_files:
+            rows[CLEANED] = cleaned
+        return rows
+
+    def save_compacted(self) -> list[Effect]:
+        """After metadata has named logs that are to be compacted: the disk is waited for, once for all of them."""
+        if not self.compacted_anew:
+            return []
+        self.compacted_anew = False
+        return self.save_cleaned()
+
+    def save_cleaned(self) -> list[Effect]:
+        effects: list[Effect] = []
+        for log_dir in list(self.directories.live):
+            offsets = self.cleaned(log_dir)
+            if not offsets or self.saved.get(f"{log_dir.path}/{CLEANED}") == format_offsets(offsets):
+                continue
+            self.cleaner_files[log_dir.path] = None
+            if self.save_now(log_dir, CLEANED, offsets):
+                effects += self.save(log_dir, CLEANED, offsets)
+        return effects
 
     def flush(self, now: Instant) -> list[Effect]:
         """Make the logs durable, a partition at a time; their recovery points follow in `flushed`."""
@@ -423,7 +463,7 @@ class Storage:
         that follows overtakes an older one that may be on its way."""
         for log_dir in list(self.directories.live):
             self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
-        return self.save_recovery_points()
+        return self.save_recovery_points() + self.save_cleaned()
 
     def flush_now(self, now: Instant) -> None:
         """At shutdown: everything durable, and the checkpoints say so."""

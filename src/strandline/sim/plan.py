@@ -12,7 +12,8 @@ from strandline.base.value import Value
 from strandline.replica.selection import RACK_AWARE
 from strandline.sim.options import Options, draw_options
 
-READING = "reading"
+READING, COMPACTED = "reading", "compacted"
+UNDRAWN = (READING, COMPACTED)  # workloads of written plans
 QUIET_MS = 1500  # the workload alone, before the first fault
 FIRST_READING = 101  # seeds before it are those that planted bugs are recorded with
 
@@ -34,7 +35,7 @@ def draw_plan(seed: int) -> Plan:
     from strandline.sim.workloads.table import WORKLOADS
 
     rng = Random(f"{seed} plan")
-    options = draw_options(rng, tuple(FAULTS), tuple(name for name in WORKLOADS if name != READING))
+    options = draw_options(rng, tuple(FAULTS), tuple(name for name in WORKLOADS if name not in UNDRAWN))
     weights = [FAULTS[kind].weight for kind in options.faults]
     at = QUIET_MS
     faults: list[Fault] = []
@@ -72,6 +73,18 @@ def with_reading(plan: Plan) -> Plan:
         racks=min(3, options.brokers),
         settings=options.settings | {"replica.selector.class": RACK_AWARE},
         workloads=(*options.workloads, READING),
+    )
+    return structs.replace(plan, options=chosen)
+
+
+def with_compaction(plan: Plan) -> Plan:
+    """The same with a compacted topic and a cleaner that never rests."""
+    eager = {"log.cleaner.backoff.ms": "50", "log.cleaner.min.cleanable.ratio": "0.01", "log.roll.ms": "300"}
+    options = plan.options
+    chosen = structs.replace(
+        options,
+        settings=options.settings | eager | {"log.retention.check.interval.ms": "200"},
+        workloads=(*options.workloads, COMPACTED),
     )
     return structs.replace(plan, options=chosen)
 

@@ -8,7 +8,7 @@ from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.history.operation import Kind as Action
 from strandline.history.operation import Operation, Outcome, Write
 from strandline.sim.clients.client import Client, Life, Request, Route, Stage, key_of
-from strandline.wire.batch import build
+from strandline.wire.batch import Draft, build
 from strandline.wire.messages.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -70,13 +70,16 @@ class Producer(Client):
             yield self.pause(0, 2 * self.pace_ms)
 
     def batch(self, values: tuple[bytes, ...], ahead: int = 0) -> bytes:
-        now = self.stage.wall_ms()
         return build(
-            [(now, None, value, ()) for value in values],
+            self.drafts(values),
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=self.sequence + ahead if self.is_idempotent else -1,
         )
+
+    def drafts(self, values: tuple[bytes, ...]) -> list[Draft]:
+        now = self.stage.wall_ms()
+        return [(now, None, value, ()) for value in values]
 
     def produce(self, values: tuple[bytes, ...]) -> Life:
         """One operation of the history, however often it is tried."""
@@ -136,7 +139,11 @@ class Producer(Client):
         self.sequence += len(values) if self.is_idempotent else 0
         topic_id = self.sequence_topic = self.topic_id or route.topic_id
         if self.acks == -1 and offset >= 0:
-            self.stage.acknowledged(TopicIdPartition(topic_id, self.at.partition), offset, values)
+            self.stage.acknowledged(TopicIdPartition(topic_id, self.at.partition), offset, self.stored(values))
+
+    def stored(self, values: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """What the log has of them."""
+        return values
 
     def refused(self, route: Route, code: ErrorCode, values: tuple[bytes, ...]) -> bool:
         """Is it over with this batch? The topic may be another one by now, or its sequence forgotten."""

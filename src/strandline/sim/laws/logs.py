@@ -61,6 +61,9 @@ class Logs:
             f"{machine.name} appended to {hosted.name} up to {end}, and its leader {source.name} has only"
             f" {origin.log.log_end_offset}"
         )
+        if origin.log.has_gaps:
+            # What is committed may be compacted by now; the truth is asked about that.
+            start = max(start, origin.high_watermark)
         with source.disk.observed():
             ours, theirs = content(hosted.log, start, end), content(origin.log, start, end)
         assert ours == theirs, (
@@ -103,6 +106,8 @@ class Logs:
         offset = log.log_start_offset
         while offset < log.log_end_offset:
             found = log.read(offset, READ_BYTES, upto=log.log_end_offset, min_one=True)
+            if log.has_gaps and isinstance(found, Read) and not found.size:
+                break  # a cut may leave a log that ends in a gap
             assert isinstance(found, Read) and found.size, f"{hosted.name} on {machine.name} ends at {offset}: {found}"
             for buffer in found.buffers:
                 for header in batches(buffer):

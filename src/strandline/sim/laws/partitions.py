@@ -8,7 +8,7 @@
 - who is proposed for an ISR that is under min ISR has caught up with the leader's log
 - what once was below a leader's high watermark is the same, at the same offset, in the log of every later leader, and
   of every running member of the committed ISR and ELR
-- logs agree with it below their own high watermark
+- logs agree with it below their own high watermark; a compacted one as `compacted` says, whenever it was compacted
 """
 
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from strandline.replica.follower import Follower
 from strandline.replica.hosted import Hosted
 from strandline.replica.isr import PendingExpand
 from strandline.replica.leader import Leader
+from strandline.sim.laws.compacted import Committed
 from strandline.sim.laws.producers import check_producers
 from strandline.sim.laws.truth import Truth
 from strandline.sim.trace import Kind
@@ -36,7 +37,16 @@ LOOK_MS = 20  # how often a high watermark that does not move is looked at
 class Seen:
     """What one process last showed of one partition."""
 
-    __slots__ = ("epoch", "expansion", "high_watermark", "log_end", "partition_epoch", "stuck_since", "verified")
+    __slots__ = (
+        "cleaned_to",
+        "epoch",
+        "expansion",
+        "high_watermark",
+        "log_end",
+        "partition_epoch",
+        "stuck_since",
+        "verified",
+    )
 
     def __init__(self) -> None:
         self.epoch = -1  # of a leader; −1: it followed
@@ -45,6 +55,7 @@ class Seen:
         self.high_watermark = -1
         self.log_end = -1
         self.stuck_since = -1  # a leader whose high watermark could move, and has not
+        self.cleaned_to: int | None = None
         self.verified = 0  # its log agrees with the truth up to here
 
 
@@ -52,6 +63,7 @@ class Partitions:
     def __init__(self, world: "World") -> None:
         self.world = world
         self.truths: dict[TopicIdPartition, Truth] = {}
+        self.committed: dict[TopicIdPartition, Committed] = {}  # of those that are compacted
         self.names: dict[TopicIdPartition, TopicPartition] = {}
         self.leaders: dict[tuple[TopicIdPartition, int], tuple[str, int]] = {}
         self.latest: dict[TopicIdPartition, int] = {}  # the latest leader epoch that anybody led in
@@ -101,6 +113,11 @@ class Partitions:
                         self.moves_when_it_may(machine, hosted, role, known)
                 elif known.high_watermark != hosted.high_watermark or known.epoch >= 0:
                     self.look_at_follower(machine, hosted, known)
+                if hosted.log.cleaned_to != known.cleaned_to:
+                    known.cleaned_to, known.verified = hosted.log.cleaned_to, 0
+                    truth = self.truths.get(hosted.at)
+                    if truth is not None and role is not None and self.is_bound(hosted.at):
+                        self.agrees(machine, hosted, truth, known, hosted.high_watermark)
                 end = hosted.log.log_end_offset
                 if end != known.log_end:
                     if end < known.log_end:
@@ -258,7 +275,11 @@ class Partitions:
         upto = min(upto, truth.end, hosted.log.log_end_offset)
         if known.verified < upto:
             with machine.disk.observed():
-                why = truth.differs(hosted.log, known.verified, upto)
+                if hosted.log.has_gaps:
+                    committed = self.committed.setdefault(hosted.at, Committed())
+                    why = committed.differs(truth, hosted.log, upto, self.world.time.now)
+                else:
+                    why = truth.differs(hosted.log, known.verified, upto)
             assert why is None, f"{hosted.name} on {machine.name} differs from what was committed: {why}"
             known.verified = upto
 

@@ -1,5 +1,6 @@
 """All planted bugs, by name."""
 
+from strandline.sim.planted.compacting import COMPACTING
 from strandline.sim.planted.consuming import CONSUMING
 from strandline.sim.planted.controlling import CONTROLLING
 from strandline.sim.planted.directories import DIRECTORIES
@@ -17,4 +18,5 @@ PLANTED: dict[str, Planted] = table(
     *METADATA_QUORUM.values(),
     *DIRECTORIES.values(),
     *CONSUMING.values(),
+    *COMPACTING.values(),
 )

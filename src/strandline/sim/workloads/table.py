@@ -3,6 +3,7 @@
 from strandline.base.ids import TopicPartition
 from strandline.sim.clients.committer import Committer
 from strandline.sim.clients.consumer import Consumer
+from strandline.sim.clients.keyed import Keyed
 from strandline.sim.clients.nearby import Nearby, Roamer
 from strandline.sim.clients.producer import Pipelined, Producer
 from strandline.sim.workloads.workload import Workload
@@ -119,6 +120,27 @@ class Reading(Workload):
         return (TopicPartition("reading", 0),)
 
 
+class Compacted(Workload):
+    """A compacted topic. What is gone from it nobody misses, so that no consumer's history is judged."""
+
+    def setup(self) -> None:
+        self.admin.errands.append(
+            self.admin.create(
+                "compacted",
+                cleanup_policy="compact",
+                min_cleanable_dirty_ratio="0.01",
+                internal_segment_bytes=self.setting.segment_bytes,
+            )
+        )
+
+    def start(self) -> None:
+        at, pace = TopicPartition("compacted", 0), self.setting.pace_ms
+        self.writers += [
+            Keyed(self.stage, "pl", at, pace_ms=pace),
+            Keyed(self.stage, "pm", at, acks=1, pace_ms=4 * pace),
+        ]
+
+
 WORKLOADS: dict[str, type[Workload]] = {
     "orders": Orders,
     "commits": Commits,
@@ -127,4 +149,5 @@ WORKLOADS: dict[str, type[Workload]] = {
     "quiet": Quiet,
     "unclean": Unclean,
     "reading": Reading,
+    "compacted": Compacted,
 }

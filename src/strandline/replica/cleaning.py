@@ -1,0 +1,175 @@
+"""The cleaner of a broker: one log at a time is compacted, in small steps between everything else.
+
+The log with the largest part that was not compacted yet comes first. A step is a bounded number of bytes, and the next
+one comes a moment later, so that nothing waits long for it; a copy is made durable by an effect, like all else. Where
+there is nothing to do, the next look is after `log.cleaner.backoff.ms`.
+
+Each replica is compacted by its own broker: how far is in its directory's `cleaner-offset-checkpoint`.
+
+Invariants:
+  - what waits to be made durable counts only if the log is still the one that was copied;
+  - a log that cannot be compacted is left as it is, and told about once.
+"""
+
+from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed
+from strandline.base.ids import TopicIdPartition
+from strandline.base.ports import DiskError
+from strandline.base.time import Instant
+from strandline.log.cleanable import cleanable
+from strandline.log.compaction import Compaction, Uncleanable
+from strandline.replica.hosted import Host, Hosted
+from strandline.replica.quota import Rate
+from strandline.replica.storage import CLEANED, Storage
+
+STEP_MS = 10
+STEP_BYTES = 32 << 10
+
+
+class Wake:
+    """A timer: the cleaner goes on."""
+
+    __slots__ = ("cleaner", "done")
+
+    def __init__(self, cleaner: "Cleaner") -> None:
+        self.cleaner = cleaner
+        self.done = False
+
+    def expire(self, now: Instant) -> list[Effect]:
+        self.done = True
+        self.cleaner.wake = None
+        return self.cleaner.go_on(now)
+
+
+class Run:
+    """One pass over one log."""
+
+    __slots__ = ("compaction", "directory", "hosted", "is_syncing")
+
+    def __init__(self, hosted: Hosted, compaction: Compaction) -> None:
+        self.hosted = hosted
+        self.directory = hosted.directory
+        self.compaction = compaction
+        self.is_syncing = False
+
+
+class Cleaner:
+    def __init__(self, host: Host, storage: Storage) -> None:
+        self.host = host
+        self.storage = storage
+        self.run: Run | None = None
+        self.count = 0  # of passes: an answer is for one of them
+        self.wake: Wake | None = None
+        self.uncleanable: dict[TopicIdPartition, None] = {}
+        self.rate = Rate(count=10, window_ms=300)
+
+    # --- when
+
+    def arm(self, now: Instant, span_ms: int) -> None:
+        if self.wake is None:
+            self.wake = Wake(self)
+            self.host.timers.push(now + span_ms, self.wake)
+
+    def rest(self, now: Instant) -> list[Effect]:
+        """Until there may be something to do again."""
+        self.arm(now, max(int(self.host.number("log.cleaner.backoff.ms")), STEP_MS))
+        return []
+
+    def share(self, now: Instant) -> int:
+        """Work for how many bytes may be done now?"""
+        return int(min(STEP_BYTES, self.host.number("log.cleaner.io.max.bytes.per.second") - self.rate.measure(now)))
+
+    # --- what
+
+    def filthiest(self, now: Instant) -> Run | None:
+        if not self.host.number("log.cleaner.enable"):
+            return None
+        best: tuple[float, Hosted, Compaction] | None = None
+        map_bytes = int(self.host.number("log.cleaner.dedupe.buffer.size"))
+        for hosted in self.host.all():
+            role, log = hosted.role, hosted.log
+            if role is None or not log.config.compacts or hosted.at in self.uncleanable:
+                continue
+            try:
+                plan = cleanable(log, min(role.high_watermark, role.last_stable_offset), now)
+            except DiskError as error:
+                self.host.fail(hosted.directory, error)
+                continue
+            is_more = best is None or plan.dirty_ratio > best[0]
+            if plan.is_due(log.config.min_cleanable_dirty_ratio) and is_more:
+                best = plan.dirty_ratio, hosted, Compaction(log, plan, role.high_watermark, now, map_bytes)
+        if best is None or best[1].role is None:
+            return None
+        self.count += 1
+        return Run(best[1], best[2])
+
+    def is_over(self, run: Run) -> bool:
+        """Has the log become another one, or another's?"""
+        hosted = run.hosted
+        is_same = not hosted.gone and hosted.log is run.compaction.log and hosted.role is not None
+        return not is_same or not self.host.directories.is_live(run.directory) or run.compaction.is_stale
+
+    # --- steps
+
+    def go_on(self, now: Instant) -> list[Effect]:
+        if self.run is not None and self.run.is_syncing:
+            return []
+        if self.run is None:
+            self.run = self.filthiest(now)
+        run = self.run
+        if run is None:
+            return self.rest(now)
+        self.arm(now, STEP_MS)
+        if self.is_over(run):
+            return self.end(run)
+        limit = self.share(now)
+        if limit <= 0:
+            return []
+        try:
+            before = run.compaction.bytes_moved
+            run.compaction.go_on(limit)
+            self.rate.record(run.compaction.bytes_moved - before, now)
+        except Uncleanable as why:
+            self.uncleanable[run.hosted.at] = None
+            return [*self.end(run), Report("error", f"{run.hosted.name} is not compacted any more: {why}")]
+        except DiskError as error:
+            self.host.fail(run.directory, error)
+            return self.end(run)
+        if not run.compaction.is_copied:
+            return []
+        run.is_syncing = True
+        return [Sync(run.compaction.unsynced(), ("replica", "cleaned", self.count, run.directory))]
+
+    def synced(self, event: Synced | SyncFailed, now: Instant) -> list[Effect]:
+        _, _, count, log_dir = event.token
+        if isinstance(event, SyncFailed):
+            self.host.fail(log_dir, DiskError(event.why))
+        run = self.run
+        if run is None or count != self.count:
+            return []
+        run.is_syncing = False
+        self.arm(now, STEP_MS)
+        if self.is_over(run):
+            return self.end(run)
+        try:
+            run.compaction.swap()
+        except DiskError as error:
+            self.host.fail(run.directory, error)
+            return self.end(run)
+        if not run.compaction.is_done:
+            return []
+        self.run = None
+        return self.storage.save(run.directory, CLEANED, self.storage.cleaned(run.directory))
+
+    def end(self, run: Run) -> list[Effect]:
+        """The pass ends where it stands. In a directory that has failed nothing is touched."""
+        self.run = None
+        if self.host.directories.is_live(run.directory):
+            try:
+                run.compaction.abandon()
+            except DiskError as error:
+                self.host.fail(run.directory, error)
+        return []
+
+    def stop(self) -> None:
+        if self.run is not None:
+            self.end(self.run)

@@ -1,0 +1,221 @@
+"""The brokers' cleaners: by time, in steps, beside everything else."""
+
+from typing import Any
+
+import pytest
+from tests.unit.log.compacting import keyed, pairs
+from tests.unit.replica.conftest import AT
+from tests.unit.replica.test_directories import HOME, Jbod, directory
+
+from strandline.base.ids import NodeId, TopicPartition
+from strandline.log.log import Log
+from strandline.metadata import records as r
+from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
+from strandline.replica.cleaning import Cleaner
+
+COMPACT = {"cleanup.policy": "compact", "internal.segment.bytes": "300"}
+CHECKPOINT = "cleaner-offset-checkpoint"
+FLUSHED = 61_000  # all is durable by then
+AT_NAME = TopicPartition("t", 0)
+LOOK = 16_000  # and log.cleaner.backoff.ms is over
+
+
+def configure(world: Jbod, kind: int = TOPIC_RESOURCE, resource: str = "t", **values: str) -> None:
+    rows = [(key.replace("_", "."), value) for key, value in values.items()]
+    world.commit(*(r.ConfigRecord(resource_type=kind, resource_name=resource, name=k, value=v) for k, v in rows))
+
+
+@pytest.fixture
+def world() -> Jbod:
+    jbod = Jbod()
+    jbod.create_in(*HOME)
+    configure(jbod, **COMPACT)
+    return jbod
+
+
+def write(world: Jbod, count: int, first: int = 0, keys: int = 3) -> None:
+    for number in range(first, first + count):
+        answer = world.produce(1, batch=keyed((f"k{number % keys}", f"{number}"), timestamp=world.now))
+        world.run(10)
+        assert answer().error_code == 0
+
+
+def log_of(world: Jbod, node: int) -> Log:
+    hosted = world.nodes[NodeId(node)].host.find(AT)
+    assert hosted is not None
+    return hosted.log
+
+
+def cleaner_of(world: Jbod, node: int) -> Cleaner:
+    return world.nodes[NodeId(node)].cleaner
+
+
+def stored(world: Jbod, node: int) -> list[tuple[int, str, str | None]]:
+    return pairs(log_of(world, node))
+
+
+def checkpoint(world: Jbod, node: int, root: str = "/d0") -> list[str]:
+    content = world.disks[NodeId(node)].read_file(f"{root}/{CHECKPOINT}")
+    return [] if content is None else content.decode().splitlines()[2:]
+
+
+def test_every_replica_is_compacted_by_its_own_broker(world: Jbod) -> None:
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    for node in (1, 2, 3):
+        log = log_of(world, node)
+        assert log.cleaned_to == log.active.base_offset
+        assert [o for o, _, _ in stored(world, node) if o < log.active.base_offset] == [
+            log.active.base_offset - n for n in (3, 2, 1)
+        ]
+        assert checkpoint(world, node) == [f"t 0 {log.cleaned_to}"]
+        log.check()
+
+
+def test_a_log_that_is_to_be_compacted_has_its_row_before_it_can_have_gaps(world: Jbod) -> None:
+    for node in (1, 2, 3):
+        assert checkpoint(world, node) == ["t 0 0"]
+
+
+def test_a_log_that_is_not_to_be_compacted_has_no_row_and_keeps_everything() -> None:
+    world = Jbod()
+    world.create_in(*HOME)
+    configure(world, **{"internal.segment.bytes": "300"})
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    assert len(stored(world, 1)) == 30
+    assert checkpoint(world, 1) == []
+
+
+def test_nothing_is_compacted_before_it_is_durable(world: Jbod) -> None:
+    write(world, 30)
+    world.run(30_000)
+    assert len(stored(world, 1)) == 30
+
+
+def test_a_cleaner_that_is_switched_off_does_nothing() -> None:
+    world = Jbod()
+    for node in (1, 2, 3):
+        world.nodes[NodeId(node)].host.static = {"log.cleaner.enable": False}
+    world.create_in(*HOME)
+    configure(world, **COMPACT)
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    assert len(stored(world, 1)) == 30
+
+
+def test_its_rate_may_be_limited_while_it_runs(world: Jbod) -> None:
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_io_max_bytes_per_second="1")
+    write(world, 60)
+    world.run(FLUSHED + LOOK + 3_000)
+    slow = cleaner_of(world, 1)
+    assert slow.run is not None
+    assert not slow.run.compaction.is_done
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_io_max_bytes_per_second="1e9")
+    world.run(30_000)
+    assert slow.run is None
+    assert len(stored(world, 1)) < 10
+
+
+def test_it_rests_for_the_backoff_that_is_set_while_it_runs(world: Jbod) -> None:
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_backoff_ms="3600000")
+    world.run(LOOK)
+    write(world, 30, 30)
+    world.run(FLUSHED + LOOK)
+    assert len(stored(world, 1)) > 30
+    world.run(3_600_000)
+    assert len(stored(world, 1)) < 10
+
+
+def test_a_start_goes_on_where_the_log_was_compacted_to(world: Jbod) -> None:
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    kept, to = stored(world, 2), log_of(world, 2).cleaned_to
+    for clean in (False, True):
+        if clean:
+            world.nodes[NodeId(2)].shutdown(world.now)
+        world.kill(NodeId(2))
+        world.start(NodeId(2), clean=clean)
+        assert stored(world, 2) == kept
+        assert log_of(world, 2).cleaned_to == to
+
+
+def test_a_replica_that_begins_anew_copies_a_compacted_log(world: Jbod) -> None:
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    world.kill(NodeId(3))
+    world.disks[NodeId(3)].wipe("/d0")  # type: ignore[attr-defined]
+    log_of(world, 1).tail.clear()
+    world.start(NodeId(3))
+    world.run(5_000)
+    assert stored(world, 3) == stored(world, 1)
+    assert log_of(world, 3).log_end_offset == 30
+    write(world, 3, 30)
+    assert log_of(world, 3).log_end_offset == 33
+    world.run(FLUSHED)
+    world.kill(NodeId(3))
+    world.start(NodeId(3), clean=False)
+    assert stored(world, 3) == stored(world, 1)
+
+
+def test_a_consumer_that_asks_in_a_gap_gets_what_is_behind_it(world: Jbod) -> None:
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    log_of(world, 1).tail.clear()
+    answer = world.consume(1, 1)()
+    assert answer.error_code == 0
+    assert bytes(b"".join(bytes(x) for x in parts(answer.records)))[7] > 1
+
+
+def parts(records: Any) -> tuple[Any, ...]:
+    return records if isinstance(records, tuple) else (records,)
+
+
+def test_a_deleted_topic_ends_the_pass_over_it(world: Jbod) -> None:
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_io_max_bytes_per_second="1")
+    write(world, 60)
+    world.run(FLUSHED + LOOK + 3_000)
+    assert cleaner_of(world, 1).run is not None
+    world.commit(r.RemoveTopicRecord(topic_id=AT.topic_id))
+    world.run(1_000)
+    assert cleaner_of(world, 1).run is None
+    assert not [name for name in world.disks[NodeId(1)].list("/d0") if name.startswith("t-0")]
+
+
+def test_a_directory_that_fails_over_it_is_offline_and_the_broker_lives_on(world: Jbod) -> None:
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_io_max_bytes_per_second="1")
+    write(world, 60)
+    world.run(FLUSHED + LOOK + 3_000)
+    assert cleaner_of(world, 2).run is not None
+    world.fail(2, "/d0")
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_io_max_bytes_per_second="1e9")
+    world.run(LOOK)
+    assert [d.path for d in world.nodes[NodeId(2)].host.directories.live] == ["/d1"]
+    assert cleaner_of(world, 2).run is None
+
+
+def test_damage_is_told_once_and_the_log_is_left_alone(world: Jbod) -> None:
+    write(world, 30)
+    first = log_of(world, 1).segments[0]
+    world.disks[NodeId(1)].flip(first.path, 70, 0)  # type: ignore[attr-defined]
+    world.run(FLUSHED + 3 * LOOK)
+    assert len([text for text in world.reports if "not compacted any more" in text]) == 1
+    assert log_of(world, 1).cleaned_to == 0
+    assert len(stored(world, 2)) < 10
+
+
+def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    kept = stored(world, 2)
+    world.nodes[NodeId(2)].futures.alter(AT_NAME, "/d1", world.now)
+    world.run(5_000)
+    assert world.path(2) == "/d1"
+    assert world.known()[1] == directory(2, 1)
+    assert stored(world, 2) == kept
+    assert [row.split()[:2] for row in checkpoint(world, 2, "/d1")] == [["t", "0"]]
+    world.kill(NodeId(2))
+    world.start(NodeId(2), clean=False)
+    assert stored(world, 2) == kept
