@@ -10,6 +10,18 @@ from strandline.log.epochs import EpochStart
 
 VERSION = "0"
 
+# One of each in a log directory, with a row for each of its logs.
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
+WITHOUT = {
+    HIGH_WATERMARKS: "nothing counts as committed until the replicas of a log have told how far they are",
+    RECOVERY_POINTS: "after an unclean stop every log is checked from its beginning",
+    CLEANED: "wherever offsets are missing in its logs a cleaner has been",
+    LOG_STARTS: "every log begins where its first segment does",
+}
+
 
 class Unreadable(ValueError):
     """A checkpoint whose content is not in Kafka's format."""
@@ -29,9 +41,13 @@ def format_lines(rows: list[str]) -> bytes:
 
 def parse_offsets(content: bytes) -> dict[TopicPartition, int]:
     try:
-        return {TopicPartition(t, int(p)): int(offset) for t, p, offset in parse_lines(content)}
+        offsets = {TopicPartition(t, int(p)): int(offset) for t, p, offset in parse_lines(content)}
     except ValueError as error:
         raise Unreadable(str(error)) from None
+    for at, offset in offsets.items():
+        if offset < 0:
+            raise Unreadable(f"the offset {offset} of {at} is negative")
+    return offsets
 
 
 def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:

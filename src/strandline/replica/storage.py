@@ -12,16 +12,23 @@ from strandline.base.effects import Effect, Remove, Report, Save, Sync, Token
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
-from strandline.base.value import Value
-from strandline.log.checkpoints import format_offsets, parse_offsets
-from strandline.log.config import DAY_MS, LogConfig
+from strandline.log.checkpoints import (
+    CLEANED,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    WITHOUT,
+    Unreadable,
+    format_offsets,
+    parse_offsets,
+)
+from strandline.log.config import DAY_MS, LONG_MAX, LogConfig
 from strandline.log.directory import (
     DELETED_SUFFIX,
     PARTITION_METADATA,
     directory_name,
     parse_directory_name,
     parse_future_name,
-    read_topic_id,
     write_partition_metadata,
 )
 from strandline.log.log import Log
@@ -29,29 +36,14 @@ from strandline.log.tail import TailBudget
 from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
+from strandline.replica.double import Double
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.owners import ENTRY_MAX, make_room, topic_of
 from strandline.replica.timers import Every
 
-HIGH_WATERMARKS = "replication-offset-checkpoint"
-RECOVERY_POINTS = "recovery-point-offset-checkpoint"
-LOG_STARTS = "log-start-offset-checkpoint"
-CLEANED = "cleaner-offset-checkpoint"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
-ENTRY_MAX = 180  # of a name with 255 characters at most, of which a grave's suffix needs some
 Offsets = dict[TopicPartition, int]
-
-
-class Double(Value, frozen=True):
-    """A log that was found on disk, and what the checkpoints of its directory say of it."""
-
-    directory: LogDir
-    name: TopicPartition
-    recovery_point: int
-    log_start_offset: int
-    cleaned_to: int | None
-    high_watermark: int
-    clean: bool
 
 
 class Storage:
@@ -62,7 +54,7 @@ class Storage:
         # Two directories may each have a log of one name, if one of them was offline for a while.
         self.namesakes: dict[TopicPartition, list[Hosted]] = {}
         self.doubles: dict[TopicIdPartition, Double] = {}
-        self.found_futures: dict[TopicIdPartition, tuple[LogDir, str]] = {}
+        self.found_futures: dict[TopicIdPartition, list[tuple[LogDir, str]]] = {}  # directories and entries
         self.preferred: dict[TopicPartition, str] = {}  # where an operator wants what is still to be created
         self.configs: dict[str, LogConfig] = {}  # as the present metadata has them
         self.graves: list[str] = []  # deleted logs whose files are still there
@@ -91,18 +83,19 @@ class Storage:
         effects: list[Effect] = []
         for log_dir in list(self.directories.live):
             try:
-                effects += self.load_directory(log_dir, now, clean)
+                self.load_directory(log_dir, now, clean, effects)
             except DiskError as error:
                 self.host.fail(log_dir, error)
         return effects
 
-    def load_directory(self, log_dir: LogDir, now: Instant, clean: bool) -> list[Effect]:
-        effects: list[Effect] = []
+    def load_directory(self, log_dir: LogDir, now: Instant, clean: bool, effects: list[Effect]) -> None:
         self.disk.make_directory(log_dir.path)
-        high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS)
-        recovery_points = self.read_checkpoint(log_dir, RECOVERY_POINTS)
-        log_starts = self.read_checkpoint(log_dir, LOG_STARTS)
-        cleaned = self.read_checkpoint(log_dir, CLEANED)
+        high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS, effects) or {}
+        log_starts = self.read_checkpoint(log_dir, LOG_STARTS, effects) or {}
+        known_points = self.read_checkpoint(log_dir, RECOVERY_POINTS, effects)
+        recovery_points = known_points or {}
+        known_cleaned = self.read_checkpoint(log_dir, CLEANED, effects)
+        cleaned = known_cleaned or {}
         if cleaned:
             self.cleaner_files[log_dir.path] = None
         self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts, *cleaned])
@@ -112,21 +105,24 @@ class Storage:
                 self.disk.remove_tree(path)
                 continue
             coming = parse_future_name(entry)
-            if coming is not None:
-                future_id = read_topic_id(self.disk, path)
-                if future_id is not None:
-                    self.found_futures[TopicIdPartition(future_id, coming.partition)] = (log_dir, path)
-                continue
-            name = parse_directory_name(entry)
-            topic_id = None if name is None else read_topic_id(self.disk, path)
-            if name is None or topic_id is None or name.topic == METADATA_TOPIC:
+            name = coming or parse_directory_name(entry)
+            if name is None or name.topic == METADATA_TOPIC:
                 continue  # not ours: a checkpoint, the metadata log, something of the user's
+            durable_below = None if clean or known_points is None else known_points.get(name, 0)
+            if coming is not None:
+                durable_below = 0  # only a copy, and never synced in parts
+            topic_id = topic_of(self.disk, log_dir.path, entry, durable_below, effects)
+            if topic_id is None:
+                continue
+            if coming is not None:
+                self.found_futures.setdefault(TopicIdPartition(topic_id, coming.partition), []).append((log_dir, entry))
+                continue
             found = Double(
                 log_dir,
                 name,
                 recovery_points.get(name, 0),
                 log_starts.get(name, 0),
-                cleaned.get(name),
+                LONG_MAX if known_cleaned is None else cleaned.get(name),
                 high_watermarks.get(name, 0),
                 clean,
             )
@@ -140,9 +136,8 @@ class Storage:
             if namesake is not None:
                 self.namesakes.setdefault(name, [namesake]).append(hosted)
             self.host.put(hosted)
-        return effects
 
-    def open(self, at: TopicIdPartition, found: "Double", now: Instant) -> Hosted:
+    def open(self, at: TopicIdPartition, found: Double, now: Instant) -> Hosted:
         """Open a log that lies on disk."""
         log_dir, name = found.directory, found.name
         log = Log.open(
@@ -190,9 +185,15 @@ class Storage:
             found.append(named)
         return [other for other in found if other is not hosted]
 
-    def read_checkpoint(self, log_dir: LogDir, file: str) -> Offsets:
-        content = self.disk.read_file(f"{log_dir.path}/{file}")
-        return {} if content is None else parse_offsets(content)
+    def read_checkpoint(self, log_dir: LogDir, file: str, effects: list[Effect]) -> Offsets | None:
+        """None if it is damaged; as in Kafka that counts as no rows, the worst that it could have said."""
+        path = f"{log_dir.path}/{file}"
+        content = self.disk.read_file(path)
+        try:
+            return {} if content is None else parse_offsets(content)
+        except Unreadable as error:
+            effects.append(Report("warning", f"{path} is damaged, {WITHOUT[file]}: {error}"))
+            return None
 
     def create(self, at: TopicIdPartition, name: TopicPartition, directory_id: Uuid, now: Instant) -> Hosted:
         """Begin an empty log; in another directory, if the first one fails over it."""
@@ -206,7 +207,7 @@ class Storage:
     def create_in(self, log_dir: LogDir, at: TopicIdPartition, name: TopicPartition, now: Instant) -> Hosted:
         path = f"{log_dir.path}/{directory_name(name)}"
         assert name not in self.listed, "an earlier log's checkpoints would speak for the new one"
-        self.disk.remove_tree(path)  # a leftover without an id, or of a second log that `load` left alone
+        make_room(self.disk, path)
         self.disk.make_directory(path)
         write_partition_metadata(self.disk, path, at.topic_id)
         log = Log.create(self.disk, path, self.config_of(name.topic), now, self.tail_budget)
