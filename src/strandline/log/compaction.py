@@ -7,9 +7,10 @@ Steps, each of a bounded number of bytes:
      what fits into one segment. Its copy is made durable, and takes the place of the group (`swapping`).
 
 What stays of a batch keeps its offsets, its producer, its sequences, its leader epoch and its codec. A tombstone stays
-for `delete.retention.ms` after the first pass that saw it: then its batch gets that delete horizon. A batch of which
-nothing stays is kept as an empty one if it is the last of a producer that is remembered, the last below the high
-watermark, or the last of the part that is compacted: what says where a producer stands, and where a log ends, stays.
+for `delete.retention.ms` after the first pass that saw it: then its batch gets that delete horizon. A batch of
+which nothing stays is kept as an empty one if it is the last of a producer that is remembered, the last below the high
+watermark, or the last of its group: what says where a producer stands, and where a log ends, stays, and a segment ends
+where the next one begins. So recovery can tell a segment that was lost from a gap, however old its checkpoints are.
 
 Control batches stay as they are: no log has transactions yet, so nothing says whether they are needed.
 
@@ -18,6 +19,7 @@ Invariants:
   - damage is never copied: every batch is checked before.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
@@ -59,7 +61,7 @@ class Uncleanable(Exception):
 class Kept:
     """What decides over records: the last offset of each key below `end`, and the batches that stay even if empty."""
 
-    def __init__(self, now: Instant, retention_ms: int, last_of_producers: dict[int, int], ends: Sequence[int]) -> None:
+    def __init__(self, now: Instant, retention_ms: int, last_of_producers: dict[int, int], ends: list[int]) -> None:
         self.now = now
         self.horizon = now + retention_ms
         self.last_of_producers = last_of_producers
@@ -102,7 +104,7 @@ class Compaction:
         self.keys_max = max(1, map_bytes // KEY_COST)
         self.cuts = log.cuts
         lasts = {p: known.batches[-1].last_offset for p, known in log.producers.known.items() if known.batches}
-        self.kept = Kept(now, log.config.delete_retention_ms, lasts, (high_watermark, plan.end))
+        self.kept = Kept(now, log.config.delete_retention_ms, lasts, [high_watermark])
         self.kept.end = plan.first_dirty
         self.segments = [s for s in log.segments if s.base_offset < plan.end]
         self.source = next((at for at, s in enumerate(self.segments) if s.next_offset > plan.first_dirty), 0)
@@ -203,6 +205,8 @@ class Compaction:
         self.is_mapped, self.position = True, -1
         self.segments = [s for s in self.segments if s.base_offset < end]
         self.groups = groups_of(self.segments, self.log)
+        bases = self.log.bases
+        self.kept.ends += [bases[bisect_right(bases, group[-1].base_offset)] for group in self.groups]
         return 1
 
     # --- the copies

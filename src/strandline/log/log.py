@@ -87,7 +87,8 @@ class Log:
         self.epochs = Epochs()
         self.has_begun_epoch = False  # the file of epochs lacks the last one, in which nothing is written yet
         self.producers = Producers()
-        self.cleaned_to: int | None = None  # where what a cleaner has not seen yet begins; None: it never comes here
+        # Where what a cleaner has not seen yet begins; None: it never comes here.
+        self.cleaned_to: int | None = 0 if config.compacts else None
         self.cuts = 0  # how often something was taken from its end
         self.snapshots: list[int] = []  # offsets at which it is written down what `producers` was, sorted
         self.touched = UNKNOWN  # the time, as this log heard of it last
@@ -116,8 +117,7 @@ class Log:
         """Load a log, making an empty one if there is none. Unless the last stop was clean, everything from the
         recovery point on is checked batch by batch, and cut at the first one that is not whole."""
         log = cls(disk, directory, config, tail_bytes, tail_budget)
-        log.cleaned_to = cleaned_to
-        log.reconfigure(config)
+        log.cleaned_to = log.cleaned_to if cleaned_to is None else cleaned_to
         disk.make_directory(directory)
         entries = load_segments(log, now, clean=clean, recovery_point=recovery_point)
         if not log.segments:

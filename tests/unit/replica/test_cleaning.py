@@ -219,3 +219,17 @@ def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:
     world.kill(NodeId(2))
     world.start(NodeId(2), clean=False)
     assert stored(world, 2) == kept
+
+
+def test_logs_that_are_made_in_later_steps_have_their_rows_too() -> None:
+    world = Jbod(1)
+    settings = [
+        r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name=k, value=v) for k, v in COMPACT.items()
+    ]
+    rows = [
+        r.PartitionRecord(partition_id=n, topic_id=AT.topic_id, replicas=(1,), isr=(1,), leader=1, leader_epoch=0)
+        for n in range(250)
+    ]
+    world.commit(r.TopicRecord(name="t", topic_id=AT.topic_id), *settings, *rows)
+    world.run(100)
+    assert sorted(checkpoint(world, 1) + checkpoint(world, 1, "/d1")) == sorted(f"t {n} 0" for n in range(250))
