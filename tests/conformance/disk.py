@@ -135,6 +135,36 @@ class DiskConformance:
         with pytest.raises(DiskError, match="missing/a"):
             disk.open(f"{root}/missing/a")
 
+    @pytest.mark.parametrize("letter", ["n", "é"])
+    def test_a_name_has_255_bytes_at_most(self, disk: Disk, root: str, letter: str) -> None:
+        fits = f"{root}/{letter * (255 // len(letter.encode()))}"
+        disk.make_directory(fits)
+        disk.open(f"{fits}/a").close()
+        long = f"{root}/{letter * (255 // len(letter.encode()) + 1)}"
+        disk.write_file(f"{root}/b", b"x")
+        for refused in (
+            lambda: disk.open(long),
+            lambda: disk.open(f"{long}/a"),
+            lambda: disk.make_directory(long),
+            lambda: disk.make_directory(f"{long}/a"),
+            lambda: disk.rename(fits, long),
+            lambda: disk.rename(f"{root}/b", long),
+            lambda: disk.rename(long, f"{root}/c"),
+            lambda: disk.write_file(long, b"x"),
+            lambda: disk.write_file(f"{fits}", b"x"),  # by way of a longer name
+            lambda: disk.save(long, b"x"),
+            lambda: disk.read_file(long),
+            lambda: disk.list(long),
+            lambda: disk.remove(long),
+            lambda: disk.remove_tree(long),
+            lambda: disk.sync([long]),
+        ):
+            with pytest.raises(DiskError, match="File name too long"):
+                refused()
+        assert not disk.exists(long)
+        assert disk.list(root) == sorted(["b", fits.removeprefix(f"{root}/")])
+        assert disk.list(fits) == ["a"]
+
     def test_listing_is_sorted_and_a_missing_directory_is_empty(self, disk: Disk, root: str) -> None:
         for name in ("c", "a", "b"):
             disk.make_directory(f"{root}/d/{name}")

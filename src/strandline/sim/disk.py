@@ -29,6 +29,8 @@ ENOSPC = "No space left on device"
 EISDIR = "Is a directory"
 ENOTDIR = "Not a directory"
 ENOTEMPTY = "Directory not empty"
+ENAMETOOLONG = "File name too long"
+NAME_BYTES_MAX = 255  # as of nearly all file systems
 
 
 def is_topic_segment(path: str) -> bool:
@@ -38,6 +40,12 @@ def is_topic_segment(path: str) -> bool:
 
 def everything(path: str) -> bool:
     return True
+
+
+def has_long_name(path: str) -> bool:
+    if len(path) <= NAME_BYTES_MAX and path.isascii():
+        return False
+    return any(len(name.encode()) > NAME_BYTES_MAX for name in path.split("/"))
 
 
 class Image(Value, frozen=True):
@@ -185,6 +193,8 @@ class SimDisk:
     # --- names
 
     def exists(self, path: str) -> bool:
+        if has_long_name(path):
+            return False
         self.refuse(path)
         return self.names.find(path) is not None
 
@@ -330,6 +340,8 @@ class SimDisk:
         self.failing.pop(root, None)
 
     def refuse(self, path: str) -> None:
+        if has_long_name(path):
+            raise DiskError(f"{path}: {ENAMETOOLONG}")
         for root in self.failing:
             if path == root or path.startswith(f"{root}/"):
                 raise DiskError(f"{path}: {EIO}")

@@ -1,8 +1,10 @@
-"""A disk that is a dictionary: nothing is lost, nothing is slow. Paths are keys, directories are implied or named."""
+"""A disk that is a dictionary: nothing is lost, nothing is slow. Paths are keys, directories are implied or named.
+Names are no longer than a real disk takes."""
 
 from collections.abc import Sequence
 
-from strandline.base.ports import Buffer
+from strandline.base.ports import Buffer, DiskError
+from strandline.sim.disk import has_long_name
 
 
 class DictFile:
@@ -39,6 +41,7 @@ class DictDisk:
         self.synced: list[str] = []
 
     def open(self, path: str) -> DictFile:
+        refuse(path)
         assert path.rpartition("/")[0] in self.directories, path
         return self.files.setdefault(path, DictFile(path))
 
@@ -50,11 +53,13 @@ class DictDisk:
         return sorted({key.split("/")[0] for key in below})
 
     def make_directory(self, path: str) -> None:
+        refuse(path)
         parts = path.split("/")
         for end in range(2, len(parts) + 1):
             self.directories["/".join(parts[:end])] = None
 
     def rename(self, old: str, new: str) -> None:
+        refuse(new)
         for paths in (self.files, self.directories):
             for key in [key for key in paths if key == old or key.startswith(old + "/")]:
                 paths[new + key[len(old) :]] = paths.pop(key)  # type: ignore[index, attr-defined]
@@ -63,6 +68,7 @@ class DictDisk:
         self.files.pop(path, None)
 
     def remove_tree(self, path: str) -> None:
+        refuse(path)
         for paths in (self.files, self.directories):
             for key in [key for key in paths if key == path or key.startswith(path + "/")]:
                 del paths[key]  # type: ignore[attr-defined]
@@ -72,6 +78,7 @@ class DictDisk:
         return None if file is None else bytes(file.content)
 
     def write_file(self, path: str, content: bytes) -> None:
+        refuse(f"{path}.tmp")
         file = self.files[path] = DictFile(path)
         file.content += content
 
@@ -81,3 +88,8 @@ class DictDisk:
 
     def sync(self, paths: Sequence[str]) -> None:
         self.synced += paths
+
+
+def refuse(path: str) -> None:
+    if has_long_name(path):
+        raise DiskError(f"{path}: File name too long")
