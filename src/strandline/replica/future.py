@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ids import ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
@@ -36,6 +36,7 @@ RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 STEP_MS = 10
 STEP_BYTES = 4 << 20  # of all moves together
 READ_BYTES = 1 << 20
+NAME_MAX = 255  # that a file system takes
 PREFERRED_MAX = 10_000
 E = ErrorCode
 
@@ -83,7 +84,10 @@ class Futures:
     # --- what is wished
 
     def alter(self, name: TopicPartition, path: str, now: Instant) -> ErrorCode:
-        """Move a replica to the log directory `path`, or stay there; a move to another directory ends."""
+        """Move a replica to the log directory `path`, or stay there; a move to another directory ends. As in Kafka, the name of a future log
+        must fit, whatever is to be done."""
+        if len(future_name(name, ZERO_UUID)) > NAME_MAX:
+            return E.INVALID_TOPIC_EXCEPTION
         directories = self.host.directories
         known = [*directories.live, *directories.offline.values()]
         log_dir = next((one for one in known if one.path == (path.rstrip("/") or "/")), None)

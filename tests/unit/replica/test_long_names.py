@@ -1,7 +1,6 @@
 """Topics with the longest names that are legal, on a real file system, which takes names of 255 bytes at most."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit.replica.conftest import World, registration
@@ -16,6 +15,7 @@ from strandline.server.disk import RealDisk
 ME = NodeId(1)
 ID = Uuid(b"a topic's own id")
 IDS = tuple(Uuid(bytes([1, number] * 8)) for number in range(2))
+TOO_LONG = ErrorCode.INVALID_TOPIC_EXCEPTION
 LENGTHS = [200, 213, 214, 215, 249]
 
 
@@ -69,3 +69,33 @@ def test_a_stray_log_with_a_long_name_is_deleted_after_a_restart(tmp_path: Path,
     real.perform(ME, real.nodes[ME].delete_strays(real.now))
     real.perform(ME, real.nodes[ME].flush(real.now))
     assert real.entries() == [[]]
+
+
+@pytest.mark.parametrize("length", [214, 215, 249])
+def test_a_replica_with_a_long_name_does_not_move_and_nothing_comes_of_it(tmp_path: Path, length: int) -> None:
+    """As Kafka, whose future logs have whole names too."""
+    real = Real(tmp_path, 2)
+    real.create_named("n" * length)
+    before = real.entries()
+    futures = real.nodes[ME].futures
+    assert futures.alter(TopicPartition("n" * length, 0), real.log_dirs[1].path, real.now) is TOO_LONG
+    assert futures.moving == {}
+    assert real.entries() == before
+    assert real.live() == real.log_dirs
+
+
+def test_a_replica_with_a_name_that_just_fits_moves(tmp_path: Path) -> None:
+    real = Real(tmp_path, 2)
+    real.create_named("n" * 213)
+    futures = real.nodes[ME].futures
+    assert futures.alter(TopicPartition("n" * 213, 0), real.log_dirs[1].path, real.now) is ErrorCode.NONE
+    hosted = real.nodes[ME].host.find(TopicIdPartition(ID, 0))
+    assert hosted is not None
+    assert hosted.at in futures.moving
+
+
+def test_a_name_too_long_is_not_kept_as_a_wish_for_later(tmp_path: Path) -> None:
+    real = Real(tmp_path, 2)
+    replicas = real.nodes[ME]
+    assert replicas.futures.alter(TopicPartition("n" * 249, 0), real.log_dirs[1].path, real.now) is TOO_LONG
+    assert replicas.storage.preferred == {}
