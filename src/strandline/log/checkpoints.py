@@ -29,9 +29,13 @@ def format_lines(rows: list[str]) -> bytes:
 
 def parse_offsets(content: bytes) -> dict[TopicPartition, int]:
     try:
-        return {TopicPartition(t, int(p)): int(offset) for t, p, offset in parse_lines(content)}
+        offsets = {TopicPartition(t, int(p)): int(offset) for t, p, offset in parse_lines(content)}
     except ValueError as error:
         raise Unreadable(str(error)) from None
+    for at, offset in offsets.items():
+        if offset < 0:
+            raise Unreadable(f"the offset {offset} of {at} is negative")
+    return offsets
 
 
 def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:

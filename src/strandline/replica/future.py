@@ -84,8 +84,8 @@ class Futures:
     # --- what is wished
 
     def alter(self, name: TopicPartition, path: str, now: Instant) -> ErrorCode:
-        """Move a replica to the log directory `path`, or stay there; a move to another directory ends. As in Kafka, the name of a future log
-        must fit, whatever is to be done."""
+        """Move a replica to the log directory `path`, or stay there; a move to another directory ends. As in Kafka, a
+        name too long for a future log is refused first."""
         if len(future_name(name, ZERO_UUID)) > NAME_MAX:
             return E.INVALID_TOPIC_EXCEPTION
         directories = self.host.directories

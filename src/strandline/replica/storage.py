@@ -13,7 +13,7 @@ from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, Top
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.log.checkpoints import format_offsets, parse_offsets
+from strandline.log.checkpoints import Unreadable, format_offsets, parse_offsets
 from strandline.log.config import DAY_MS, LogConfig
 from strandline.log.directory import (
     DELETED_SUFFIX,
@@ -37,6 +37,11 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
+WITHOUT = {
+    HIGH_WATERMARKS: "nothing counts as committed until the replicas of a log have told how far they are",
+    RECOVERY_POINTS: "after an unclean stop every log is checked from its beginning",
+    LOG_STARTS: "every log begins where its first segment does",
+}
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 ENTRY_MAX = 180  # of a name with 255 characters at most, of which a grave's suffix needs some
 Offsets = dict[TopicPartition, int]
@@ -99,10 +104,10 @@ class Storage:
     def load_directory(self, log_dir: LogDir, now: Instant, clean: bool) -> list[Effect]:
         effects: list[Effect] = []
         self.disk.make_directory(log_dir.path)
-        high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS)
-        recovery_points = self.read_checkpoint(log_dir, RECOVERY_POINTS)
-        log_starts = self.read_checkpoint(log_dir, LOG_STARTS)
-        cleaned = self.read_checkpoint(log_dir, CLEANED)
+        high_watermarks, recovery_points, log_starts, cleaned = (
+            self.read_checkpoint(log_dir, file, effects)
+            for file in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANED)
+        )
         if cleaned:
             self.cleaner_files[log_dir.path] = None
         self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts, *cleaned])
@@ -190,9 +195,18 @@ class Storage:
             found.append(named)
         return [other for other in found if other is not hosted]
 
-    def read_checkpoint(self, log_dir: LogDir, file: str) -> Offsets:
-        content = self.disk.read_file(f"{log_dir.path}/{file}")
-        return {} if content is None else parse_offsets(content)
+    def read_checkpoint(self, log_dir: LogDir, file: str, effects: list[Effect]) -> Offsets:
+        """Without rows if it is damaged, as in Kafka: what it would have said is then only assumed at its worst. Of the
+        cleaner's that cannot be: without its rows the logs that were compacted would be cut at their first gaps."""
+        path = f"{log_dir.path}/{file}"
+        content = self.disk.read_file(path)
+        try:
+            return {} if content is None else parse_offsets(content)
+        except Unreadable as error:
+            if file not in WITHOUT:
+                raise DiskError(f"{path} is damaged, and compacted logs are cut without it: {error}") from None
+            effects.append(Report("warning", f"{path} is damaged, {WITHOUT[file]}: {error}"))
+            return {}
 
     def create(self, at: TopicIdPartition, name: TopicPartition, directory_id: Uuid, now: Instant) -> Hosted:
         """Begin an empty log; in another directory, if the first one fails over it."""

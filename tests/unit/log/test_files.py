@@ -44,6 +44,7 @@ def test_epochs_are_lines_of_epoch_and_start() -> None:
         b"0\n1\n",
         b"0\n1\na 0 1\nb 0 1\n",
         b"0\n1\na 0 x\n",
+        b"0\n1\na 0 -1\n",
         b"0\n1\na 0\n",
         b"0\n1\na 0 12",
         b"\xff\xfe",
