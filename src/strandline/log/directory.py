@@ -1,6 +1,6 @@
 """Names and small files of a log directory: `meta.properties`, `<topic>-<partition>`, `partition.metadata`."""
 
-from strandline.base.ids import TopicPartition, Uuid, parse_uuid, uuid_text
+from strandline.base.ids import ZERO_UUID, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.base.ports import Disk, DiskError
 from strandline.base.value import Value
 
@@ -8,6 +8,11 @@ META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
 DELETED_SUFFIX = "-delete"
 FUTURE_SUFFIX = "-future"
+STRAY_SUFFIX = "-stray"
+
+
+class DamagedMetadata(DiskError):
+    """A `partition.metadata` that makes no sense."""
 
 
 class DirectoryMeta(Value, frozen=True):
@@ -66,18 +71,20 @@ def parse_directory_name(name: str) -> TopicPartition | None:
 
 
 def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
-    """The topic id that `partition.metadata` has; None without such a file or with a damaged one."""
-    content = disk.read_file(f"{directory}/{PARTITION_METADATA}")
+    """The topic id that `partition.metadata` has; None without such a file."""
+    path = f"{directory}/{PARTITION_METADATA}"
+    content = disk.read_file(path)
     if content is None:
         return None
-    for line in content.decode("utf-8", "replace").splitlines():
-        key, _, text = line.partition(":")
-        if key == "topic_id":
-            try:
-                return parse_uuid(text.strip())
-            except ValueError:
-                return None
-    return None
+    lines = content.decode("utf-8", "replace").splitlines()
+    rows = {key: text.strip() for key, _, text in (line.partition(":") for line in lines)}
+    try:
+        topic_id = parse_uuid(rows["topic_id"]) if rows["version"] == "0" else ZERO_UUID
+    except (KeyError, ValueError):
+        topic_id = ZERO_UUID
+    if topic_id == ZERO_UUID:
+        raise DamagedMetadata(f"{path} is damaged: {content[:64]!r}")
+    return topic_id
 
 
 def write_partition_metadata(disk: Disk, directory: str, topic_id: Uuid) -> None:

@@ -21,7 +21,7 @@ from strandline.base.ids import ZERO_UUID, TopicIdPartition, TopicPartition, Uui
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
-from strandline.log.directory import directory_name, future_name, write_partition_metadata
+from strandline.log.directory import PARTITION_METADATA, directory_name, future_name, write_partition_metadata
 from strandline.log.log import Log, Read
 from strandline.metadata.image import directory_of
 from strandline.replica.assignments import Assignments
@@ -139,6 +139,7 @@ class Futures:
             tail_budget=self.storage.tail_budget,
         )
         log.recovery_point = log.log_start_offset  # whatever the stop was like: it is synced as a whole
+        log.unsynced_others[f"{path}/{PARTITION_METADATA}"] = None
         self.moving[hosted.at] = Future(hosted.at, hosted.name, log_dir, path, log)
         self.arm(now)
 

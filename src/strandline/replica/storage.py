@@ -21,7 +21,6 @@ from strandline.log.directory import (
     directory_name,
     parse_directory_name,
     parse_future_name,
-    read_topic_id,
     write_partition_metadata,
 )
 from strandline.log.log import Log
@@ -31,6 +30,7 @@ from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.owners import ENTRY_MAX, make_room, topic_of
 from strandline.replica.timers import Every
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -43,7 +43,6 @@ WITHOUT = {
     LOG_STARTS: "every log begins where its first segment does",
 }
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
-ENTRY_MAX = 180  # of a name with 255 characters at most, of which a grave's suffix needs some
 Offsets = dict[TopicPartition, int]
 
 
@@ -96,18 +95,18 @@ class Storage:
         effects: list[Effect] = []
         for log_dir in list(self.directories.live):
             try:
-                effects += self.load_directory(log_dir, now, clean)
+                self.load_directory(log_dir, now, clean, effects)
             except DiskError as error:
                 self.host.fail(log_dir, error)
         return effects
 
-    def load_directory(self, log_dir: LogDir, now: Instant, clean: bool) -> list[Effect]:
-        effects: list[Effect] = []
+    def load_directory(self, log_dir: LogDir, now: Instant, clean: bool, effects: list[Effect]) -> None:
         self.disk.make_directory(log_dir.path)
-        high_watermarks, recovery_points, log_starts, cleaned = (
-            self.read_checkpoint(log_dir, file, effects)
-            for file in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANED)
-        )
+        high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS, effects) or {}
+        log_starts = self.read_checkpoint(log_dir, LOG_STARTS, effects) or {}
+        cleaned = self.read_checkpoint(log_dir, CLEANED, effects) or {}
+        known_points = self.read_checkpoint(log_dir, RECOVERY_POINTS, effects)
+        recovery_points = known_points or {}
         if cleaned:
             self.cleaner_files[log_dir.path] = None
         self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts, *cleaned])
@@ -117,15 +116,18 @@ class Storage:
                 self.disk.remove_tree(path)
                 continue
             coming = parse_future_name(entry)
-            if coming is not None:
-                future_id = read_topic_id(self.disk, path)
-                if future_id is not None:
-                    self.found_futures[TopicIdPartition(future_id, coming.partition)] = (log_dir, path)
-                continue
-            name = parse_directory_name(entry)
-            topic_id = None if name is None else read_topic_id(self.disk, path)
-            if name is None or topic_id is None or name.topic == METADATA_TOPIC:
+            name = coming or parse_directory_name(entry)
+            if name is None or name.topic == METADATA_TOPIC:
                 continue  # not ours: a checkpoint, the metadata log, something of the user's
+            durable_below = None if clean or known_points is None else known_points.get(name, 0)
+            if coming is not None:
+                durable_below = 0  # only a copy, and never synced in parts
+            topic_id = topic_of(self.disk, log_dir.path, entry, durable_below, effects)
+            if topic_id is None:
+                continue
+            if coming is not None:
+                self.found_futures[TopicIdPartition(topic_id, coming.partition)] = (log_dir, path)
+                continue
             found = Double(
                 log_dir,
                 name,
@@ -145,7 +147,6 @@ class Storage:
             if namesake is not None:
                 self.namesakes.setdefault(name, [namesake]).append(hosted)
             self.host.put(hosted)
-        return effects
 
     def open(self, at: TopicIdPartition, found: "Double", now: Instant) -> Hosted:
         """Open a log that lies on disk."""
@@ -195,9 +196,9 @@ class Storage:
             found.append(named)
         return [other for other in found if other is not hosted]
 
-    def read_checkpoint(self, log_dir: LogDir, file: str, effects: list[Effect]) -> Offsets:
-        """Without rows if it is damaged, as in Kafka: what it would have said is then only assumed at its worst. Of the
-        cleaner's that cannot be: without its rows the logs that were compacted would be cut at their first gaps."""
+    def read_checkpoint(self, log_dir: LogDir, file: str, effects: list[Effect]) -> Offsets | None:
+        """None if it is damaged; as in Kafka that counts as no rows, the worst that it could have said. Of the cleaner's
+        it would not: without its rows the logs that were compacted are cut at their first gaps."""
         path = f"{log_dir.path}/{file}"
         content = self.disk.read_file(path)
         try:
@@ -206,7 +207,7 @@ class Storage:
             if file not in WITHOUT:
                 raise DiskError(f"{path} is damaged, and compacted logs are cut without it: {error}") from None
             effects.append(Report("warning", f"{path} is damaged, {WITHOUT[file]}: {error}"))
-            return {}
+            return None
 
     def create(self, at: TopicIdPartition, name: TopicPartition, directory_id: Uuid, now: Instant) -> Hosted:
         """Begin an empty log; in another directory, if the first one fails over it."""
@@ -220,7 +221,7 @@ class Storage:
     def create_in(self, log_dir: LogDir, at: TopicIdPartition, name: TopicPartition, now: Instant) -> Hosted:
         path = f"{log_dir.path}/{directory_name(name)}"
         assert name not in self.listed, "an earlier log's checkpoints would speak for the new one"
-        self.disk.remove_tree(path)  # a leftover without an id, or of a second log that `load` left alone
+        make_room(self.disk, path)
         self.disk.make_directory(path)
         write_partition_metadata(self.disk, path, at.topic_id)
         log = Log.create(self.disk, path, self.config_of(name.topic), now, self.tail_budget)

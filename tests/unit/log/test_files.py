@@ -101,8 +101,27 @@ def test_partition_metadata_has_the_topic_id() -> None:
     write_partition_metadata(disk, "/d", parse_uuid(ID_TEXT))
     assert disk.read_file("/d/partition.metadata") == f"version: 0\ntopic_id: {ID_TEXT}".encode()
     assert read_topic_id(disk, "/d") == parse_uuid(ID_TEXT)
-    disk.write_file("/d/partition.metadata", b"version: 0\ntopic_id: ?")
-    assert read_topic_id(disk, "/d") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"version: 0",
+        b"version: 0\ntopic_id: ?",
+        f"topic_id: {ID_TEXT}".encode(),
+        f"version: 1\ntopic_id: {ID_TEXT}".encode(),
+        f"version: 0\ntopic_id: {ID_TEXT[:-1]}".encode(),
+        f"version: 0\ntopic_id: {'A' * 22}".encode(),
+        f"version: 0\ntopic_ie: {ID_TEXT}".encode(),
+        bytes(40),
+    ],
+)
+def test_damaged_partition_metadata_is_an_error_with_the_path(content: bytes) -> None:
+    disk = SimDisk()
+    disk.write_file("/d/partition.metadata", content)
+    with pytest.raises(DiskError, match=r"/d/partition\.metadata is damaged"):
+        read_topic_id(disk, "/d")
 
 
 IDS = tuple(Uuid(bytes([n] * 16)) for n in (1, 2))

@@ -1,11 +1,13 @@
 """Small files of a log directory that are damaged when the broker starts: what stops for it, and what does not."""
 
 import pytest
-from tests.unit.replica.conftest import AT
+from tests.unit.replica.conftest import AT, World
 from tests.unit.replica.test_directories import Jbod, directory
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
+from strandline.base.ports import DiskError
+from strandline.metadata import records as r
 from strandline.sim.disk import SimDisk
 
 ME = NodeId(1)
@@ -83,3 +85,155 @@ def test_a_damaged_checkpoint_is_whole_again_after_the_next_save(jbod: Jbod, fil
     jbod.reports.clear()
     jbod.start(ME, clean=True)
     assert jbod.reports == []
+
+
+# --- whose log it is
+
+ID_FILE = "/d1/t-0/partition.metadata"
+SEGMENT = "00000000000000000000.log"
+DAMAGED = [
+    None,
+    b"",
+    b"\0" * 50,
+    b"version: 0",
+    b"version: 0\ntopic_id: ?",
+    b"version: 1\ntopic_id: aaaaaaaaaaaaaaaaaaaaaa",
+]
+
+
+def spoil(jbod: Jbod, content: bytes | None) -> dict[str, bytes]:
+    """Returns what is in the log's directory then."""
+    if content is None:
+        disk(jbod).remove(ID_FILE)
+    else:
+        disk(jbod).write_file(ID_FILE, content)
+    return below(jbod, "/d1/t-0")
+
+
+def below(jbod: Jbod, path: str) -> dict[str, bytes]:
+    found = disk(jbod).contents()
+    return {name.removeprefix(path): found[name] for name in found if name.startswith(f"{path}/")}
+
+
+def never_synced() -> Jbod:
+    """One broker that was killed before it had flushed anything."""
+    made = Jbod(1)
+    made.create_in(directory(1, 1))
+    made.produce(1, 3)
+    made.kill(ME)
+    made.reports.clear()
+    return made
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_log_that_does_not_say_whose_it_is_takes_its_directory_offline(
+    jbod: Jbod, content: bytes | None, clean: bool
+) -> None:
+    """An empty log in its place would lead, and the records would be gone."""
+    before = spoil(jbod, content)
+    jbod.start(ME, clean=clean)
+    assert live(jbod) == ["/d0"]
+    assert jbod.nodes[ME].host.find(AT) is None
+    assert jbod.produce(1, 1)().error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert any("/d1 is offline" in text and ID_FILE in text for text in jbod.reports)
+    jbod.run(70_000)
+    assert below(jbod, "/d1/t-0") == before
+
+
+def test_where_the_recovery_points_are_damaged_too_the_records_may_have_been_synced(jbod: Jbod) -> None:
+    before = spoil(jbod, None)
+    disk(jbod).write_file(f"/d1/{RECOVERY_POINTS}", b"garbage")
+    jbod.start(ME, clean=False)
+    assert live(jbod) == ["/d0"]
+    assert below(jbod, "/d1/t-0") == before
+
+
+def test_a_log_whose_records_were_all_deleted_is_no_empty_one(jbod: Jbod) -> None:
+    """A new log in its place would give offsets a second time."""
+    disk(jbod).remove(f"/d1/t-0/{SEGMENT}")
+    disk(jbod).write_file("/d1/t-0/00000000000000000009.log", b"")
+    before = spoil(jbod, None)
+    jbod.start(ME)
+    assert live(jbod) == ["/d0"]
+    assert below(jbod, "/d1/t-0") == before
+
+
+def test_the_only_directory_ends_the_process() -> None:
+    world = World(1)
+    world.create(replicas=(1,))
+    world.produce(1, 3)
+    world.run(70_000)
+    world.kill(ME)
+    world.disks[ME].write_file("/data1/t-0/partition.metadata", b"version: 0")
+    with pytest.raises(DiskError, match=r"/data1/t-0/partition\.metadata"):
+        world.start(ME, clean=False)
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_after_an_unclean_stop_records_that_were_never_synced_are_set_aside(content: bytes | None) -> None:
+    """A loss of power takes the topic's id, which is synced with the first records, and leaves some of these. No flush
+    has vouched for them: the log begins anew, as if the power had taken all of it."""
+    jbod = never_synced()
+    before = spoil(jbod, content)
+    jbod.start(ME, clean=False)
+    assert live(jbod) == ["/d0", "/d1"]
+    assert jbod.row(1)[:4] == ("leader", 0, 0, 0)
+    assert jbod.path(1) == "/d1"
+    assert below(jbod, "/d1/t-0.1-stray") == before
+    assert any("/d1/t-0.1-stray" in text and ID_FILE in text for text in jbod.reports)
+    jbod.produce(1, 3)
+    jbod.kill(ME)
+    again = spoil(jbod, content)
+    jbod.start(ME, clean=False)
+    assert below(jbod, "/d1/t-0.1-stray") == before
+    assert below(jbod, "/d1/t-0.2-stray") == again
+
+
+def test_a_recovery_point_at_the_logs_beginning_vouches_for_nothing() -> None:
+    """A follower that begins where its leader's log does, far behind 0, has synced nothing yet."""
+    jbod = never_synced()
+    segment = disk(jbod).contents()[f"/d1/t-0/{SEGMENT}"]
+    disk(jbod).remove(f"/d1/t-0/{SEGMENT}")
+    disk(jbod).write_file("/d1/t-0/00000000000000005000.log", segment)
+    disk(jbod).write_file(f"/d1/{RECOVERY_POINTS}", b"0\n1\nt 0 5000\n")
+    before = spoil(jbod, None)
+    jbod.start(ME, clean=False)
+    assert live(jbod) == ["/d0", "/d1"]
+    assert below(jbod, "/d1/t-0.1-stray") == before
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_log_without_records_is_begun_anew(content: bytes | None, clean: bool) -> None:
+    jbod = Jbod(1)
+    jbod.create_in(directory(1, 1))
+    jbod.kill(ME)
+    spoil(jbod, content)
+    jbod.start(ME, clean=clean)
+    assert jbod.row(1)[:4] == ("leader", 0, 0, 0)
+    assert jbod.path(1) == "/d1"
+    assert [name for name in disk(jbod).list("/d1") if name.startswith("t-0")] == ["t-0"]
+
+
+def test_a_new_log_takes_no_place_of_records_that_came_while_the_broker_ran(jbod: Jbod) -> None:
+    """Whoever put them there."""
+    kept = below(jbod, "/d1/t-0")
+    for name in ("/d1/t-0", "/d0/t-0"):
+        disk(jbod).remove_tree(name)
+    jbod.commit(r.RemoveTopicRecord(topic_id=AT.topic_id))
+    jbod.start(ME)
+    disk(jbod).make_directory("/d1/t-0")
+    for name, content in kept.items():
+        if not name.endswith(".metadata"):
+            disk(jbod).write_file(f"/d1/t-0{name}", content)
+    jbod.create_in(directory(1, 1))
+    assert live(jbod) == ["/d0"]
+    assert below(jbod, "/d1/t-0") == {name: kept[name] for name in kept if not name.endswith(".metadata")}
+
+
+def test_the_metadata_logs_own_directory_is_not_looked_at(jbod: Jbod) -> None:
+    disk(jbod).make_directory("/d1/__cluster_metadata-0")
+    disk(jbod).write_file(f"/d1/__cluster_metadata-0/{SEGMENT}", b"records")
+    jbod.start(ME)
+    assert live(jbod) == ["/d0", "/d1"]

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from tests.unit.replica.conftest import AT
 from tests.unit.replica.test_directories import HOME, Jbod, directory
 
+from strandline.base.effects import Sync
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicPartition
 from strandline.log.log import Log
@@ -72,6 +73,14 @@ def test_a_replica_moves_and_goes_on_in_its_role(jbod: Jbod, node: int) -> None:
 def test_the_future_log_has_kafkas_name(jbod: Jbod) -> None:
     move(jbod, "/d1")
     assert f"t-0.{AT.topic_id.hex()}-future" in jbod.disks[NodeId(1)].list("/d1")
+
+
+def test_before_it_takes_over_its_topic_id_is_durable(jbod: Jbod) -> None:
+    """The checkpoints that speak for it then would speak for a log of nobody after a loss of power."""
+    move(jbod, "/d1")
+    jbod.run(1_000)
+    synced = [path for _, effect in jbod.sent_by if isinstance(effect, Sync) for path in effect.paths]
+    assert f"/d1/t-0.{AT.topic_id.hex()}-future/partition.metadata" in synced
 
 
 def test_it_takes_over_only_after_the_controller_knows(jbod: Jbod) -> None:

@@ -1,0 +1,80 @@
+"""Whose is a log that lies on disk? `partition.metadata` says it, and is synced with the log's first records.
+
+Invariants:
+  - no records are removed because nobody knows whose they are: where they may have been durable, their directory has
+    failed; where no flush ever vouched for them, they are set aside and the broker goes on
+  - what is set aside keeps its content, and no start looks at it again
+"""
+
+from strandline.base.effects import Effect, Report
+from strandline.base.ids import Uuid
+from strandline.base.ports import Disk, DiskError
+from strandline.log.directory import PARTITION_METADATA, STRAY_SUFFIX, DamagedMetadata, read_topic_id
+
+ENTRY_MAX = 180  # of a name with 255 characters at most, of which a suffix needs some
+
+
+def topic_of(disk: Disk, directory: str, entry: str, durable_below: int | None, effects: list[Effect]) -> Uuid | None:
+    """The topic whose log `entry` is. None: it is no log, or is none any more. Raises DiskError where it is one and
+    does not say whose.
+
+    `durable_below`: which records may have been durable; None: all. A loss of power explains the others' state."""
+    path = f"{directory}/{entry}"
+    topic_id, why = topic_or_why(disk, path)
+    if topic_id is not None:
+        return topic_id
+    start = start_of_records(disk, path)
+    if start is None:
+        return None
+    # The recovery point of a log that was begun anew where its leader's begins is its start, and vouches for nothing.
+    if durable_below is None or start < durable_below:
+        raise DiskError(f"{why}, and there are records beside it: nobody knows whose they are")
+    aside = set_aside(disk, directory, entry)
+    effects.append(Report("warning", f"{why}; the records beside it were never synced, and are kept in {aside}"))
+    return None
+
+
+def make_room(disk: Disk, path: str) -> None:
+    """Before a new log is begun in `path`: what may go, goes. Raises DiskError where records of nobody lie there."""
+    if not disk.exists(path):
+        return
+    topic_id, why = topic_or_why(disk, path)
+    if topic_id is None and start_of_records(disk, path) is not None:
+        raise DiskError(f"{why}, and there are records beside it")
+    disk.remove_tree(path)  # a leftover without records, or a second log that `load` left alone
+
+
+def topic_or_why(disk: Disk, path: str) -> tuple[Uuid | None, str]:
+    try:
+        topic_id = read_topic_id(disk, path)
+    except DamagedMetadata as error:
+        return None, str(error)
+    return topic_id, f"{path}/{PARTITION_METADATA} is missing"
+
+
+def start_of_records(disk: Disk, path: str) -> int | None:
+    """The first offset of the log in `path`; None if it has no records and had none, which an offset above 0 tells."""
+    segments = [name for name in disk.list(path) if name.endswith(".log") and name[:-4].isdecimal()]
+    if not segments:
+        return None
+    start = int(segments[0][:-4])
+    if start == 0 and not any(size_of(disk, f"{path}/{name}") for name in segments):
+        return None
+    return start
+
+
+def size_of(disk: Disk, path: str) -> int:
+    file = disk.open(path)
+    try:
+        return file.size()
+    finally:
+        file.close()
+
+
+def set_aside(disk: Disk, directory: str, entry: str) -> str:
+    names = dict.fromkeys(disk.list(directory))
+    number = 1
+    while (stray := f"{entry[:ENTRY_MAX]}.{number}{STRAY_SUFFIX}") in names:
+        number += 1
+    disk.rename(f"{directory}/{entry}", f"{directory}/{stray}")
+    return f"{directory}/{stray}"
