@@ -11,13 +11,17 @@ Steps of one move:
 
 A crash before the new name is durable leaves the current log in place, and the move goes on. A crash after it leaves
 two logs of one name: that one counts which metadata names (`Storage.chosen`), and it has named the new one.
+
+Which move was asked for last stands in a small file beside the current log, for a directory that was offline may come
+back with the future log of a move that has ended: those that nobody asks for are deleted. Where no current log is found
+the future log takes its place, if metadata names its directory and the current one cannot lie in one that is offline.
 """
 
 from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ids import ZERO_UUID, TopicIdPartition, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
@@ -28,8 +32,9 @@ from strandline.replica.assignments import Assignments
 from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.owners import make_room
 from strandline.replica.quota import Rate, rate_of
-from strandline.replica.storage import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Storage
+from strandline.replica.storage import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Double, Storage
 from strandline.wire.batch import batches
 
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -38,6 +43,7 @@ STEP_BYTES = 4 << 20  # of all moves together
 READ_BYTES = 1 << 20
 NAME_MAX = 255  # that a file system takes
 PREFERRED_MAX = 10_000
+WISH = "future-directory"  # in the current log's directory: the id of the directory that the replica is to go to
 E = ErrorCode
 
 
@@ -109,14 +115,40 @@ class Futures:
         if future is not None and future.directory.path == log_dir.path:
             return E.NONE
         self.drop(hosted.at)
+        if not self.wish(hosted, None if hosted.directory.path == log_dir.path else log_dir):
+            return E.KAFKA_STORAGE_ERROR
         if hosted.directory.path == log_dir.path:
             return E.NONE
         try:
             self.begin(hosted, log_dir, now)
         except DiskError as error:
+            self.wish(hosted, None)
             self.host.fail(log_dir, error)
             return E.KAFKA_STORAGE_ERROR
         return E.NONE
+
+    def wish(self, hosted: Hosted, log_dir: LogDir | None) -> bool:
+        """Note where the replica is to go, None: nowhere. False: its directory has failed."""
+        path = f"{hosted.log.directory}/{WISH}"
+        try:
+            if log_dir is not None:
+                self.storage.disk.write_file(path, uuid_text(log_dir.directory_id).encode())
+            elif self.storage.disk.exists(path):
+                self.storage.disk.remove(path)
+            else:
+                return True
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+            return False
+        hosted.log.unsynced_others |= {path: None, hosted.log.directory: None}
+        return True
+
+    def wished(self, hosted: Hosted) -> Uuid | None:
+        content = self.storage.disk.read_file(f"{hosted.log.directory}/{WISH}")
+        try:
+            return None if content is None else parse_uuid(content.decode("ascii", "replace"))
+        except ValueError:
+            return None
 
     def begin(self, hosted: Hosted, log_dir: LogDir, now: Instant) -> None:
         disk = self.storage.disk
@@ -143,21 +175,78 @@ class Futures:
         self.moving[hosted.at] = Future(hosted.at, hosted.name, log_dir, path, log)
         self.arm(now)
 
+    # --- what a start finds
+
     def resume(self, now: Instant, clean: bool) -> list[Effect]:
-        """After a start: moves that had begun go on."""
-        found, self.storage.found_futures = self.storage.found_futures, {}
-        for at, (log_dir, path) in found.items():
-            if not self.host.directories.is_live(log_dir):
-                continue
+        """The moves go on that are wished. Where no current log is found, metadata is waited for."""
+        effects: list[Effect] = []
+        for at, rows in list(self.storage.found_futures.items()):
             hosted = self.host.find(at)
+            if hosted is None or not self.host.directories.is_live(hosted.directory):
+                continue
+            del self.storage.found_futures[at]
             try:
-                if hosted is not None and hosted.directory.path != log_dir.path:
+                wished = self.wished(hosted)
+            except DiskError as error:
+                self.host.fail(hosted.directory, error)
+                continue
+            for log_dir, entry in rows:
+                path = f"{log_dir.path}/{entry}"
+                if not self.host.directories.is_live(log_dir):
+                    continue
+                if wished != log_dir.directory_id or hosted.directory.path == log_dir.path or at in self.moving:
+                    effects += self.bury(at, log_dir, entry)
+                    continue
+                try:
                     self.follow(hosted, log_dir, path, now, clean=clean)
-                elif hosted is not None or not self.host.directories.offline:
-                    self.storage.disk.remove_tree(path)
+                except DiskError as error:
+                    self.host.fail(log_dir, error)
+        return effects
+
+    def bury(self, at: TopicIdPartition, log_dir: LogDir, entry: str) -> list[Effect]:
+        if not self.host.directories.is_live(log_dir):
+            return []
+        self.storage.bury(log_dir, entry, at)
+        return [Report("warning", f"{log_dir.path}/{entry} is deleted: no move wants it")]
+
+    def bury_strays(self) -> list[Effect]:
+        """Once metadata is known: of partitions that are not this broker's."""
+        effects: list[Effect] = []
+        for at, rows in list(self.storage.found_futures.items()):
+            partition = self.host.image.partition(at)
+            if partition is None or self.host.me not in partition.replicas:
+                del self.storage.found_futures[at]
+                for log_dir, entry in rows:
+                    effects += self.bury(at, log_dir, entry)
+        return effects
+
+    def waits_for_current(self, at: TopicIdPartition, is_new: bool) -> bool:
+        """Is there a future log of a current one that may lie in a directory that is offline? What it lacks of that one
+        may be committed."""
+        return at in self.storage.found_futures and bool(self.host.directories.offline) and not is_new
+
+    def adopted(
+        self, at: TopicIdPartition, name: TopicPartition, named: Uuid, effects: list[Effect], now: Instant
+    ) -> Hosted | None:
+        """In place of a current log that is gone for good: the future log in the directory that metadata names, since
+        it had all of the current one when the controller was told of it. No other is believed."""
+        hosted: Hosted | None = None
+        for log_dir, entry in self.storage.found_futures.pop(at, ()):
+            if log_dir.directory_id != named or hosted is not None or not self.host.directories.is_live(log_dir):
+                effects += self.bury(at, log_dir, entry)
+                continue
+            path = f"{log_dir.path}/{directory_name(name)}"
+            try:
+                make_room(self.storage.disk, path)
+                self.storage.disk.rename(f"{log_dir.path}/{entry}", path)
+                hosted = self.storage.open(at, Double(log_dir, name, 0, 0, None, 0, clean=False), now)
             except DiskError as error:
                 self.host.fail(log_dir, error)
-        return []
+                self.host.absent[at] = named
+                return None
+            self.storage.reconfigure(hosted)
+            effects.append(Report("warning", f"{path} was {entry}: the log that it was a copy of is gone"))
+        return hosted
 
     def drop(self, at: TopicIdPartition) -> None:
         """The move ends where it stands."""
@@ -165,6 +254,8 @@ class Futures:
         if future is None:
             return
         hosted, partition = self.host.find(at), self.host.image.partition(at)
+        if hosted is not None and self.host.directories.is_live(hosted.directory):
+            self.wish(hosted, None)
         if hosted is not None and partition is not None and self.host.directories.is_live(hosted.directory):
             self.assignments.lies(at, hosted.directory.directory_id, directory_of(partition, self.host.me))
         if not self.host.directories.is_live(future.directory):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Report
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.metadata.image import directory_of
+from strandline.metadata.image import LOST_DIRECTORY, directory_of
 
 if TYPE_CHECKING:
     from strandline.replica.replicas import Replicas
@@ -34,6 +35,19 @@ def take_offline(replicas: Replicas, now: Instant) -> list[Effect]:
     if replicas.has_caught_up:
         tell_absent(replicas)
     return effects
+
+
+def is_absent(replicas: Replicas, at: TopicIdPartition, directory: Uuid, *, is_new: bool) -> bool:
+    """Does a replica that metadata has in `directory` lie in one that is offline, or may it?"""
+    host, directories = replicas.host, replicas.host.directories
+    if at in host.absent:
+        return True
+    if host.find(at) is not None:
+        return False
+    if not directories.holds_offline(directory, is_new=is_new) and not replicas.futures.waits_for_current(at, is_new):
+        return False
+    host.absent[at] = directory if directory in directories.offline_ids else LOST_DIRECTORY
+    return True
 
 
 def tell_absent(replicas: Replicas) -> None:

@@ -23,7 +23,6 @@ from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import (
     BROKER_RESOURCE,
     CLUSTER_DEFAULT,
-    LOST_DIRECTORY,
     TOPIC_RESOURCE,
     Delta,
     Image,
@@ -45,7 +44,7 @@ from strandline.replica.future import Futures
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted, Status, status_of
 from strandline.replica.leader import Leader
-from strandline.replica.offline import take_offline, tell_absent
+from strandline.replica.offline import is_absent, take_offline, tell_absent
 from strandline.replica.offsets import Offsets
 from strandline.replica.producing import Done, Producing
 from strandline.replica.quota import quota_of
@@ -113,7 +112,7 @@ class Replicas:
 
     def delete_strays(self, now: Instant) -> list[Effect]:
         """Delete the logs that metadata does not assign to this broker. Only once metadata has been caught up with."""
-        effects: list[Effect] = []
+        effects = self.futures.bury_strays()
         for hosted in list(self.host.all()):
             if hosted.role is None and not self.is_mine(hosted.at):
                 self.delete(hosted, effects, now)
@@ -121,9 +120,8 @@ class Replicas:
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Answer whoever waits, and make everything durable, so that the next start needs no recovery."""
-        effects: list[Effect] = []
-        for hosted in self.host.all():
-            effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        not_leader = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        effects = [effect for hosted in self.host.all() for effect in hosted.fail_waiting(not_leader)]
         self.cleaner.stop()
         self.storage.flush_now(now)
         self.futures.settle()
@@ -184,20 +182,16 @@ class Replicas:
         topic = self.host.image.topics[at.topic_id]
         partition = topic.partitions[at.partition]
         directory = directory_of(partition, self.me)
-        directories = self.host.directories
         hosted = self.host.find(at)
-        if hosted is None and at not in self.host.absent and directories.holds_offline(directory, is_new=is_new):
-            self.host.absent[at] = directory if directory in directories.offline_ids else LOST_DIRECTORY
-        if at in self.host.absent:
+        if is_absent(self, at, directory, is_new=is_new):
             self.assignments.lies(at, self.host.absent[at], directory)
             return
         if hosted is None:
             hosted = self.create(at, directory, effects, now)
         elif hosted.role is None:
-            found = self.opened(hosted, directory, effects, now)
-            if found is None:
-                return
-            hosted = found
+            hosted = self.opened(hosted, directory, effects, now)
+        if hosted is None:
+            return
         self.futures.told(hosted, directory)
         try:
             if partition.leader == self.me:
@@ -217,10 +211,13 @@ class Replicas:
             self.storage.reconfigure(chosen)
         return chosen
 
-    def create(self, at: TopicIdPartition, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted:
+    def create(self, at: TopicIdPartition, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted | None:
         name = self.arrivals.clear_name(at, effects, now)
         effects += self.storage.forget(name)
-        hosted = self.storage.create(at, name, directory, now)
+        hosted = self.futures.adopted(at, name, directory, effects, now)
+        if at in self.host.absent:
+            return None
+        hosted = hosted or self.storage.create(at, name, directory, now)
         self.host.put(hosted)
         return hosted
 

@@ -66,7 +66,7 @@ class Storage:
         # Two directories may each have a log of one name, if one of them was offline for a while.
         self.namesakes: dict[TopicPartition, list[Hosted]] = {}
         self.doubles: dict[TopicIdPartition, Double] = {}
-        self.found_futures: dict[TopicIdPartition, tuple[LogDir, str]] = {}
+        self.found_futures: dict[TopicIdPartition, list[tuple[LogDir, str]]] = {}  # directories and entries
         self.preferred: dict[TopicPartition, str] = {}  # where an operator wants what is still to be created
         self.configs: dict[str, LogConfig] = {}  # as the present metadata has them
         self.graves: list[str] = []  # deleted logs whose files are still there
@@ -126,7 +126,7 @@ class Storage:
             if topic_id is None:
                 continue
             if coming is not None:
-                self.found_futures[TopicIdPartition(topic_id, coming.partition)] = (log_dir, path)
+                self.found_futures.setdefault(TopicIdPartition(topic_id, coming.partition), []).append((log_dir, entry))
                 continue
             found = Double(
                 log_dir,
