@@ -14,6 +14,7 @@ from strandline.base.effects import Effect
 from strandline.base.ids import OFFSETS_TOPIC, TopicIdPartition, TopicPartition
 from strandline.base.time import Instant
 from strandline.metadata.image import Partition
+from strandline.replica.owners import has_misread_id
 
 if TYPE_CHECKING:
     from strandline.replica.replicas import Replicas
@@ -74,10 +75,13 @@ class Arrivals:
 
     def clear_name(self, at: TopicIdPartition, effects: list[Effect], now: Instant) -> TopicPartition:
         """Delete other topics' logs under the partition's name (T39), also while it waits: who asks by that name must
-        not find them."""
+        not find them. Unless one is its own (`has_misread_id`): then the partition is absent."""
         replicas = self.replicas
         name = TopicPartition(replicas.host.image.topics[at.topic_id].name, at.partition)
-        for namesake in replicas.storage.namesakes_of(None, name):
+        namesakes = replicas.storage.namesakes_of(None, name)
+        if has_misread_id(replicas.host, namesakes, at):
+            return name
+        for namesake in namesakes:
             replicas.delete(namesake, effects, now)
         return name
 

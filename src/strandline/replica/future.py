@@ -225,12 +225,15 @@ class Futures:
         may be committed."""
         return at in self.storage.found_futures and bool(self.host.directories.offline) and not is_new
 
-    def adopted(
+    def adopted_or_new(
         self, at: TopicIdPartition, name: TopicPartition, named: Uuid, effects: list[Effect], now: Instant
     ) -> Hosted | None:
         """In place of a current log that is gone for good: the future log in the directory that metadata names, since
-        it had all of the current one when the controller was told of it. No other is believed."""
+        it had all of the current one when the controller was told of it. No other is believed; without it an empty log
+        is begun. None: its directory has failed."""
         hosted: Hosted | None = None
+        if at in self.host.absent:
+            return None
         for log_dir, entry in self.storage.found_futures.pop(at, ()):
             if log_dir.directory_id != named or hosted is not None or not self.host.directories.is_live(log_dir):
                 effects += self.bury(at, log_dir, entry)
@@ -246,7 +249,7 @@ class Futures:
                 return None
             self.storage.reconfigure(hosted)
             effects.append(Report("warning", f"{path} was {entry}: the log that it was a copy of is gone"))
-        return hosted
+        return hosted or self.storage.create(at, name, named, now)
 
     def drop(self, at: TopicIdPartition) -> None:
         """The move ends where it stands."""

@@ -7,11 +7,14 @@ Invariants:
 """
 
 from strandline.base.effects import Effect, Report
-from strandline.base.ids import Uuid
+from strandline.base.ids import TopicIdPartition, Uuid, uuid_text
 from strandline.base.ports import Disk, DiskError
 from strandline.log.directory import PARTITION_METADATA, STRAY_SUFFIX, DamagedMetadata, read_topic_id
+from strandline.replica.hosted import Host, Hosted
 
 ENTRY_MAX = 180  # of a name with 255 characters at most, of which a suffix needs some
+
+WRONG_CHARACTERS_MAX = 2  # of 22: that two topics have so similar ids by chance is out of the question
 
 
 def topic_of(disk: Disk, directory: str, entry: str, durable_below: int | None, effects: list[Effect]) -> Uuid | None:
@@ -32,6 +35,19 @@ def topic_of(disk: Disk, directory: str, entry: str, durable_below: int | None, 
     aside = set_aside(disk, directory, entry)
     effects.append(Report("warning", f"{why}; the records beside it were never synced, and are kept in {aside}"))
     return None
+
+
+def has_misread_id(host: Host, namesakes: list[Hosted], at: TopicIdPartition) -> bool:
+    """Is one of these logs the one of `at`, its topic id damaged into what might be another's? Two topics' ids
+    differ by far more. Its directory has failed then."""
+    for namesake in namesakes:
+        pairs = zip(uuid_text(namesake.at.topic_id), uuid_text(at.topic_id), strict=True)
+        if sum(one != other for one, other in pairs) <= WRONG_CHARACTERS_MAX:
+            path = f"{namesake.log.directory}/{PARTITION_METADATA}"
+            host.fail(namesake.directory, DiskError(f"{path} is damaged: its id is nearly {uuid_text(at.topic_id)}"))
+            host.absent[at] = namesake.directory.directory_id
+            return True
+    return False
 
 
 def make_room(disk: Disk, path: str) -> None:

@@ -214,11 +214,9 @@ class Replicas:
     def create(self, at: TopicIdPartition, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted | None:
         name = self.arrivals.clear_name(at, effects, now)
         effects += self.storage.forget(name)
-        hosted = self.futures.adopted(at, name, directory, effects, now)
-        if at in self.host.absent:
-            return None
-        hosted = hosted or self.storage.create(at, name, directory, now)
-        self.host.put(hosted)
+        hosted = self.futures.adopted_or_new(at, name, directory, effects, now)
+        if hosted is not None:
+            self.host.put(hosted)
         return hosted
 
     def lead(self, hosted: Hosted, topic: Topic, partition: Partition, effects: list[Effect], now: Instant) -> None:

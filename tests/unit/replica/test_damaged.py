@@ -5,7 +5,7 @@ from tests.unit.replica.conftest import AT, World
 from tests.unit.replica.test_directories import Jbod, directory
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
+from strandline.base.ids import NodeId, Uuid, uuid_text
 from strandline.base.ports import DiskError
 from strandline.metadata import records as r
 from strandline.sim.disk import SimDisk
@@ -139,6 +139,36 @@ def test_a_log_that_does_not_say_whose_it_is_takes_its_directory_offline(
     assert any("/d1 is offline" in text and ID_FILE in text for text in jbod.reports)
     jbod.run(70_000)
     assert below(jbod, "/d1/t-0") == before
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("place", [0, 10, 20])
+def test_an_id_that_is_a_character_beside_the_topics_is_damaged_and_no_other_topics(
+    jbod: Jbod, place: int, clean: bool
+) -> None:
+    """Most wrong bits give an id that could be one. The records would go as those of a topic that was deleted (T39)."""
+    whole = disk(jbod).read_file(ID_FILE)
+    assert whole is not None
+    text = bytearray(whole)
+    text[-22 + place] ^= 1
+    before = spoil(jbod, bytes(text))
+    jbod.start(ME, clean=clean)
+    jbod.perform(ME, jbod.nodes[ME].delete_strays(jbod.now))
+    assert live(jbod) == ["/d0"]
+    assert jbod.produce(1, 1)().error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert any("/d1 is offline" in text and ID_FILE in text for text in jbod.reports)
+    jbod.run(70_000)
+    after = below(jbod, "/d1/t-0")
+    for name in (f"/{SEGMENT}", "/partition.metadata"):
+        assert after[name] == before[name]
+
+
+def test_another_topics_log_under_the_same_name_is_deleted_as_ever(jbod: Jbod) -> None:
+    """T39."""
+    spoil(jbod, f"version: 0\ntopic_id: {uuid_text(Uuid(b'an older topic t'))}".encode())
+    jbod.start(ME)
+    assert live(jbod) == ["/d0", "/d1"]
+    assert jbod.row(1)[:4] == ("leader", 0, 0, 0)
 
 
 def test_where_the_recovery_points_are_damaged_too_the_records_may_have_been_synced(jbod: Jbod) -> None:
