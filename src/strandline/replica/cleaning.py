@@ -19,7 +19,8 @@ from strandline.log.cleanable import cleanable
 from strandline.log.compaction import Compaction, Uncleanable
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate
-from strandline.replica.storage import CLEANED, Storage
+from strandline.replica.rows import CLEANED
+from strandline.replica.storage import Storage
 
 STEP_MS = 10
 STEP_BYTES = 32 << 10
