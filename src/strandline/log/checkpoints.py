@@ -10,18 +10,6 @@ from strandline.log.epochs import EpochStart
 
 VERSION = "0"
 
-# One of each in a log directory, with a row for each of its logs.
-HIGH_WATERMARKS = "replication-offset-checkpoint"
-RECOVERY_POINTS = "recovery-point-offset-checkpoint"
-LOG_STARTS = "log-start-offset-checkpoint"
-CLEANED = "cleaner-offset-checkpoint"
-WITHOUT = {
-    HIGH_WATERMARKS: "nothing counts as committed until the replicas of a log have told how far they are",
-    RECOVERY_POINTS: "after an unclean stop every log is checked from its beginning",
-    CLEANED: "wherever offsets are missing in its logs a cleaner has been",
-    LOG_STARTS: "every log begins where its first segment does",
-}
-
 
 class Unreadable(ValueError):
     """A checkpoint whose content is not in Kafka's format."""

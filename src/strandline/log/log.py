@@ -125,8 +125,6 @@ class Log:
             log.unsynced_others[directory] = None
         log.log_end_offset = log.segments[-1].next_offset
         log.log_start_offset = min(max(log_start_offset, log.bases[0]), log.log_end_offset)
-        if log.cleaned_to is not None:
-            log.cleaned_to = min(log.cleaned_to, log.log_end_offset)
         log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
         if not clean:
             # The process before may have cut the segment that ends at the recovery point, deleted one behind it, or

@@ -15,11 +15,11 @@ from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed
 from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.checkpoints import CLEANED
 from strandline.log.cleanable import cleanable
 from strandline.log.compaction import Compaction, Uncleanable
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate
+from strandline.replica.rows import CLEANED
 from strandline.replica.storage import Storage
 
 STEP_MS = 10

@@ -24,18 +24,16 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicIdPartition, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.checkpoints import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
-from strandline.log.config import LONG_MAX, LogConfig
+from strandline.log.config import LogConfig
 from strandline.log.directory import PARTITION_METADATA, directory_name, future_name, write_partition_metadata
 from strandline.log.log import Log, Read
 from strandline.metadata.image import directory_of
 from strandline.replica.assignments import Assignments
 from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
-from strandline.replica.double import Double
 from strandline.replica.hosted import Host, Hosted
-from strandline.replica.owners import make_room
 from strandline.replica.quota import Rate, rate_of
+from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline.replica.storage import Storage
 from strandline.wire.batch import batches
 
@@ -226,32 +224,6 @@ class Futures:
         """Is there a future log of a current one that may lie in a directory that is offline? What it lacks of that one
         may be committed."""
         return at in self.storage.found_futures and bool(self.host.directories.offline) and not is_new
-
-    def adopted_or_new(
-        self, at: TopicIdPartition, name: TopicPartition, named: Uuid, effects: list[Effect], now: Instant
-    ) -> Hosted | None:
-        """In place of a current log that is gone for good: the future log in the directory that metadata names, since
-        it had all of the current one when the controller was told of it. No other is believed; without it an empty log
-        is begun. None: its directory has failed."""
-        hosted: Hosted | None = None
-        if at in self.host.absent:
-            return None
-        for log_dir, entry in self.storage.found_futures.pop(at, ()):
-            if log_dir.directory_id != named or hosted is not None or not self.host.directories.is_live(log_dir):
-                effects += self.bury(at, log_dir, entry)
-                continue
-            path = f"{log_dir.path}/{directory_name(name)}"
-            try:
-                make_room(self.storage.disk, path)
-                self.storage.disk.rename(f"{log_dir.path}/{entry}", path)
-                hosted = self.storage.open(at, Double(log_dir, name, 0, 0, LONG_MAX, 0, clean=False), now)
-            except DiskError as error:
-                self.host.fail(log_dir, error)
-                self.host.absent[at] = named
-                return None
-            self.storage.reconfigure(hosted)
-            effects.append(Report("warning", f"{path} was {entry}: the log that it was a copy of is gone"))
-        return hosted or self.storage.create(at, name, named, now)
 
     def drop(self, at: TopicIdPartition) -> None:
         """The move ends where it stands."""

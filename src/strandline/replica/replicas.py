@@ -30,6 +30,7 @@ from strandline.metadata.image import (
     Topic,
     directory_of,
 )
+from strandline.replica.adopting import adopted_or_new
 from strandline.replica.alterations import Alterations
 from strandline.replica.arrivals import Arrivals
 from strandline.replica.assignments import Assignments
@@ -214,7 +215,7 @@ class Replicas:
     def create(self, at: TopicIdPartition, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted | None:
         name = self.arrivals.clear_name(at, effects, now)
         effects += self.storage.forget(name)
-        hosted = self.futures.adopted_or_new(at, name, directory, effects, now)
+        hosted = adopted_or_new(self.futures, at, name, directory, effects, now)
         if hosted is not None:
             self.host.put(hosted)
         return hosted

@@ -12,17 +12,9 @@ from strandline.base.effects import Effect, Remove, Report, Save, Sync, Token
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
-from strandline.log.checkpoints import (
-    CLEANED,
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-    WITHOUT,
-    Unreadable,
-    format_offsets,
-    parse_offsets,
-)
-from strandline.log.config import DAY_MS, LONG_MAX, LogConfig
+from strandline.base.value import Value
+from strandline.log.checkpoints import format_offsets
+from strandline.log.config import DAY_MS, LogConfig
 from strandline.log.directory import (
     DELETED_SUFFIX,
     PARTITION_METADATA,
@@ -36,14 +28,25 @@ from strandline.log.tail import TailBudget
 from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
-from strandline.replica.double import Double
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.owners import ENTRY_MAX, make_room, topic_of
+from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Offsets, read_rows
 from strandline.replica.timers import Every
 
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
-Offsets = dict[TopicPartition, int]
+
+
+class Double(Value, frozen=True):
+    """A log that was found on disk, and what the checkpoints of its directory say of it."""
+
+    directory: LogDir
+    name: TopicPartition
+    recovery_point: int
+    log_start_offset: int
+    cleaned_to: int | None
+    high_watermark: int
+    clean: bool
 
 
 class Storage:
@@ -90,15 +93,10 @@ class Storage:
 
     def load_directory(self, log_dir: LogDir, now: Instant, clean: bool, effects: list[Effect]) -> None:
         self.disk.make_directory(log_dir.path)
-        high_watermarks = self.read_checkpoint(log_dir, HIGH_WATERMARKS, effects) or {}
-        log_starts = self.read_checkpoint(log_dir, LOG_STARTS, effects) or {}
-        known_points = self.read_checkpoint(log_dir, RECOVERY_POINTS, effects)
-        recovery_points = known_points or {}
-        known_cleaned = self.read_checkpoint(log_dir, CLEANED, effects)
-        cleaned = known_cleaned or {}
-        if cleaned:
+        rows = read_rows(self.disk, log_dir.path, effects)
+        if rows.cleaned:
             self.cleaner_files[log_dir.path] = None
-        self.listed |= dict.fromkeys([*high_watermarks, *recovery_points, *log_starts, *cleaned])
+        self.listed |= dict.fromkeys(rows.names())
         for entry in self.disk.list(log_dir.path):
             path = f"{log_dir.path}/{entry}"
             if entry.endswith(DELETED_SUFFIX):
@@ -108,7 +106,7 @@ class Storage:
             name = coming or parse_directory_name(entry)
             if name is None or name.topic == METADATA_TOPIC:
                 continue  # not ours: a checkpoint, the metadata log, something of the user's
-            durable_below = None if clean or known_points is None else known_points.get(name, 0)
+            durable_below = None if clean else rows.durable_below(name)
             if coming is not None:
                 durable_below = 0  # only a copy, and never synced in parts
             topic_id = topic_of(self.disk, log_dir.path, entry, durable_below, effects)
@@ -120,10 +118,10 @@ class Storage:
             found = Double(
                 log_dir,
                 name,
-                recovery_points.get(name, 0),
-                log_starts.get(name, 0),
-                LONG_MAX if known_cleaned is None else cleaned.get(name),
-                high_watermarks.get(name, 0),
+                rows.durable_below(name) or 0,
+                rows.log_starts.get(name, 0),
+                rows.cleaned.get(name),
+                rows.high_watermarks.get(name, 0),
                 clean,
             )
             at = TopicIdPartition(topic_id, name.partition)
@@ -137,7 +135,7 @@ class Storage:
                 self.namesakes.setdefault(name, [namesake]).append(hosted)
             self.host.put(hosted)
 
-    def open(self, at: TopicIdPartition, found: Double, now: Instant) -> Hosted:
+    def open(self, at: TopicIdPartition, found: "Double", now: Instant) -> Hosted:
         """Open a log that lies on disk."""
         log_dir, name = found.directory, found.name
         log = Log.open(
@@ -184,16 +182,6 @@ class Storage:
         if named is not None and named not in found:
             found.append(named)
         return [other for other in found if other is not hosted]
-
-    def read_checkpoint(self, log_dir: LogDir, file: str, effects: list[Effect]) -> Offsets | None:
-        """None if it is damaged; as in Kafka that counts as no rows, the worst that it could have said."""
-        path = f"{log_dir.path}/{file}"
-        content = self.disk.read_file(path)
-        try:
-            return {} if content is None else parse_offsets(content)
-        except Unreadable as error:
-            effects.append(Report("warning", f"{path} is damaged, {WITHOUT[file]}: {error}"))
-            return None
 
     def create(self, at: TopicIdPartition, name: TopicPartition, directory_id: Uuid, now: Instant) -> Hosted:
         """Begin an empty log; in another directory, if the first one fails over it."""

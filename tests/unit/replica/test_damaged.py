@@ -73,6 +73,21 @@ def test_after_an_unclean_stop_a_damaged_recovery_point_has_every_batch_checked(
     assert jbod.row(1)[3] == 6
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("content", NONSENSE)
+def test_a_damaged_checkpoint_of_the_cleaner_takes_its_directory_offline(
+    jbod: Jbod, content: bytes, clean: bool
+) -> None:
+    """It says which logs have gaps; the others are cut where one is found."""
+    disk(jbod).write_file("/d1/cleaner-offset-checkpoint", content)
+    before = below(jbod, "/d1/t-0")
+    jbod.start(ME, clean=clean)
+    assert live(jbod) == ["/d0"]
+    assert any("/d1/cleaner-offset-checkpoint" in report for report in jbod.reports)
+    assert below(jbod, "/d1/t-0") == before
+    assert disk(jbod).read_file("/d1/cleaner-offset-checkpoint") == content
+
+
 @pytest.mark.parametrize("file", [HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS])
 def test_a_damaged_checkpoint_is_whole_again_after_the_next_save(jbod: Jbod, file: str) -> None:
     whole = disk(jbod).read_file(f"/d1/{file}")

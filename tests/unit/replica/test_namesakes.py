@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from strandline.base.ids import TopicPartition
-from strandline.log.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, parse_offsets
+from strandline.log.checkpoints import parse_offsets
 from strandline.metadata import records as r
+from strandline.replica.rows import HIGH_WATERMARKS, RECOVERY_POINTS
 
 AT = TopicPartition("t", 0)
 

@@ -1,0 +1,58 @@
+"""What the checkpoints of a log directory say of its logs when a broker starts.
+
+A damaged one is reported, and counts as one without rows, as in Kafka: what it would have said is assumed at its worst.
+Of the cleaner's that cannot be, since the logs that were compacted would be cut at their first gaps: its directory has
+failed.
+"""
+
+from strandline.base.effects import Effect, Report
+from strandline.base.ids import TopicPartition
+from strandline.base.ports import Disk, DiskError
+from strandline.base.value import Value
+from strandline.log.checkpoints import Unreadable, parse_offsets
+
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
+WITHOUT = {
+    HIGH_WATERMARKS: "nothing counts as committed until the replicas of a log have told how far they are",
+    RECOVERY_POINTS: "after an unclean stop every log is checked from its beginning",
+    LOG_STARTS: "every log begins where its first segment does",
+}
+Offsets = dict[TopicPartition, int]
+
+
+class Rows(Value, frozen=True):
+    high_watermarks: Offsets
+    recovery_points: Offsets | None  # None: nobody knows
+    log_starts: Offsets
+    cleaned: Offsets
+
+    def names(self) -> list[TopicPartition]:
+        return [*self.high_watermarks, *(self.recovery_points or ()), *self.log_starts, *self.cleaned]
+
+    def durable_below(self, name: TopicPartition) -> int | None:
+        """None: nobody knows."""
+        return None if self.recovery_points is None else self.recovery_points.get(name, 0)
+
+
+def read_rows(disk: Disk, directory: str, effects: list[Effect]) -> Rows:
+    return Rows(
+        read_checkpoint(disk, directory, HIGH_WATERMARKS, effects) or {},
+        read_checkpoint(disk, directory, RECOVERY_POINTS, effects),
+        read_checkpoint(disk, directory, LOG_STARTS, effects) or {},
+        read_checkpoint(disk, directory, CLEANED, effects) or {},
+    )
+
+
+def read_checkpoint(disk: Disk, directory: str, file: str, effects: list[Effect]) -> Offsets | None:
+    path = f"{directory}/{file}"
+    content = disk.read_file(path)
+    try:
+        return {} if content is None else parse_offsets(content)
+    except Unreadable as error:
+        if file not in WITHOUT:
+            raise DiskError(f"{path} is damaged, and compacted logs are cut without it: {error}") from None
+        effects.append(Report("warning", f"{path} is damaged, {WITHOUT[file]}: {error}"))
+        return None
