@@ -1,15 +1,16 @@
 """Future logs that a start finds: a move goes on if it was asked for last and not taken back, and no other does."""
 
 import pytest
-from tests.unit.replica.conftest import AT, World, registration
+from tests.unit.replica.conftest import AT, World, a_batch, registration
 
 from strandline.base.ids import ZERO_UUID, NodeId, TopicPartition, Uuid
 from strandline.log.directory import future_name, write_partition_metadata
 from strandline.metadata import records as r
-from strandline.metadata.image import LOST_DIRECTORY
+from strandline.metadata.image import LOST_DIRECTORY, TOPIC_RESOURCE
 from strandline.replica.config import LogDir
 from strandline.replica.directories import Directories
 from strandline.sim.disk import SimDisk
+from strandline.wire.batch import patch, read_header
 
 ME = NodeId(1)
 T0 = TopicPartition("t", 0)
@@ -199,6 +200,26 @@ def test_where_the_current_log_is_gone_for_good_the_future_log_takes_its_place(t
     assert any(FUTURE in text for text in three.reports)
     three.restart()
     assert three.row(1)[:4] == ("leader", 0, 5, 5)
+
+
+def test_a_compacted_future_log_that_takes_the_place_keeps_what_is_behind_its_gaps(three: Three) -> None:
+    three.commit(
+        r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="cleanup.policy", value="compact")
+    )
+    three.begin("/d1")
+    copy = three.nodes[ME].futures.moving[AT].log
+    batch = bytearray(a_batch(2))
+    patch(memoryview(batch), read_header(memoryview(batch)), 8, 0)
+    copy.append_as_follower(bytes(batch), 0, three.now)
+    assert copy.log_end_offset == 10
+    three.held.clear()
+    three.commit(r.PartitionChangeRecord(partition_id=0, topic_id=AT.topic_id, directories=(directory(1),)), skip=(1,))
+    three.stop()
+    three.heard()
+    three.disks[ME].wipe("/d0")  # type: ignore[attr-defined]
+    three.restart()
+    assert three.place() == "/d1"
+    assert three.row(1)[3] == 10
 
 
 def test_a_future_log_that_metadata_does_not_name_is_not_taken_for_a_replica(three: Three) -> None:
