@@ -104,7 +104,7 @@ METADATA_QUORUM = table(
         new="max(quorum.high_watermark, quorum.log.log_end_offset)",
         trap="Raft 5.3",
         harm="a follower applies metadata that is not committed",
-        seeds=(10, 10),
+        seeds=(1, 19),
     ),
     # --- truncation
     Planted(

@@ -41,8 +41,7 @@ STORING = table(
         new="",
         trap="T27, KAFKA-15375",
         harm="the clean-shutdown marker of an earlier stop vouches for logs after a crash",
-        seeds=(4, 4),
-        plan="marker-outlives-the-start.json",
+        seeds=(14, 14),
     ),
     Planted(
         name="marker-before-logs-are-durable",
