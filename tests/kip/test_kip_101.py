@@ -17,11 +17,17 @@ from tests.kip.scenes import (
     restart,
 )
 from tests.unit.controller.cluster import Cluster
+from tests.unit.log.logs import NOW, ROOT, fill, open_log, small
 from tests.unit.replica.conftest import a_batch
 
 from strandline.base.effects import Caller, Sync
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
+from strandline.base.time import Instant
+from strandline.log.checkpoints import parse_epochs
+from strandline.log.epochs import EpochStart
+from strandline.log.opening import EPOCHS_FILE
+from strandline.sim.disk import SimDisk
 from strandline.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -388,6 +394,19 @@ def test_entries_of_deleted_segments_are_removed_from_the_file() -> None:
     log.advance_log_start(4)
     assert epochs_on_disk(world, B) == [(1, 4)]
     assert end_of_epoch(world, B, 1)[1:] == (1, 6)
+
+
+def test_entries_of_segments_that_retention_deletes_are_removed_from_the_file() -> None:
+    disk = SimDisk()
+    log = open_log(disk, small(segment_bytes=200, retention_ms=1000))
+    fill(log, 6, epoch=0)
+    fill(log, 6, epoch=1)
+    assert log.epochs.entries == [EpochStart(0, 0), EpochStart(1, 12)]
+    assert log.delete_old_segments(Instant(NOW + 5000), 24) > 3
+    assert log.log_start_offset > 12
+    kept = [EpochStart(1, log.log_start_offset)]
+    assert log.epochs.entries == kept
+    assert parse_epochs(disk.read_file(f"{ROOT}/{EPOCHS_FILE}") or b"") == kept
 
 
 def test_after_an_unclean_shutdown_entries_beyond_the_log_are_removed() -> None:

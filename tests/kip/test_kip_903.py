@@ -29,8 +29,8 @@ def pair() -> Governed:
     return world
 
 
-def fetch_of(world: Governed, epoch: int, offset: int) -> None:
-    """What a process of B's asks, whichever incarnation it is."""
+def fetch_of(world: Governed, epoch: int, offset: int) -> ErrorCode:
+    """What a process of B's asks, whichever incarnation it is, and what it is told of the partition."""
     asked = FetchPartition(
         partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=world.partition.leader_epoch
     )
@@ -40,7 +40,10 @@ def fetch_of(world: Governed, epoch: int, offset: int) -> None:
         session_epoch=-1,
         topics=(FetchTopic(topic_id=world.image.topic_ids["t"], partitions=(asked,)),),
     )
-    world.perform(A, world.nodes[A].fetch(world.to(17), CALLER, request, world.now))
+    to = world.to(17)
+    world.perform(A, world.nodes[A].fetch(to, CALLER, request, world.now))
+    (row,) = world.answers[to.correlation_id].responses[0].partitions
+    return ErrorCode(row.error_code)
 
 
 def proposed(world: Governed) -> list[list[tuple[int, int]]]:
@@ -143,10 +146,13 @@ def test_t15_a_late_fetch_of_an_earlier_incarnation_says_nothing_about_its_succe
     world = pair()
     new = world.register(B, clean=False)
     world.beat(B)
-    fetch_of(world, new, 0)
-    fetch_of(world, OLD, 5)
+    assert fetch_of(world, new, 0) is ErrorCode.NONE
+    heard = world.nodes[A].host.cluster.fetched_at[B]
+    world.run(1_000)
+    assert fetch_of(world, OLD, 5) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     state = leading(world, A).followers[B]
     assert (state.broker_epoch, state.log_end_offset) == (new, 0)
+    assert world.nodes[A].host.cluster.fetched_at[B] == heard, "nor does it say that B lives"
 
 
 def test_the_leader_goes_back_to_the_committed_isr_when_the_controller_finds_it_ineligible() -> None:

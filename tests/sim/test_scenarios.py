@@ -1,13 +1,19 @@
 """Whole clusters in situations that once went wrong, or that must never."""
 
-import pytest
-from tests.sim.play import Play
+from collections.abc import Callable
 
-from strandline.base.effects import Effect, Send
+import pytest
+from tests.sim.play import SETTINGS, Play
+
+from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo, Send
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.base.time import Instant
+from strandline.broker.node import Node
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.producer import Producer
+from strandline.sim.options import Options
+from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 
 def test_without_faults_the_cluster_works_and_its_replicas_are_equal() -> None:
@@ -196,3 +202,23 @@ def test_a_new_replica_of_a_log_that_starts_inside_a_batch_catches_up() -> None:
     follower.start()
     play.heal()
     play.end()
+
+
+def test_the_only_voter_decides_nothing_more_once_it_has_resigned() -> None:
+    """Nobody is told of its resignation, so nothing came between that and its stop but what clients asked."""
+    play = Play(options=Options(settings=SETTINGS, controllers=1, brokers=3))
+    (host,) = [machine for machine in play.machines if machine.node is not None and machine.node.quorum.is_leader]
+    perform, answers = host.run, []
+    request = CreateTopicsRequest(topics=(CreatableTopic(name="x", num_partitions=1, replication_factor=1),))
+
+    def run(event: object, step: Callable[[Node, Instant], list[Effect]]) -> None:
+        perform(event, step)
+        if host.node is not None and host.node.is_parting and not answers:
+            asked = Received(ReplyTo(77, 1, 1, 19, 7), Caller("admin", "h", "CONTROLLER"), request)
+            answers.extend(host.node.step(asked, host.clock.now()))
+
+    host.run = run  # type: ignore[method-assign]
+    host.shut_down()
+    play.until("the node has left", lambda: not host.is_running)
+    (reply,) = [effect for effect in answers if isinstance(effect, Reply)]
+    assert reply.message.topics[0].error_code == ErrorCode.NOT_CONTROLLER

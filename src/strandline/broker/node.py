@@ -286,7 +286,10 @@ class Node:
         what a step does is performed after it."""
         if self.quorum.is_leader:
             self.is_parting = True
-            return self.quorum.resign(now)
+            effects = self.quorum.resign(now)
+            if self.controller is not None:
+                effects += self.follow_leadership(self.controller, now)  # it must write no more
+            return effects
         return [] if self.is_parting else self.stop(clean=clean, now=now)
 
     def stop(self, *, clean: bool, now: Instant) -> list[Effect]:

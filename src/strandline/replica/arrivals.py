@@ -34,6 +34,7 @@ class Turn:
 
     def expire(self, now: Instant) -> list[Effect]:
         self.done = True
+        self.arrivals.turn = None
         return self.arrivals.go_on(now)
 
 
@@ -41,6 +42,7 @@ class Arrivals:
     def __init__(self, replicas: "Replicas") -> None:
         self.replicas = replicas
         self.waiting: dict[TopicIdPartition, bool] = {}  # is it new to this broker?
+        self.turn: Turn | None = None
 
     def meet(
         self,
@@ -51,7 +53,7 @@ class Arrivals:
     ) -> None:
         """Take over what metadata now says of these partitions, as far as they are this broker's."""
         replicas, me = self.replicas, self.replicas.me
-        is_idle, made = not self.waiting, 0
+        made = 0
         for at in changed:
             if not replicas.is_mine(at):
                 continue
@@ -65,8 +67,7 @@ class Arrivals:
                     continue
             replicas.become(at, is_new, effects, now)
         replicas.epoch_files.go_on(now)
-        if is_idle and self.waiting:
-            self.replicas.host.timers.push(now + PAUSE_MS, Turn(self))
+        self.arm(now)
 
     def needs_log(self, at: TopicIdPartition) -> bool:
         """The group coordinator loads what it leads at once; its topic is small."""
@@ -90,9 +91,13 @@ class Arrivals:
         for at in list(self.waiting)[:LOGS_PER_STEP]:
             self.replicas.become(at, self.waiting.pop(at), effects, now)
         self.replicas.epoch_files.go_on(now)
-        if self.waiting:
-            self.replicas.host.timers.push(now + PAUSE_MS, Turn(self))
+        self.arm(now)
         return effects
+
+    def arm(self, now: Instant) -> None:
+        if self.waiting and self.turn is None:
+            self.turn = Turn(self)
+            self.replicas.host.timers.push(now + PAUSE_MS, self.turn)
 
     def check(self) -> None:
         for at in self.waiting:

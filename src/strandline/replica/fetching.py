@@ -130,7 +130,7 @@ class Fetching:
     def record(self, context: Context, named: list[Interest], effects: list[Effect], now: Instant) -> None:
         """A follower asks: so it has what lies before. That may move the high watermark and let it into the ISR."""
         replica = context.replica
-        self.host.cluster.fetched_at[replica] = now
+        self.host.cluster.heard_of(replica, context.broker_epoch, now)
         for interest in named:
             hosted = self.reading.resolve(interest)
             leader = None if hosted is None else hosted.role

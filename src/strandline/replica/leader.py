@@ -61,6 +61,12 @@ class Cluster:
             return False
         return broker_epoch in (broker.epoch, UNKNOWN_BROKER_EPOCH)
 
+    def heard_of(self, node: NodeId, broker_epoch: int, now: Instant) -> None:
+        """A broker fetches from here. What an earlier incarnation left in the network says nothing of this one."""
+        broker = self.brokers.get(node)
+        if broker is None or broker_epoch == UNKNOWN_BROKER_EPOCH or broker_epoch >= broker.epoch:
+            self.fetched_at[node] = now
+
 
 class Leader:
     def __init__(
@@ -162,6 +168,10 @@ class Leader:
                 if at > state.last_caught_up:
                     self.followers[node] = ReplicaState(end, state.log_start_offset, at, end, at, state.broker_epoch)
 
+    def is_left_behind(self, node: NodeId, broker_epoch: int) -> bool:
+        """Is it of an earlier incarnation than one that has fetched in this epoch (T15)?"""
+        return UNKNOWN_BROKER_EPOCH < broker_epoch < self.followers[node].broker_epoch
+
     def fetched(
         self, node: NodeId, offset: int, log_start_offset: int, broker_epoch: int, now: Instant
     ) -> ErrorCode | None:
@@ -169,8 +179,8 @@ class Leader:
         old = self.followers.get(node)
         if old is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if broker_epoch < old.broker_epoch and broker_epoch != UNKNOWN_BROKER_EPOCH:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER  # a fetch that an earlier incarnation left behind (T15)
+        if self.is_left_behind(node, broker_epoch):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
         end = self.log.log_end_offset
         caught_up = old.last_caught_up
         if offset >= end:

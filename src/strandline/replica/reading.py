@@ -129,6 +129,8 @@ class Reading:
             return self.refusal(
                 interest, ErrorCode.NOT_LEADER_OR_FOLLOWER if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
             )
+        if type(role) is Leader and replica >= 0 and role.is_left_behind(replica, interest.context.broker_epoch):
+            return self.refusal(interest, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log = role.log
         offset, last_epoch = interest.offset, interest.last_fetched_epoch
         if last_epoch >= 0 and (last_epoch != log.latest_epoch or offset > log.log_end_offset):

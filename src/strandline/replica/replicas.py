@@ -158,7 +158,8 @@ class Replicas:
         if anew:
             tell_absent(self)
         changed = (
-            dict.fromkeys([h.at for h in self.host.all() if h.role is not None]) | image.hosted.get(self.me, {})
+            dict.fromkeys([*(h.at for h in self.host.all() if h.role is not None), *self.arrivals.waiting])
+            | image.hosted.get(self.me, {})
             if anew
             else delta.partitions
         )

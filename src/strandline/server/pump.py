@@ -89,7 +89,8 @@ class Pump:
             for effect in step(event, self.now()):
                 perform[type(effect)](effect)
             deadline = self.node.deadline()
-            if deadline < self.armed:
+            # What is due already has its timer: to set it anew would put it off with every event.
+            if deadline < self.armed and self.now() + 1 < self.armed:
                 self.arm(deadline)
         except Exception as error:
             self.crash(error, event)

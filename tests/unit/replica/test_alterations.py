@@ -3,16 +3,19 @@
 from typing import Any
 
 import pytest
+from tests.unit.replica.conftest import AT, CALLER, a_batch
 
-from strandline.base.effects import Answered, Failed, Failure
+from strandline.base.effects import Answered, Failed, Failure, ToController
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
-from strandline.replica.isr import Committed
+from strandline.base.ids import NodeId, Uuid
+from strandline.metadata import records as r
+from strandline.replica.isr import Committed, PendingShrink
 from strandline.wire.messages.alter_partition import (
     AlterPartitionResponse,
     PartitionDataResponse,
     TopicDataResponse,
 )
+from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 
 def lagging(world: Any) -> None:
@@ -230,3 +233,59 @@ def test_t20_acks_all_is_acknowledged_by_the_metadata_of_a_shrink_without_any_an
     assert stuck() is None
     world.change(isr=(1, 2))
     assert stuck().error_code == ErrorCode.NONE
+
+
+# --- several partitions
+
+
+def another(world: Any, number: int) -> None:
+    """One more partition of the same replicas, with a record that broker 3, which is silent, lacks."""
+    name, topic_id = f"u{number}", Uuid(bytes([number]) * 16)
+    nodes = (1, 2, 3)
+    world.commit(
+        r.TopicRecord(name=name, topic_id=topic_id),
+        r.PartitionRecord(
+            partition_id=0,
+            topic_id=topic_id,
+            replicas=nodes,
+            isr=nodes,
+            leader=1,
+            directories=tuple(bytes([node]) * 16 for node in nodes),
+        ),
+    )
+    rows = (PartitionProduceData(index=0, records=memoryview(bytearray(a_batch(1)))),)
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=(TopicProduceData(name=name, partition_data=rows),))
+    world.perform(NodeId(1), world.nodes[1].produce(world.to(), CALLER, request, world.now))
+
+
+def named(effect: ToController) -> list[Uuid]:
+    return [topic.topic_id for topic in effect.message.topics]
+
+
+def test_a_broker_has_one_request_under_way_and_the_next_has_all_that_waited(world: Any) -> None:
+    lagging(world)
+    another(world, 1)
+    another(world, 2)
+    world.run(60_000)
+    ((_, first),) = world.held
+    assert named(first) == [AT.topic_id]
+    for number in (1, 2):
+        hosted = world.nodes[1].host.named(f"u{number}", 0)
+        assert type(hosted.role.isr) is PendingShrink, "it has been proposed, and waits"
+    answer(world, ErrorCode.NONE)
+    ((_, second),) = world.held
+    assert sorted(named(second)) == [Uuid(bytes([1]) * 16), Uuid(bytes([2]) * 16)]
+
+
+def test_without_an_answer_all_of_a_request_is_asked_again(world: Any) -> None:
+    lagging(world)
+    another(world, 1)
+    another(world, 2)
+    world.run(60_000)
+    answer(world, ErrorCode.NONE)
+    ((node, both),) = world.held
+    world.held = []
+    world.perform(node, world.nodes[node].step(Failed(both.token, Failure.TIMED_OUT), world.now))
+    world.run(100)
+    ((_, again),) = world.held
+    assert sorted(named(again)) == sorted(named(both))

@@ -7,6 +7,7 @@ from tests.unit.replica.conftest import AT
 
 from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.metadata import records as r
+from strandline.metadata.image import Image
 from strandline.replica import arrivals
 
 PARTITIONS = 10
@@ -149,3 +150,30 @@ def test_a_node_that_starts_anew_makes_what_it_had_not_made(world: Any) -> None:
     world.start(1)
     world.run(100)
     assert sorted(hosted(world)) == list(range(PARTITIONS))
+
+
+def test_a_snapshot_that_no_longer_has_a_partition_which_waits_ends_the_wait(world: Any) -> None:
+    """Its topic was deleted while this broker was behind; nothing names it any more."""
+    create(world)
+    node = world.nodes[1]
+    assert node.arrivals.waiting
+    image = Image()
+    for record in world.records:
+        if not isinstance(record, r.TopicRecord | r.PartitionRecord):
+            image.apply(record)
+    image.take_delta()
+    image.delta.reloaded = True
+    node.apply(image, image.take_delta(), world.now)
+    assert node.arrivals.waiting == {}
+    assert hosted(world) == []
+    node.check()
+
+
+def test_a_topic_that_is_made_and_deleted_again_and_again_does_not_make_steps_longer(world: Any) -> None:
+    for number in range(5):
+        create(world)
+        if number < 4:
+            world.commit(r.RemoveTopicRecord(topic_id=AT.topic_id))
+    before = len(hosted(world))
+    world.run(1)
+    assert len(hosted(world)) - before == 4

@@ -17,7 +17,13 @@ from strandline.replica.config import LogDir
 from strandline.replica.directories import Directories
 from strandline.replica.leader import Leader
 from strandline.sim.disk import SimDisk
-from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
+from strandline.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    DirectoryDataResponse,
+)
+from strandline.wire.messages.assign_replicas_to_dirs import PartitionDataResponse as AssignedPartition
+from strandline.wire.messages.assign_replicas_to_dirs import TopicDataResponse as AssignedTopic
 
 E = ErrorCode
 ROOTS = ("/d0", "/d1")
@@ -330,6 +336,31 @@ def test_an_assignment_is_retried(jbod: Jbod, fate: Any) -> None:
         node.assignments.failed(jbod.now)
     else:
         node.assignments.answered(answer_of(asked, fate), jbod.now)
+    assert node.assignments.flush() == [], "not at once"
+    jbod.run(1_000)
+    assert jbod.told() == [(1, directory(1, 0))]
+
+
+def test_a_row_that_was_refused_is_asked_again(jbod: Jbod) -> None:
+    """T41: the others of its request are settled."""
+    node = jbod.nodes[NodeId(1)]
+    other = TopicIdPartition(AT.topic_id, 1)
+    for at in (AT, other):
+        node.assignments.lies(at, directory(1, 0), UNASSIGNED_DIRECTORY)
+    asked = sent_assignment(jbod)
+    rows = (
+        AssignedPartition(partition_index=0, error_code=E.UNKNOWN_TOPIC_ID),
+        AssignedPartition(partition_index=1),
+    )
+    answer = AssignReplicasToDirsResponse(
+        directories=(
+            DirectoryDataResponse(
+                id=asked.message.directories[0].id, topics=(AssignedTopic(topic_id=AT.topic_id, partitions=rows),)
+            ),
+        )
+    )
+    node.assignments.answered(answer, jbod.now)
+    assert list(node.assignments.wanted) == [AT]
     assert node.assignments.flush() == [], "not at once"
     jbod.run(1_000)
     assert jbod.told() == [(1, directory(1, 0))]

@@ -143,3 +143,20 @@ def test_the_clock_is_the_wall_clock_and_never_runs_backwards() -> None:
     assert abs(clock.now() - time.time() * 1000) < 1000
     seen = [clock.now() for _ in range(1000)]
     assert seen == sorted(seen)
+
+
+def test_a_deadline_that_is_due_is_not_put_off_by_events_that_follow_each_other_fast() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client = await it.client()
+            due = Instant(Clock().now())
+            it.node.wakes = [due]
+            client.send(1)
+            await client.answer()
+            timer = it.pump.timer
+            client.send(2)
+            await client.answer()
+            assert it.node.expired or it.pump.timer is timer
+            await it.until(lambda: it.node.expired)
+
+    run(scenario)

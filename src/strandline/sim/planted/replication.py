@@ -75,8 +75,8 @@ REPLICATION = table(
     Planted(
         name="earlier-incarnation-overwrites-later",
         module=LEADER,
-        old="if broker_epoch < old.broker_epoch and broker_epoch != UNKNOWN_BROKER_EPOCH:",
-        new="if False:",
+        old="return UNKNOWN_BROKER_EPOCH < broker_epoch < self.followers[node].broker_epoch",
+        new="return False",
         trap="T15, KAFKA-15221",
         harm="a fetch that a dead incarnation left in the network speaks for its successor, which lost its tail",
         seeds=(1, 1),
