@@ -48,3 +48,13 @@ def test_every_trap_has_its_row_and_its_tests_bear_its_number() -> None:
         for n in re.findall(r"^def test_t(\d+)_", path.read_text(), re.M)
     }
     assert [f"T{number}" for number in sorted(numbered) if traps[f"T{number}"] == NOT_YET] == []
+
+
+def test_every_trap_has_a_test_that_bears_its_number() -> None:
+    numbered = {
+        int(number)
+        for path in TESTS.rglob("test_*.py")
+        for number in re.findall(r"^def test_t(\d+)_", path.read_text(), re.MULTILINE)
+    }
+    without_transactions = {42}
+    assert set(range(1, TRAPS + 1)) - numbered == without_transactions

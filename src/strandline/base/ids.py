@@ -8,7 +8,6 @@ Offset = NewType("Offset", int)
 LeaderEpoch = NewType("LeaderEpoch", int)
 PartitionEpoch = NewType("PartitionEpoch", int)
 BrokerEpoch = NewType("BrokerEpoch", int)
-ProducerId = NewType("ProducerId", int)
 Uuid = NewType("Uuid", bytes)  # 16 raw bytes
 
 NOBODY = NodeId(-1)

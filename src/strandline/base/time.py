@@ -7,7 +7,6 @@ the wall clock once, at start. So the same number serves timeouts and record tim
 from typing import NewType
 
 Instant = NewType("Instant", int)
-Duration = NewType("Duration", int)  # milliseconds
 
 NEVER = Instant(1 << 62)
 

@@ -52,8 +52,8 @@ OF_TOPICS = {
         "Whether a replica that is not in sync may lead when no other is left, at the price of committed records."
     ),
     "unclean.recovery.strategy": (
-        "What is done for a partition without an eligible leader: nothing, Balanced (only when no committed record can "
-        "be lost by it), or Aggressive (KIP-966)."
+        "What is done for a partition without an eligible leader: nothing, Balanced (all that may have the most are "
+        "waited for), or Aggressive (who answers soon is taken) (KIP-966)."
     ),
 }
 

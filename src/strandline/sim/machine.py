@@ -272,11 +272,6 @@ class Machine(Station):
     # --- what may happen to it
 
     @property
-    def is_let_in(self) -> bool:
-        """Does a broker run here that the controller has unfenced?"""
-        return self.node is not None and self.node.broker is not None and self.node.broker.lifecycle.is_unfenced
-
-    @property
     def has_offline_directories(self) -> bool:
         return self.node is not None and self.node.broker is not None and bool(self.node.broker.directories.offline)
 

@@ -71,7 +71,7 @@ def test_what_is_deleted_becomes_what_the_controllers_file_says_and_stays_state(
     assert min_isr(cluster) == 2
 
 
-def test_a_single_broker_never_has_one_of_its_own() -> None:
+def test_t1_a_single_broker_never_has_a_min_isr_of_its_own() -> None:
     """With ELR off too."""
     cluster = ready({KEY: 2})
     for operation, value in ((SET, "1"), (DELETE, None)):

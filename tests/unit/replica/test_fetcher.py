@@ -73,6 +73,18 @@ def test_a_follower_that_registers_anew_tells_all_positions_again(world: Any) ->
     assert first.replica_state.replica_epoch == world.nodes[2].broker_epoch
 
 
+def test_a_follower_says_which_high_watermark_it_knows(world: Any) -> None:
+    """KIP-1166: its leader answers at once where that is behind."""
+    world.create()
+    world.produce(1, 3)
+    world.run(1_000)
+    world.nodes[2].broker_epoch = BrokerEpoch(world.nodes[2].broker_epoch + 1000)  # all positions are told again
+    world.sent_by.clear()
+    world.run(600)
+    asked = fetches(world, 2)[0].message.topics[0].partitions[0]
+    assert (asked.fetch_offset, asked.high_watermark) == (3, 3)
+
+
 def test_a_lost_session_is_opened_anew_at_once(world: Any) -> None:
     world.create()
     world.run(1_000)

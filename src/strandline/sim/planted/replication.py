@@ -9,8 +9,6 @@ REPLICAS = "strandline.replica.replicas"
 READING = "strandline.replica.reading"
 PRODUCING = "strandline.replica.producing"
 HOSTED = "strandline.replica.hosted"
-ALTERATIONS = "strandline.replica.alterations"
-OFFSETS = "strandline.replica.offsets"
 
 REPLICATION = table(
     # --- who is in sync

@@ -12,7 +12,6 @@ SNAPSHOTS = "strandline.log.producer_snapshot"
 MARKER = "strandline.log.clean_shutdown"
 STORAGE = "strandline.replica.storage"
 REPLICAS = "strandline.replica.replicas"
-GROUPS = "strandline.group.coordinator"
 
 STORING = table(
     # --- after a crash
