@@ -19,6 +19,7 @@ Invariants:
   - damage is never copied: every batch is checked before.
 """
 
+import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -26,6 +27,7 @@ from hashlib import blake2b
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.log.cleanable import Cleanable
+from strandline.log.config import LONG_MAX
 from strandline.log.log import Log
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
 from strandline.log.swapping import drop_cleaned, new_cleaned, swap
@@ -63,7 +65,7 @@ class Kept:
 
     def __init__(self, now: Instant, retention_ms: int, last_of_producers: dict[int, int], ends: list[int]) -> None:
         self.now = now
-        self.horizon = now + retention_ms
+        self.horizon = min(now + retention_ms, LONG_MAX)
         self.last_of_producers = last_of_producers
         self.ends = ends
         self.last_of_key: dict[bytes, int] = {}
@@ -94,6 +96,8 @@ class Kept:
         if len(kept) == len(found) and not is_new:
             return batch, work
         horizon = header.base_timestamp if header.has_delete_horizon else self.horizon if is_new else None
+        if not can_say_times(kept, horizon):
+            return batch, work
         return rebuilt(header, kept, horizon), work
 
 
@@ -142,8 +146,9 @@ class Compaction:
         try:
             while done < limit and not self.is_done and not self.is_copied:
                 done += self.copy_some(limit - done) if self.is_mapped else self.map_some(limit - done)
-        except Corrupt as error:
-            raise Uncleanable(f"{self.log.directory}: {error}") from None
+        except (Corrupt, ArithmeticError, LookupError, ValueError, struct.error) as why:
+            # Whatever a producer made up: one log is left alone, and the broker lives on.
+            raise Uncleanable(f"{self.log.directory}: {why}") from None
         return done
 
     def unsynced(self) -> tuple[str, ...]:
@@ -290,6 +295,12 @@ def groups_of(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
         groups[-1].append(segment)
         size, entries = size + segment.size, entries + entered
     return groups
+
+
+def can_say_times(kept: Sequence[Record], horizon: int | None) -> bool:
+    """Records bear times as differences to the batch's: a producer can make up some that no other batch can bear."""
+    base = kept[0].timestamp if horizon is None else horizon
+    return all(abs(r.timestamp) <= LONG_MAX and abs(r.timestamp - base) <= LONG_MAX for r in kept)
 
 
 def rebuilt(header: BatchHeader, kept: Sequence[Record], horizon: int | None) -> bytes:
