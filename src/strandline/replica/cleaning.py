@@ -7,6 +7,8 @@ there is nothing to do, the next look is after `log.cleaner.backoff.ms`.
 Each replica is compacted by its own broker: how far is in its directory's `cleaner-offset-checkpoint`.
 
 Invariants:
+  - no log is compacted while its replica moves to another directory: the future log would have the value, and never
+    hear of the tombstone that has gone;
   - what waits to be made durable counts only if the log is still the one that was copied;
   - a log that cannot be compacted is left as it is, and told about once.
 """
@@ -17,6 +19,7 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.cleanable import cleanable
 from strandline.log.compaction import Compaction, Uncleanable
+from strandline.replica.future import Future
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate
 from strandline.replica.rows import CLEANED
@@ -54,9 +57,10 @@ class Run:
 
 
 class Cleaner:
-    def __init__(self, host: Host, storage: Storage) -> None:
+    def __init__(self, host: Host, storage: Storage, moving: dict[TopicIdPartition, Future]) -> None:
         self.host = host
         self.storage = storage
+        self.moving = moving
         self.run: Run | None = None
         self.count = 0  # of passes: an answer is for one of them
         self.wake: Wake | None = None
@@ -88,7 +92,7 @@ class Cleaner:
         map_bytes = int(self.host.number("log.cleaner.dedupe.buffer.size"))
         for hosted in self.host.all():
             role, log = hosted.role, hosted.log
-            if role is None or not log.config.compacts or hosted.at in self.uncleanable:
+            if role is None or not log.config.compacts or hosted.at in self.moving or hosted.at in self.uncleanable:
                 continue
             try:
                 plan = cleanable(log, min(role.high_watermark, role.last_stable_offset), now)
@@ -104,8 +108,10 @@ class Cleaner:
         return Run(best[1], best[2])
 
     def is_over(self, run: Run) -> bool:
-        """Has the log become another one, or another's?"""
+        """Has the log become another one, or another's, or is it to?"""
         hosted = run.hosted
+        if hosted.at in self.moving:
+            return True
         is_same = not hosted.gone and hosted.log is run.compaction.log and hosted.role is not None
         return not is_same or not self.host.directories.is_live(run.directory) or run.compaction.is_stale
 

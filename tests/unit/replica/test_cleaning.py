@@ -221,6 +221,47 @@ def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:
     assert stored(world, 2) == kept
 
 
+def test_no_log_is_compacted_while_it_moves_so_no_deleted_key_comes_back() -> None:
+    """The future log copied a value; were the tombstone gone before that is copied, the value would stay for good."""
+    world = Jbod()
+    world.create_in(*HOME)
+    configure(world, **COMPACT, **{"delete.retention.ms": "0", "min.cleanable.dirty.ratio": "0.0"})
+    world.produce(1, batch=keyed(("gone", "old"), timestamp=world.now))
+    world.run(10)
+    write(world, 30, 0, 30)
+    slow = "replica.alter.log.dirs.io.max.bytes.per.second"
+    configure(world, BROKER_RESOURCE, "1", **{slow: "1"})
+    futures = world.nodes[NodeId(1)].futures
+    futures.alter(AT_NAME, "/d1", world.now)
+    world.run(50)
+    assert 0 < futures.moving[AT].log.log_end_offset < 31
+    world.produce(1, batch=keyed(("gone", None), timestamp=world.now))
+    for turn in range(3):
+        write(world, 6, 100 + 10 * turn)
+        world.run(FLUSHED + LOOK)
+    assert AT in futures.moving
+    assert log_of(world, 1).cleaned_to == 0
+    configure(world, BROKER_RESOURCE, "1", **{slow: "100000000"})
+    for turn in range(4):
+        write(world, 6, 200 + 10 * turn)
+        world.run(FLUSHED + LOOK)
+    assert world.path(1) == "/d1"
+    for node in (1, 2, 3):
+        assert [row for row in stored(world, node) if row[1] == "gone"] == []
+
+
+def test_a_move_that_begins_ends_the_pass(world: Jbod) -> None:
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_io_max_bytes_per_second="1")
+    write(world, 60)
+    world.run(FLUSHED + LOOK + 3_000)
+    assert cleaner_of(world, 1).run is not None
+    configure(world, BROKER_RESOURCE, "1", **{"replica.alter.log.dirs.io.max.bytes.per.second": "1"})
+    world.nodes[NodeId(1)].futures.alter(AT_NAME, "/d1", world.now)
+    world.run(1_000)
+    assert AT in world.nodes[NodeId(1)].futures.moving
+    assert cleaner_of(world, 1).run is None
+
+
 def test_logs_that_are_made_in_later_steps_have_their_rows_too() -> None:
     world = Jbod(1)
     settings = [
