@@ -77,5 +77,5 @@ def first_timestamp(segment: Segment) -> int:
     if len(first) < HEADER_SIZE:
         return LONG_MAX  # damage: the pass will tell
     header = read_header(first)
-    stamp = header.max_timestamp if header.has_delete_horizon else header.base_timestamp
+    stamp = header.max_timestamp if header.has_delete_horizon or not header.record_count else header.base_timestamp
     return stamp if stamp > 0 else LONG_MAX

@@ -8,9 +8,10 @@ Steps, each of a bounded number of bytes:
 
 What stays of a batch keeps its offsets, its producer, its sequences, its leader epoch and its codec. A tombstone stays
 for `delete.retention.ms` after the first pass that saw it: then its batch gets that delete horizon. A batch of
-which nothing stays is kept as an empty one if it is the last of a producer that is remembered, the last below the high
-watermark, or the last of its group: what says where a producer stands, and where a log ends, stays, and a segment ends
-where the next one begins. So recovery can tell a segment that was lost from a gap, however old its checkpoints are.
+which nothing stays is kept as an empty one if it is the last of a producer that is remembered, the first of a leader
+epoch, the last below the high watermark, or the last of its group: what says where a producer stands, where a log ends,
+and where its epochs begin, stays, also for a replica that has nothing but a copy; and a segment ends where the next one
+begins. So recovery can tell a segment that was lost from a gap, however old its checkpoints are.
 
 Control batches stay as they are: no log has transactions yet, so nothing says whether they are needed.
 
@@ -63,11 +64,19 @@ class Uncleanable(Exception):
 class Kept:
     """What decides over records: the last offset of each key below `end`, and the batches that stay even if empty."""
 
-    def __init__(self, now: Instant, retention_ms: int, last_of_producers: dict[int, int], ends: list[int]) -> None:
+    def __init__(
+        self,
+        now: Instant,
+        retention_ms: int,
+        last_of_producers: dict[int, int],
+        ends: list[int],
+        starts: list[int],
+    ) -> None:
         self.now = now
         self.horizon = min(now + retention_ms, LONG_MAX)
         self.last_of_producers = last_of_producers
         self.ends = ends
+        self.starts = starts  # of the epochs that are still to come
         self.last_of_key: dict[bytes, int] = {}
         self.end = 0
 
@@ -83,15 +92,23 @@ class Kept:
             return True
         return header.next_offset in self.ends
 
+    def begins_epoch(self, header: BatchHeader) -> bool:
+        """Is it the first batch that has, or follows, the start of an epoch? Each is asked about once, in order."""
+        count = len(self.starts)
+        while self.starts and self.starts[0] < header.next_offset:
+            del self.starts[0]
+        return len(self.starts) < count
+
     def cleaned(self, header: BatchHeader, batch: memoryview) -> tuple[Buffer | None, int]:
         """What of a batch stays, None if nothing does; and how much work that was."""
+        begins_epoch = self.begins_epoch(header)
         if header.is_control or header.base_offset >= self.end:
             return batch, 0
         found = list(records(read_header(batch), batch))
         kept = [record for record in found if self.is_kept(record, header)]
         work = len(found) * RECORD_COST
         if not kept:
-            return (empty(header) if self.is_kept_empty(header) else None), work
+            return (empty(header) if begins_epoch or self.is_kept_empty(header) else None), work
         is_new = not header.has_delete_horizon and any(r.value is None and r.offset < self.end for r in kept)
         if len(kept) == len(found) and not is_new:
             return batch, work
@@ -108,7 +125,8 @@ class Compaction:
         self.keys_max = max(1, map_bytes // KEY_COST)
         self.cuts = log.cuts
         lasts = {p: known.batches[-1].last_offset for p, known in log.producers.known.items() if known.batches}
-        self.kept = Kept(now, log.config.delete_retention_ms, lasts, [high_watermark])
+        starts = [entry.start_offset for entry in log.epochs.entries]
+        self.kept = Kept(now, log.config.delete_retention_ms, lasts, [high_watermark], starts)
         self.kept.end = plan.first_dirty
         self.segments = [s for s in log.segments if s.base_offset < plan.end]
         self.source = next((at for at, s in enumerate(self.segments) if s.next_offset > plan.first_dirty), 0)

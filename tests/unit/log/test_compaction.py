@@ -15,7 +15,7 @@ from tests.unit.log.compacting import (
     sync,
     write,
 )
-from tests.unit.log.logs import NOW, ROOT, append, open_log, produced, small
+from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced, small
 
 from strandline.base.time import Instant
 from strandline.log.cleanable import cleanable
@@ -167,7 +167,7 @@ def test_a_tombstone_stays_for_its_retention_after_the_first_pass_that_saw_it(di
     roll(log, disk)
     compact(log, disk, now=NOW + 50)
     assert pairs(log) == [(1, "a", None), (2, "b", "1")]
-    (batch,) = headers(log)
+    (_, batch) = headers(log)
     assert batch.has_delete_horizon
     assert batch.base_timestamp == NOW + 1050
     assert [record.timestamp for record in all_of(log)] == [NOW, NOW]
@@ -176,7 +176,7 @@ def test_a_tombstone_stays_for_its_retention_after_the_first_pass_that_saw_it(di
     roll(log, disk)
     compact(log, disk, now=NOW + 1049)  # not yet, and its time does not begin anew
     assert pairs(log)[0] == (1, "a", None)
-    assert headers(log)[0].base_timestamp == NOW + 1050
+    assert headers(log)[1].base_timestamp == NOW + 1050
     write(log, ("d", "1"))
     roll(log, disk)
     compact(log, disk, now=NOW + 1050)
@@ -200,7 +200,7 @@ def test_the_last_batch_of_a_producer_stays_empty_so_that_its_sequence_is_known(
     roll(log, disk)
     write(log, ("b", "1"))
     compact(log, disk)
-    first = headers(log)[0]
+    first = headers(log)[1]
     assert (first.base_offset, first.last_offset, first.record_count, first.last_sequence) == (1, 2, 0, 2)
     again = reopen(disk, log.config, clean=False)
     assert again.producers.known[7].batches[-1].last_sequence == 2
@@ -219,6 +219,32 @@ def test_the_batch_before_the_high_watermark_stays_so_that_the_logs_end_is_known
     roll(log, disk)
     compact(log, disk, high_watermark=4)
     assert [(h.base_offset, h.record_count) for h in headers(log)] == [(0, 1), (3, 1)]
+
+
+def test_the_first_batch_of_each_epoch_stays_so_that_a_copy_knows_them_all(disk: SimDisk) -> None:
+    """Or a leader that has but a copy would not find where an old leader's log parts from it."""
+    log = open_log(disk, compacted(segment_bytes=1 << 20))
+    for epoch in (1, 2, 3):
+        write(log, *[(f"k{number}", f"{epoch}") for number in range(5)], epoch=epoch)
+    roll(log, disk)
+    write(log, ("z", "1"), epoch=3)
+    compact(log, disk)
+    assert [(h.base_offset, h.record_count) for h in headers(log)][:3] == [(0, 0), (5, 0), (10, 1)]
+    copy = Log.open(SimDisk(), ROOT, log.config, NOW, clean=True, recovery_point=0, log_start_offset=0)
+    copy.append_as_follower(content(log), 3)
+    again = reopen(disk, log.config, clean=False, cleaned_to=log.cleaned_to)
+    assert [tuple(entry) for entry in log.epochs.entries] == [(1, 0), (2, 5), (3, 10)]
+    assert copy.epochs.entries == again.epochs.entries == log.epochs.entries
+
+
+def test_an_epoch_whose_start_was_deleted_begins_with_the_batch_that_is_left(disk: SimDisk, log: Log) -> None:
+    write(log, (("a", "1"), ("b", "1")), ("a", "2"), ("b", "2"), epoch=1)
+    write(log, ("a", "3"), ("b", "3"), epoch=2)
+    roll(log, disk)
+    log.advance_log_start(1)
+    compact(log, disk)
+    left = [(h.base_offset, h.partition_leader_epoch, h.record_count) for h in headers(log)]
+    assert left == [(0, 1, 0), (4, 2, 1), (5, 2, 1)]
 
 
 # --- passes
