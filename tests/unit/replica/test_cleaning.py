@@ -8,6 +8,7 @@ from tests.unit.replica.conftest import AT
 from tests.unit.replica.test_directories import HOME, Jbod, directory
 
 from strandline.base.ids import NodeId, TopicPartition
+from strandline.log.directory import future_name
 from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
@@ -260,6 +261,29 @@ def test_a_move_that_begins_ends_the_pass(world: Jbod) -> None:
     world.run(1_000)
     assert AT in world.nodes[NodeId(1)].futures.moving
     assert cleaner_of(world, 1).run is None
+
+
+@pytest.mark.parametrize("policy", ["compact", "delete"])
+def test_a_future_log_that_takes_the_place_of_a_lost_one_has_its_gaps(world: Jbod, policy: str) -> None:
+    """Nobody says any more how far it was cleaned, or that it was ever to be."""
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    kept = stored(world, 2)
+    assert len(kept) < 10
+    configure(world, cleanup_policy=policy)
+    world.kill(NodeId(2))
+    disk = world.disks[NodeId(2)]
+    disk.rename("/d0/t-0", f"/d1/{future_name(AT_NAME, AT.topic_id)}")
+    where = (directory(1, 0), directory(2, 1), directory(3, 0))
+    world.commit(r.PartitionChangeRecord(topic_id=AT.topic_id, partition_id=0, directories=where))
+    world.start(NodeId(2), clean=False)
+    assert world.path(2) == "/d1"
+    assert any("what it was a copy of is gone" in text for text in world.reports)
+    assert stored(world, 2) == kept
+    assert checkpoint(world, 2, "/d1") == ["t 0 0"]
+    world.kill(NodeId(2))
+    world.start(NodeId(2), clean=False)
+    assert stored(world, 2) == kept
 
 
 def test_logs_that_are_made_in_later_steps_have_their_rows_too() -> None:
