@@ -104,6 +104,19 @@ def test_a_checkpoint_beyond_the_log_counts_for_nothing(disk: SimDisk, log: Log)
     assert cleanable(log, 2, NOW).first_dirty == 0
 
 
+def test_what_is_written_after_a_start_that_lost_the_end_is_dirty(disk: SimDisk, log: Log) -> None:
+    """The checkpoint has the end of before the loss: the new records would count as cleaned for ever."""
+    write(log, ("a", "1"), ("a", "2"))
+    sync(log, disk)
+    again = reopen(disk, log.config, clean=False, cleaned_to=30)
+    assert again.cleaned_to == 2
+    write(again, *[("a", "x")] * 40)
+    roll(again, disk)
+    write(again, ("z", "1"))
+    compact(again, disk)
+    assert [offset for offset, _, _ in pairs(again) if offset >= 2] == [41, 42]
+
+
 # --- what stays
 
 
