@@ -1,8 +1,8 @@
 """One pass of the cleaner over one log: of each key the last record stays (Kafka's Cleaner).
 
 Steps, each of a bounded number of bytes:
-  1. The dirty part is read: where does the last record of each key lie? The map is bounded; where it is full the pass
-     ends, and the next one begins.
+  1. The dirty part is read: where does the last record of each key lie? The map is bounded; before the batch where it is
+     full the pass ends, and the next one begins.
   2. All segments up to there are copied, a group at a time, without the records whose key has a later one. A group is
      what fits into one segment. Its copy is made durable, and takes the place of the group (`swapping`).
 
@@ -214,7 +214,9 @@ class Compaction:
                 key = fingerprint(record.key)
                 if len(self.kept.last_of_key) >= self.keys_max and key not in self.kept.last_of_key:
                     self.log.rest(segment)
-                    return done + self.mapped(record.offset)
+                    # Between batches, if the pass comes on so: the horizon of a batch is for all its tombstones.
+                    is_progress = header.base_offset > self.plan.first_dirty
+                    return done + self.mapped(header.base_offset if is_progress else record.offset)
                 self.kept.last_of_key[key] = record.offset
             if done >= limit:
                 break

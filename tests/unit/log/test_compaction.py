@@ -19,7 +19,7 @@ from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced, 
 
 from strandline.base.time import Instant
 from strandline.log.cleanable import cleanable
-from strandline.log.compaction import Uncleanable
+from strandline.log.compaction import KEY_COST, Uncleanable
 from strandline.log.log import Log, Read
 from strandline.log.swapping import CLEANED, SWAP
 from strandline.sim.disk import SimDisk
@@ -272,6 +272,21 @@ def test_where_the_map_is_full_a_pass_ends_and_the_next_goes_on(disk: SimDisk, l
     while log.cleaned_to is not None and log.cleaned_to < 6:
         compact(log, disk, map_bytes=400)
     assert pairs(log) == [(3, "a", "2"), (4, "b", "2"), (5, "c", "2")]
+
+
+def test_a_map_that_is_full_amid_a_batch_leaves_it_to_the_next_pass(disk: SimDisk) -> None:
+    """Its first tombstone would give a horizon to the last one, which no pass has seen yet: that would be late for the
+    value that it deletes, and could go with it."""
+    log = open_log(disk, compacted(delete_retention_ms=1000))
+    write(log, ("b", "1"), ("q", "1"))
+    write(log, (("a", None), ("c", "1"), ("b", None)))
+    roll(log, disk)
+    write(log, ("z", "1"))
+    compact(log, disk, map_bytes=3 * KEY_COST)
+    assert log.cleaned_to == 2
+    compact(log, disk, now=NOW + 2000, map_bytes=3 * KEY_COST)
+    assert log.cleaned_to == 5
+    assert pairs(log) == [(1, "q", "1"), (2, "a", None), (3, "c", "1"), (4, "b", None), (5, "z", "1")]
 
 
 def test_small_segments_become_one(disk: SimDisk, log: Log) -> None:
