@@ -8,7 +8,7 @@ Steps, each of a bounded number of bytes:
 
 What stays of a batch keeps its offsets, its producer, its sequences, its leader epoch and its codec. A tombstone stays
 for `delete.retention.ms` after the first pass that saw it: then its batch gets that delete horizon. A batch of
-which nothing stays is kept as an empty one if it is the last of a producer that is remembered, the first of a leader
+which nothing stays is kept as an empty one if it is one that is remembered of a producer, the first of a leader
 epoch, the last below the high watermark, or the last of its group: what says where a producer stands, where a log ends,
 and where its epochs begin, stays, also for a replica that has nothing but a copy; and a segment ends where the next one
 begins. So recovery can tell a segment that was lost from a gap, however old its checkpoints are.
@@ -68,13 +68,13 @@ class Kept:
         self,
         now: Instant,
         retention_ms: int,
-        last_of_producers: dict[int, int],
+        remembered: set[tuple[int, int]],
         ends: list[int],
         starts: list[int],
     ) -> None:
         self.now = now
         self.horizon = min(now + retention_ms, LONG_MAX)
-        self.last_of_producers = last_of_producers
+        self.remembered = remembered  # of idempotent producers: whose, and the last offset of each batch
         self.ends = ends
         self.starts = starts  # of the epochs that are still to come
         self.last_of_key: dict[bytes, int] = {}
@@ -88,9 +88,7 @@ class Kept:
         return record.value is not None or not header.has_delete_horizon or self.now < header.base_timestamp
 
     def is_kept_empty(self, header: BatchHeader) -> bool:
-        if header.has_producer_id and self.last_of_producers.get(header.producer_id) == header.last_offset:
-            return True
-        return header.next_offset in self.ends
+        return (header.producer_id, header.last_offset) in self.remembered or header.next_offset in self.ends
 
     def begins_epoch(self, header: BatchHeader) -> bool:
         """Is it the first batch that has, or follows, the start of an epoch? Each is asked about once, in order."""
@@ -124,9 +122,9 @@ class Compaction:
         self.plan = plan
         self.keys_max = max(1, map_bytes // KEY_COST)
         self.cuts = log.cuts
-        lasts = {p: known.batches[-1].last_offset for p, known in log.producers.known.items() if known.batches}
+        remembered = {(p, b.last_offset) for p, known in log.producers.known.items() for b in known.batches}
         starts = [entry.start_offset for entry in log.epochs.entries]
-        self.kept = Kept(now, log.config.delete_retention_ms, lasts, [high_watermark], starts)
+        self.kept = Kept(now, log.config.delete_retention_ms, remembered, [high_watermark], starts)
         self.kept.end = plan.first_dirty
         self.segments = [s for s in log.segments if s.base_offset < plan.end]
         self.source = next((at for at, s in enumerate(self.segments) if s.next_offset > plan.first_dirty), 0)

@@ -20,7 +20,7 @@ from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced, 
 from strandline.base.time import Instant
 from strandline.log.cleanable import cleanable
 from strandline.log.compaction import KEY_COST, Uncleanable
-from strandline.log.log import Log, Read
+from strandline.log.log import Appended, Log, Read
 from strandline.log.swapping import CLEANED, SWAP
 from strandline.sim.disk import SimDisk
 from strandline.wire.batch import batches, build
@@ -206,7 +206,7 @@ def test_a_tombstone_that_has_a_later_value_goes_at_once(disk: SimDisk, log: Log
 # --- batches that stay though they are empty
 
 
-def test_the_last_batch_of_a_producer_stays_empty_so_that_its_sequence_is_known(disk: SimDisk, log: Log) -> None:
+def test_a_producers_batches_stay_empty_so_that_its_sequence_is_known(disk: SimDisk, log: Log) -> None:
     append(log, keyed(("a", "1"), producer=(7, 0, 0)))
     append(log, keyed(("a", "2"), ("a", "3"), producer=(7, 0, 1)))
     append(log, keyed(("a", "4")))
@@ -219,6 +219,25 @@ def test_the_last_batch_of_a_producer_stays_empty_so_that_its_sequence_is_known(
     assert again.producers.known[7].batches[-1].last_sequence == 2
     retry = keyed(("a", "2"), ("a", "3"), producer=(7, 0, 1))
     assert append(again, retry).duplicate
+
+
+def test_a_retry_is_known_though_a_power_loss_took_its_producers_last_batch(disk: SimDisk) -> None:
+    """All batches that a producer may have in flight stay: which of them is the last may yet change."""
+    log = open_log(disk, compacted(segment_bytes=1 << 20))
+    batches_of_7 = [keyed(("k", "1"), producer=(7, 0, number)) for number in range(2)]
+    write(log, ("a", "1"))
+    append(log, batches_of_7[0])
+    write(log, ("k", "2"))
+    roll(log, disk)
+    append(log, batches_of_7[1])
+    compact(log, disk)
+    assert [(h.base_offset, h.record_count) for h in headers(log)] == [(0, 1), (1, 0), (2, 1), (3, 1)]
+    log.truncate_to(3)
+    again = reopen(disk, log.config, clean=False, cleaned_to=log.cleaned_to)
+    assert again.log_end_offset == 3
+    retried = append(again, batches_of_7[0])
+    assert isinstance(retried, Appended)
+    assert retried.duplicate
 
 
 def test_the_batch_before_the_high_watermark_stays_so_that_the_logs_end_is_known(disk: SimDisk, log: Log) -> None:
