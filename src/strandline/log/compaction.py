@@ -1,8 +1,8 @@
 """One pass of the cleaner over one log: of each key the last record stays (Kafka's Cleaner).
 
 Steps, each of a bounded number of bytes:
-  1. The dirty part is read: where does the last record of each key lie? The map is bounded; before the batch where it is
-     full the pass ends, and the next one begins.
+  1. The dirty part is read: where does the last record of each key lie? The map is bounded; before the batch in which
+     it is full the pass ends, and the next one begins.
   2. All segments up to there are copied, a group at a time, without the records whose key has a later one. A group is
      what fits into one segment. Its copy is made durable, and takes the place of the group (`swapping`).
 

@@ -19,6 +19,7 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.cleanable import cleanable
 from strandline.log.compaction import Compaction, Uncleanable
+from strandline.log.log import Log
 from strandline.replica.future import Future
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate
@@ -64,7 +65,7 @@ class Cleaner:
         self.run: Run | None = None
         self.count = 0  # of passes: an answer is for one of them
         self.wake: Wake | None = None
-        self.uncleanable: dict[TopicIdPartition, None] = {}
+        self.uncleanable: dict[TopicIdPartition, Log] = {}  # another log of the partition may be sound
         self.rate = Rate(count=10, window_ms=300)
 
     # --- when
@@ -92,7 +93,8 @@ class Cleaner:
         map_bytes = int(self.host.number("log.cleaner.dedupe.buffer.size"))
         for hosted in self.host.all():
             role, log = hosted.role, hosted.log
-            if role is None or not log.config.compacts or hosted.at in self.moving or hosted.at in self.uncleanable:
+            is_left = hosted.at in self.moving or self.uncleanable.get(hosted.at) is log
+            if role is None or not log.config.compacts or is_left:
                 continue
             try:
                 plan = cleanable(log, min(role.high_watermark, role.last_stable_offset), now)
@@ -136,7 +138,7 @@ class Cleaner:
             run.compaction.go_on(limit)
             self.rate.record(run.compaction.bytes_moved - before, now)
         except Uncleanable as why:
-            self.uncleanable[run.hosted.at] = None
+            self.uncleanable[run.hosted.at] = run.compaction.log
             return [*self.end(run), Report("error", f"{run.hosted.name} is not compacted any more: {why}")]
         except DiskError as error:
             self.host.fail(run.directory, error)

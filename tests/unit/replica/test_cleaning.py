@@ -207,6 +207,20 @@ def test_damage_is_told_once_and_the_log_is_left_alone(world: Jbod) -> None:
     assert len(stored(world, 2)) < 10
 
 
+def test_a_log_that_takes_the_place_of_a_damaged_one_is_compacted(world: Jbod) -> None:
+    write(world, 30)
+    world.disks[NodeId(2)].flip(log_of(world, 2).segments[0].path, 70, 0)  # type: ignore[attr-defined]
+    world.run(FLUSHED + LOOK)
+    assert AT in cleaner_of(world, 2).uncleanable
+    world.disks[NodeId(2)].flip(log_of(world, 2).segments[0].path, 70, 0)  # type: ignore[attr-defined]
+    world.nodes[NodeId(2)].futures.alter(AT_NAME, "/d1", world.now)
+    world.run(5_000)
+    assert world.path(2) == "/d1"
+    write(world, 30, 30)
+    world.run(FLUSHED + 2 * LOOK)
+    assert len(stored(world, 2)) < 10
+
+
 def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:
     write(world, 30)
     world.run(FLUSHED + LOOK)
