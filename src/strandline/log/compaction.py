@@ -16,7 +16,8 @@ begins. So recovery can tell a segment that was lost from a gap, however old its
 Control batches stay as they are: no log has transactions yet, so nothing says whether they are needed.
 
 Invariants:
-  - a pass that finds the log cut, or a segment gone, ends and leaves nothing behind (`is_stale`);
+  - a pass that finds the log cut, or a segment gone that it has yet to read, ends and leaves nothing behind
+    (`is_stale`);
   - damage is never copied: every batch is checked before.
 """
 
@@ -148,13 +149,16 @@ class Compaction:
 
     @property
     def is_stale(self) -> bool:
-        """Is the log another one than the pass began with?"""
+        """Is what is still to be read another log than the pass began with? What was read may go: or where retention
+        takes segments all the time no pass would ever end."""
         log = self.log
         if log.cuts != self.cuts or not log.config.compacts:
             return True
-        first = self.segments[0].base_offset if self.segments else 0
-        at = next((at for at, base in enumerate(log.bases) if base >= first), len(log.bases))
-        return log.segments[at : at + len(self.segments)] != self.segments
+        ahead = [s for group in self.groups for s in group] if self.is_mapped else self.segments[self.source :]
+        if not ahead:
+            return self.is_mapped
+        at = next((at for at, base in enumerate(log.bases) if base >= ahead[0].base_offset), len(log.bases))
+        return log.segments[at : at + len(ahead)] != ahead
 
     def go_on(self, limit: int) -> int:
         """Work for about `limit` bytes, one batch at least; returns for how many it was."""
@@ -226,7 +230,7 @@ class Compaction:
     def mapped(self, end: int) -> int:
         self.kept.end = end
         self.is_mapped, self.position = True, -1
-        self.segments = [s for s in self.segments if s.base_offset < end]
+        self.segments = [s for s in self.log.segments if s.base_offset < end]  # without those that went since
         self.groups = groups_of(self.segments, self.log)
         bases = self.log.bases
         self.kept.ends += [bases[bisect_right(bases, group[-1].base_offset)] for group in self.groups]
