@@ -81,7 +81,7 @@ class Replicas:
         self.storage = Storage(self.host, disk)
         self.assignments = Assignments(self.host)
         self.futures = Futures(self.host, self.storage, self.assignments)
-        self.cleaner = Cleaner(self.host, self.storage, self.futures.moving)
+        self.cleaner = Cleaner(self.host, self.storage, self.futures)
         self.arrivals = Arrivals(self)
         self.epoch_files = EpochFiles(self.host)
         self.fetchers: dict[NodeId, Fetcher] = {}

@@ -265,6 +265,36 @@ def test_no_log_is_compacted_while_it_moves_so_no_deleted_key_comes_back() -> No
         assert [row for row in stored(world, node) if row[1] == "gone"] == []
 
 
+def test_a_move_to_a_directory_that_is_offline_is_over_once_the_log_is_compacted() -> None:
+    """The directory comes back with a value whose tombstone has gone meanwhile."""
+    world = Jbod()
+    world.create_in(*HOME)
+    configure(world, **COMPACT, **{"delete.retention.ms": "0", "min.cleanable.dirty.ratio": "0.0"})
+    world.produce(1, batch=keyed(("gone", "old"), timestamp=world.now))
+    world.run(10)
+    write(world, 30, 0, 30)
+    configure(world, BROKER_RESOURCE, "2", **{"replica.alter.log.dirs.io.max.bytes.per.second": "1"})
+    world.nodes[NodeId(2)].futures.alter(AT_NAME, "/d1", world.now)
+    world.run(FLUSHED)
+    assert world.nodes[NodeId(2)].futures.moving[AT].log.log_end_offset > 0
+    world.kill(NodeId(2))
+    world.dead = ("/d1",)
+    world.start(NodeId(2))
+    world.produce(1, batch=keyed(("gone", None), timestamp=world.now))
+    for turn in range(3):
+        write(world, 6, 100 + 10 * turn)
+        world.run(FLUSHED + LOOK)
+    assert [row for row in stored(world, 2) if row[1] == "gone"] == []
+    world.kill(NodeId(2))
+    world.dead = ()
+    world.start(NodeId(2))
+    configure(world, BROKER_RESOURCE, "2", **{"replica.alter.log.dirs.io.max.bytes.per.second": "100000000"})
+    world.run(10_000)
+    assert not world.nodes[NodeId(2)].futures.moving
+    assert world.path(2) == "/d0"
+    assert [row for row in stored(world, 2) if row[1] == "gone"] == []
+
+
 def test_a_move_that_begins_ends_the_pass(world: Jbod) -> None:
     configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_io_max_bytes_per_second="1")
     write(world, 60)
