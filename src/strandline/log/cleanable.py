@@ -73,6 +73,9 @@ def is_too_young(log: Log, segment: Segment, now: Instant) -> bool:
 
 def first_timestamp(segment: Segment) -> int:
     """Of its first batch; one without a time is not waited for."""
-    header = read_header(segment.file.read(0, HEADER_SIZE))
-    stamp = header.max_timestamp if header.has_delete_horizon else header.base_timestamp
+    first = segment.file.read(0, HEADER_SIZE)
+    if len(first) < HEADER_SIZE:
+        return LONG_MAX  # damage: the pass will tell
+    header = read_header(first)
+    stamp = header.max_timestamp if header.has_delete_horizon or not header.record_count else header.base_timestamp
     return stamp if stamp > 0 else LONG_MAX

@@ -1,24 +1,27 @@
 """One pass of the cleaner over one log: of each key the last record stays (Kafka's Cleaner).
 
 Steps, each of a bounded number of bytes:
-  1. The dirty part is read: where does the last record of each key lie? The map is bounded; where it is full the pass
-     ends, and the next one begins.
+  1. The dirty part is read: where does the last record of each key lie? The map is bounded; before the batch in which
+     it is full the pass ends, and the next one begins.
   2. All segments up to there are copied, a group at a time, without the records whose key has a later one. A group is
      what fits into one segment. Its copy is made durable, and takes the place of the group (`swapping`).
 
 What stays of a batch keeps its offsets, its producer, its sequences, its leader epoch and its codec. A tombstone stays
 for `delete.retention.ms` after the first pass that saw it: then its batch gets that delete horizon. A batch of
-which nothing stays is kept as an empty one if it is the last of a producer that is remembered, the last below the high
-watermark, or the last of its group: what says where a producer stands, and where a log ends, stays, and a segment ends
-where the next one begins. So recovery can tell a segment that was lost from a gap, however old its checkpoints are.
+which nothing stays is kept as an empty one if it is one that is remembered of a producer, the first of a leader
+epoch, the last below the high watermark, or the last of its group: what says where a producer stands, where a log ends,
+and where its epochs begin, stays, also for a replica that has nothing but a copy; and a segment ends where the next one
+begins. So recovery can tell a segment that was lost from a gap, however old its checkpoints are.
 
 Control batches stay as they are: no log has transactions yet, so nothing says whether they are needed.
 
 Invariants:
-  - a pass that finds the log cut, or a segment gone, ends and leaves nothing behind (`is_stale`);
+  - a pass that finds the log cut, or a segment gone that it has yet to read, ends and leaves nothing behind
+    (`is_stale`);
   - damage is never copied: every batch is checked before.
 """
 
+import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -26,6 +29,7 @@ from hashlib import blake2b
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.log.cleanable import Cleanable
+from strandline.log.config import LONG_MAX
 from strandline.log.log import Log
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
 from strandline.log.swapping import drop_cleaned, new_cleaned, swap
@@ -61,11 +65,19 @@ class Uncleanable(Exception):
 class Kept:
     """What decides over records: the last offset of each key below `end`, and the batches that stay even if empty."""
 
-    def __init__(self, now: Instant, retention_ms: int, last_of_producers: dict[int, int], ends: list[int]) -> None:
+    def __init__(
+        self,
+        now: Instant,
+        retention_ms: int,
+        remembered: set[tuple[int, int]],
+        ends: list[int],
+        starts: list[int],
+    ) -> None:
         self.now = now
-        self.horizon = now + retention_ms
-        self.last_of_producers = last_of_producers
+        self.horizon = min(now + retention_ms, LONG_MAX)
+        self.remembered = remembered  # of idempotent producers: whose, and the last offset of each batch
         self.ends = ends
+        self.starts = starts  # of the epochs that are still to come
         self.last_of_key: dict[bytes, int] = {}
         self.end = 0
 
@@ -77,23 +89,31 @@ class Kept:
         return record.value is not None or not header.has_delete_horizon or self.now < header.base_timestamp
 
     def is_kept_empty(self, header: BatchHeader) -> bool:
-        if header.has_producer_id and self.last_of_producers.get(header.producer_id) == header.last_offset:
-            return True
-        return header.next_offset in self.ends
+        return (header.producer_id, header.last_offset) in self.remembered or header.next_offset in self.ends
+
+    def begins_epoch(self, header: BatchHeader) -> bool:
+        """Is it the first batch that has, or follows, the start of an epoch? Each is asked about once, in order."""
+        count = len(self.starts)
+        while self.starts and self.starts[0] < header.next_offset:
+            del self.starts[0]
+        return len(self.starts) < count
 
     def cleaned(self, header: BatchHeader, batch: memoryview) -> tuple[Buffer | None, int]:
         """What of a batch stays, None if nothing does; and how much work that was."""
+        begins_epoch = self.begins_epoch(header)
         if header.is_control or header.base_offset >= self.end:
             return batch, 0
         found = list(records(read_header(batch), batch))
         kept = [record for record in found if self.is_kept(record, header)]
         work = len(found) * RECORD_COST
         if not kept:
-            return (empty(header) if self.is_kept_empty(header) else None), work
+            return (empty(header) if begins_epoch or self.is_kept_empty(header) else None), work
         is_new = not header.has_delete_horizon and any(r.value is None and r.offset < self.end for r in kept)
         if len(kept) == len(found) and not is_new:
             return batch, work
         horizon = header.base_timestamp if header.has_delete_horizon else self.horizon if is_new else None
+        if not can_say_times(kept, horizon):
+            return batch, work
         return rebuilt(header, kept, horizon), work
 
 
@@ -103,8 +123,9 @@ class Compaction:
         self.plan = plan
         self.keys_max = max(1, map_bytes // KEY_COST)
         self.cuts = log.cuts
-        lasts = {p: known.batches[-1].last_offset for p, known in log.producers.known.items() if known.batches}
-        self.kept = Kept(now, log.config.delete_retention_ms, lasts, [high_watermark])
+        remembered = {(p, b.last_offset) for p, known in log.producers.known.items() for b in known.batches}
+        starts = [entry.start_offset for entry in log.epochs.entries]
+        self.kept = Kept(now, log.config.delete_retention_ms, remembered, [high_watermark], starts)
         self.kept.end = plan.first_dirty
         self.segments = [s for s in log.segments if s.base_offset < plan.end]
         self.source = next((at for at, s in enumerate(self.segments) if s.next_offset > plan.first_dirty), 0)
@@ -128,13 +149,16 @@ class Compaction:
 
     @property
     def is_stale(self) -> bool:
-        """Is the log another one than the pass began with?"""
+        """Is what is still to be read another log than the pass began with? What was read may go: or where retention
+        takes segments all the time no pass would ever end."""
         log = self.log
         if log.cuts != self.cuts or not log.config.compacts:
             return True
-        first = self.segments[0].base_offset if self.segments else 0
-        at = next((at for at, base in enumerate(log.bases) if base >= first), len(log.bases))
-        return log.segments[at : at + len(self.segments)] != self.segments
+        ahead = [s for group in self.groups for s in group] if self.is_mapped else self.segments[self.source :]
+        if not ahead:
+            return self.is_mapped
+        at = next((at for at, base in enumerate(log.bases) if base >= ahead[0].base_offset), len(log.bases))
+        return log.segments[at : at + len(ahead)] != ahead
 
     def go_on(self, limit: int) -> int:
         """Work for about `limit` bytes, one batch at least; returns for how many it was."""
@@ -142,8 +166,9 @@ class Compaction:
         try:
             while done < limit and not self.is_done and not self.is_copied:
                 done += self.copy_some(limit - done) if self.is_mapped else self.map_some(limit - done)
-        except Corrupt as error:
-            raise Uncleanable(f"{self.log.directory}: {error}") from None
+        except (Corrupt, ArithmeticError, LookupError, ValueError, struct.error) as why:
+            # Whatever a producer made up: one log is left alone, and the broker lives on.
+            raise Uncleanable(f"{self.log.directory}: {why}") from None
         return done
 
     def unsynced(self) -> tuple[str, ...]:
@@ -191,7 +216,9 @@ class Compaction:
                 key = fingerprint(record.key)
                 if len(self.kept.last_of_key) >= self.keys_max and key not in self.kept.last_of_key:
                     self.log.rest(segment)
-                    return done + self.mapped(record.offset)
+                    # Between batches, if the pass comes on so: the horizon of a batch is for all its tombstones.
+                    is_progress = header.base_offset > self.plan.first_dirty
+                    return done + self.mapped(header.base_offset if is_progress else record.offset)
                 self.kept.last_of_key[key] = record.offset
             if done >= limit:
                 break
@@ -203,7 +230,7 @@ class Compaction:
     def mapped(self, end: int) -> int:
         self.kept.end = end
         self.is_mapped, self.position = True, -1
-        self.segments = [s for s in self.segments if s.base_offset < end]
+        self.segments = [s for s in self.log.segments if s.base_offset < end]  # without those that went since
         self.groups = groups_of(self.segments, self.log)
         bases = self.log.bases
         self.kept.ends += [bases[bisect_right(bases, group[-1].base_offset)] for group in self.groups]
@@ -290,6 +317,12 @@ def groups_of(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
         groups[-1].append(segment)
         size, entries = size + segment.size, entries + entered
     return groups
+
+
+def can_say_times(kept: Sequence[Record], horizon: int | None) -> bool:
+    """Records bear times as differences to the batch's: a producer can make up some that no other batch can bear."""
+    base = kept[0].timestamp if horizon is None else horizon
+    return all(abs(r.timestamp) <= LONG_MAX and abs(r.timestamp - base) <= LONG_MAX for r in kept)
 
 
 def rebuilt(header: BatchHeader, kept: Sequence[Record], horizon: int | None) -> bytes:

@@ -124,6 +124,7 @@ class Log:
             log.add(Segment(disk, directory, log_start_offset, config.index_interval_bytes))
             log.unsynced_others[directory] = None
         log.log_end_offset = log.segments[-1].next_offset
+        cutting.cut_cleaned(log)
         log.log_start_offset = min(max(log_start_offset, log.bases[0]), log.log_end_offset)
         log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
         if not clean:

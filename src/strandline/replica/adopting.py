@@ -15,8 +15,6 @@ from strandline.replica.hosted import Hosted
 from strandline.replica.owners import make_room
 from strandline.replica.storage import Double
 
-ANY_OFFSET = 1 << 62
-
 
 def adopted_or_new(
     futures: Futures, at: TopicIdPartition, name: TopicPartition, named: Uuid, effects: list[Effect], now: Instant
@@ -46,10 +44,9 @@ def adopt(
     path = f"{log_dir.path}/{directory_name(name)}"
     make_room(storage.disk, path)
     storage.disk.rename(f"{log_dir.path}/{entry}", path)
-    # Nobody knows how far the one before was cleaned; all that is there may have gaps.
-    cleaned_to = ANY_OFFSET if storage.config_of(name.topic).compacts else None
-    hosted = storage.open(at, Double(log_dir, name, 0, 0, cleaned_to, 0, clean=False), now)
-    if cleaned_to is not None:
-        hosted.log.cleaned_to = hosted.log.log_end_offset
+    # Nobody knows whether the one before was ever cleaned: batches may have gaps between them, whatever the topic's
+    # policy is by now. Segments have none: a copy's begin where those before them end.
+    hosted = storage.open(at, Double(log_dir, name, 0, 0, 0, 0, clean=False), now)
+    storage.compacted_anew = True
     storage.reconfigure(hosted)
     return hosted

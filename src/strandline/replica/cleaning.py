@@ -7,6 +7,8 @@ there is nothing to do, the next look is after `log.cleaner.backoff.ms`.
 Each replica is compacted by its own broker: how far is in its directory's `cleaner-offset-checkpoint`.
 
 Invariants:
+  - no log is compacted while its replica moves to another directory: the future log would have the value, and never
+    hear of the tombstone that has gone. So one that lies in a directory that is offline goes on no more;
   - what waits to be made durable counts only if the log is still the one that was copied;
   - a log that cannot be compacted is left as it is, and told about once.
 """
@@ -17,6 +19,8 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.cleanable import cleanable
 from strandline.log.compaction import Compaction, Uncleanable
+from strandline.log.log import Log
+from strandline.replica.future import Futures
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate
 from strandline.replica.rows import CLEANED
@@ -54,13 +58,14 @@ class Run:
 
 
 class Cleaner:
-    def __init__(self, host: Host, storage: Storage) -> None:
+    def __init__(self, host: Host, storage: Storage, futures: Futures) -> None:
         self.host = host
         self.storage = storage
+        self.futures = futures
         self.run: Run | None = None
         self.count = 0  # of passes: an answer is for one of them
         self.wake: Wake | None = None
-        self.uncleanable: dict[TopicIdPartition, None] = {}
+        self.uncleanable: dict[TopicIdPartition, Log] = {}  # another log of the partition may be sound
         self.rate = Rate(count=10, window_ms=300)
 
     # --- when
@@ -88,7 +93,8 @@ class Cleaner:
         map_bytes = int(self.host.number("log.cleaner.dedupe.buffer.size"))
         for hosted in self.host.all():
             role, log = hosted.role, hosted.log
-            if role is None or not log.config.compacts or hosted.at in self.uncleanable:
+            is_left = hosted.at in self.futures.moving or self.uncleanable.get(hosted.at) is log
+            if role is None or not log.config.compacts or is_left:
                 continue
             try:
                 plan = cleanable(log, min(role.high_watermark, role.last_stable_offset), now)
@@ -98,14 +104,16 @@ class Cleaner:
             is_more = best is None or plan.dirty_ratio > best[0]
             if plan.is_due(log.config.min_cleanable_dirty_ratio) and is_more:
                 best = plan.dirty_ratio, hosted, Compaction(log, plan, role.high_watermark, now, map_bytes)
-        if best is None or best[1].role is None:
+        if best is None or best[1].role is None or not self.futures.wish(best[1], None):
             return None
         self.count += 1
         return Run(best[1], best[2])
 
     def is_over(self, run: Run) -> bool:
-        """Has the log become another one, or another's?"""
+        """Has the log become another one, or another's, or is it to?"""
         hosted = run.hosted
+        if hosted.at in self.futures.moving:
+            return True
         is_same = not hosted.gone and hosted.log is run.compaction.log and hosted.role is not None
         return not is_same or not self.host.directories.is_live(run.directory) or run.compaction.is_stale
 
@@ -130,7 +138,7 @@ class Cleaner:
             run.compaction.go_on(limit)
             self.rate.record(run.compaction.bytes_moved - before, now)
         except Uncleanable as why:
-            self.uncleanable[run.hosted.at] = None
+            self.uncleanable[run.hosted.at] = run.compaction.log
             return [*self.end(run), Report("error", f"{run.hosted.name} is not compacted any more: {why}")]
         except DiskError as error:
             self.host.fail(run.directory, error)

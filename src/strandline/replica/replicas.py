@@ -80,8 +80,8 @@ class Replicas:
         self.follower_quota = quota_of(me, "follower", config)
         self.storage = Storage(self.host, disk)
         self.assignments = Assignments(self.host)
-        self.cleaner = Cleaner(self.host, self.storage)
         self.futures = Futures(self.host, self.storage, self.assignments)
+        self.cleaner = Cleaner(self.host, self.storage, self.futures)
         self.arrivals = Arrivals(self)
         self.epoch_files = EpochFiles(self.host)
         self.fetchers: dict[NodeId, Fetcher] = {}

@@ -193,7 +193,7 @@ def why_not_from_client(header: BatchHeader) -> ErrorCode | None:
         return ErrorCode.INVALID_RECORD
     if not header.codec and header.record_count * RECORD_SIZE_MIN > header.size - HEADER_SIZE:
         return ErrorCode.INVALID_RECORD  # or one batch could move the log's end by two thousand million
-    if header.is_control:
+    if header.is_control or header.has_delete_horizon:  # a cleaner's alone: it would take the tombstones at once
         return ErrorCode.INVALID_RECORD
     if header.is_transactional and not header.has_producer_id:
         return ErrorCode.INVALID_RECORD

@@ -3,10 +3,8 @@
 import pytest
 from tests.unit.log.compacting import (
     all_of,
-    begin,
     compact,
     compacted,
-    finish,
     headers,
     keyed,
     pairs,
@@ -15,13 +13,11 @@ from tests.unit.log.compacting import (
     sync,
     write,
 )
-from tests.unit.log.logs import NOW, ROOT, append, open_log, produced, small
+from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced, small
 
 from strandline.base.time import Instant
 from strandline.log.cleanable import cleanable
-from strandline.log.compaction import Uncleanable
-from strandline.log.log import Log, Read
-from strandline.log.swapping import CLEANED, SWAP
+from strandline.log.log import Appended, Log, Read
 from strandline.sim.disk import SimDisk
 from strandline.wire.batch import batches, build
 from strandline.wire.compress import Codec
@@ -104,6 +100,19 @@ def test_a_checkpoint_beyond_the_log_counts_for_nothing(disk: SimDisk, log: Log)
     assert cleanable(log, 2, NOW).first_dirty == 0
 
 
+def test_what_is_written_after_a_start_that_lost_the_end_is_dirty(disk: SimDisk, log: Log) -> None:
+    """The checkpoint has the end of before the loss: the new records would count as cleaned for ever."""
+    write(log, ("a", "1"), ("a", "2"))
+    sync(log, disk)
+    again = reopen(disk, log.config, clean=False, cleaned_to=30)
+    assert again.cleaned_to == 2
+    write(again, *[("a", "x")] * 40)
+    roll(again, disk)
+    write(again, ("z", "1"))
+    compact(again, disk)
+    assert [offset for offset, _, _ in pairs(again) if offset >= 2] == [41, 42]
+
+
 # --- what stays
 
 
@@ -167,7 +176,7 @@ def test_a_tombstone_stays_for_its_retention_after_the_first_pass_that_saw_it(di
     roll(log, disk)
     compact(log, disk, now=NOW + 50)
     assert pairs(log) == [(1, "a", None), (2, "b", "1")]
-    (batch,) = headers(log)
+    (_, batch) = headers(log)
     assert batch.has_delete_horizon
     assert batch.base_timestamp == NOW + 1050
     assert [record.timestamp for record in all_of(log)] == [NOW, NOW]
@@ -176,7 +185,7 @@ def test_a_tombstone_stays_for_its_retention_after_the_first_pass_that_saw_it(di
     roll(log, disk)
     compact(log, disk, now=NOW + 1049)  # not yet, and its time does not begin anew
     assert pairs(log)[0] == (1, "a", None)
-    assert headers(log)[0].base_timestamp == NOW + 1050
+    assert headers(log)[1].base_timestamp == NOW + 1050
     write(log, ("d", "1"))
     roll(log, disk)
     compact(log, disk, now=NOW + 1050)
@@ -193,19 +202,38 @@ def test_a_tombstone_that_has_a_later_value_goes_at_once(disk: SimDisk, log: Log
 # --- batches that stay though they are empty
 
 
-def test_the_last_batch_of_a_producer_stays_empty_so_that_its_sequence_is_known(disk: SimDisk, log: Log) -> None:
+def test_a_producers_batches_stay_empty_so_that_its_sequence_is_known(disk: SimDisk, log: Log) -> None:
     append(log, keyed(("a", "1"), producer=(7, 0, 0)))
     append(log, keyed(("a", "2"), ("a", "3"), producer=(7, 0, 1)))
     append(log, keyed(("a", "4")))
     roll(log, disk)
     write(log, ("b", "1"))
     compact(log, disk)
-    first = headers(log)[0]
+    first = headers(log)[1]
     assert (first.base_offset, first.last_offset, first.record_count, first.last_sequence) == (1, 2, 0, 2)
     again = reopen(disk, log.config, clean=False)
     assert again.producers.known[7].batches[-1].last_sequence == 2
     retry = keyed(("a", "2"), ("a", "3"), producer=(7, 0, 1))
     assert append(again, retry).duplicate
+
+
+def test_a_retry_is_known_though_a_power_loss_took_its_producers_last_batch(disk: SimDisk) -> None:
+    """All batches that a producer may have in flight stay: which of them is the last may yet change."""
+    log = open_log(disk, compacted(segment_bytes=1 << 20))
+    batches_of_7 = [keyed(("k", "1"), producer=(7, 0, number)) for number in range(2)]
+    write(log, ("a", "1"))
+    append(log, batches_of_7[0])
+    write(log, ("k", "2"))
+    roll(log, disk)
+    append(log, batches_of_7[1])
+    compact(log, disk)
+    assert [(h.base_offset, h.record_count) for h in headers(log)] == [(0, 1), (1, 0), (2, 1), (3, 1)]
+    log.truncate_to(3)
+    again = reopen(disk, log.config, clean=False, cleaned_to=log.cleaned_to)
+    assert again.log_end_offset == 3
+    retried = append(again, batches_of_7[0])
+    assert isinstance(retried, Appended)
+    assert retried.duplicate
 
 
 def test_the_batch_before_the_high_watermark_stays_so_that_the_logs_end_is_known(disk: SimDisk, log: Log) -> None:
@@ -221,94 +249,30 @@ def test_the_batch_before_the_high_watermark_stays_so_that_the_logs_end_is_known
     assert [(h.base_offset, h.record_count) for h in headers(log)] == [(0, 1), (3, 1)]
 
 
-# --- passes
-
-
-def test_where_the_map_is_full_a_pass_ends_and_the_next_goes_on(disk: SimDisk, log: Log) -> None:
-    write(log, (("a", "1"), ("b", "1"), ("c", "1")), (("a", "2"), ("b", "2"), ("c", "2")))
-    roll(log, disk)
-    compact(log, disk, map_bytes=400)  # two keys
-    assert log.cleaned_to == 2
-    assert len(pairs(log)) == 6
-    while log.cleaned_to is not None and log.cleaned_to < 6:
-        compact(log, disk, map_bytes=400)
-    assert pairs(log) == [(3, "a", "2"), (4, "b", "2"), (5, "c", "2")]
-
-
-def test_small_segments_become_one(disk: SimDisk, log: Log) -> None:
-    for number in range(6):
-        write(log, (f"k{number}", "1"))
-        roll(log, disk)
-    compact(log, disk)
-    assert log.bases == [0, 6]
-    assert log.snapshots in ([], [6])
-    assert len(pairs(log)) == 6
-
-
-def test_a_step_is_bounded_and_a_pass_needs_many(disk: SimDisk) -> None:
+def test_the_first_batch_of_each_epoch_stays_so_that_a_copy_knows_them_all(disk: SimDisk) -> None:
+    """Or a leader that has but a copy would not find where an old leader's log parts from it."""
     log = open_log(disk, compacted(segment_bytes=1 << 20))
-    for number in range(40):
-        write(log, (f"k{number % 5}", "x" * 50))
+    for epoch in (1, 2, 3):
+        write(log, *[(f"k{number}", f"{epoch}") for number in range(5)], epoch=epoch)
     roll(log, disk)
-    run = begin(log)
-    steps = 0
-    while not run.is_copied:
-        assert run.go_on(300) < 300 + 400
-        steps += 1
-    assert steps > 20
-    finish(run, disk)
-    assert len(pairs(log)) == 5
-
-
-def test_a_log_that_is_cut_meanwhile_ends_the_pass_and_nothing_is_left_of_it(disk: SimDisk, log: Log) -> None:
-    write(log, ("a", "1"), ("a", "2"))
-    roll(log, disk)
-    write(log, ("a", "3"))
-    run = begin(log)
-    while not run.is_copied:
-        run.go_on(100)
-    assert not run.is_stale
-    log.truncate_to(1)
-    assert run.is_stale
-    run.abandon()
-    assert [name for name in disk.list(ROOT) if name.endswith((CLEANED, SWAP))] == []
-    assert log.cleaned_to == 0
-    write(log, ("a", "4"))
-    assert pairs(log) == [(0, "a", "1"), (1, "a", "4")]
-
-
-def test_a_segment_that_retention_deletes_meanwhile_ends_the_pass(disk: SimDisk) -> None:
-    log = open_log(disk, compacted(cleanup_policy=("compact", "delete"), retention_ms=1000))
-    write(log, ("a", "1"))
-    roll(log, disk)
-    write(log, ("b", "1"))
-    roll(log, disk)
-    run = begin(log)
-    run.go_on(100)
-    assert log.delete_old_segments(Instant(NOW + 1001), 2) == 2
-    assert run.is_stale
-
-
-def test_a_log_that_is_compacted_and_deleted_loses_what_is_old(disk: SimDisk) -> None:
-    log = open_log(disk, compacted(cleanup_policy=("compact", "delete"), retention_ms=1000))
-    write(log, ("a", "1"), ("a", "2"))
-    roll(log, disk)
+    write(log, ("z", "1"), epoch=3)
     compact(log, disk)
-    append(log, keyed(("b", "1"), timestamp=NOW + 900))
-    log.delete_old_segments(Instant(NOW + 1001), 3)
-    assert log.log_start_offset == 2
-    assert pairs(log) == [(2, "b", "1")]
+    assert [(h.base_offset, h.record_count) for h in headers(log)][:3] == [(0, 0), (5, 0), (10, 1)]
+    copy = Log.open(SimDisk(), ROOT, log.config, NOW, clean=True, recovery_point=0, log_start_offset=0)
+    copy.append_as_follower(content(log), 3)
+    again = reopen(disk, log.config, clean=False, cleaned_to=log.cleaned_to)
+    assert [tuple(entry) for entry in log.epochs.entries] == [(1, 0), (2, 5), (3, 10)]
+    assert copy.epochs.entries == again.epochs.entries == log.epochs.entries
 
 
-def test_damage_is_not_copied(disk: SimDisk, log: Log) -> None:
-    write(log, ("a", "1"), ("a", "2"))
+def test_an_epoch_whose_start_was_deleted_begins_with_the_batch_that_is_left(disk: SimDisk, log: Log) -> None:
+    write(log, (("a", "1"), ("b", "1")), ("a", "2"), ("b", "2"), epoch=1)
+    write(log, ("a", "3"), ("b", "3"), epoch=2)
     roll(log, disk)
-    disk.flip(log.segments[0].path, 70, 0)
-    run = begin(log)
-    with pytest.raises(Uncleanable):
-        finish(run, disk)
-    run.abandon()
-    assert not [name for name in disk.list(ROOT) if name.endswith(CLEANED)]
+    log.advance_log_start(1)
+    compact(log, disk)
+    left = [(h.base_offset, h.partition_leader_epoch, h.record_count) for h in headers(log)]
+    assert left == [(0, 1, 0), (4, 2, 1), (5, 2, 1)]
 
 
 # --- a log with gaps

@@ -8,6 +8,7 @@ from tests.unit.replica.conftest import AT
 from tests.unit.replica.test_directories import HOME, Jbod, directory
 
 from strandline.base.ids import NodeId, TopicPartition
+from strandline.log.directory import future_name
 from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
@@ -206,6 +207,20 @@ def test_damage_is_told_once_and_the_log_is_left_alone(world: Jbod) -> None:
     assert len(stored(world, 2)) < 10
 
 
+def test_a_log_that_takes_the_place_of_a_damaged_one_is_compacted(world: Jbod) -> None:
+    write(world, 30)
+    world.disks[NodeId(2)].flip(log_of(world, 2).segments[0].path, 70, 0)  # type: ignore[attr-defined]
+    world.run(FLUSHED + LOOK)
+    assert AT in cleaner_of(world, 2).uncleanable
+    world.disks[NodeId(2)].flip(log_of(world, 2).segments[0].path, 70, 0)  # type: ignore[attr-defined]
+    world.nodes[NodeId(2)].futures.alter(AT_NAME, "/d1", world.now)
+    world.run(5_000)
+    assert world.path(2) == "/d1"
+    write(world, 30, 30)
+    world.run(FLUSHED + 2 * LOOK)
+    assert len(stored(world, 2)) < 10
+
+
 def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:
     write(world, 30)
     world.run(FLUSHED + LOOK)
@@ -216,6 +231,100 @@ def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:
     assert world.known()[1] == directory(2, 1)
     assert stored(world, 2) == kept
     assert [row.split()[:2] for row in checkpoint(world, 2, "/d1")] == [["t", "0"]]
+    world.kill(NodeId(2))
+    world.start(NodeId(2), clean=False)
+    assert stored(world, 2) == kept
+
+
+def test_no_log_is_compacted_while_it_moves_so_no_deleted_key_comes_back() -> None:
+    """The future log copied a value; were the tombstone gone before that is copied, the value would stay for good."""
+    world = Jbod()
+    world.create_in(*HOME)
+    configure(world, **COMPACT, **{"delete.retention.ms": "0", "min.cleanable.dirty.ratio": "0.0"})
+    world.produce(1, batch=keyed(("gone", "old"), timestamp=world.now))
+    world.run(10)
+    write(world, 30, 0, 30)
+    slow = "replica.alter.log.dirs.io.max.bytes.per.second"
+    configure(world, BROKER_RESOURCE, "1", **{slow: "1"})
+    futures = world.nodes[NodeId(1)].futures
+    futures.alter(AT_NAME, "/d1", world.now)
+    world.run(50)
+    assert 0 < futures.moving[AT].log.log_end_offset < 31
+    world.produce(1, batch=keyed(("gone", None), timestamp=world.now))
+    for turn in range(3):
+        write(world, 6, 100 + 10 * turn)
+        world.run(FLUSHED + LOOK)
+    assert AT in futures.moving
+    assert log_of(world, 1).cleaned_to == 0
+    configure(world, BROKER_RESOURCE, "1", **{slow: "100000000"})
+    for turn in range(4):
+        write(world, 6, 200 + 10 * turn)
+        world.run(FLUSHED + LOOK)
+    assert world.path(1) == "/d1"
+    for node in (1, 2, 3):
+        assert [row for row in stored(world, node) if row[1] == "gone"] == []
+
+
+def test_a_move_to_a_directory_that_is_offline_is_over_once_the_log_is_compacted() -> None:
+    """The directory comes back with a value whose tombstone has gone meanwhile."""
+    world = Jbod()
+    world.create_in(*HOME)
+    configure(world, **COMPACT, **{"delete.retention.ms": "0", "min.cleanable.dirty.ratio": "0.0"})
+    world.produce(1, batch=keyed(("gone", "old"), timestamp=world.now))
+    world.run(10)
+    write(world, 30, 0, 30)
+    configure(world, BROKER_RESOURCE, "2", **{"replica.alter.log.dirs.io.max.bytes.per.second": "1"})
+    world.nodes[NodeId(2)].futures.alter(AT_NAME, "/d1", world.now)
+    world.run(FLUSHED)
+    assert world.nodes[NodeId(2)].futures.moving[AT].log.log_end_offset > 0
+    world.kill(NodeId(2))
+    world.dead = ("/d1",)
+    world.start(NodeId(2))
+    world.produce(1, batch=keyed(("gone", None), timestamp=world.now))
+    for turn in range(3):
+        write(world, 6, 100 + 10 * turn)
+        world.run(FLUSHED + LOOK)
+    assert [row for row in stored(world, 2) if row[1] == "gone"] == []
+    world.kill(NodeId(2))
+    world.dead = ()
+    world.start(NodeId(2))
+    configure(world, BROKER_RESOURCE, "2", **{"replica.alter.log.dirs.io.max.bytes.per.second": "100000000"})
+    world.run(10_000)
+    assert not world.nodes[NodeId(2)].futures.moving
+    assert world.path(2) == "/d0"
+    assert [row for row in stored(world, 2) if row[1] == "gone"] == []
+
+
+def test_a_move_that_begins_ends_the_pass(world: Jbod) -> None:
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_io_max_bytes_per_second="1")
+    write(world, 60)
+    world.run(FLUSHED + LOOK + 3_000)
+    assert cleaner_of(world, 1).run is not None
+    configure(world, BROKER_RESOURCE, "1", **{"replica.alter.log.dirs.io.max.bytes.per.second": "1"})
+    world.nodes[NodeId(1)].futures.alter(AT_NAME, "/d1", world.now)
+    world.run(1_000)
+    assert AT in world.nodes[NodeId(1)].futures.moving
+    assert cleaner_of(world, 1).run is None
+
+
+@pytest.mark.parametrize("policy", ["compact", "delete"])
+def test_a_future_log_that_takes_the_place_of_a_lost_one_has_its_gaps(world: Jbod, policy: str) -> None:
+    """Nobody says any more how far it was cleaned, or that it was ever to be."""
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
+    kept = stored(world, 2)
+    assert len(kept) < 10
+    configure(world, cleanup_policy=policy)
+    world.kill(NodeId(2))
+    disk = world.disks[NodeId(2)]
+    disk.rename("/d0/t-0", f"/d1/{future_name(AT_NAME, AT.topic_id)}")
+    where = (directory(1, 0), directory(2, 1), directory(3, 0))
+    world.commit(r.PartitionChangeRecord(topic_id=AT.topic_id, partition_id=0, directories=where))
+    world.start(NodeId(2), clean=False)
+    assert world.path(2) == "/d1"
+    assert any("what it was a copy of is gone" in text for text in world.reports)
+    assert stored(world, 2) == kept
+    assert checkpoint(world, 2, "/d1") == ["t 0 0"]
     world.kill(NodeId(2))
     world.start(NodeId(2), clean=False)
     assert stored(world, 2) == kept

@@ -225,6 +225,7 @@ REFUSED = {
         ErrorCode.INVALID_RECORD,
     ),
     "control": (build(THREE, control=True), ErrorCode.INVALID_RECORD),
+    "a delete horizon": (build(THREE, delete_horizon=5), ErrorCode.INVALID_RECORD),
     "codec 5": (with_bytes(BUILT, 22, b"\x05"), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     "transactional without a producer": (build(THREE, transactional=True), ErrorCode.INVALID_RECORD),
     "producer without a sequence": (build(THREE, producer_id=1, producer_epoch=0), ErrorCode.INVALID_RECORD),

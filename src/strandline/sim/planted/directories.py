@@ -42,7 +42,7 @@ DIRECTORIES: dict[str, Planted] = table(
         trap="KIP-858",
         harm="the last in-sync replica comes back empty, leads, and all that was committed is lost",
         plan="empty-log-in-place-of-an-offline-one.json",
-        seeds=(1, 1),
+        seeds=(20, 20),
     ),
     Planted(
         name="failed-flush-taken-for-done",
@@ -63,6 +63,6 @@ DIRECTORIES: dict[str, Planted] = table(
         trap="KIP-101, KIP-113",
         harm="a replica that moves keeps records that its leader never had",
         plan="future-log-not-cut.json",
-        seeds=(14, 14),
+        seeds=(5, 5),
     ),
 )

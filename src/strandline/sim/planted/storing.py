@@ -40,7 +40,7 @@ STORING = table(
         new="",
         trap="T27, KAFKA-15375",
         harm="the clean-shutdown marker of an earlier stop vouches for logs after a crash",
-        seeds=(14, 14),
+        seeds=(44, 44),
     ),
     Planted(
         name="marker-before-logs-are-durable",
