@@ -106,8 +106,9 @@ class Broker:
             return self.producer_ids.step(event, now)
         effects = self.lifecycle.step(event, now)
         self.replicas.broker_epoch = BrokerEpoch(self.lifecycle.epoch)
-        if not self.strays_deleted and self.lifecycle.is_unfenced:
-            self.strays_deleted = True  # unfenced: metadata is caught up with, so what it does not name is not ours
+        if not self.strays_deleted and self.lifecycle.is_unfenced and self.replicas.has_caught_up:
+            # By now whatever metadata names as ours has its role, and is noticed if it ceases to be.
+            self.strays_deleted = True
             effects += self.replicas.delete_strays(now)
         return effects
 

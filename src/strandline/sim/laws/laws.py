@@ -134,7 +134,7 @@ class Laws:
         for hosting in copies.values():
             for machine, hosted in hosting:
                 check_indexes(machine.name, hosted.log)
-                check_producers(f"{machine.name}, {hosted.name}", hosted.log)
+                check_producers(machine, hosted)
 
 
 def content(hosted: Hosted, start: int) -> bytes:

@@ -123,10 +123,10 @@ class Partitions:
                     if end < known.log_end:
                         known.verified = min(known.verified, end)
                         self.cut(machine, hosted, known.log_end, end)
-                        check_producers(f"{machine.name}, {hosted.name}", hosted.log)
+                        check_producers(machine, hosted)
                     elif known.log_end < 0:
                         self.world.laws.logs.opened(machine, hosted)
-                        check_producers(f"{machine.name}, {hosted.name}", hosted.log)
+                        check_producers(machine, hosted)
                     elif type(role) is Follower:
                         self.world.laws.logs.appended(machine, hosted, role, known.log_end, end)
                     known.log_end = end
