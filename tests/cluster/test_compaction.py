@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
 from tests.cluster.driving import create, isr_of, quiet, until
 from tests.cluster.test_files import batches_of
 
@@ -47,9 +47,11 @@ def everything(cluster: LocalCluster, topic: str) -> list[Message]:
 
     def at_the_end() -> bool:
         for message in consumer.consume(500, 0.2):
-            if message.error():
+            error = message.error()
+            if error is None:
+                found.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
                 return True
-            found.append(message)
         return False
 
     until(at_the_end, 30)

@@ -336,7 +336,7 @@ REPLICATION = table(
     Planted(
         name="deletes-what-metadata-has-not-named-yet",
         module="strandline.broker.broker",
-        old="if not self.strays_deleted and self.lifecycle.is_unfenced:",
+        old="if not self.strays_deleted and self.lifecycle.is_unfenced and self.replicas.has_caught_up:",
         new="if not self.strays_deleted:",
         trap="T39, KAFKA-16234",
         harm="a broker that has not caught up with metadata deletes its own logs as strays",
