@@ -98,7 +98,7 @@ class Governed(World):
 
     @property
     def basis(self) -> Basis:
-        return Basis(self.image, ControllerConfig(), {}, random.Random(1), FIRST_OFFSET + len(self.records))
+        return Basis(self.image, ControllerConfig(), {}, random.Random(1), FIRST_OFFSET + len(self.records), self.now)
 
     @property
     def partition(self) -> Partition:

@@ -69,6 +69,8 @@ class Parts(Value, frozen=True):
             is_leader_rebalance_enabled=self.config.boolean("auto.leader.rebalance.enable"),
             leader_imbalance_check_ms=1000 * self.config.integer("leader.imbalance.check.interval.seconds"),
             unclean_election_check_ms=self.config.integer("unclean.leader.election.interval.ms"),
+            is_recovery_managed=self.config.boolean("unclean.recovery.manager.enabled"),
+            recovery_timeout_ms=self.config.integer("unclean.recovery.timeout.ms"),
         )
 
     @property

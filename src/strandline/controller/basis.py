@@ -10,14 +10,21 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Rng
+from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.controller.partition import Election, Rules, Wish, plan_change
+from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
+from strandline.metadata.strategy import Strategy, strategy_of
 
-UNCLEAN_KEY = "unclean.leader.election.enable"
+# What a strategy means while no recovery is managed (KIP-966, Delivery plan).
+LAST_RESORTS = {
+    Strategy.NONE: LastResort.NOBODY,
+    Strategy.BALANCED: LastResort.LAST_KNOWN_LEADER,
+    Strategy.AGGRESSIVE: LastResort.ANYBODY,
+}
 
 
 class ControllerConfig(Value, frozen=True):
@@ -31,6 +38,8 @@ class ControllerConfig(Value, frozen=True):
     leader_imbalance_check_ms: int = 300_000  # leader.imbalance.check.interval.seconds
     unclean_election_check_ms: int = 300_000  # unclean.leader.election.interval.ms
     elections_per_check: int = 1000  # the next ones come soon after
+    is_recovery_managed: bool = False  # unclean.recovery.manager.enabled
+    recovery_timeout_ms: int = 300_000  # unclean.recovery.timeout.ms
     max_waiting: int = 10_000  # answers that wait for commits; a log that stalls so long has lost its leader
     probe_timeout_ms: int = 1000
     probe_again_ms: int = 50  # between the first refused connection and the one that proves a broker dead
@@ -49,6 +58,7 @@ class Basis(Value, frozen=True):
     static: Mapping[str, ConfigValue]  # the node's own configuration
     rng: Rng
     next_offset: int  # of the metadata log: where the first record of a plan will stand
+    now: Instant
 
     def why_stale(self, node: int, epoch: int) -> ErrorCode | None:
         """Why may a request of this broker not be served? None means it is the registered incarnation."""
@@ -68,10 +78,14 @@ class Basis(Value, frozen=True):
 
         return Rules(
             is_acceptable=is_acceptable,
-            is_unclean_allowed=self.image.topic_config(topic.name, UNCLEAN_KEY, self.static) is True,
+            last_resort=LastResort.NOBODY if self.config.is_recovery_managed else LAST_RESORTS[self.strategy(topic)],
             min_isr=self.image.min_isr(topic),
             is_elr_enabled=self.image.features.get(ELR_FEATURE, 0) > 0,
+            now=self.now,
         )
+
+    def strategy(self, topic: Topic) -> Strategy:
+        return strategy_of(self.image, topic.name, self.static)
 
     def departure(
         self, node: NodeId, lost_tail: bool, directories: Collection[Uuid] | None = None

@@ -271,6 +271,6 @@ def is_elr_enabled(basis: Basis) -> bool:
     return basis.image.features.get(ELR_FEATURE, 0) > 0
 
 
-def concern(records: Iterable[object], key: str) -> bool:
-    """Does any of the records change this key?"""
-    return any(isinstance(record, ConfigRecord) and record.name == key for record in records)
+def concern(records: Iterable[object], *keys: str) -> bool:
+    """Does any of the records change one of these keys?"""
+    return any(isinstance(record, ConfigRecord) and record.name in keys for record in records)

@@ -22,7 +22,7 @@ from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
-from strandline.controller.basis import UNCLEAN_KEY, Basis, ControllerConfig, Plan
+from strandline.controller.basis import Basis, ControllerConfig, Plan
 from strandline.controller.brokers import (
     plan_fencing,
     plan_heartbeat,
@@ -48,6 +48,7 @@ from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.features import METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import FeatureLevelRecord, PartitionChangeRecord
+from strandline.metadata.strategy import STRATEGY_KEYS
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
@@ -124,7 +125,7 @@ class Controller:
             self.next_balance = after(now, self.config.leader_imbalance_check_ms)
         self.next_unclean = after(now, self.config.unclean_election_check_ms)
         effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
-        records = plan_min_isr(self.basis())
+        records = plan_min_isr(self.basis(now))
         if METADATA_VERSION not in image.features:
             records = (FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL), *records)
         effects += self.write(records, now)
@@ -161,7 +162,7 @@ class Controller:
         if not self.is_active or len(self.waiting) >= self.config.max_waiting:
             return [Reply(event.to, refusal(request, ErrorCode.NOT_CONTROLLER))]
         is_alive = isinstance(request, BrokerRegistrationRequest) and self.is_alive(request, now)
-        plan = PLANS[type(request)](request, self.basis(), event.to.api_version, is_alive)
+        plan = PLANS[type(request)](request, self.basis(now), event.to.api_version, is_alive)
         effects = [*self.write(plan.records, now), *self.follow_up(event, plan, now)]
         waiting = Waiting(self.last_written, event.to, request, plan.response)
         if waiting.offset < self.high_watermark:
@@ -190,8 +191,8 @@ class Controller:
             case UnregisterBrokerRequest(broker_id=node) if plan.records:
                 self.heartbeats.remove(NodeId(node))
             case IncrementalAlterConfigsRequest() | AlterConfigsRequest():
-                effects = self.write(completions(self.basis()), now) if concern(plan.records, MIN_ISR_KEY) else []
-                return effects + (self.sweep_unclean(now) if concern(plan.records, UNCLEAN_KEY) else [])
+                effects = self.write(completions(self.basis(now)), now) if concern(plan.records, MIN_ISR_KEY) else []
+                return effects + (self.sweep_unclean(now) if concern(plan.records, *STRATEGY_KEYS) else [])
             case _:
                 pass
         return []
@@ -235,7 +236,7 @@ class Controller:
         for node in self.heartbeats.due(now):
             effects += self.heartbeats.probe(self.image.brokers[node])
         if self.next_balance <= now:
-            changes, has_more = self.elections(Election.PREFERRED)
+            changes, has_more = self.elections(Election.PREFERRED, now)
             self.next_balance = after(now, NEXT_ELECTIONS_MS if has_more else self.config.leader_imbalance_check_ms)
             effects += self.write(changes, now)
         if self.next_unclean <= now:
@@ -244,13 +245,13 @@ class Controller:
 
     def sweep_unclean(self, now: Instant) -> list[Effect]:
         """Whoever may lead a partition without a leader, cleanly or where the topic allows the loss, is elected."""
-        changes, has_more = self.elections(Election.KEEP)
+        changes, has_more = self.elections(Election.KEEP, now)
         self.next_unclean = after(now, NEXT_ELECTIONS_MS if has_more else self.config.unclean_election_check_ms)
         return self.write(changes, now)
 
-    def elections(self, election: Election) -> tuple[list[PartitionChangeRecord], bool]:
+    def elections(self, election: Election, now: Instant) -> tuple[list[PartitionChangeRecord], bool]:
         """Not too many at once; and are there more?"""
-        changes = self.basis().elections(self.config.elections_per_check, election)
+        changes = self.basis(now).elections(self.config.elections_per_check, election)
         return changes, len(changes) == self.config.elections_per_check
 
     def fence(self, node: NodeId, why: str, now: Instant) -> list[Effect]:
@@ -259,12 +260,12 @@ class Controller:
         if broker.fenced:
             return []
         report = Report("warning", f"broker {node} is fenced: {why}")
-        return [report, *self.write(plan_fencing(broker, self.basis()), now)]
+        return [report, *self.write(plan_fencing(broker, self.basis(now)), now)]
 
     # --- the ledger
 
-    def basis(self) -> Basis:
-        return Basis(self.image, self.config, self.static, self.rng, self.writer.next_offset)
+    def basis(self, now: Instant) -> Basis:
+        return Basis(self.image, self.config, self.static, self.rng, self.writer.next_offset, now)
 
     def write(self, records: Sequence[Any], now: Instant) -> list[Effect]:
         """Write one batch, run ahead with it, and say what it means."""

@@ -8,7 +8,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.controller.basis import Basis, Plan
 from strandline.controller.partition import Wish, plan_change
-from strandline.metadata.image import Partition, merged
+from strandline.metadata.image import Partition, directory_of, merged
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -65,8 +65,13 @@ def plan_located(
     located = tuple(
         directory if replica == node else known for replica, known in zip(old.replicas, old.directories, strict=True)
     )
-    topic = basis.image.topics[at.topic_id]
-    if basis.image.brokers[node].is_online(directory):
-        return plan_change(at, old, Wish(located=located), basis.rules(topic))
+    topic, broker, former = basis.image.topics[at.topic_id], basis.image.brokers[node], directory_of(old, node)
     isr = tuple(member for member in old.isr if member != node)
-    return plan_change(at, old, Wish(isr=isr, located=located), basis.rules(topic, leaving=node))
+    rules = basis.rules(topic, leaving=node)
+    if former != directory and not broker.is_online(former) and rules.is_elr_enabled:
+        # No log was moved: the former directory is gone, and in another one the replica begins empty. Being eligible
+        # is being so with a directory (L5). Without ELR the last member of an ISR stays, whatever it has lost.
+        return plan_change(at, old, Wish(isr=isr, located=located, lost_tail=(node,)), rules)
+    if broker.is_online(directory):
+        return plan_change(at, old, Wish(located=located), basis.rules(topic))
+    return plan_change(at, old, Wish(isr=isr, located=located), rules)

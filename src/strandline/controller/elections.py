@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import TopicIdPartition
 from strandline.controller.basis import Basis, Plan
-from strandline.controller.partition import Election, Wish, plan_change
+from strandline.controller.partition import Election, LastResort, Wish, plan_change
 from strandline.controller.topics import Refusal
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.elect_leaders import (
@@ -63,7 +63,7 @@ def plan_election(name: str, index: int, kind: int, basis: Basis) -> PartitionCh
         return Refusal(E.ELECTION_NOT_NEEDED, message_of(E.ELECTION_NOT_NEEDED))
     rules = basis.rules(topic)
     if kind == UNCLEAN:
-        rules = replace(rules, is_unclean_allowed=True)
+        rules = replace(rules, last_resort=LastResort.ANYBODY)
     election = Election.PREFERRED if kind == PREFERRED else Election.KEEP
     change = plan_change(TopicIdPartition(topic.topic_id, index), old, Wish(election=election), rules)
     if change is not None:

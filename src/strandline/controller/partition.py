@@ -10,7 +10,9 @@ Invariants:
   - with ELR, `isr` and `elr` are disjoint, within the replicas (L3), and `elr` is empty once the ISR is large enough;
   - an ISR shrink opens no leader epoch (T17); a change of leader, or of the replica set, does, and so does the end of
     a reassignment that lets min ISR count more replicas;
-  - uncleanness is said by the election (RECOVERING), never inferred from sets (T7);
+  - uncleanness is said by the election (RECOVERING), never inferred from sets (T7), and comes with an entry in the loss
+    ledger;
+  - who led last is remembered while nobody leads, and only then (T10, L9);
   - a reassignment ends only under a leader from the ISR that it ends with.
 """
 
@@ -22,7 +24,8 @@ from msgspec.structs import replace
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.base.value import Value
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERING, Partition, directory_of, effective_min_isr
-from strandline.metadata.records import PartitionChangeRecord
+from strandline.metadata.losses import Evidence, loss_of
+from strandline.metadata.records import LossEvent, PartitionChangeRecord
 
 Nodes = tuple[NodeId, ...]
 
@@ -32,13 +35,22 @@ class Election(Enum):
     PREFERRED = "the first replica leads if it may"
 
 
+class LastResort(Enum):
+    """Who may lead where neither ISR nor ELR has anyone. Each of it is an unclean election (L8)."""
+
+    NOBODY = "a recovery is waited for, or an operator"
+    LAST_KNOWN_LEADER = "who led last"
+    ANYBODY = "who led last, else the first replica that lives"
+
+
 class Rules(Value, frozen=True):
     """What is in force for a topic's partitions at this moment. No defaults: a call site cannot forget one (T9)."""
 
     is_acceptable: Callable[[NodeId, Uuid], bool]  # may this broker lead now, from this directory?
-    is_unclean_allowed: bool  # unclean.leader.election.enable
+    last_resort: LastResort  # what the topic's strategy means where no recovery is managed
     min_isr: int  # as configured: what of it counts depends on the replicas that a change leaves (T19)
     is_elr_enabled: bool  # the feature eligible.leader.replicas.version
+    now: int  # milliseconds since the Unix epoch, for the loss ledger
 
 
 class Assignment(Value, frozen=True):
@@ -60,6 +72,9 @@ class Wish(Value, frozen=True):
     renews_epoch: bool = False  # a partition epoch begins even if nothing else changes
     assignment: Assignment | None = None
     located: tuple[Uuid, ...] | None = None  # the directories of the replicas, as they turned out to be
+    designated: NodeId | None = None  # leads if it lives and nobody may lead cleanly, whatever the rules' last resort
+    evidence: Evidence | None = None  # what it said of its log
+    cause: str = ""  # why it was designated, for the loss ledger
 
 
 class Sets(Value, frozen=True):
@@ -70,12 +85,14 @@ class Sets(Value, frozen=True):
     removing: Nodes
     isr: Nodes
     elr: Nodes
-    last_known: Nodes
+    last_known: Nodes  # LastKnownElr
+    last_leader: NodeId  # who led last, if nobody does
 
 
 class Elected(Value, frozen=True):
     leader: NodeId
     how: str  # "kept", "isr", "elr", "unclean", "nobody"
+    cause: str = ""  # of an unclean election
 
 
 def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> PartitionChangeRecord | None:
@@ -101,10 +118,12 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         leader_recovery_state=recovery if recovery != old.leader_recovery_state else -1,
         eligible_leader_replicas=changed(sets.elr, old.elr),
         last_known_elr=changed(sets.last_known, old.last_known_elr),
+        last_known_leader=sets.last_leader if sets.last_leader != old.last_known_leader else NO_LEADER_CHANGE,
+        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" else (),
         directories=directories(old, was_located, wish, sets),
     )
     assert change.replicas is None or len(change.replicas) == len(change.directories or ())
-    unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id, leader=NO_LEADER_CHANGE)
+    unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id)
     return None if change == unchanged and not wish.renews_epoch else change
 
 
@@ -112,12 +131,12 @@ def decide(old: Partition, wish: Wish, rules: Rules) -> tuple[Sets, Elected]:
     """The sets and the leader. A reassignment ends only under a leader from the ISR that it ends with: an election that
     replaces the ISR, or finds nobody, would take away replicas by an ISR that is not there."""
     sets = target_sets(old, wish, rules, may_end=True)
-    elected = elect(old, sets, wish.election, rules)
+    elected = elect(old, sets, wish, rules)
     before = assigned(old, wish)
     has_ended = (sets.adding, sets.removing) != (before.adding, before.removing)
     if has_ended and elected.how not in ("kept", "isr"):
         sets = target_sets(old, wish, rules, may_end=False)
-        elected = elect(old, sets, wish.election, rules)
+        elected = elect(old, sets, wish, rules)
     return settle(sets, elected, rules), elected
 
 
@@ -144,7 +163,11 @@ def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets
         # all that can lead cleanly.
         min_isr = effective_min_isr(rules.min_isr, replicas, adding)
         elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)
-    return Sets(replicas, adding, removing, isr, elr, last_known)
+    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader
+    has_begun_anew = wish.located is not None and last_leader in wish.lost_tail  # in another directory
+    if last_leader not in replicas or not rules.is_elr_enabled or has_begun_anew:
+        last_leader = NOBODY
+    return Sets(replicas, adding, removing, isr, elr, last_known, last_leader)
 
 
 def counts_more(old: Partition, sets: Sets, rules: Rules) -> bool:
@@ -209,9 +232,9 @@ def eligible(old: Partition, isr: Nodes, replicas: Nodes, lost_tail: Nodes, min_
     return elr, tuple(n for n in replicas if n in known and n not in isr and n not in elr)
 
 
-def elect(old: Partition, sets: Sets, election: Election, rules: Rules) -> Elected:
-    """Who leads? The order of KIP-966: who leads already, the ISR in replica order, the ELR, and as the last resort,
-    where the topic allows the loss, any replica that lives."""
+def elect(old: Partition, sets: Sets, wish: Wish, rules: Rules) -> Elected:
+    """Who leads? The order of KIP-966: who leads already, the ISR in replica order, the ELR; and where none of these
+    may lead, whom the wish names, or the rules' last resort."""
 
     def lives(node: NodeId) -> bool:
         return rules.is_acceptable(node, directory_of(old, node))
@@ -219,7 +242,7 @@ def elect(old: Partition, sets: Sets, election: Election, rules: Rules) -> Elect
     def may(node: NodeId) -> bool:
         return node in sets.isr and lives(node)
 
-    if election is Election.PREFERRED and may(sets.replicas[0]):
+    if wish.election is Election.PREFERRED and may(sets.replicas[0]):
         return Elected(sets.replicas[0], "isr")
     if may(old.leader):
         return Elected(old.leader, "kept")
@@ -230,27 +253,40 @@ def elect(old: Partition, sets: Sets, election: Election, rules: Rules) -> Elect
         for node in sets.replicas:
             if node in sets.elr and lives(node):
                 return Elected(node, "elr")
-    if rules.is_unclean_allowed:
+    if wish.designated in sets.replicas and lives(wish.designated):
+        return Elected(wish.designated, "unclean", wish.cause)
+    resort = rules.last_resort
+    if resort is not LastResort.NOBODY and not sets.isr and not sets.elr and lives(sets.last_leader):
+        return Elected(sets.last_leader, "unclean", "the last known leader leads again: nobody is in sync or eligible")
+    if resort is LastResort.ANYBODY:
         for node in sets.replicas:
             if lives(node):
-                return Elected(node, "unclean")
+                return Elected(node, "unclean", "a topic that allows it takes any replica: no eligible one is alive")
     return Elected(NOBODY, "nobody")
+
+
+def loss(old: Partition, elected: Elected, wish: Wish, rules: Rules) -> LossEvent:
+    """The entry of the loss ledger that goes with an unclean election."""
+    is_designated = elected.leader == wish.designated
+    last_led = old.leader_epoch if old.leader != NOBODY else old.leader_epoch - 1
+    evidence = wish.evidence if is_designated else None
+    return loss_of(elected.leader, last_led, old.leader_epoch, evidence, rules.now, elected.cause)
 
 
 def settle(sets: Sets, elected: Elected, rules: Rules) -> Sets:
     """The sets after the election. An unclean leader stands alone: whatever the others hold, its log is now the log."""
     leader = elected.leader
-    match elected.how:
-        case "elr":
-            isr, elr, known = (leader,), without(sets.elr, (leader,)), sets.last_known
-            is_large_enough = len(isr) >= effective_min_isr(rules.min_isr, sets.replicas, sets.adding)
-            if is_large_enough or not rules.is_elr_enabled:
-                elr, known = (), ()
-        case "unclean":
-            isr, elr, known = (leader,), (), ()
-        case _:
-            return sets
-    return Sets(sets.replicas, sets.adding, sets.removing, isr, elr, known)
+    if leader == NOBODY:
+        return sets
+    isr, elr, known = sets.isr, sets.elr, sets.last_known
+    if elected.how == "elr":
+        isr, elr = (leader,), without(sets.elr, (leader,))
+        is_large_enough = len(isr) >= effective_min_isr(rules.min_isr, sets.replicas, sets.adding)
+        if is_large_enough or not rules.is_elr_enabled:
+            elr, known = (), ()
+    elif elected.how == "unclean":
+        isr, elr, known = (leader,), (), ()
+    return Sets(sets.replicas, sets.adding, sets.removing, isr, elr, known, last_leader=NOBODY)
 
 
 def changed(new: Nodes, old: Nodes) -> Nodes | None:

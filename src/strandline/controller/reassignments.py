@@ -16,6 +16,7 @@ from strandline.controller.assignment import why_not_registered
 from strandline.controller.basis import Basis, Plan
 from strandline.controller.partition import (
     Assignment,
+    LastResort,
     Nodes,
     Rules,
     Wish,
@@ -138,7 +139,7 @@ def why_unsafe(name: str, old: Partition, assignment: Assignment, rules: Rules) 
     if keeps_isr and keeps_elr and (last_known or not old.last_known_elr):
         return None  # Nobody could lead cleanly before, and who is known to have had everything is still asked first.
     located = zip(assignment.replicas, assignment.directories, strict=True)
-    if rules.is_unclean_allowed and any(rules.is_acceptable(*replica) for replica in located):
+    if rules.last_resort is LastResort.ANYBODY and any(rules.is_acceptable(*replica) for replica in located):
         return None
     return f"Unable to revert partition assignment for {name} because it would require an unclean leader election."
 

@@ -2,6 +2,9 @@
 
 A record says what has become true; nobody may refuse it. Null in a change means "as before". Which version a record is
 written in is `metadata.framing`'s matter.
+
+Tags from 10,000 on are of our own: what KIP-966 wants to be known and Kafka's records have no field for. Kafka's
+readers skip them.
 """
 
 from typing import Annotated
@@ -77,6 +80,19 @@ class TopicRecord(Message, frozen=True):
     topic_id: UuidField = ZERO_UUID
 
 
+class LossEvent(Group, frozen=True):
+    """What an election, or a cut, took or may have taken of a partition: an entry of the loss ledger."""
+
+    start: Int64 = 0  # the first offset that may be lost
+    end: Int64 = -1  # one past the last; −1: nobody knows
+    certainty: Int8 = 0  # see `metadata.losses`
+    replica: Int32 = -1  # who was elected, or whose log was cut
+    old_epoch: Int32 = -1  # the leader epoch before it
+    new_epoch: Int32 = -1  # the one that began with it, or in which it happened
+    time_ms: Int64 = -1  # since the Unix epoch
+    cause: String = ""
+
+
 @message(key=3, versions="0-2", flexible="0+")
 class PartitionRecord(Message, frozen=True):
     """The whole state of a new partition."""
@@ -94,6 +110,8 @@ class PartitionRecord(Message, frozen=True):
     directories: Annotated[tuple[UuidField, ...], V("1+")] = ()
     eligible_leader_replicas: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(1)] = None
     last_known_elr: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(2)] = None
+    last_known_leader: Annotated[Int32, Tag(10_000)] = -1
+    losses: Annotated[tuple[LossEvent, ...], Tag(10_001)] = ()
 
 
 @message(key=4, versions="0", flexible="0+")
@@ -121,6 +139,8 @@ class PartitionChangeRecord(Message, frozen=True):
     directories: Annotated[tuple[UuidField, ...] | None, V("1+"), Nullable("1+"), Tag(8)] = None
     eligible_leader_replicas: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(6)] = None
     last_known_elr: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(7)] = None
+    last_known_leader: Annotated[Int32, Tag(10_000)] = NO_LEADER_CHANGE
+    losses: Annotated[tuple[LossEvent, ...], Tag(10_001)] = ()  # those that come with the change
 
 
 @message(key=9, versions="0", flexible="0+")

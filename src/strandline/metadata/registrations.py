@@ -6,6 +6,7 @@ there are.
 Invariants of a partition (executed by `check_partition`):
   - isr ⊆ replicas, elr ⊆ replicas, isr ∩ elr = ∅, the leader is in the isr or there is none
   - no replica twice, at least one, and a directory for each
+  - a last known leader is a replica, and there is none while somebody leads
 """
 
 from msgspec import field
@@ -14,6 +15,7 @@ from strandline.base.effects import Endpoint
 from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.base.value import Value
 from strandline.metadata import records as r
+from strandline.metadata.losses import kept
 
 RECOVERED, RECOVERING = 0, 1
 
@@ -38,6 +40,8 @@ class Partition(Value, frozen=True):
     adding_replicas: tuple[NodeId, ...] = ()
     elr: tuple[NodeId, ...] = ()
     last_known_elr: tuple[NodeId, ...] = ()
+    last_known_leader: NodeId = NOBODY  # who led last, while nobody does
+    losses: tuple[r.LossEvent, ...] = ()
 
     @property
     def is_moving(self) -> bool:
@@ -123,6 +127,12 @@ def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
         adding_replicas=old.adding_replicas if change.adding_replicas is None else nodes(change.adding_replicas),
         elr=old.elr if change.eligible_leader_replicas is None else nodes(change.eligible_leader_replicas),
         last_known_elr=old.last_known_elr if change.last_known_elr is None else nodes(change.last_known_elr),
+        last_known_leader=(
+            old.last_known_leader
+            if change.last_known_leader == r.NO_LEADER_CHANGE
+            else NodeId(change.last_known_leader)
+        ),
+        losses=kept(old.losses + change.losses) if change.losses else old.losses,
     )
 
 
@@ -137,6 +147,8 @@ def check_partition(partition: Partition) -> None:
     assert partition.leader == NOBODY or partition.leader in partition.isr
     assert len(partition.directories) == len(partition.replicas)
     assert len(set(partition.replicas)) == len(partition.replicas) > 0
+    assert partition.last_known_leader == NOBODY or partition.leader == NOBODY
+    assert partition.last_known_leader in (NOBODY, *partition.replicas)
 
 
 # --- the same as records
@@ -157,6 +169,8 @@ def partition_record(at: TopicIdPartition, partition: Partition) -> r.PartitionR
         directories=partition.directories,
         eligible_leader_replicas=partition.elr or None,
         last_known_elr=partition.last_known_elr or None,
+        last_known_leader=partition.last_known_leader,
+        losses=partition.losses,
     )
 
 

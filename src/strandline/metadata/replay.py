@@ -39,6 +39,8 @@ def apply_partition(image: Image, record: r.PartitionRecord) -> None:
             adding_replicas=nodes(record.adding_replicas),
             elr=nodes(record.eligible_leader_replicas or ()),
             last_known_elr=nodes(record.last_known_elr or ()),
+            last_known_leader=NodeId(record.last_known_leader),
+            losses=record.losses,
         ),
     )
 

@@ -13,7 +13,8 @@ from tests.unit.replica.test_directories import HOME, Jbod
 from strandline.base.effects import ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, Uuid
-from strandline.controller.partition import Election, Rules, Wish, plan_change
+from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
+from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Partition
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
@@ -39,7 +40,7 @@ def test_t8_no_path_elects_who_lives_without_the_directory_that_the_replica_is_i
     homes = {node: directory(node, 0) for node in (1, 2, 3)}
     online = {(node, directory(node, 1)) for node in (1, 2, 3)} | {(n, homes[n]) for n in (1, 2, 3) if n not in dead}
     elected = 0
-    for (isr, elr), election, unclean, on in product(SETS, Election, (False, True), (False, True)):
+    for (isr, elr), election, resort, on in product(SETS, Election, LastResort, (False, True)):
         old = Partition(
             replicas=nodes(1, 2, 3),
             directories=tuple(homes.values()),
@@ -49,7 +50,7 @@ def test_t8_no_path_elects_who_lives_without_the_directory_that_the_replica_is_i
             partition_epoch=PartitionEpoch(9),
             elr=nodes(*elr),
         )
-        rules = Rules(lambda node, where: (node, where) in online, unclean, 2, on)
+        rules = Rules(lambda node, where: (node, where) in online, resort, 2, on, 0)
         for wish in (Wish(election=election), Wish(isr=(), election=election)):
             change = plan_change(AT, old, wish, rules)
             if change is not None and change.leader >= 0:
@@ -223,3 +224,18 @@ def test_t41_a_wish_outlives_the_incarnation_that_had_it() -> None:
     jbod.start(NodeId(1))
     jbod.run(1_000)
     assert jbod.known()[0] == directory(1, 0)
+
+
+def test_l5_a_replica_that_begins_in_another_directory_is_not_eligible_there() -> None:
+    """The directory failed while the broker was up, and the replica is found in another one, which is empty."""
+    cluster = Controlled(brokers=2, static={"min.insync.replicas": 2})
+    cluster.controller.write([FeatureLevelRecord(name=ELR_FEATURE, feature_level=1)], cluster.now)
+    cluster.create("t", (1, 2))
+    cluster.assign(1, directory(1, 0), cluster.at("t"))
+    cluster.fence(2)
+    cluster.lose(1, directory(1, 0))
+    assert cluster.partition("t").elr == (1, 2)
+    cluster.assign(1, directory(1, 1), cluster.at("t"))
+    partition = cluster.partition("t")
+    assert (partition.leader, partition.elr, partition.last_known_elr) == (NOBODY, (2,), (1,))
+    assert partition.last_known_leader == NOBODY, "it has nothing of what it led"

@@ -8,15 +8,17 @@ from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.sim.play import Play
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.effects import Report
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
-from strandline.controller.partition import Election, Rules, Wish, plan_change
+from strandline.controller.partition import Assignment, Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata import records as r
-from strandline.metadata.image import BROKER_RESOURCE, RECOVERED, RECOVERING, TOPIC_RESOURCE, Image, Partition
+from strandline.metadata.image import BROKER_RESOURCE, RECOVERED, RECOVERING, TOPIC_RESOURCE, Image, Partition, merged
+from strandline.metadata.losses import UNKNOWN
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -35,8 +37,10 @@ def with_elr(brokers: int = 3, **static: Any) -> Cluster:
     return cluster
 
 
-def set_config(cluster: Cluster, where: tuple[int, str], value: str, validate_only: bool = False) -> Any:
-    config = AlterableConfig(name=MIN_ISR, config_operation=0, value=value)
+def set_config(
+    cluster: Cluster, where: tuple[int, str], value: str, validate_only: bool = False, key: str = MIN_ISR
+) -> Any:
+    config = AlterableConfig(name=key, config_operation=0, value=value)
     resource = AlterConfigsResource(resource_type=where[0], resource_name=where[1], configs=(config,))
     request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
     (answer,) = cluster.ask(request, 1).responses
@@ -215,12 +219,12 @@ def test_t8_no_path_elects_who_is_not_alive(alive: tuple[int, ...]) -> None:
     """Every state, every kind of election, with and without ELR, unclean allowed or not."""
     sets = [((1,), ()), ((1,), (2,)), ((), (1,)), ((), (1, 2)), ((), ()), ((1, 2, 3), ())]
     elected = 0
-    for (isr, elr), known, election, unclean, on in product(sets, ((), (3,)), Election, (False, True), (False, True)):
+    for (isr, elr), known, election, resort, on in product(sets, ((), (3,)), Election, LastResort, (False, True)):
         if set(known) & {*isr, *elr}:
             continue
         old = a_partition(isr, elr, known, NOBODY)
         for wish in (Wish(election=election), Wish(isr=(), election=election)):
-            change = plan_change(AT, old, wish, Rules(lambda node, _: node in alive, unclean, 2, on))
+            change = plan_change(AT, old, wish, Rules(lambda node, _: node in alive, resort, 2, on, 0))
             if change is not None and change.leader >= 0:
                 elected += 1
                 assert change.leader in alive
@@ -251,9 +255,10 @@ def test_t8_a_broker_that_shuts_down_is_not_elected_either(how: str) -> None:
 def test_t9_rules_cannot_be_made_without_saying_whether_elr_is_on() -> None:
     fields: dict[str, Any] = {
         "is_acceptable": bool,
-        "is_unclean_allowed": False,
+        "last_resort": LastResort.NOBODY,
         "min_isr": 1,
         "is_elr_enabled": False,
+        "now": 0,
     }
     Rules(**fields)
     for name in fields:
@@ -334,15 +339,16 @@ def test_t9_a_record_that_leaves_a_replica_in_isr_and_elr_is_found() -> None:
 
 
 def test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads() -> None:
-    """There is no slot for the last leader here, for nobody is elected for having been it. What is kept is who was
-    eligible last: replicas, set when they lose their tails, and cleared by nothing that leaves nobody in the lead."""
+    """Who led last, set when the leader goes; and who was eligible last, set when they lose their tails. Nothing clears
+    them that leaves nobody in the lead."""
     cluster = with_elr()
     cluster.create("t", (1, 2))
+    set_config(cluster, ALL_BROKERS, "None", key="unclean.recovery.strategy")
     known: list[tuple[int, ...]] = []
 
     def note() -> None:
         partition = cluster.partition("t")
-        assert partition.leader == NOBODY
+        assert (partition.leader, partition.last_known_leader) == (NOBODY, 1)
         known.append(tuple(sorted(partition.last_known_elr)))
 
     cluster.fence(2)
@@ -362,7 +368,8 @@ def test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads() -> No
     assert known == [(), (1,), *[(1, 2)] * 3]
     allow_unclean(cluster)
     cluster.beat(2)
-    assert (cluster.partition("t").leader, cluster.partition("t").last_known_elr) == (2, ())
+    partition = cluster.partition("t")
+    assert (partition.leader, partition.last_known_elr, partition.last_known_leader) == (2, (), NOBODY)
 
 
 def test_t11_metadata_version_alone_makes_nobody_eligible() -> None:
@@ -403,3 +410,52 @@ def test_t13_min_isr_of_one_broker_is_refused_with_the_reason_also_when_only_ask
     assert len(cluster.log.records) == before
     assert set_config(cluster, ALL_BROKERS, "1", validate_only).error_code == E.NONE, "the place for the value"
     assert (len(cluster.log.records) == before) == validate_only
+
+
+# --- the last known leader
+
+
+def test_l8_the_last_known_leader_is_elected_by_strategy_alone_and_uncleanly() -> None:
+    """Nobody is in sync or eligible. With None nobody leads; with Balanced, and nothing to recover with, who led last
+    does, and it is on record that records may be lost."""
+    cluster = with_elr()
+    cluster.create("t", (1, 2))
+    set_config(cluster, (TOPIC_RESOURCE, "t"), "None", key="unclean.recovery.strategy")
+    for node in (2, 1):
+        cluster.fence(node)
+        cluster.register(node)
+    cluster.beat(1)
+    assert cluster.partition("t").leader == NOBODY
+    assert cluster.partition("t").losses == ()
+    set_config(cluster, (TOPIC_RESOURCE, "t"), "Balanced", key="unclean.recovery.strategy")
+    partition = cluster.partition("t")
+    assert (partition.leader, partition.isr, partition.leader_recovery_state) == (1, (1,), RECOVERING)
+    (loss,) = partition.losses
+    assert (loss.replica, loss.certainty, loss.new_epoch) == (1, UNKNOWN, partition.leader_epoch)
+
+
+def test_l8_who_led_last_waits_for_an_eligible_replica() -> None:
+    cluster = with_elr()
+    cluster.create("t", (1, 2))
+    cluster.fence(2)
+    cluster.fence(1)
+    cluster.register(1)
+    cluster.beat(1)
+    assert cluster.partition("t").leader == NOBODY, "2 is eligible, and may come back"
+    cluster.beat(2)
+    assert (cluster.partition("t").leader, cluster.partition("t").leader_recovery_state) == (2, RECOVERED)
+
+
+def ids(*numbers: int) -> tuple[NodeId, ...]:
+    return tuple(NodeId(number) for number in numbers)
+
+
+def test_l9_nobody_is_never_remembered_as_the_last_leader() -> None:
+    """A partition without a leader loses the replica that led last, and another one that never did."""
+    rules = Rules(lambda *_: False, LastResort.NOBODY, 2, True, 0)
+    old = replace(a_partition((), (2,), (3,), NOBODY), last_known_leader=NodeId(1))
+    for left, last in ((ids(1, 2), 1), (ids(2, 3), NOBODY)):
+        assignment = Assignment(left, (), (), tuple(Uuid(bytes(16)) for _ in left))
+        change = plan_change(AT, old, Wish(assignment=assignment), rules)
+        assert change is not None
+        assert merged(old, change).last_known_leader == last

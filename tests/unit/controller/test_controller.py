@@ -10,11 +10,12 @@ from strandline.base.effects import Failure, Probe, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant
-from strandline.controller.basis import UNCLEAN_KEY, ControllerConfig
+from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.controller.refusals import REFUSALS
 from strandline.metadata.image import Image
 from strandline.metadata.records import ConfigRecord
+from strandline.metadata.strategy import UNCLEAN_KEY
 from strandline.wire.messages import alter_configs
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
-from strandline.controller.partition import Election, Rules, Wish, plan_change
+from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Partition, check_partition, merged
 
 AT = TopicIdPartition(Uuid(b"t" * 16), 3)
@@ -40,7 +40,8 @@ def partition(
 
 
 def rules(alive: str = "1 2 3 4", unclean: bool = False, min_isr: int = 2, elr: bool = False) -> Rules:
-    return Rules(lambda node, _: node in ids(alive), unclean, min_isr, elr)
+    resort = LastResort.ANYBODY if unclean else LastResort.NOBODY
+    return Rules(lambda node, _: node in ids(alive), resort, min_isr, elr, 0)
 
 
 def after(old: Partition, wish: Wish, in_force: Rules) -> Partition | None:

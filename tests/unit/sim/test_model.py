@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.controller import reassignments
-from strandline.controller.partition import Rules, Wish, plan_change
+from strandline.controller.partition import LastResort, Rules, Wish, plan_change
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Partition
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.sim.model import Setup, explore, ladder
@@ -198,7 +198,7 @@ def believes_in_a_lost_tail(at: TopicIdPartition, old: Partition, wish: Wish, ru
 
 def forgets_the_elr(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
     """T9: a call site that does not say that the feature is on."""
-    return plan_change(at, old, wish, Rules(rules.is_acceptable, rules.is_unclean_allowed, rules.min_isr, False))
+    return plan_change(at, old, wish, replace(rules, is_elr_enabled=False))
 
 
 def keeps_the_elr_for_ever(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
@@ -245,12 +245,12 @@ def calls_clean_unclean(at: TopicIdPartition, old: Partition, wish: Wish, rules:
 
 
 def is_unclean_unasked(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
-    return plan_change(at, old, wish, Rules(rules.is_acceptable, True, rules.min_isr, rules.is_elr_enabled))
+    return plan_change(at, old, wish, replace(rules, last_resort=LastResort.ANYBODY))
 
 
 def elects_the_dead(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
     """T8: nobody asks who is alive."""
-    return plan_change(at, old, wish, Rules(lambda *_: True, False, rules.min_isr, rules.is_elr_enabled))
+    return plan_change(at, old, wish, replace(rules, is_acceptable=lambda *_: True, last_resort=LastResort.NOBODY))
 
 
 def elects_nobody_on_arrival(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from strandline.base.ids import NodeId, Uuid
-from strandline.controller.basis import UNCLEAN_KEY, Basis, ControllerConfig
+from strandline.controller.basis import Basis, ControllerConfig
 from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_registration, plan_unregistration
 from strandline.controller.configs import MIN_ISR_KEY, SET, plan_alter_configs
 from strandline.controller.isr import plan_alter_partition
@@ -23,6 +23,7 @@ from strandline.controller.reassignments import plan_reassignments
 from strandline.metadata.features import SUPPORTED_FEATURES, ranges
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, TOPIC_RESOURCE, Image
 from strandline.metadata.records import PartitionChangeRecord
+from strandline.metadata.strategy import UNCLEAN_KEY
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import (
     ACTIVE,
@@ -32,6 +33,7 @@ from strandline.sim.model.state import (
     LEADER_EPOCH,
     LEAVING,
     NEXT_OFFSET,
+    NOW,
     PARTITION_EPOCH,
     STOPPED,
     TOPIC,
@@ -172,7 +174,7 @@ def subsets(nodes: Sequence[int]) -> Iterator[Ids]:
 
 
 def basis_of(image: Image) -> Basis:
-    return Basis(image, CONFIG, {}, RNG, NEXT_OFFSET)
+    return Basis(image, CONFIG, {}, RNG, NEXT_OFFSET, NOW)
 
 
 def records_of(event: Event, state: State, basis: Basis) -> Sequence[Any]:

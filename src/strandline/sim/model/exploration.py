@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.controller import basis, isr, reassignments
-from strandline.controller.basis import UNCLEAN_KEY
 from strandline.controller.configs import MIN_ISR_KEY
 from strandline.controller.partition import Rules, Wish, plan_change
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
+from strandline.metadata.strategy import UNCLEAN_KEY
 from strandline.sim.model.events import (
     ALTER,
     CATCH_UP,

@@ -20,10 +20,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
-from strandline.controller.basis import UNCLEAN_KEY
+from strandline.base.time import Instant
 from strandline.controller.configs import MIN_ISR_KEY
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import TOPIC_RESOURCE, Broker, Image, Partition, Topic
+from strandline.metadata.strategy import UNCLEAN_KEY
 from strandline.sim.model.setup import Setup
 
 Ids = tuple[int, ...]
@@ -39,6 +40,7 @@ LEADER_EPOCH = LeaderEpoch(20)
 PARTITION_EPOCH = PartitionEpoch(30)
 BROKER_EPOCH = 40  # broker n is of epoch 40 + n
 NEXT_OFFSET = 100  # greater than every epoch above
+NOW = Instant(0)
 NO_DIRECTORY = Uuid(bytes(16))
 
 

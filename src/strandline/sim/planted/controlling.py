@@ -118,7 +118,7 @@ CONTROLLING = table(
     Planted(
         name="anyone-is-elected",
         module=PARTITION,
-        old="    if rules.is_unclean_allowed:",
+        old="    if resort is LastResort.ANYBODY:",
         new="    if True:",
         trap="unclean.leader.election.enable",
         harm="a replica without the committed records leads where the topic forbids it",

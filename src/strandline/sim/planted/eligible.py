@@ -26,8 +26,8 @@ ELIGIBLE = table(
     Planted(
         name="dead-broker-elected-as-last-resort",
         module=PARTITION,
-        old='            if lives(node):\n                return Elected(node, "unclean")',
-        new='            if node in sets.replicas:\n                return Elected(node, "unclean")',
+        old='            if lives(node):\n                return Elected(node, "unclean"',
+        new='            if node in sets.replicas:\n                return Elected(node, "unclean"',
         trap="T8, KAFKA-19522",
         harm="an unclean election gives the partition to a broker that is dead",
         found_by=MODEL,
@@ -71,8 +71,8 @@ ELIGIBLE = table(
     Planted(
         name="eligible-after-unclean-election",
         module=PARTITION,
-        old="            isr, elr, known = (leader,), (), ()",
-        new="            isr, elr, known = (leader,), without(sets.elr, (leader,)), ()",
+        old="        isr, elr, known = (leader,), (), ()",
+        new="        isr, elr, known = (leader,), without(sets.elr, (leader,)), ()",
         trap="KIP-966",
         harm="replicas are eligible for a log that is no longer the log",
         found_by=MODEL,
@@ -80,8 +80,8 @@ ELIGIBLE = table(
     Planted(
         name="elected-eligible-stays-eligible",
         module=PARTITION,
-        old="without(sets.elr, (leader,)), sets.last_known",
-        new="sets.elr, sets.last_known",
+        old="isr, elr = (leader,), without(sets.elr, (leader,))",
+        new="isr, elr = (leader,), sets.elr",
         trap="T9",
         harm="a leader elected from the ELR is in both sets",
         found_by=MODEL,

@@ -1,0 +1,52 @@
+"""The loss ledger of a partition: what was lost of what had been acknowledged, or may have been, and why.
+
+An entry is written before what it speaks of happens, and in the same metadata record: there is no unclean election
+without one. What single replicas cut from their logs is in the brokers' own ledgers (`replica.ledger`).
+"""
+
+from typing import NamedTuple
+
+from strandline.base.ids import NodeId
+from strandline.metadata.records import LossEvent
+
+UNKNOWN, AT_MOST, EXACTLY = 0, 1, 2  # LossEvent.certainty: the range says nothing, bounds the loss, or is the loss
+NO_END = -1  # LossEvent.end: nobody knows where it ends
+KEPT = 100  # entries of one partition; the oldest go first
+
+
+class Evidence(NamedTuple):
+    """What a replica says of its log: all that an election without ISR and ELR can go by."""
+
+    last_epoch: int  # the last leader epoch that is written in it; −1: none
+    end_offset: int
+    high_watermark: int
+
+
+def loss_of(
+    replica: NodeId, last_led: int, old_epoch: int, evidence: Evidence | None, time_ms: int, cause: str
+) -> LossEvent:
+    """What the unclean election of `replica` loses. `last_led`: the last leader epoch in which somebody led.
+
+    A replica that wrote in that epoch has a beginning of that leader's log, in which everything was that had been
+    committed before: nothing below its end is lost. One whose last epoch is older may have records there that were
+    never committed, in the place of some that were; but none below the high watermark that it knows.
+    """
+    start, certainty = 0, UNKNOWN
+    if evidence is not None:
+        is_of_last_leader = evidence.last_epoch >= last_led
+        start = evidence.end_offset if is_of_last_leader else min(evidence.high_watermark, evidence.end_offset)
+        certainty = AT_MOST
+    return LossEvent(
+        start=start,
+        end=NO_END,
+        certainty=certainty,
+        replica=replica,
+        old_epoch=old_epoch,
+        new_epoch=old_epoch + 1,
+        time_ms=time_ms,
+        cause=cause,
+    )
+
+
+def kept(losses: tuple[LossEvent, ...]) -> tuple[LossEvent, ...]:
+    return losses[-KEPT:]
