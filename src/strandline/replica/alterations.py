@@ -17,6 +17,7 @@ from strandline.base.time import Instant
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.isr import Committed, Pending, PendingExpand
 from strandline.replica.leader import Leader
+from strandline.replica.timers import Alarm
 from strandline.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -40,21 +41,6 @@ AWAIT_METADATA = frozenset(
 )
 
 
-class Retry:
-    """A timer: proposals wait for it."""
-
-    __slots__ = ("alterations", "done")
-
-    def __init__(self, alterations: "Alterations") -> None:
-        self.alterations = alterations
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        self.done = True
-        self.alterations.is_backing_off = False
-        return []  # `Replicas` flushes after every step
-
-
 class Alterations:
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -62,7 +48,7 @@ class Alterations:
         self.asked: dict[TopicIdPartition, Pending] = {}  # of the request in flight
         self.sequence = 0
         self.is_in_flight = False
-        self.is_backing_off = False
+        self.pause = Alarm(host.timers, lambda _: [])  # `Replicas` flushes after every step
         self.expands = self.shrinks = self.refusals = 0  # what answers said; for the metrics
 
     def propose(self, hosted: Hosted) -> None:
@@ -71,7 +57,7 @@ class Alterations:
 
     def flush(self) -> list[Effect]:
         """Ask the controller, if there is something to ask and nothing on its way."""
-        if not self.waiting or self.is_in_flight or self.is_backing_off:
+        if not self.waiting or self.is_in_flight or not self.pause.done:
             return []
         topics: dict[Uuid, list[PartitionData]] = {}
         self.asked = {}
@@ -108,9 +94,7 @@ class Alterations:
         self.back_off(now)
 
     def back_off(self, now: Instant) -> None:
-        if not self.is_backing_off:
-            self.is_backing_off = True
-            self.host.timers.push(now + self.host.config.alter_partition_retry_ms, Retry(self))
+        self.pause.set(now + self.host.config.alter_partition_retry_ms)
 
     def answered(self, response: AlterPartitionResponse, now: Instant) -> list[Hosted]:
         """Returns the partitions whose committed ISR may be another now."""

@@ -10,6 +10,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.replica.hosted import Host
+from strandline.replica.timers import Alarm
 from strandline.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -22,21 +23,6 @@ VERSION = 0
 REPLICAS_MAX = 2250
 
 
-class Retry:
-    """A timer: assignments wait for it."""
-
-    __slots__ = ("assignments", "done")
-
-    def __init__(self, assignments: "Assignments") -> None:
-        self.assignments = assignments
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        self.done = True
-        self.assignments.is_backing_off = False
-        return []  # `Replicas` flushes after every step
-
-
 class Assignments:
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -44,7 +30,7 @@ class Assignments:
         self.asked: dict[TopicIdPartition, Uuid] = {}  # of the request in flight
         self.sequence = 0
         self.is_in_flight = False
-        self.is_backing_off = False
+        self.pause = Alarm(host.timers, lambda _: [])  # `Replicas` flushes after every step
 
     def lies(self, at: TopicIdPartition, directory: Uuid, known: Uuid) -> None:
         """A replica lies in this directory; metadata knows it in `known`."""
@@ -57,7 +43,7 @@ class Assignments:
         self.wanted.pop(at, None)
 
     def flush(self) -> list[Effect]:
-        if not self.wanted or self.is_in_flight or self.is_backing_off or self.host.cluster.broker_epoch < 0:
+        if not self.wanted or self.is_in_flight or not self.pause.done or self.host.cluster.broker_epoch < 0:
             return []
         self.asked = {}
         directories: dict[Uuid, dict[Uuid, list[PartitionData]]] = {}
@@ -90,9 +76,7 @@ class Assignments:
         self.back_off(now)
 
     def back_off(self, now: Instant) -> None:
-        if not self.is_backing_off:
-            self.is_backing_off = True
-            self.host.timers.push(now + self.host.config.alter_partition_retry_ms, Retry(self))
+        self.pause.set(now + self.host.config.alter_partition_retry_ms)
 
     def answered(self, response: AssignReplicasToDirsResponse, now: Instant) -> None:
         """A row is settled by success; and where this is no replica, for the controller is ahead of our metadata."""
