@@ -37,18 +37,14 @@ from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.faults import process
+from strandline.sim.options import IMPATIENT
 from strandline.sim.workloads.table import Commits, Orders
 from strandline.sim.workloads.workload import Setting, Workload
 
 NODES = 3
 ROUND_S = 20.0
 PROPERTIES = {
-    "broker.heartbeat.interval.ms": "500",
-    "broker.session.timeout.ms": "3000",
-    "controller.quorum.election.timeout.ms": "600",
-    "controller.quorum.fetch.timeout.ms": "1000",
-    "controller.quorum.election.backoff.max.ms": "300",
-    "controller.quorum.request.timeout.ms": "1000",
+    **IMPATIENT,
     "group.min.session.timeout.ms": "1000",
     "leader.imbalance.check.interval.seconds": "10",
     "offsets.topic.num.partitions": "2",

@@ -51,6 +51,17 @@ def elect(world: World, leader: NodeId, *isr: NodeId, unclean: bool = False) -> 
     world.change(leader=leader, isr=isr, **({"leader_recovery_state": 1} if unclean else {}))
 
 
+def three_epochs() -> World:
+    """Offsets 0–2, 3–5 and 6–8, each in an epoch of its own, on both brokers."""
+    world = two_brokers()
+    for _ in range(3):
+        world.produce(B, 3)
+        world.run(1_000)
+        elect(world, B, B, A)
+    world.run(1_000)
+    return world
+
+
 def end_of_epoch(world: World, node: int, epoch: int, current: int = -1) -> tuple[int, int, int]:
     asked = OffsetForLeaderPartition(partition=0, current_leader_epoch=current, leader_epoch=epoch)
     request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=(asked,)),))
@@ -411,11 +422,7 @@ def test_entries_of_segments_that_retention_deletes_are_removed_from_the_file() 
 
 def test_after_an_unclean_shutdown_entries_beyond_the_log_are_removed() -> None:
     """As in Kafka also one that begins just at the end: no batch proves it."""
-    world = two_brokers()
-    for _ in range(3):
-        world.produce(B, 3)
-        world.run(1_000)
-        elect(world, B, B, A)
+    world = three_epochs()
     assert epochs_on_disk(world, B) == [(0, 0), (1, 3), (2, 6), (3, 9)]
     lose_power(world, B, keep=3)
     world.cut = {B}

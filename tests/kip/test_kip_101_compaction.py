@@ -6,7 +6,7 @@ with the log's start, and with its end, alone.
 """
 
 from tests.kip.scenes import World, epochs_on_disk, log_of, lose_power
-from tests.kip.test_kip_101 import A, B, elect, end_of_epoch, two_brokers
+from tests.kip.test_kip_101 import A, B, end_of_epoch, three_epochs
 from tests.unit.log.compacting import begin, compacted
 
 from strandline.base.ids import NodeId
@@ -24,17 +24,6 @@ def compact(world: World, node: NodeId) -> None:
         run.go_on(1 << 20)
         run.swap()
     log.tail.clear()
-
-
-def three_epochs() -> World:
-    """Offsets 0–2, 3–5 and 6–8, each in an epoch of its own, on both brokers."""
-    world = two_brokers()
-    for _ in range(3):
-        world.produce(B, 3)
-        world.run(1_000)
-        elect(world, B, B, A)
-    world.run(1_000)
-    return world
 
 
 def test_entries_whose_records_compaction_takes_stay_and_answer() -> None:

@@ -52,6 +52,13 @@ class Plan(Value, frozen=True):
     response: Any
 
 
+class Refusal(Value, frozen=True):
+    """Why one of the things that a request asks for is not done."""
+
+    error: ErrorCode
+    message: str
+
+
 class Basis(Value, frozen=True):
     image: Image
     config: ControllerConfig

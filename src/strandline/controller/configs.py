@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
-from strandline.base.value import Value
-from strandline.controller.basis import Basis, Plan
+from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.metadata.config_key import LIST, LONGEST_NUMBER
 from strandline.metadata.dynamic_configs import (
     DYNAMIC_NODE_KEYS,
@@ -47,11 +46,6 @@ E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 VERBS = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 LONGEST_VALUE = 32767
-
-
-class Refusal(Value, frozen=True):
-    error: ErrorCode
-    message: str
 
 
 def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) -> Plan:

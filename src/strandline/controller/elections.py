@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import TopicIdPartition
-from strandline.controller.basis import Basis, Plan
+from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.controller.partition import Election, LastResort, Wish, plan_change
-from strandline.controller.topics import Refusal
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.elect_leaders import (
     ElectLeadersRequest,

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.controller.basis import Basis, Plan
-from strandline.controller.topics import Refusal
+from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION, RESTS_ON, SUPPORTED_FEATURES, UNSUPPORTED
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord

@@ -13,7 +13,7 @@ Invariants:
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.controller.assignment import why_not_registered
-from strandline.controller.basis import Basis, Plan
+from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.controller.partition import (
     Assignment,
     LastResort,
@@ -26,7 +26,6 @@ from strandline.controller.partition import (
     within,
     without,
 )
-from strandline.controller.topics import Refusal
 from strandline.metadata.image import Partition, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.alter_partition_reassignments import (

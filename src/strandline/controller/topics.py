@@ -12,9 +12,8 @@ from collections import Counter
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, NodeId, Uuid, uuid_text
 from strandline.base.ports import Rng
-from strandline.base.value import Value
 from strandline.controller.assignment import Replicas, new_partitions, places, why_not_assigned
-from strandline.controller.basis import Basis, Plan
+from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.controller.placement import place, why_not_placed
 from strandline.controller.topic_names import why_colliding, why_illegal
 from strandline.metadata.config_key import show_value
@@ -44,11 +43,6 @@ from strandline.wire.messages.delete_topics import (
 
 E = ErrorCode
 DEFAULT = -1
-
-
-class Refusal(Value, frozen=True):
-    error: ErrorCode
-    message: str
 
 
 # --- create

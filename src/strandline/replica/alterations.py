@@ -10,13 +10,14 @@ What an error means (KIP-497, KIP-841):
   - anything else: ask again
 """
 
-from strandline.base.effects import Effect, ToController
+from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.isr import Committed, Pending, PendingExpand
 from strandline.replica.leader import Leader
+from strandline.replica.outbox import Outbox
 from strandline.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -40,29 +41,11 @@ AWAIT_METADATA = frozenset(
 )
 
 
-class Retry:
-    """A timer: proposals wait for it."""
-
-    __slots__ = ("alterations", "done")
-
-    def __init__(self, alterations: "Alterations") -> None:
-        self.alterations = alterations
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        self.done = True
-        self.alterations.is_backing_off = False
-        return []  # `Replicas` flushes after every step
-
-
 class Alterations:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.waiting: dict[TopicIdPartition, None] = {}
-        self.asked: dict[TopicIdPartition, Pending] = {}  # of the request in flight
-        self.sequence = 0
-        self.is_in_flight = False
-        self.is_backing_off = False
+        self.outbox = Outbox[Pending](host, "alter", VERSION)
         self.expands = self.shrinks = self.refusals = 0  # what answers said; for the metrics
 
     def propose(self, hosted: Hosted) -> None:
@@ -71,28 +54,25 @@ class Alterations:
 
     def flush(self) -> list[Effect]:
         """Ask the controller, if there is something to ask and nothing on its way."""
-        if not self.waiting or self.is_in_flight or self.is_backing_off:
+        if not self.waiting or not self.outbox.is_free:
             return []
         topics: dict[Uuid, list[PartitionData]] = {}
-        self.asked = {}
+        asked: dict[TopicIdPartition, Pending] = {}
         for at in self.waiting:
             leader = self.leader_at(at)
             if leader is None or isinstance(leader.isr, Committed):
                 continue  # metadata has overtaken the proposal
-            self.asked[at] = leader.isr
+            asked[at] = leader.isr
             topics.setdefault(at.topic_id, []).append(proposal_of(at, leader, leader.isr))
         self.waiting = {}
         if not topics:
             return []
-        self.is_in_flight = True
-        self.sequence += 1
         request = AlterPartitionRequest(
             broker_id=self.host.me,
             broker_epoch=self.host.cluster.broker_epoch,
             topics=tuple(TopicData(topic_id=topic_id, partitions=tuple(rows)) for topic_id, rows in topics.items()),
         )
-        token = ("replica", "alter", self.sequence)
-        return [ToController(request, VERSION, self.host.config.alter_partition_timeout_ms, token)]
+        return self.outbox.ask(request, asked)
 
     def leader_at(self, at: TopicIdPartition) -> Leader | None:
         hosted = self.host.find(at)
@@ -101,24 +81,16 @@ class Alterations:
 
     def failed(self, now: Instant) -> None:
         """No answer: whether it was done is unknown. Ask again what is still pending."""
-        self.is_in_flight = False
-        for at in self.asked:
+        for at in self.outbox.take():
             self.waiting[at] = None
-        self.asked = {}
-        self.back_off(now)
-
-    def back_off(self, now: Instant) -> None:
-        if not self.is_backing_off:
-            self.is_backing_off = True
-            self.host.timers.push(now + self.host.config.alter_partition_retry_ms, Retry(self))
+        self.outbox.back_off(now)
 
     def answered(self, response: AlterPartitionResponse, now: Instant) -> list[Hosted]:
         """Returns the partitions whose committed ISR may be another now."""
         if response.error_code != ErrorCode.NONE:
             self.failed(now)
             return []
-        self.is_in_flight = False
-        asked, self.asked = self.asked, {}
+        asked = self.outbox.take()
         changed: list[Hosted] = []
         for topic in response.topics:
             for row in topic.partitions:
@@ -135,7 +107,7 @@ class Alterations:
                     changed.append(hosted)
         for at in asked:  # not in the answer at all
             self.waiting[at] = None
-            self.back_off(now)
+            self.outbox.back_off(now)
         return changed
 
     def count(self, pending: Pending, row: PartitionDataResponse) -> None:
@@ -160,7 +132,7 @@ class Alterations:
             return True
         if error not in AWAIT_METADATA:
             self.waiting[at] = None
-            self.back_off(now)
+            self.outbox.back_off(now)
         return False
 
 

@@ -15,6 +15,7 @@ from strandline.base.ids import OFFSETS_TOPIC, TopicIdPartition, TopicPartition
 from strandline.base.time import Instant
 from strandline.metadata.image import Partition
 from strandline.replica.owners import has_misread_id
+from strandline.replica.timers import Alarm
 
 if TYPE_CHECKING:
     from strandline.replica.replicas import Replicas
@@ -23,26 +24,11 @@ LOGS_PER_STEP = 100
 PAUSE_MS = 1  # whoever has asked meanwhile is heard first
 
 
-class Turn:
-    """A timer: the next ones may come."""
-
-    __slots__ = ("arrivals", "done")
-
-    def __init__(self, arrivals: "Arrivals") -> None:
-        self.arrivals = arrivals
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        self.done = True
-        self.arrivals.turn = None
-        return self.arrivals.go_on(now)
-
-
 class Arrivals:
     def __init__(self, replicas: "Replicas") -> None:
         self.replicas = replicas
         self.waiting: dict[TopicIdPartition, bool] = {}  # is it new to this broker?
-        self.turn: Turn | None = None
+        self.turn = Alarm(replicas.host.timers, self.go_on)  # of the next ones
 
     def meet(
         self,
@@ -95,9 +81,8 @@ class Arrivals:
         return effects
 
     def arm(self, now: Instant) -> None:
-        if self.waiting and self.turn is None:
-            self.turn = Turn(self)
-            self.replicas.host.timers.push(now + PAUSE_MS, self.turn)
+        if self.waiting:
+            self.turn.set(now + PAUSE_MS)
 
     def check(self) -> None:
         for at in self.waiting:

@@ -5,11 +5,12 @@ the latest that is known of a replica, and an answer settles only what was sent 
 meanwhile is told again.
 """
 
-from strandline.base.effects import Effect, ToController
+from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.replica.hosted import Host
+from strandline.replica.outbox import Outbox
 from strandline.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -22,29 +23,11 @@ VERSION = 0
 REPLICAS_MAX = 2250
 
 
-class Retry:
-    """A timer: assignments wait for it."""
-
-    __slots__ = ("assignments", "done")
-
-    def __init__(self, assignments: "Assignments") -> None:
-        self.assignments = assignments
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        self.done = True
-        self.assignments.is_backing_off = False
-        return []  # `Replicas` flushes after every step
-
-
 class Assignments:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.wanted: dict[TopicIdPartition, Uuid] = {}
-        self.asked: dict[TopicIdPartition, Uuid] = {}  # of the request in flight
-        self.sequence = 0
-        self.is_in_flight = False
-        self.is_backing_off = False
+        self.outbox = Outbox[Uuid](host, "assign", VERSION)
 
     def lies(self, at: TopicIdPartition, directory: Uuid, known: Uuid) -> None:
         """A replica lies in this directory; metadata knows it in `known`."""
@@ -57,18 +40,16 @@ class Assignments:
         self.wanted.pop(at, None)
 
     def flush(self) -> list[Effect]:
-        if not self.wanted or self.is_in_flight or self.is_backing_off or self.host.cluster.broker_epoch < 0:
+        if not self.wanted or not self.outbox.is_free or self.host.cluster.broker_epoch < 0:
             return []
-        self.asked = {}
+        asked: dict[TopicIdPartition, Uuid] = {}
         directories: dict[Uuid, dict[Uuid, list[PartitionData]]] = {}
         for at, directory in self.wanted.items():
-            if len(self.asked) == REPLICAS_MAX:
+            if len(asked) == REPLICAS_MAX:
                 break
-            self.asked[at] = directory
+            asked[at] = directory
             rows = directories.setdefault(directory, {}).setdefault(at.topic_id, [])
             rows.append(PartitionData(partition_index=at.partition))
-        self.is_in_flight = True
-        self.sequence += 1
         request = AssignReplicasToDirsRequest(
             broker_id=self.host.me,
             broker_epoch=self.host.cluster.broker_epoch,
@@ -80,27 +61,19 @@ class Assignments:
                 for directory, topics in directories.items()
             ),
         )
-        token = ("replica", "assign", self.sequence)
-        return [ToController(request, VERSION, self.host.config.alter_partition_timeout_ms, token)]
+        return self.outbox.ask(request, asked)
 
     def failed(self, now: Instant) -> None:
         """No answer, or a refusal of the whole: all of it is still wanted."""
-        self.is_in_flight = False
-        self.asked = {}
-        self.back_off(now)
-
-    def back_off(self, now: Instant) -> None:
-        if not self.is_backing_off:
-            self.is_backing_off = True
-            self.host.timers.push(now + self.host.config.alter_partition_retry_ms, Retry(self))
+        self.outbox.take()
+        self.outbox.back_off(now)
 
     def answered(self, response: AssignReplicasToDirsResponse, now: Instant) -> None:
         """A row is settled by success; and where this is no replica, for the controller is ahead of our metadata."""
         if response.error_code != ErrorCode.NONE:
             self.failed(now)
             return
-        self.is_in_flight = False
-        asked, self.asked = self.asked, {}
+        asked = self.outbox.take()
         settled = (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         for directory in response.directories:
             for topic in directory.topics:
@@ -109,4 +82,4 @@ class Assignments:
                     if row.error_code in settled and at in asked and self.wanted.get(at) == asked[at]:
                         del self.wanted[at]
         if any(self.wanted.get(at) == directory for at, directory in asked.items()):
-            self.back_off(now)
+            self.outbox.back_off(now)

@@ -25,24 +25,10 @@ from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate
 from strandline.replica.rows import CLEANED
 from strandline.replica.storage import Storage
+from strandline.replica.timers import Alarm
 
 STEP_MS = 10
 STEP_BYTES = 32 << 10
-
-
-class Wake:
-    """A timer: the cleaner goes on."""
-
-    __slots__ = ("cleaner", "done")
-
-    def __init__(self, cleaner: "Cleaner") -> None:
-        self.cleaner = cleaner
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        self.done = True
-        self.cleaner.wake = None
-        return self.cleaner.go_on(now)
 
 
 class Run:
@@ -64,20 +50,15 @@ class Cleaner:
         self.futures = futures
         self.run: Run | None = None
         self.count = 0  # of passes: an answer is for one of them
-        self.wake: Wake | None = None
+        self.wake = Alarm(host.timers, self.go_on)
         self.uncleanable: dict[TopicIdPartition, Log] = {}  # another log of the partition may be sound
         self.rate = Rate(count=10, window_ms=300)
 
     # --- when
 
-    def arm(self, now: Instant, span_ms: int) -> None:
-        if self.wake is None:
-            self.wake = Wake(self)
-            self.host.timers.push(now + span_ms, self.wake)
-
     def rest(self, now: Instant) -> list[Effect]:
         """Until there may be something to do again."""
-        self.arm(now, max(int(self.host.number("log.cleaner.backoff.ms")), STEP_MS))
+        self.wake.set(now + max(int(self.host.number("log.cleaner.backoff.ms")), STEP_MS))
         return []
 
     def share(self, now: Instant) -> int:
@@ -127,7 +108,7 @@ class Cleaner:
         run = self.run
         if run is None:
             return self.rest(now)
-        self.arm(now, STEP_MS)
+        self.wake.set(now + STEP_MS)
         if self.is_over(run):
             return self.end(run)
         limit = self.share(now)
@@ -156,7 +137,7 @@ class Cleaner:
         if run is None or count != self.count:
             return []
         run.is_syncing = False
-        self.arm(now, STEP_MS)
+        self.wake.set(now + STEP_MS)
         if self.is_over(run):
             return self.end(run)
         try:

@@ -9,36 +9,21 @@ from strandline.base.effects import Effect
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.timers import Alarm
 
 FILES_PER_STEP = 100
 PAUSE_MS = 1  # whoever has asked meanwhile is heard first
-
-
-class Turn:
-    """A timer: the next ones may be written."""
-
-    __slots__ = ("done", "files")
-
-    def __init__(self, files: "EpochFiles") -> None:
-        self.files = files
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        self.done = True
-        self.files.turn = None
-        self.files.go_on(now)
-        return []
 
 
 class EpochFiles:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.waiting: dict[Hosted, None] = {}
-        self.turn: Turn | None = None
+        self.turn = Alarm(host.timers, self.take_turn)
 
     def go_on(self, now: Instant) -> None:
         """Write some; to be called after each step in which a leadership began."""
-        if self.turn is not None:
+        if not self.turn.done:
             return
         for hosted in list(self.waiting)[:FILES_PER_STEP]:
             del self.waiting[hosted]
@@ -49,5 +34,8 @@ class EpochFiles:
             except DiskError as error:
                 self.host.fail(hosted.directory, error)
         if self.waiting:
-            self.turn = Turn(self)
-            self.host.timers.push(now + PAUSE_MS, self.turn)
+            self.turn.set(now + PAUSE_MS)
+
+    def take_turn(self, now: Instant) -> list[Effect]:
+        self.go_on(now)
+        return []

@@ -35,6 +35,7 @@ from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate, rate_of
 from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline.replica.storage import Storage
+from strandline.replica.timers import Alarm
 from strandline.wire.batch import batches
 
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -62,28 +63,13 @@ class Future:
         self.is_durable = False  # what it had when it first had caught up
 
 
-class Wake:
-    """A timer: the moves go on."""
-
-    __slots__ = ("done", "futures")
-
-    def __init__(self, futures: "Futures") -> None:
-        self.futures = futures
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        self.done = True
-        self.futures.wake = None
-        return self.futures.go_on(now)
-
-
 class Futures:
     def __init__(self, host: Host, storage: Storage, assignments: Assignments) -> None:
         self.host = host
         self.storage = storage
         self.assignments = assignments
         self.moving: dict[TopicIdPartition, Future] = {}
-        self.wake: Wake | None = None
+        self.wake = Alarm(host.timers, self.go_on)
         config = host.config
         self.rate = Rate(config.alter_log_dirs_windows, config.alter_log_dirs_window_ms)
 
@@ -265,9 +251,8 @@ class Futures:
     # --- copying
 
     def arm(self, now: Instant) -> None:
-        if self.moving and self.wake is None:
-            self.wake = Wake(self)
-            self.host.timers.push(now + STEP_MS, self.wake)
+        if self.moving:
+            self.wake.set(now + STEP_MS)
 
     def go_on(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

@@ -411,7 +411,7 @@ class Replicas:
         return effects + fetcher.flush(now)
 
     def altered(self, event: Answered | Failed, now: Instant) -> list[Effect]:
-        if event.token[2] != self.alterations.sequence:
+        if event.token[2] != self.alterations.outbox.sequence:
             return []
         effects: list[Effect] = []
         if isinstance(event, Failed):
@@ -423,7 +423,7 @@ class Replicas:
         return effects + self.alterations.flush()
 
     def assigned(self, event: Answered | Failed, now: Instant) -> list[Effect]:
-        if event.token[2] != self.assignments.sequence:
+        if event.token[2] != self.assignments.outbox.sequence:
             return []
         if isinstance(event, Failed):
             self.assignments.failed(now)

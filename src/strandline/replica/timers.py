@@ -50,6 +50,27 @@ class Timers:
         return effects
 
 
+class Alarm:
+    """A timer of its owner's own, set again and again: never twice at once, never cancelled. Not set, it is `done`."""
+
+    __slots__ = ("done", "ring", "timers")
+
+    def __init__(self, timers: Timers, ring: Callable[[Instant], list[Effect]]) -> None:
+        self.timers = timers
+        self.ring = ring
+        self.done = True
+
+    def set(self, when: int) -> None:
+        """If it is set already, that time stands."""
+        if self.done:
+            self.done = False
+            self.timers.push(when, self)
+
+    def expire(self, now: Instant) -> list[Effect]:
+        self.done = True
+        return self.ring(now)
+
+
 class Every:
     """A task that comes again."""
 

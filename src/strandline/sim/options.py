@@ -9,16 +9,19 @@ from random import Random
 from strandline.base.value import Value
 from strandline.sim.network import Weather
 
-BASE_SETTINGS = {
-    "controller.listener.names": "CONTROLLER",
-    "offsets.topic.num.partitions": "2",
-    "auto.create.topics.enable": "false",
+IMPATIENT = {  # the dead are noticed in seconds
     "broker.heartbeat.interval.ms": "500",
     "broker.session.timeout.ms": "3000",
     "controller.quorum.election.timeout.ms": "600",
     "controller.quorum.fetch.timeout.ms": "1000",
     "controller.quorum.election.backoff.max.ms": "300",
     "controller.quorum.request.timeout.ms": "1000",
+}
+BASE_SETTINGS = {
+    "controller.listener.names": "CONTROLLER",
+    "offsets.topic.num.partitions": "2",
+    "auto.create.topics.enable": "false",
+    **IMPATIENT,
     "leader.imbalance.check.interval.seconds": "4",
 }
 CHOICES: dict[str, tuple[str, ...]] = {

@@ -10,7 +10,6 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.ports import DiskError
-from strandline.base.time import Instant
 from strandline.broker.parts import prepare
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
@@ -273,16 +272,9 @@ def test_t29_a_restart_within_the_session_leaves_every_isr_before_its_new_epoch_
     cluster.join(2)
     cluster.alter("t", (1, 2))
     cluster.disconnect(cluster.connection(2))
-    batches: list[list[object]] = []
-    append = cluster.log.append
-
-    def noting(records: list[object], now: Instant) -> int:
-        batches.append(records)
-        return append(records, now)
-
-    cluster.log.append = noting  # type: ignore[method-assign]
+    before = len(cluster.log.batches)
     assert cluster.register(2).error_code == E.NONE
-    (batch,) = batches
+    (batch,) = cluster.log.batches[before:]
     assert [type(record).__name__ for record in batch] == ["PartitionChangeRecord", "RegisterBrokerRecord"]
     assert (cluster.partition("t").isr, cluster.partition("t").elr) == ((1,), ())
     assert cluster.image.brokers[NodeId(2)].fenced

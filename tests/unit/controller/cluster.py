@@ -41,6 +41,7 @@ class Log:
 
     def __init__(self) -> None:
         self.records: list[Any] = []
+        self.batches: list[list[Any]] = []  # the same, as they were written
         self.start = 100
 
     @property
@@ -50,6 +51,7 @@ class Log:
     def append(self, records: list[Any], now: Instant) -> int:
         assert records
         self.records += records
+        self.batches.append(records)
         return self.next_offset - 1
 
 

@@ -25,16 +25,6 @@ from strandline.wire.compress import Codec
 DAY = 24 * 3600 * 1000
 
 
-@pytest.fixture
-def disk() -> SimDisk:
-    return SimDisk()
-
-
-@pytest.fixture
-def log(disk: SimDisk) -> Log:
-    return open_log(disk, compacted())
-
-
 # --- what may be compacted
 
 

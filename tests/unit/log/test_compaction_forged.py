@@ -15,11 +15,6 @@ from strandline.wire.batch import CRC_AT, MAX_TIMESTAMP_AT, Draft, build, crc_of
 BASE_TIMESTAMP_AT = 27
 
 
-@pytest.fixture
-def disk() -> SimDisk:
-    return SimDisk()
-
-
 def signed(batch: bytearray) -> bytes:
     pack_into(">I", batch, CRC_AT, crc_of(read_header(batch), batch))
     return bytes(batch)

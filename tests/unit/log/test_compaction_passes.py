@@ -20,16 +20,6 @@ from strandline.log.swapping import CLEANED, SWAP
 from strandline.sim.disk import SimDisk
 
 
-@pytest.fixture
-def disk() -> SimDisk:
-    return SimDisk()
-
-
-@pytest.fixture
-def log(disk: SimDisk) -> Log:
-    return open_log(disk, compacted())
-
-
 def test_where_the_map_is_full_a_pass_ends_and_the_next_goes_on(disk: SimDisk, log: Log) -> None:
     write(log, (("a", "1"), ("b", "1"), ("c", "1")), (("a", "2"), ("b", "2"), ("c", "2")))
     roll(log, disk)

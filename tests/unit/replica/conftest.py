@@ -137,11 +137,21 @@ class World:
         self.followed[node] = len(self.records)
         self.perform(node, self.nodes[node].apply(image, image.take_delta(), self.now))
 
-    def create(self, *, leader: int = 1, replicas: tuple[int, ...] = (1, 2, 3), **configs: str) -> None:
+    def create(
+        self,
+        topic: str = "t",
+        *,
+        leader: int = 1,
+        replicas: tuple[int, ...] = (1, 2, 3),
+        directories: tuple[Uuid, ...] = (),
+        **configs: str,
+    ) -> None:
         self.commit(
-            r.TopicRecord(name="t", topic_id=AT.topic_id),
+            r.TopicRecord(name=topic, topic_id=AT.topic_id),
             *(
-                r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name=key.replace("_", "."), value=value)
+                r.ConfigRecord(
+                    resource_type=TOPIC_RESOURCE, resource_name=topic, name=key.replace("_", "."), value=value
+                )
                 for key, value in configs.items()
             ),
             r.PartitionRecord(
@@ -152,7 +162,7 @@ class World:
                 leader=leader,
                 leader_epoch=0,
                 partition_epoch=0,
-                directories=tuple(bytes([node]) * 16 for node in replicas),
+                directories=directories or tuple(Uuid(bytes([node]) * 16) for node in replicas),
             ),
         )
 

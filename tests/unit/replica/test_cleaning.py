@@ -236,14 +236,20 @@ def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:
     assert stored(world, 2) == kept
 
 
-def test_no_log_is_compacted_while_it_moves_so_no_deleted_key_comes_back() -> None:
-    """The future log copied a value; were the tombstone gone before that is copied, the value would stay for good."""
+def with_an_old_value() -> Jbod:
+    """Of the key that a test deletes then, at the log's start; tombstones do not stay."""
     world = Jbod()
     world.create_in(*HOME)
     configure(world, **COMPACT, **{"delete.retention.ms": "0", "min.cleanable.dirty.ratio": "0.0"})
     world.produce(1, batch=keyed(("gone", "old"), timestamp=world.now))
     world.run(10)
     write(world, 30, 0, 30)
+    return world
+
+
+def test_no_log_is_compacted_while_it_moves_so_no_deleted_key_comes_back() -> None:
+    """The future log copied a value; were the tombstone gone before that is copied, the value would stay for good."""
+    world = with_an_old_value()
     slow = "replica.alter.log.dirs.io.max.bytes.per.second"
     configure(world, BROKER_RESOURCE, "1", **{slow: "1"})
     futures = world.nodes[NodeId(1)].futures
@@ -267,12 +273,7 @@ def test_no_log_is_compacted_while_it_moves_so_no_deleted_key_comes_back() -> No
 
 def test_a_move_to_a_directory_that_is_offline_is_over_once_the_log_is_compacted() -> None:
     """The directory comes back with a value whose tombstone has gone meanwhile."""
-    world = Jbod()
-    world.create_in(*HOME)
-    configure(world, **COMPACT, **{"delete.retention.ms": "0", "min.cleanable.dirty.ratio": "0.0"})
-    world.produce(1, batch=keyed(("gone", "old"), timestamp=world.now))
-    world.run(10)
-    write(world, 30, 0, 30)
+    world = with_an_old_value()
     configure(world, BROKER_RESOURCE, "2", **{"replica.alter.log.dirs.io.max.bytes.per.second": "1"})
     world.nodes[NodeId(2)].futures.alter(AT_NAME, "/d1", world.now)
     world.run(FLUSHED)

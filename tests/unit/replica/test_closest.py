@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from tests.unit.replica.asking import ask, offsets_in
 from tests.unit.replica.conftest import World, a_batch, registration
-from tests.unit.replica.test_requests import ask, offsets_in
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId

@@ -53,20 +53,7 @@ class Jbod(World):
 
     def create_in(self, *where: Uuid, leader: int = 1) -> None:
         """t-0, its replica on broker 1 in the first of these directories, and so on."""
-        replicas = tuple(range(1, len(where) + 1))
-        self.commit(
-            r.TopicRecord(name="t", topic_id=AT.topic_id),
-            r.PartitionRecord(
-                partition_id=0,
-                topic_id=AT.topic_id,
-                replicas=replicas,
-                isr=replicas,
-                leader=leader,
-                leader_epoch=0,
-                partition_epoch=0,
-                directories=where,
-            ),
-        )
+        self.create(leader=leader, replicas=tuple(range(1, len(where) + 1)), directories=where)
 
     def fail(self, node: int, root: str) -> None:
         self.disks[NodeId(node)].fail(root)  # type: ignore[attr-defined]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.unit.replica.asking import ask, offsets_in
 from tests.unit.replica.conftest import World, a_batch
-from tests.unit.replica.test_requests import ask, offsets_in
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId

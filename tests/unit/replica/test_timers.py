@@ -2,7 +2,7 @@
 
 from strandline.base.effects import Effect, Report
 from strandline.base.time import NEVER, Instant
-from strandline.replica.timers import SWEEP_MIN, Timers
+from strandline.replica.timers import SWEEP_MIN, Alarm, Timers
 
 
 class Entry:
@@ -43,3 +43,24 @@ def test_settled_entries_are_swept_when_they_are_the_majority() -> None:
         timers.settled()
     assert len(timers.heap) <= SWEEP_MIN + 1
     assert timers.expire(Instant(60_000)) == [Report("info", "waiting")]
+
+
+def test_an_alarm_that_is_set_already_keeps_its_time_and_may_be_set_again_when_it_rings() -> None:
+    timers = Timers()
+
+    def ring(now: Instant) -> list[Effect]:
+        if now < 20:
+            alarm.set(now + 10)
+        return [Report("info", str(now))]
+
+    alarm = Alarm(timers, ring)
+    assert timers.deadline() == NEVER
+    alarm.set(10)
+    alarm.set(5)
+    assert timers.deadline() == 10
+    assert timers.expire(Instant(10)) == [Report("info", "10")]
+    assert not alarm.done
+    assert timers.expire(Instant(19)) == []
+    assert timers.expire(Instant(20)) == [Report("info", "20")]
+    assert alarm.done
+    assert timers.deadline() == NEVER

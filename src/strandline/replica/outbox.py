@@ -1,0 +1,47 @@
+"""What a broker tells the controller of its replicas, by one API: one request under way at a time, and a pause before
+the next one where it came to nothing.
+
+What waits is its owner's, and so is what an answer says; a request that is over must be taken back, answered or not.
+"""
+
+from typing import Any, Generic, TypeVar
+
+from strandline.base.effects import Effect, ToController
+from strandline.base.ids import TopicIdPartition
+from strandline.base.time import Instant
+from strandline.replica.hosted import Host
+from strandline.replica.timers import Alarm
+
+What = TypeVar("What")  # is said of a partition
+
+
+class Outbox(Generic[What]):
+    def __init__(self, host: Host, kind: str, version: int) -> None:
+        self.host = host
+        self.kind = kind
+        self.version = version
+        self.sequence = 0
+        self.is_in_flight = False
+        self.asked: dict[TopicIdPartition, What] = {}  # in the request under way
+        self.pause = Alarm(host.timers, lambda _: [])  # `Replicas` flushes after every step
+
+    @property
+    def is_free(self) -> bool:
+        return not self.is_in_flight and self.pause.done
+
+    def ask(self, request: Any, asked: dict[TopicIdPartition, What]) -> list[Effect]:
+        assert not self.is_in_flight
+        self.is_in_flight = True
+        self.asked = asked
+        self.sequence += 1
+        token = ("replica", self.kind, self.sequence)
+        return [ToController(request, self.version, self.host.config.alter_partition_timeout_ms, token)]
+
+    def take(self) -> dict[TopicIdPartition, What]:
+        """The request is over: what it was about."""
+        self.is_in_flight = False
+        asked, self.asked = self.asked, {}
+        return asked
+
+    def back_off(self, now: Instant) -> None:
+        self.pause.set(now + self.host.config.alter_partition_retry_ms)
