@@ -14,6 +14,7 @@ from strandline.wire.api import (
     API_BY_KEY,
     API_VERSIONS,
     APIS,
+    OWN_KEYS,
     Api,
     advertised_versions,
     api_of,
@@ -112,9 +113,26 @@ def test_what_clients_are_told_can_be_read_except_the_versions_of_produce_that_a
 def test_each_listener_tells_only_what_it_answers() -> None:
     for on_controller in (False, True):
         told = {row.api_key for row in advertised_versions(on_controller=on_controller)}
-        assert told == {key for key in range(2000) if is_allowed(key, is_controller=on_controller)}
+        assert told == {key for key in range(OWN_KEYS) if is_allowed(key, is_controller=on_controller)}
     assert not is_allowed(52, is_controller=False), "Vote is for controllers"
     assert not is_allowed(0, is_controller=True), "Produce is for brokers"
+
+
+def test_apis_of_our_own_are_answered_by_brokers_and_told_to_nobody() -> None:
+    own = [api.key for api in APIS if api.is_own]
+    assert own
+    for key in own:
+        assert is_allowed(key, is_controller=False)
+        assert not is_allowed(key, is_controller=True)
+        for on_controller in (False, True):
+            assert key not in {row.api_key for row in advertised_versions(on_controller=on_controller)}
+
+
+def test_a_listener_of_controllers_tells_no_version_that_clients_are_not_told() -> None:
+    for row in advertised_versions(on_controller=True):
+        advertised = API_BY_KEY[row.api_key].advertised
+        if advertised is not None:
+            assert (row.min_version, row.max_version) == (advertised[0], advertised[-1])
 
 
 def test_a_message_knows_its_api() -> None:

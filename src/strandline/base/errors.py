@@ -1,7 +1,7 @@
 """Kafka's error codes: what goes over the wire when something is refused.
 
-An error code is an expected answer, so it is a value and never an exception. Names and numbers are Kafka's; the
-messages are in words of our own, for the APIs whose answers carry a message.
+An error code is an expected answer, so it is a value and never an exception. Names and numbers are Kafka's, but for
+those of our own at the end; the messages are in words of our own, for the APIs whose answers carry a message.
 """
 
 from enum import IntEnum
@@ -147,6 +147,11 @@ class ErrorCode(IntEnum):
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
     CONTROLLER_ID_NOT_REGISTERED = 136
 
+    # Our own: numbers that Kafka does not have, said only in APIs of which clients are not told.
+    REQUEST_LIMIT_REACHED = 1000
+
+
+OWN_CODES = 1000  # our own begin here
 
 E = ErrorCode
 
@@ -241,6 +246,7 @@ MESSAGES: dict[int, str] = {
     E.VOTER_NOT_FOUND: "The node is not a voter.",
     E.REBOOTSTRAP_REQUIRED: "The client's metadata is stale: it must bootstrap again.",
     E.CONTROLLER_ID_NOT_REGISTERED: "No controller is registered by this id.",
+    E.REQUEST_LIMIT_REACHED: "The request asks for more than is served at once; ask again for the rest.",
 }
 
 # A client may send the same request again without asking its user.
@@ -278,6 +284,7 @@ RETRIABLE: frozenset[ErrorCode] = frozenset(
         E.SHARE_SESSION_NOT_FOUND,
         E.INVALID_SHARE_SESSION_EPOCH,
         E.SHARE_SESSION_LIMIT_REACHED,
+        E.REQUEST_LIMIT_REACHED,
     }
 )
 

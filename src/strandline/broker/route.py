@@ -16,6 +16,7 @@ from strandline.broker.handlers import (
     describe_log_dirs,
     describe_topic_partitions,
     find_coordinator,
+    get_replica_log_info,
 )
 from strandline.broker.refusals import refusal_of
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -44,6 +45,7 @@ from strandline.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from strandline.wire.messages.fetch import FetchRequest
 from strandline.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.get_replica_log_info import GetReplicaLogInfoRequest
 from strandline.wire.messages.heartbeat import HeartbeatRequest
 from strandline.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from strandline.wire.messages.init_producer_id import InitProducerIdRequest
@@ -139,6 +141,7 @@ BROKER_ROUTES: dict[type, Route] = {
     InitProducerIdRequest: init_producer_id,
     AlterReplicaLogDirsRequest: alter_replica_log_dirs.answer,
     DescribeLogDirsRequest: describe_log_dirs.answer,
+    GetReplicaLogInfoRequest: get_replica_log_info.answer,
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,
     SyncGroupRequest: to_group,

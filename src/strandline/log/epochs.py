@@ -53,6 +53,17 @@ class Epochs:
         at = bisect_right(self.entries, offset, key=lambda e: e.start_offset)
         return self.entries[at - 1].epoch if at else -1
 
+    def last_written(self, log_end_offset: int) -> int:
+        """The epoch of the last record before `log_end_offset`; -1 if there never was one.
+
+        An epoch that a leader has only begun has no record: by that alone a log is no better than a longer one. Where
+        retention has taken every record, the latest epoch that is known is that of the last one or later.
+        """
+        for entry in reversed(self.entries):
+            if entry.start_offset < log_end_offset:
+                return entry.epoch
+        return self.latest if log_end_offset > 0 else -1
+
     def cut_end(self, offset: int) -> bool:
         """Forget epochs that begin at or after `offset`, also when the log itself ends before it (T33)."""
         kept = [e for e in self.entries if e.start_offset < offset]

@@ -2,7 +2,8 @@
 
 A row is a decision: the range that clients are told (None: not offered to them) and whether the controller listener
 answers it. Ranges are Kafka 4.3's unless a comment says otherwise; every client of the last eight years finds a common
-version in them.
+version in them. A message may know later versions than are told: those are spoken only between our own parties, on
+either listener. So are the APIs of our own: brokers' listeners answer them, and tell nobody.
 
 Message modules are imported when an API is first used, so that this table costs nothing at start-up.
 """
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from strandline.wire.messages.api_versions import ApiVersion
 
 API_VERSIONS = 18
+OWN_KEYS = 1000  # our own begin here, far above Kafka's
 
 
 class Api(Value, frozen=True):
@@ -26,6 +28,14 @@ class Api(Value, frozen=True):
     name: str
     advertised: range | None  # to clients
     on_controller: bool
+
+    @property
+    def is_own(self) -> bool:
+        return self.key >= OWN_KEYS
+
+    @property
+    def on_broker(self) -> bool:
+        return self.advertised is not None or self.is_own
 
     @property
     def request(self) -> type[Message]:
@@ -53,6 +63,11 @@ def _client(key: int, name: str, versions: str, *, on_controller: bool = False) 
 
 def _controller(key: int, name: str) -> Api:
     return Api(key, name, None, on_controller=True)
+
+
+def _own(key: int, name: str) -> Api:
+    assert key >= OWN_KEYS
+    return Api(key, name, None, on_controller=False)
 
 
 APIS = (
@@ -100,6 +115,7 @@ APIS = (
     _controller(67, "AllocateProducerIds"),
     _controller(73, "AssignReplicasToDirs"),
     _client(75, "DescribeTopicPartitions", "0"),
+    _own(1000, "GetReplicaLogInfo"),
 )
 
 API_BY_KEY = {api.key: api for api in APIS}
@@ -120,7 +136,7 @@ def is_allowed(key: int, *, is_controller: bool) -> bool:
     api = API_BY_KEY.get(key)
     if api is None:
         return False
-    return api.on_controller if is_controller else api.advertised is not None
+    return api.on_controller if is_controller else api.on_broker
 
 
 @cache
@@ -130,10 +146,9 @@ def advertised_versions(*, on_controller: bool) -> tuple["ApiVersion", ...]:
 
     rows = []
     for api in APIS:
+        versions = api.advertised
         if on_controller:
-            versions = api.request.versions if api.on_controller else None
-        else:
-            versions = api.advertised
+            versions = (versions or api.request.versions) if api.on_controller else None
         if versions is not None:
             rows.append(ApiVersion(api_key=api.key, min_version=versions[0], max_version=versions[-1]))
     return tuple(rows)

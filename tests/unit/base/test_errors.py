@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from strandline.base.errors import MESSAGES, ErrorCode, error_of, is_retriable, message_of
+from strandline.base.errors import MESSAGES, OWN_CODES, ErrorCode, error_of, is_retriable, message_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -15,8 +15,13 @@ KAFKA_PYTHON = {
 }
 
 
-def test_numbers_are_dense_from_minus_one_to_136() -> None:
-    assert [int(code) for code in ErrorCode] == list(range(-1, 137))
+def test_kafkas_numbers_are_dense_from_minus_one_to_136() -> None:
+    assert [int(code) for code in ErrorCode if code < OWN_CODES] == list(range(-1, 137))
+
+
+def test_our_own_numbers_lie_apart_and_fit_where_kafkas_do() -> None:
+    assert {int(code): code.name for code in ErrorCode if code >= OWN_CODES} == {1000: "REQUEST_LIMIT_REACHED"}
+    assert max(ErrorCode) < 2**15
 
 
 def test_names_agree_with_kafka_python() -> None:
@@ -46,5 +51,6 @@ def test_an_unknown_number_is_an_unknown_server_error() -> None:
 def test_a_client_retries_what_passes_by_itself() -> None:
     assert is_retriable(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert is_retriable(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert is_retriable(ErrorCode.REQUEST_LIMIT_REACHED)
     assert not is_retriable(ErrorCode.INVALID_RECORD)
     assert not is_retriable(ErrorCode.NONE)

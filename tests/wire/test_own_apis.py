@@ -1,0 +1,106 @@
+"""The APIs of our own: their bytes, which no other implementation could tell, written down once."""
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import Uuid
+from strandline.wire.api import API_BY_KEY, OWN_KEYS
+from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
+from strandline.wire.messages.get_replica_log_info import (
+    GetReplicaLogInfoRequest,
+    GetReplicaLogInfoResponse,
+    PartitionLogInfo,
+    TopicPartitionLogInfo,
+    TopicPartitions,
+)
+from strandline.wire.primitive import Malformed
+from strandline.wire.schema import Message
+
+ID = Uuid(bytes(range(16)))
+
+PLAIN = PartitionLogInfo(
+    partition=3,
+    last_written_leader_epoch=4,
+    current_leader_epoch=5,
+    log_end_offset=6,
+    error_code=ErrorCode.REQUEST_LIMIT_REACHED,
+    error_message="ab",
+)
+TAGGED = PartitionLogInfo(high_watermark=7, log_start_offset=8, last_stable_offset=9, recovered_uncleanly=True)
+
+GOLDEN: list[tuple[Message, str]] = [
+    (
+        GetReplicaLogInfoRequest(broker_id=2, topic_partitions=(TopicPartitions(topic_id=ID, partitions=(1,)),)),
+        f"00000002 02 {ID.hex()} 02 00000001 00 00",
+    ),
+    (GetReplicaLogInfoRequest(broker_id=2, topic_partitions=None), "00000002 00 00"),
+    (
+        GetReplicaLogInfoResponse(
+            broker_epoch=1,
+            topic_partition_log_info_list=(TopicPartitionLogInfo(topic_id=ID, partition_log_info=(PLAIN, TAGGED)),),
+        ),
+        f"{1:016x} 02 {ID.hex()} 03"
+        f"00000003 00000004 00000005 {6:016x} 03e8 03 6162 00"
+        f"00000000 ffffffff ffffffff {'ff' * 8} 0000 00"
+        f"04 904e08 {7:016x} 914e08 {8:016x} 924e08 {9:016x} 934e01 01"
+        f"00 00",
+    ),
+    (DescribeLossesRequest(topics=("t",), limit=5), "02 02 74 00000005 00"),
+    (DescribeLossesRequest(topics=None, limit=5), "00 00000005 00"),
+    (
+        DescribeLossesResponse(
+            node_id=1,
+            losses=(
+                Loss(
+                    topic="t",
+                    topic_id=ID,
+                    partition=2,
+                    where="replica",
+                    node_id=1,
+                    start=3,
+                    end=4,
+                    certainty=2,
+                    replica=1,
+                    old_epoch=5,
+                    new_epoch=6,
+                    time_ms=7,
+                    cause="c",
+                ),
+            ),
+            left_out=8,
+            lost_records=9,
+        ),
+        f"00000000 0000 00 00000001 02"
+        f"02 74 {ID.hex()} 00000002 08 {b'replica'.hex()} 00000001 {3:016x} {4:016x} 02 00000001 00000005 00000006"
+        f"{7:016x} 02 63 00"
+        f"00000008 {9:016x} 00",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "golden"), GOLDEN, ids=lambda value: type(value).__name__)
+def test_the_bytes_are_these(message: Message, golden: str) -> None:
+    data = bytes.fromhex(golden)
+    assert encode_bytes(message, 0).hex() == data.hex()
+    assert decode_all(type(message), 0, data) == message
+    for size in range(len(data)):
+        with pytest.raises(Malformed):
+            decode_all(type(message), 0, data[:size])
+
+
+def test_every_message_of_our_own_is_among_them() -> None:
+    own = {cls for key, api in API_BY_KEY.items() if key >= OWN_KEYS for cls in (api.request, api.response)}
+    assert own <= {type(message) for message, _ in GOLDEN}
+
+
+def test_a_reader_that_does_not_know_our_tags_reads_what_the_kip_has() -> None:
+    """A tagged field is skipped by its size: what follows is read as if it were not there."""
+    info = TopicPartitionLogInfo(topic_id=ID, partition_log_info=(TAGGED, PLAIN))
+    data = encode_bytes(GetReplicaLogInfoResponse(topic_partition_log_info_list=(info,)), 0)
+    unknown = data.replace(bytes.fromhex("904e08"), bytes.fromhex("a04e08"))  # tag 10 016
+    assert len(unknown) == len(data)
+    assert unknown != data
+    read = decode_all(GetReplicaLogInfoResponse, 0, unknown).topic_partition_log_info_list[0].partition_log_info
+    assert [row.high_watermark for row in read] == [-1, -1]
+    assert read[1] == PLAIN
