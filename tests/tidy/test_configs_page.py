@@ -48,6 +48,8 @@ READ_OTHERWISE = (
     "follower.replication.throttled.replicas",
     "min.insync.replicas",
     "strandline.metrics.listener",
+    "unclean.recovery.strategy",
+    "unclean.leader.election.enable",
 )
 
 

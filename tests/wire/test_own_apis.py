@@ -4,9 +4,11 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
-from strandline.wire.api import API_BY_KEY, OWN_KEYS
+from strandline.wire.api import API_BY_KEY, OWN_KEYS, advertised_versions
 from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.messages import elect_leaders
 from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
+from strandline.wire.messages.elect_leaders import ElectLeadersRequest
 from strandline.wire.messages.get_replica_log_info import (
     GetReplicaLogInfoRequest,
     GetReplicaLogInfoResponse,
@@ -87,6 +89,22 @@ def test_the_bytes_are_these(message: Message, golden: str) -> None:
     for size in range(len(data)):
         with pytest.raises(Malformed):
             decode_all(type(message), 0, data[:size])
+
+
+def test_an_election_of_a_designated_leader_has_one_for_each_partition() -> None:
+    row = elect_leaders.TopicPartitions(topic="t", partitions=(1, 2), designated_leaders=(3, 4))
+    request = ElectLeadersRequest(election_type=2, topic_partitions=(row,), timeout_ms=5)
+    data = bytes.fromhex("02 02 02 74 03 00000001 00000002 03 00000003 00000004 00 00000005 00")
+    assert encode_bytes(request, 3).hex() == data.hex()
+    assert decode_all(ElectLeadersRequest, 3, data) == request
+    assert decode_all(ElectLeadersRequest, 2, encode_bytes(request, 2)).topic_partitions[0].designated_leaders is None
+
+
+@pytest.mark.parametrize("on_controller", [False, True])
+def test_clients_are_told_of_version_two_of_elections(on_controller: bool) -> None:
+    (row,) = [row for row in advertised_versions(on_controller=on_controller) if row.api_key == 43]
+    assert (row.min_version, row.max_version) == (0, 2)
+    assert ElectLeadersRequest.versions[-1] == 3
 
 
 def test_every_message_of_our_own_is_among_them() -> None:

@@ -16,7 +16,19 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from strandline.base.effects import Disconnected, Effect, Event, Failure, Probed, Received, Reply, ReplyTo, Report
+from strandline.base.effects import (
+    Answered,
+    Disconnected,
+    Effect,
+    Event,
+    Failed,
+    Failure,
+    Probed,
+    Received,
+    Reply,
+    ReplyTo,
+    Report,
+)
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.base.ports import Rng
@@ -37,10 +49,12 @@ from strandline.controller.elections import plan_elections
 from strandline.controller.features import plan_update_features
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
+from strandline.controller.manual import Manual, is_manual
 from strandline.controller.min_isr import plan_min_isr
 from strandline.controller.partition import Election
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.reassignments import completions, plan_list, plan_reassignments
+from strandline.controller.recovery import Recoveries
 from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
@@ -108,6 +122,8 @@ class Controller:
     def reset(self) -> None:
         listener = self.static.get("inter.broker.listener.name") or DEFAULT_LISTENER
         self.heartbeats = Heartbeats(self.config, str(listener))
+        self.recoveries = Recoveries(str(listener))
+        self.manual = Manual(self.recoveries)
         self.waiting: deque[Waiting] = deque()
         self.last_written = -1
         self.high_watermark = 0
@@ -129,6 +145,7 @@ class Controller:
         if METADATA_VERSION not in image.features:
             records = (FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL), *records)
         effects += self.write(records, now)
+        self.recoveries.begin(image)
         for broker in image.brokers.values():
             if not broker.fenced:
                 self.heartbeats.touch(broker.node_id, None, now)
@@ -140,7 +157,8 @@ class Controller:
         if not self.is_active:
             return []
         self.is_active = False
-        effects: list[Effect] = [Reply(w.to, refusal(w.request, ErrorCode.NOT_CONTROLLER)) for w in self.waiting]
+        unanswered = [(w.to, w.request) for w in self.waiting] + [(a.to, a.request) for a in self.manual.asked]
+        effects: list[Effect] = [Reply(to, refusal(request, ErrorCode.NOT_CONTROLLER)) for to, request in unanswered]
         self.reset()
         return [*effects, Report("info", f"no longer the active controller of epoch {self.epoch}")]
 
@@ -154,6 +172,12 @@ class Controller:
                 return self.probed(node, epoch, attempt, why, now)
             case Disconnected(connection) if self.is_active:
                 return self.disconnected(connection)
+            case Answered(("controller", "logs", node, serial), message) if self.is_active:
+                self.recoveries.answered(node, serial, message, now)
+                return []
+            case Failed(("controller", "logs", node, serial), _) if self.is_active:
+                self.recoveries.answered(node, serial, None, now)
+                return []
             case _:
                 return []
 
@@ -161,14 +185,20 @@ class Controller:
         request = event.message
         if not self.is_active or len(self.waiting) >= self.config.max_waiting:
             return [Reply(event.to, refusal(request, ErrorCode.NOT_CONTROLLER))]
+        if is_manual(request, event.to.api_version):
+            self.manual.begin(event, self.basis(now))
+            return self.answer_elections(now)
         is_alive = isinstance(request, BrokerRegistrationRequest) and self.is_alive(request, now)
         plan = PLANS[type(request)](request, self.basis(now), event.to.api_version, is_alive)
         effects = [*self.write(plan.records, now), *self.follow_up(event, plan, now)]
-        waiting = Waiting(self.last_written, event.to, request, plan.response)
-        if waiting.offset < self.high_watermark:
-            return [*effects, Reply(waiting.to, waiting.response)]
-        self.waiting.append(waiting)
-        return effects
+        return effects + self.promise(event.to, request, plan.response)
+
+    def promise(self, to: ReplyTo, request: Any, response: Any) -> list[Effect]:
+        """Answer as soon as everything is committed that was written so far."""
+        if self.last_written < self.high_watermark:
+            return [Reply(to, response)]
+        self.waiting.append(Waiting(self.last_written, to, request, response))
+        return []
 
     def is_alive(self, request: BrokerRegistrationRequest, now: Instant) -> bool:
         """Is the registered incarnation in its session? Not if its connection is closed and the new incarnation stands
@@ -224,7 +254,10 @@ class Controller:
     # --- time
 
     def deadline(self) -> Instant:
-        return min(self.next_balance, self.next_unclean, self.heartbeats.deadline()) if self.is_active else NEVER
+        if not self.is_active:
+            return NEVER
+        recovery = min(self.recoveries.deadline(), self.manual.deadline())
+        return min(self.next_balance, self.next_unclean, self.heartbeats.deadline(), recovery)
 
     def expire(self, now: Instant) -> list[Effect]:
         if not self.is_active:
@@ -241,7 +274,17 @@ class Controller:
             effects += self.write(changes, now)
         if self.next_unclean <= now:
             effects += self.sweep_unclean(now)
+        self.recoveries.expire(now)
+        effects += self.answer_elections(now)
+        while self.recoveries.is_due:  # what is written may be reason to look again
+            changes, more = self.recoveries.advance(self.basis(now))
+            effects += [*more, *self.write(changes, now), *self.answer_elections(now)]
         return effects
+
+    def answer_elections(self, now: Instant) -> list[Effect]:
+        """Elections by hand that have come to an end."""
+        done = self.manual.done(self.image, now)
+        return [effect for asked, response in done for effect in self.promise(asked.to, asked.request, response)]
 
     def sweep_unclean(self, now: Instant) -> list[Effect]:
         """Whoever may lead a partition without a leader, cleanly or where the topic allows the loss, is elected."""
@@ -279,13 +322,15 @@ class Controller:
         self.counts.written(records, self.image)
         self.image.apply_all(list(records))
         self.image.take_delta()  # Nobody here asks what has changed, and it would only grow.
+        self.recoveries.written(records, self.image)
         return reports
 
     def check(self) -> None:
         self.image.check()
         if not self.is_active:
-            assert not self.waiting and not self.heartbeats.ends
+            assert not self.waiting and not self.heartbeats.ends and not self.manual.asked
             return
+        self.recoveries.check(self.image)
         offsets = [waiting.offset for waiting in self.waiting]
         assert len(offsets) <= self.config.max_waiting
         assert offsets == sorted(offsets) and all(o >= self.high_watermark for o in offsets)

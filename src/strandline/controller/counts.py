@@ -26,7 +26,7 @@ class Counts:
                 old = before.partition(TopicIdPartition(record.topic_id, record.partition_id))
                 assert old is not None
                 self.elections += 1
-                if is_unclean(record, old):
+                if is_unclean(record):
                     self.unclean_elections += 1
                 elif record.leader in old.elr:
                     self.eligible_elections += 1

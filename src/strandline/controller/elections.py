@@ -12,6 +12,8 @@ from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.controller.partition import Election, LastResort, Wish, plan_change
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.elect_leaders import (
+    PREFERRED,
+    UNCLEAN,
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
@@ -19,7 +21,6 @@ from strandline.wire.messages.elect_leaders import (
 )
 
 E = ErrorCode
-PREFERRED, UNCLEAN = 0, 1
 
 
 def plan_elections(request: ElectLeadersRequest, basis: Basis) -> Plan:
@@ -63,8 +64,8 @@ def plan_election(name: str, index: int, kind: int, basis: Basis) -> PartitionCh
     rules = basis.rules(topic)
     if kind == UNCLEAN:
         rules = replace(rules, last_resort=LastResort.ANYBODY)
-    election = Election.PREFERRED if kind == PREFERRED else Election.KEEP
-    change = plan_change(TopicIdPartition(topic.topic_id, index), old, Wish(election=election), rules)
+    wish = Wish(election=Election.PREFERRED) if kind == PREFERRED else Wish(cause="unclean election, asked for")
+    change = plan_change(TopicIdPartition(topic.topic_id, index), old, wish, rules)
     if change is not None:
         return change
     why = E.PREFERRED_LEADER_NOT_AVAILABLE if kind == PREFERRED else E.ELIGIBLE_LEADERS_NOT_AVAILABLE

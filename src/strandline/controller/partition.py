@@ -261,7 +261,7 @@ def elect(old: Partition, sets: Sets, wish: Wish, rules: Rules) -> Elected:
     if resort is LastResort.ANYBODY:
         for node in sets.replicas:
             if lives(node):
-                return Elected(node, "unclean", "a topic that allows it takes any replica: no eligible one is alive")
+                return Elected(node, "unclean", wish.cause or "any replica leads: the topic allows the loss")
     return Elected(NOBODY, "nobody")
 
 

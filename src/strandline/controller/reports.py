@@ -9,7 +9,8 @@ from typing import Any
 
 from strandline.base.effects import Report
 from strandline.base.ids import NOBODY, TopicIdPartition
-from strandline.metadata.image import RECOVERING, Image, Partition
+from strandline.metadata.image import Image
+from strandline.metadata.losses import UNKNOWN
 from strandline.metadata.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
@@ -50,22 +51,20 @@ def warning_of(record: PartitionChangeRecord, before: Image) -> list[str]:
     old = before.partition(TopicIdPartition(record.topic_id, record.partition_id))
     assert old is not None
     name = f"{before.topics[record.topic_id].name}-{record.partition_id}"
-    if is_unclean(record, old):
-        return [
-            f"unclean election: {name} is led by {record.leader}; what only {list(old.isr + old.elr)} had may be lost"
-        ]
+    if is_unclean(record):
+        (loss,) = record.losses
+        what = f"what had been acknowledged from offset {loss.start} on"
+        if loss.certainty == UNKNOWN:
+            what = f"what only {list(old.isr + old.elr)} had"
+        return [f"unclean election ({loss.cause}): {name} is led by {record.leader}; {what} may be lost"]
     if record.leader == NOBODY:
         return [f"{name} has no leader: none of its in-sync replicas {list(record.isr or old.isr)} is alive"]
     return []
 
 
-def is_unclean(record: PartitionChangeRecord, old: Partition) -> bool:
-    """The record says so by turning RECOVERING (T7). A partition that is RECOVERING already does not turn, as in Kafka;
-    its ISR is the leader alone then, so whoever leads next, and is neither that nor eligible, was elected uncleanly."""
-    if record.leader_recovery_state >= 0:
-        return record.leader_recovery_state == RECOVERING
-    is_recovering = old.leader_recovery_state == RECOVERING
-    return is_recovering and record.leader >= 0 and record.leader not in old.isr + old.elr
+def is_unclean(record: PartitionChangeRecord) -> bool:
+    """The record says so itself, with an entry of the loss ledger (T7)."""
+    return bool(record.losses)
 
 
 def shown(level: str, lines: list[str]) -> list[Report]:

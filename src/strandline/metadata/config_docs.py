@@ -49,11 +49,13 @@ OF_TOPICS = {
     "segment.jitter.ms": "The most by which the time of a new segment is brought forward at random.",
     "segment.ms": "The age at which a new segment begins although the last one is not full.",
     "unclean.leader.election.enable": (
-        "Whether a replica that is not in sync may lead when no other is left, at the price of committed records."
+        "Deprecated, for unclean.recovery.strategy: true means Aggressive, false Balanced. Where both are set on one "
+        "level, the strategy counts."
     ),
     "unclean.recovery.strategy": (
-        "What is done for a partition without an eligible leader: nothing, Balanced (all that may have the most are "
-        "waited for), or Aggressive (who answers soon is taken) (KIP-966)."
+        "What is done for a partition without an eligible leader, at the price of committed records: None (somebody "
+        "must decide), Balanced (all that may have the most are waited for; while no recovery is managed, who led "
+        "last), or Aggressive (who answers soon is taken; while no recovery is managed, any replica) (KIP-966)."
     ),
 }
 
@@ -110,8 +112,14 @@ OF_NODES = {
         "How often the controller looks for partitions without a leader that may have one uncleanly."
     ),
     "eligible.leader.replicas.enabled": "Whether replicas that left the ISR below min ISR stay eligible (KIP-966).",
-    "unclean.recovery.manager.enabled": "Whether an unclean election asks all replicas for their logs first (KIP-966).",
-    "unclean.recovery.timeout.ms": "How long an unclean recovery waits for replicas (KIP-966).",
+    "unclean.recovery.manager.enabled": (
+        "Whether replicas are asked for their logs before an unclean election, and the one with the most data leads "
+        "(KIP-966). The active controller's file counts."
+    ),
+    "unclean.recovery.timeout.ms": (
+        "How long an unclean recovery waits for the answers of replicas: Aggressive for all, Balanced for those that "
+        "were not eligible last (KIP-966)."
+    ),
     "producer.id.expiration.ms": "How long a log remembers an idempotent producer that writes nothing.",
     "log.retention.check.interval.ms": "How often logs are looked at for what retention deletes.",
     "log.flush.scheduler.interval.ms": "How often logs are looked at for records whose flush.ms is over; it also stands"
@@ -167,9 +175,6 @@ WITHOUT_EFFECT = {
     "local.retention.ms": NO_TIERS,
     "remote.storage.enable": NO_TIERS,
     "eligible.leader.replicas.enabled": "the feature eligible.leader.replicas.version says it, for all nodes at once",
-    "unclean.recovery.strategy": "replicas are not yet asked for their logs before an unclean election",
-    "unclean.recovery.manager.enabled": "replicas are not yet asked for their logs before an unclean election",
-    "unclean.recovery.timeout.ms": "replicas are not yet asked for their logs before an unclean election",
     "controller.quorum.append.linger.ms": "records are written at once; what comes meanwhile goes with the next fsync",
     "controller.quorum.retry.backoff.ms": "the quorum paces its retries by the fetch timeout",
     "metadata.max.retention.bytes": BY_SNAPSHOTS,

@@ -90,8 +90,8 @@ CONTROLLING = table(
     Planted(
         name="answers-before-it-is-committed",
         module=CONTROLLER,
-        old="if waiting.offset < self.high_watermark:",
-        new="if waiting.offset >= 0:",
+        old="if self.last_written < self.high_watermark:",
+        new="if self.last_written >= -1:",
         trap="KIP-631",
         harm="an ISR, a topic or an epoch is promised and gone with the controller",
         seeds=(1, 1),

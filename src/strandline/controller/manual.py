@@ -1,0 +1,156 @@
+"""Elections by hand that must ask replicas first: ElectLeaders version 3 (KIP-966, Manual leader election).
+
+A designated replica leads, or the one with the longest log, found in the Balanced way or in the Aggressive. Only where
+nobody leads. Each is a recovery that somebody waits for (`recovery.py`); the answer comes when all partitions that were
+asked for have leaders, or the time of the request is up: then what has no leader yet is given up.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from strandline.base.effects import Received, ReplyTo
+from strandline.base.errors import ErrorCode, message_of
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
+from strandline.base.time import NEVER, Instant, after
+from strandline.controller.basis import Basis, Refusal
+from strandline.controller.recovery import Recoveries, lives
+from strandline.metadata.image import Image
+from strandline.metadata.strategy import Strategy
+from strandline.wire.messages.elect_leaders import (
+    DESIGNATION,
+    LONGEST_LOG_AGGRESSIVE,
+    LONGEST_LOG_BALANCED,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+E = ErrorCode
+WAYS = {
+    DESIGNATION: ("designation", Strategy.AGGRESSIVE),
+    LONGEST_LOG_BALANCED: ("longest_log_balanced", Strategy.BALANCED),
+    LONGEST_LOG_AGGRESSIVE: ("longest_log_aggressive", Strategy.AGGRESSIVE),
+}
+PARTITIONS_MAX = 1000  # of one request (KIP-966); what is over is to be asked for again
+FIRST_VERSION = 3
+
+Place = tuple[str, int]  # topic, partition
+
+
+class Asked(Struct):
+    """A request that is not answered yet."""
+
+    to: ReplyTo
+    request: ElectLeadersRequest
+    ends: Instant
+    results: dict[Place, PartitionResult]
+    waiting: dict[TopicIdPartition, Place]
+
+
+class Manual:
+    def __init__(self, recoveries: Recoveries) -> None:
+        self.recoveries = recoveries
+        self.asked: list[Asked] = []
+
+    def begin(self, event: Received, basis: Basis) -> None:
+        request: ElectLeadersRequest = event.message
+        asked = Asked(event.to, request, after(basis.now, request.timeout_ms), {}, {})
+        self.asked.append(asked)
+        way, strategy = WAYS[request.election_type]
+        cause = f"{way} election, asked for by {event.caller.client_id or 'somebody'} at {event.caller.host}"
+        for count, (name, index, designated) in enumerate(wanted(request, basis)):
+            outcome = why_not(name, index, designated, request, basis)
+            if count >= PARTITIONS_MAX:
+                outcome = Refusal(E.REQUEST_LIMIT_REACHED, message_of(E.REQUEST_LIMIT_REACHED))
+            if isinstance(outcome, Refusal):
+                if request.topic_partitions is not None or outcome.error is not E.ELECTION_NOT_NEEDED:
+                    asked.results[(name, index)] = result(index, outcome.error, outcome.message)
+                continue
+            asked.waiting[outcome] = (name, index)
+            leader = NOBODY if designated is None else NodeId(designated)
+            self.recoveries.begin_manual(outcome, strategy, leader, cause, asked.ends)
+
+    def done(self, image: Image, now: Instant) -> Iterator[tuple[Asked, ElectLeadersResponse]]:
+        """The requests that can be answered by now."""
+        for asked in list(self.asked):
+            for at, (name, index) in list(asked.waiting.items()):
+                partition = image.partition(at)
+                if partition is None:
+                    asked.results[(name, index)] = result(index, E.UNKNOWN_TOPIC_OR_PARTITION, f"{name} was deleted")
+                elif partition.leader != NOBODY:
+                    asked.results[(name, index)] = result(index, E.NONE, None)
+                elif asked.ends <= now:
+                    why = "the replicas that must be asked did not all answer in time; no leader was elected"
+                    asked.results[(name, index)] = result(index, E.REQUEST_TIMED_OUT, why)
+                else:
+                    continue
+                del asked.waiting[at]
+                if not any(at in other.waiting for other in self.asked):
+                    self.recoveries.give_up(at)
+            if not asked.waiting:
+                self.asked.remove(asked)
+                yield asked, response_of(asked)
+
+    def deadline(self) -> Instant:
+        return min((asked.ends for asked in self.asked), default=NEVER)
+
+
+def is_manual(request: object, version: int) -> bool:
+    return isinstance(request, ElectLeadersRequest) and request.election_type in WAYS and version >= FIRST_VERSION
+
+
+def wanted(request: ElectLeadersRequest, basis: Basis) -> Iterator[tuple[str, int, int | None]]:
+    """Topic, partition, and who is designated."""
+    if request.topic_partitions is None:
+        for topic in basis.image.topics.values():
+            for index in topic.partitions:
+                yield topic.name, index, None
+        return
+    for row in request.topic_partitions:
+        designated = row.designated_leaders or ()
+        for position, index in enumerate(row.partitions):
+            yield row.topic, index, designated[position] if position < len(designated) else None
+
+
+def why_not(
+    name: str, index: int, designated: int | None, request: ElectLeadersRequest, basis: Basis
+) -> Refusal | TopicIdPartition:
+    """The partition that shall have a leader, or why there is none to be elected."""
+    topic = basis.image.topic_named(name)
+    if topic is None:
+        return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    if partition.leader != NOBODY:
+        return Refusal(E.ELECTION_NOT_NEEDED, message_of(E.ELECTION_NOT_NEEDED))
+    if request.election_type == DESIGNATION:
+        if designated is None:
+            return Refusal(E.INVALID_REQUEST, f"No leader is designated for {name}-{index}")
+        if designated not in partition.replicas:
+            return Refusal(E.INVALID_REQUEST, f"Broker {designated} has no replica of {name}-{index}")
+        if not lives(NodeId(designated), partition, basis):
+            return Refusal(
+                E.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"The replica of {name}-{index} on {designated} is offline"
+            )
+    elif request.election_type == LONGEST_LOG_BALANCED and not partition.last_known_elr:
+        why = f"It is not known who was eligible last to lead {name}-{index}, so nobody can be waited for"
+        return Refusal(E.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
+    return TopicIdPartition(topic.topic_id, index)
+
+
+def result(index: int, error: ErrorCode, message: str | None) -> PartitionResult:
+    return PartitionResult(partition_id=index, error_code=error, error_message=message)
+
+
+def response_of(asked: Asked) -> ElectLeadersResponse:
+    topics: dict[str, list[PartitionResult]] = {}
+    for (name, _), found in sorted(asked.results.items()):
+        topics.setdefault(name, []).append(found)
+    return ElectLeadersResponse(
+        replica_election_results=tuple(
+            ReplicaElectionResult(topic=name, partition_result=tuple(rows)) for name, rows in topics.items()
+        )
+    )

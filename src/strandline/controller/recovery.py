@@ -1,0 +1,238 @@
+"""Unclean recovery (KIP-966): where neither ISR nor ELR has anyone who may lead, the replica with the most data does.
+
+The replicas that are there are asked what their logs end with. The highest (last written leader epoch, log end offset)
+wins, and of equals the first in the order of replicas. When there is enough to choose from:
+
+  - Balanced: all members of LastKnownElr have answered, and all other active replicas, or the time is up. Who is in
+    LastKnownElr may have all that was committed. Where it is empty it is unknown, and nobody is elected.
+  - Aggressive: all replicas have answered; or the time is up, and any has; or the first answer after that.
+  - By hand (ElectLeaders version 3): the same two, but who asks waits, so nobody is waited for that is not active; or
+    a replica that was named, as soon as it has said what will be lost.
+
+Nothing of this is in the metadata log: a new controller begins anew. An answer counts while its broker is registered as
+it was, and the partition has had no other epoch since: else the log may have changed.
+
+Invariants (executed by `check`):
+  - `leaderless` has exactly the partitions without a leader;
+  - only these are recovered.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from strandline.base.effects import Effect, Report
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
+from strandline.base.time import NEVER, Instant, after
+from strandline.controller.basis import Basis
+from strandline.controller.inquiries import Answer, Inquiries
+from strandline.controller.partition import Wish, plan_change
+from strandline.controller.standing import Standing, standing_of
+from strandline.metadata.image import Image, Partition, Topic, directory_of
+from strandline.metadata.records import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord
+from strandline.metadata.strategy import Strategy
+from strandline.wire.messages.get_replica_log_info import GetReplicaLogInfoResponse
+
+
+class Recovery:
+    """Of one partition. `designated`: who shall lead, if somebody said so."""
+
+    def __init__(
+        self, strategy: Strategy, ends: Instant, cause: str, designated: NodeId = NOBODY, is_manual: bool = False
+    ) -> None:
+        self.strategy = strategy
+        self.ends = ends  # when the time for answers is up
+        self.cause = cause
+        self.designated = designated
+        self.is_manual = is_manual
+
+
+class Recoveries:
+    def __init__(self, listener: str) -> None:
+        self.inquiries = Inquiries(listener)
+        self.leaderless: dict[TopicIdPartition, None] = {}
+        self.partitions: dict[TopicIdPartition, Recovery] = {}  # those that are being recovered
+        self.answers: dict[TopicIdPartition, dict[NodeId, Answer]] = {}
+        self.finished = 0  # since this node became the controller
+        self.is_due = False  # may something be decided, or asked, that could not before?
+
+    def begin(self, image: Image) -> None:
+        """From the image that a new controller begins with."""
+        for topic in image.topics.values():
+            for index, partition in topic.partitions.items():
+                if partition.leader == NOBODY:
+                    self.leaderless[TopicIdPartition(topic.topic_id, index)] = None
+        self.is_due = bool(self.leaderless)
+
+    def written(self, records: Iterable[Any], image: Image) -> None:
+        """Records were written and applied."""
+        for record in records:
+            if isinstance(record, PartitionChangeRecord | PartitionRecord):
+                at = TopicIdPartition(record.topic_id, record.partition_id)
+                partition = image.partition(at)
+                if partition is not None and partition.leader == NOBODY:
+                    self.leaderless[at] = None
+                else:
+                    self.forget(at)
+            elif isinstance(record, RemoveTopicRecord):
+                for at in [at for at in self.leaderless if at.topic_id == record.topic_id]:
+                    self.forget(at)
+        self.is_due = self.is_due or bool(self.leaderless)
+
+    def forget(self, at: TopicIdPartition) -> None:
+        self.leaderless.pop(at, None)
+        self.partitions.pop(at, None)
+        self.answers.pop(at, None)
+
+    # --- by hand
+
+    def begin_manual(
+        self, at: TopicIdPartition, strategy: Strategy, designated: NodeId, cause: str, ends: Instant
+    ) -> None:
+        self.partitions[at] = Recovery(strategy, ends, cause, designated, is_manual=True)
+        self.is_due = True
+
+    def give_up(self, at: TopicIdPartition) -> None:
+        """Who asked for it no longer waits."""
+        if at in self.partitions and self.partitions[at].is_manual:
+            del self.partitions[at]
+            self.is_due = True
+
+    # --- events
+
+    def answered(self, node: NodeId, serial: int, response: GetReplicaLogInfoResponse | None, now: Instant) -> None:
+        for at, answer in self.inquiries.answered(node, serial, response, now):
+            if at in self.leaderless:
+                self.answers.setdefault(at, {})[node] = answer
+        self.is_due = True
+
+    def deadline(self) -> Instant:
+        if self.is_due:
+            return Instant(0)
+        ends = (recovery.ends for recovery in self.partitions.values())
+        return min(self.inquiries.deadline(), min(ends, default=NEVER))
+
+    def expire(self, now: Instant) -> None:
+        if self.inquiries.expire(now):
+            self.is_due = True
+        for recovery in self.partitions.values():
+            if recovery.ends <= now:
+                recovery.ends = NEVER  # and from now on the first answer will do
+                self.is_due = True
+
+    # --- decisions
+
+    def advance(self, basis: Basis) -> tuple[list[PartitionChangeRecord], list[Effect]]:
+        """Begin what must be recovered, end what need not be, elect whom enough is known of, and ask for the rest."""
+        self.is_due = False
+        if not basis.config.is_recovery_managed and not self.partitions:
+            return [], []
+        changes: list[PartitionChangeRecord] = []
+        effects: list[Effect] = []
+        wanted: dict[NodeId, list[TopicIdPartition]] = {}
+        for at in self.leaderless:
+            topic, partition = basis.at(at)
+            effects += self.consider(at, topic, partition, basis)
+            recovery = self.partitions.get(at)
+            if recovery is None:
+                continue
+            active = active_replicas(partition, basis)
+            known = self.known(at, partition, active, basis)
+            best = choice(recovery, partition, active, known)
+            if best is None:
+                for node in active:
+                    if node not in known:
+                        wanted.setdefault(node, []).append(at)
+                continue
+            wish = Wish(designated=best, evidence=known[best].evidence, cause=recovery.cause)
+            change = plan_change(at, partition, wish, basis.rules(topic))
+            assert change is not None and change.leader != NOBODY, "who was chosen is active"
+            changes.append(change)
+        self.finished += len(changes)
+        effects += self.inquiries.ask(wanted, basis.image.brokers)
+        return changes, effects
+
+    def consider(self, at: TopicIdPartition, topic: Topic, partition: Partition, basis: Basis) -> Iterator[Effect]:
+        """Must it be recovered, as things stand? What somebody asked for goes on in any case."""
+        before = self.partitions.get(at)
+        if before is not None and before.is_manual:
+            return
+        strategy = basis.strategy(topic)
+        if not basis.config.is_recovery_managed or stands(partition, strategy, basis) is not Standing.RECOVERY:
+            self.partitions.pop(at, None)
+            return
+        if before is None or before.strategy is not strategy:
+            ends = after(basis.now, basis.config.recovery_timeout_ms)
+            self.partitions[at] = Recovery(strategy, ends, f"unclean recovery, {strategy.value}")
+            yield Report("warning", f"unclean recovery ({strategy.value}) of {topic.name}-{at.partition} begins")
+
+    def known(
+        self, at: TopicIdPartition, partition: Partition, active: Sequence[NodeId], basis: Basis
+    ) -> dict[NodeId, Answer]:
+        """The answers that count."""
+        answers = self.answers.get(at, {})
+        brokers = basis.image.brokers
+        return {
+            node: answers[node]
+            for node in active
+            if node in answers
+            and answers[node].broker_epoch == brokers[node].epoch
+            and answers[node].leader_epoch == partition.leader_epoch
+        }
+
+    def check(self, image: Image) -> None:
+        assert set(self.partitions) <= set(self.leaderless)
+        assert set(self.answers) <= set(self.leaderless)
+        found = {
+            TopicIdPartition(topic.topic_id, index)
+            for topic in image.topics.values()
+            for index, partition in topic.partitions.items()
+            if partition.leader == NOBODY
+        }
+        assert set(self.leaderless) == found
+
+
+def choice(
+    recovery: Recovery, partition: Partition, active: Sequence[NodeId], known: dict[NodeId, Answer]
+) -> NodeId | None:
+    """Who leads, or None as long as too little is known."""
+    if recovery.designated != NOBODY:
+        return recovery.designated if recovery.designated in known else None
+    have_all_answered = all(node in known for node in active)
+    is_over = recovery.ends == NEVER
+    if recovery.strategy is Strategy.BALANCED:
+        asked_for = partition.last_known_elr
+        is_enough = bool(asked_for) and all(node in known for node in asked_for) and (have_all_answered or is_over)
+    elif recovery.is_manual:
+        is_enough = have_all_answered or is_over
+    else:
+        is_enough = all(node in known for node in partition.replicas) or is_over
+    return best_of(partition, known) if is_enough and known else None
+
+
+def best_of(partition: Partition, known: dict[NodeId, Answer]) -> NodeId:
+    """The most data: the highest (last written leader epoch, log end offset); of equals the first replica."""
+
+    def amount(node: NodeId) -> tuple[int, int]:
+        evidence = known[node].evidence
+        return evidence.last_epoch, evidence.end_offset
+
+    return max((node for node in partition.replicas if node in known), key=amount)
+
+
+def active_replicas(partition: Partition, basis: Basis) -> list[NodeId]:
+    """Those that might lead: their brokers are active and their directories online."""
+    return [node for node in partition.replicas if lives(node, partition, basis)]
+
+
+def lives(node: NodeId, partition: Partition, basis: Basis) -> bool:
+    broker = basis.image.brokers.get(node)
+    return broker is not None and broker.is_active and broker.is_online(directory_of(partition, node))
+
+
+def stands(partition: Partition, strategy: Strategy, basis: Basis) -> Standing:
+    def is_there(node: NodeId) -> bool:
+        return lives(node, partition, basis)
+
+    return standing_of(
+        partition, strategy, basis.config.is_recovery_managed, is_there, basis.image.brokers.__contains__
+    )
