@@ -109,7 +109,10 @@ OF_NODES = {
     "unclean.leader.election.interval.ms": (
         "How often the controller looks for partitions without a leader that may have one uncleanly."
     ),
-    "eligible.leader.replicas.enabled": "Whether replicas that left the ISR below min ISR stay eligible (KIP-966).",
+    "eligible.leader.replicas.enabled": (
+        "Whether a new cluster begins with replicas that stay eligible when they leave the ISR below min ISR (KIP-966):"
+        " with the feature eligible.leader.replicas.version, which says it from then on. Read when a node is formatted."
+    ),
     "unclean.recovery.manager.enabled": "Whether an unclean election asks all replicas for their logs first (KIP-966).",
     "unclean.recovery.timeout.ms": "How long an unclean recovery waits for replicas (KIP-966).",
     "producer.id.expiration.ms": "How long a log remembers an idempotent producer that writes nothing.",
@@ -166,7 +169,6 @@ WITHOUT_EFFECT = {
     "local.retention.bytes": NO_TIERS,
     "local.retention.ms": NO_TIERS,
     "remote.storage.enable": NO_TIERS,
-    "eligible.leader.replicas.enabled": "the feature eligible.leader.replicas.version says it, for all nodes at once",
     "unclean.recovery.strategy": "replicas are not yet asked for their logs before an unclean election",
     "unclean.recovery.manager.enabled": "replicas are not yet asked for their logs before an unclean election",
     "unclean.recovery.timeout.ms": "replicas are not yet asked for their logs before an unclean election",
