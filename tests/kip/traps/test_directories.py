@@ -203,7 +203,7 @@ def test_t41_a_replica_that_went_there_and_back_is_told_where_it_is(jbod: Jbod) 
 
 def test_t41_a_replica_is_electable_where_the_last_word_has_it() -> None:
     """First in a directory that is offline; then the broker finds it in one that lives."""
-    made = Controlled(brokers=2)
+    made = Controlled(brokers=2, elr=False)
     made.create("t", (1, 2))
     made.alter("t", (1,))
     for number, leader in ((9, NOBODY), (1, 1), (9, NOBODY), (0, 1)):
