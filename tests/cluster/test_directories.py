@@ -14,7 +14,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.cluster.driving import QUICK, create, quiet, until
 
 from strandline.server.local_cluster import LocalCluster, NodeProcess
-from strandline.server.storage import format_directories
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -34,13 +33,6 @@ class Jbod(LocalCluster):
     def properties_text(self, node: NodeProcess) -> str:
         log_dirs = ",".join(map(str, self.directories(node)))
         return super().properties_text(node) + f"metadata.log.dir={node.data_path}\nlog.dirs={log_dirs}\n"
-
-    def lay_out(self) -> None:
-        super().lay_out()
-        cluster_id = (self.folder / "cluster.id").read_text().strip()
-        for node in self.nodes:
-            paths = [str(path) for path in self.directories(node)]
-            format_directories(paths, cluster_id, node.node_id, ignore_formatted=True)
 
     def described(self, *arguments: str) -> list[dict[str, Any]]:
         command = ["-m", "strandline", "log-dirs", "describe", "--json", "--bootstrap-server", self.bootstrap]

@@ -170,7 +170,7 @@ def test_who_becomes_leader_copies_from_nobody_any_more() -> None:
 
 
 def test_without_leave_for_an_unclean_election_a_partition_waits_for_a_member_of_its_isr() -> None:
-    cluster = Cluster(brokers=2)
+    cluster = Cluster(brokers=2, elr=False)
     cluster.create("t", (1, 2))
     cluster.alter("t", (1,))
     cluster.fence(1)

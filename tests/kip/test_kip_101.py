@@ -285,7 +285,7 @@ def test_the_footnote_a_hard_crash_rebuilds_what_is_missing_from_the_batches(los
 def test_t34_an_epoch_whose_entry_a_power_loss_took_is_never_led_again() -> None:
     """Nothing was written in it, and the registration that follows begins a higher one, so nobody can have been told of
     an epoch that the log later denies."""
-    cluster = Cluster(brokers=2)
+    cluster = Cluster(brokers=2, elr=False)
     cluster.create("t", (1, 2))
     cluster.alter("t", (1,))
     was = cluster.partition("t").leader_epoch
@@ -384,7 +384,7 @@ def test_who_asks_in_another_leader_epoch_is_told_so(current: int, error: ErrorC
 
 def test_a_leader_that_returns_without_an_election_leads_in_a_new_epoch() -> None:
     """All replicas crashed, and the first to come back is who led before: its registration alone begins the epoch."""
-    cluster = Cluster(brokers=1)
+    cluster = Cluster(brokers=1, elr=False)
     cluster.create("t", (1,))
     before = cluster.partition("t")
     cluster.fence(1)

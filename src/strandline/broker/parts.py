@@ -9,6 +9,7 @@ from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, NodeId, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
 from strandline.base.value import Value
+from strandline.broker.bootstrap_file import initial_features
 from strandline.broker.config import NodeConfig
 from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.controller.basis import ControllerConfig
@@ -37,6 +38,7 @@ class Parts(Value, frozen=True):
     identity: Identity
     voters: dict[NodeId, Endpoint]
     clean_start: bool
+    initial_features: dict[str, int]
 
     @property
     def lifecycle_config(self) -> LifecycleConfig:
@@ -71,6 +73,7 @@ class Parts(Value, frozen=True):
             unclean_election_check_ms=self.config.integer("unclean.leader.election.interval.ms"),
             is_recovery_managed=self.config.boolean("unclean.recovery.manager.enabled"),
             recovery_timeout_ms=self.config.integer("unclean.recovery.timeout.ms"),
+            initial_features=self.initial_features,
         )
 
     @property
@@ -167,6 +170,7 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
         ),
         voters={voter.node_id: voter.endpoint for voter in config.voters},
         clean_start=previous_epoch is not None,
+        initial_features=initial_features(disk, config),
     )
 
 

@@ -9,16 +9,19 @@ from strandline.base.ids import parse_uuid
 from strandline.base.ports import DiskError
 from strandline.broker.config import ConfigError, NodeConfig, parse_properties
 from strandline.cli.connect import fail
-from strandline.server.storage import NotFormattable, format_directories, random_uuid_text
+from strandline.cli.features import parsed
+from strandline.server.storage import NotFormattable, format_node, random_uuid_text
 
 
 def format_storage(
     *,
     config: Path,
     cluster_id: str,
+    feature: Annotated[list[str] | None, Parameter(negative="")] = None,
     ignore_formatted: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Format a node's log directories: write cluster id, node id and directory ids into meta.properties.
+    """Format a node's log directories: write cluster id, node id and directory ids into meta.properties, and what a new
+    cluster begins with into bootstrap.checkpoint.
 
     Parameters
     ----------
@@ -26,6 +29,9 @@ def format_storage(
         the node's properties
     cluster_id
         the same for all nodes of a cluster; `strandline random-uuid` makes one
+    feature
+        NAME=LEVEL that a new cluster begins with; may be given more than once. Eligible leader replicas are on unless
+        eligible.leader.replicas.version=0 is named, or the node's properties say eligible.leader.replicas.enabled=false
     ignore_formatted
         leave directories alone that are formatted for this cluster and node
     """
@@ -33,6 +39,7 @@ def format_storage(
         parse_uuid(cluster_id)
     except ValueError:
         fail(f"'{cluster_id}' is not a cluster id", "`strandline random-uuid` makes one", status=2)
+    levels = dict(parsed(text) for text in feature or ())
     try:
         node = NodeConfig.from_properties(parse_properties(config.read_text()))
     except OSError as error:
@@ -41,7 +48,7 @@ def format_storage(
         fail(f"{config} is not a valid configuration: {'; '.join(error.problems)}", status=2)
     paths = sorted({*node.log_dirs, node.metadata_log_dir})
     try:
-        fresh = format_directories(paths, cluster_id, node.node_id, ignore_formatted=ignore_formatted)
+        fresh = format_node(node, cluster_id, levels, ignore_formatted=ignore_formatted)
     except (NotFormattable, DiskError) as error:
         fail(str(error))
     for path in paths:

@@ -7,6 +7,8 @@ A `Basis` is the leading image and the configuration at one moment; every `plan_
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from msgspec import field
+
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Rng
@@ -14,7 +16,7 @@ from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.features import ELR_FEATURE
+from strandline.metadata.features import ELR_FEATURE, initial_levels
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import Strategy, strategy_of
@@ -43,6 +45,7 @@ class ControllerConfig(Value, frozen=True):
     max_waiting: int = 10_000  # answers that wait for commits; a log that stalls so long has lost its leader
     probe_timeout_ms: int = 1000
     probe_again_ms: int = 50  # between the first refused connection and the one that proves a broker dead
+    initial_features: dict[str, int] = field(default_factory=lambda: initial_levels({}))  # of a new cluster
 
 
 class Plan(Value, frozen=True):

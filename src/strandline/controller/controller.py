@@ -46,7 +46,7 @@ from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_confi
 from strandline.controller.counts import Counts
 from strandline.controller.directories import plan_assign_replicas
 from strandline.controller.elections import plan_elections
-from strandline.controller.features import plan_update_features
+from strandline.controller.features import plan_initial_features, plan_update_features
 from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.isr import plan_alter_partition
 from strandline.controller.manual import Manual, is_manual
@@ -59,9 +59,8 @@ from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.features import METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import Image, Partition
-from strandline.metadata.records import FeatureLevelRecord, PartitionChangeRecord
+from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEYS
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
@@ -141,10 +140,7 @@ class Controller:
             self.next_balance = after(now, self.config.leader_imbalance_check_ms)
         self.next_unclean = after(now, self.config.unclean_election_check_ms)
         effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
-        records = plan_min_isr(self.basis(now))
-        if METADATA_VERSION not in image.features:
-            records = (FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL), *records)
-        effects += self.write(records, now)
+        effects += self.write([*plan_initial_features(self.basis(now)), *plan_min_isr(self.basis(now))], now)
         self.recoveries.begin(image)
         for broker in image.brokers.values():
             if not broker.fenced:

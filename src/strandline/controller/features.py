@@ -10,7 +10,14 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.controller.basis import Basis, Plan, Refusal
-from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION, RESTS_ON, SUPPORTED_FEATURES, UNSUPPORTED
+from strandline.metadata.features import (
+    ELR_FEATURE,
+    METADATA_LEVEL,
+    METADATA_VERSION,
+    RESTS_ON,
+    SUPPORTED_FEATURES,
+    UNSUPPORTED,
+)
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
 from strandline.metadata.topic_configs import MIN_ISR_KEY
@@ -41,6 +48,17 @@ def plan_update_features(request: UpdateFeaturesRequest, basis: Basis) -> Plan:
         records.append(FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level))
     response = UpdateFeaturesResponse(results=tuple(UpdatableFeatureResult(feature=name) for name in names))
     return Plan(() if request.validate_only else tuple(records), response)
+
+
+def plan_initial_features(basis: Basis) -> list[FeatureLevelRecord]:
+    """The levels that a new cluster begins with, in the batch that gives it a min ISR (T11). One that has topics or
+    brokers already, written before there were features, gets the metadata.version alone."""
+    image = basis.image
+    if METADATA_VERSION in image.features:
+        return []
+    is_new = not image.topics and not image.brokers
+    levels = basis.config.initial_features if is_new else {METADATA_VERSION: METADATA_LEVEL}
+    return [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
 
 
 def why_not_updated(update: FeatureUpdateKey, proposed: Mapping[str, int], basis: Basis) -> Refusal | None:

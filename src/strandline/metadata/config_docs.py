@@ -111,7 +111,10 @@ OF_NODES = {
     "unclean.leader.election.interval.ms": (
         "How often the controller looks for partitions without a leader that may have one uncleanly."
     ),
-    "eligible.leader.replicas.enabled": "Whether replicas that left the ISR below min ISR stay eligible (KIP-966).",
+    "eligible.leader.replicas.enabled": (
+        "Whether a new cluster begins with replicas that stay eligible when they leave the ISR below min ISR (KIP-966):"
+        " with the feature eligible.leader.replicas.version, which says it from then on. Read when a node is formatted."
+    ),
     "unclean.recovery.manager.enabled": (
         "Whether replicas are asked for their logs before an unclean election, and the one with the most data leads "
         "(KIP-966). The active controller's file counts."
@@ -174,7 +177,6 @@ WITHOUT_EFFECT = {
     "local.retention.bytes": NO_TIERS,
     "local.retention.ms": NO_TIERS,
     "remote.storage.enable": NO_TIERS,
-    "eligible.leader.replicas.enabled": "the feature eligible.leader.replicas.version says it, for all nodes at once",
     "controller.quorum.append.linger.ms": "records are written at once; what comes meanwhile goes with the next fsync",
     "controller.quorum.retry.backoff.ms": "the quorum paces its retries by the fetch timeout",
     "metadata.max.retention.bytes": BY_SNAPSHOTS,

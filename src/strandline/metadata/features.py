@@ -1,4 +1,5 @@
-"""The features that this program knows (KIP-584): which levels of each, and on which others a level rests."""
+"""The features that this program knows (KIP-584): which levels of each, on which others a level rests, and which levels
+a new cluster begins with. A cluster that has a metadata.version keeps what it has until somebody changes it."""
 
 from collections.abc import Mapping
 
@@ -12,6 +13,8 @@ SUPPORTED_FEATURES = {METADATA_VERSION: (7, METADATA_LEVEL), ELR_FEATURE: (0, 1)
 UNSUPPORTED = (0, 0)  # what of a feature somebody supports who does not know it
 RESTS_ON = {(ELR_FEATURE, 1): {METADATA_VERSION: 23}}  # 4.0-IV1: records have fields for an ELR (T11)
 
+# From which metadata.version on a new cluster begins with a level: 4.1-IV0 for ELR, as in Kafka.
+BEGINS_WITH = {ELR_FEATURE: (1, 26)}
 
 # Of metadata.version, which began with level 7; the names are Kafka's.
 RELEASES = (
@@ -29,3 +32,25 @@ def ranges(features: Mapping[str, tuple[int, int]]) -> tuple[Feature, ...]:
         Feature(name=name, min_supported_version=low, max_supported_version=high)
         for name, (low, high) in features.items()
     )
+
+
+def initial_levels(named: Mapping[str, int], *, is_elr_enabled: bool = True) -> dict[str, int]:
+    """What a new cluster begins with: what is named, and Kafka's defaults for the rest. `is_elr_enabled`: what
+    eligible.leader.replicas.enabled says. `why_not_initial` has a say before anything is named."""
+    levels = {METADATA_VERSION: METADATA_LEVEL}
+    for name, (level, least) in BEGINS_WITH.items():
+        begins = level if levels[METADATA_VERSION] >= least and (name != ELR_FEATURE or is_elr_enabled) else 0
+        levels[name] = named.get(name, begins)
+    return {name: level for name, level in levels.items() if level > 0}
+
+
+def why_not_initial(name: str, level: int) -> str | None:
+    """Why can no new cluster begin with this level of a feature?"""
+    if name not in SUPPORTED_FEATURES:
+        return f"Unsupported feature: {name}. Supported features are: {', '.join(sorted(SUPPORTED_FEATURES))}"
+    low, high = SUPPORTED_FEATURES[name]
+    if name == METADATA_VERSION:
+        low = high  # Records are always written in their newest form.
+    if not low <= level <= high:
+        return f"Feature {name} cannot begin with level {level}: levels {low} to {high} are supported"
+    return None

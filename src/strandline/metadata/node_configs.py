@@ -105,7 +105,7 @@ ROWS = (
     ConfigKey("unclean.leader.election.enable", BOOLEAN, False),
     ConfigKey("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1)),
     # KIP-966
-    ConfigKey("eligible.leader.replicas.enabled", BOOLEAN, False),
+    ConfigKey("eligible.leader.replicas.enabled", BOOLEAN, True),  # the KIP's false, until 4.1 made it the default
     ConfigKey("unclean.recovery.strategy", STRING, "Balanced", one_of(*UNCLEAN_RECOVERY_STRATEGIES)),
     ConfigKey("unclean.recovery.manager.enabled", BOOLEAN, False),
     ConfigKey("unclean.recovery.timeout.ms", LONG, 300_000, at_least(0)),

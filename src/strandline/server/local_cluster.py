@@ -15,9 +15,10 @@ from pathlib import Path
 from types import TracebackType
 
 from strandline.base.ids import parse_uuid
+from strandline.broker.config import NodeConfig, parse_properties
 from strandline.metadata.node_configs import METRICS_LISTENER
 from strandline.server.ask import ask
-from strandline.server.storage import format_directories, random_uuid_text
+from strandline.server.storage import format_node, random_uuid_text
 from strandline.wire.messages.metadata import MetadataRequest
 
 HOST = "127.0.0.1"
@@ -202,8 +203,10 @@ class LocalCluster:
         parse_uuid(cluster_id)
         for node in self.nodes:
             node.folder.mkdir(exist_ok=True)
-            node.config_path.write_text(self.properties_text(node))
-            format_directories([str(node.data_path)], cluster_id, node.node_id, ignore_formatted=True)
+            text = self.properties_text(node)
+            node.config_path.write_text(text)
+            config = NodeConfig.from_properties(parse_properties(text))
+            format_node(config, cluster_id, ignore_formatted=True)
 
     def properties_text(self, node: NodeProcess) -> str:
         voters = ",".join(f"{n.node_id}@{HOST}:{n.controller_port}" for n in self.nodes)

@@ -63,6 +63,7 @@ class Options(Value, frozen=True):
     span_ms: int = 20_000  # of the unsafe phase
     pace_ms: int = 30  # between two batches of one producer, on average
     workloads: tuple[str, ...] = ()
+    elr: bool = False  # with Eligible Leader Replicas; plans of before they were simulated say nothing, and go on so
 
 
 def properties(options: Options) -> dict[str, str]:
@@ -75,6 +76,7 @@ def properties(options: Options) -> dict[str, str]:
         "default.replication.factor": str(options.replication_factor),
         "offsets.topic.replication.factor": str(options.replication_factor),
         "min.insync.replicas": str(options.min_isr),
+        "eligible.leader.replicas.enabled": str(options.elr).lower(),
         **options.settings,
     }
 

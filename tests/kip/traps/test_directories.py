@@ -93,9 +93,7 @@ def test_t8_a_broker_that_lives_does_not_lead_from_a_directory_that_it_has_lost(
     call: Callable[[Controlled], None], is_elr_on: bool
 ) -> None:
     """Its broker is asked to lead in every way that there is; it is the only one in the ISR, or in the ELR."""
-    made = Controlled(brokers=1, static={"min.insync.replicas": 1})
-    if is_elr_on:
-        made.controller.write([ELR_ON], made.now)
+    made = Controlled(brokers=1, static={"min.insync.replicas": 1}, elr=is_elr_on)
     made.create("t", (1,))
     assert made.assign(1, directory(1, 0), made.at("t")) == [E.NONE]
     made.lose(1, directory(1, 0))
@@ -205,7 +203,7 @@ def test_t41_a_replica_that_went_there_and_back_is_told_where_it_is(jbod: Jbod) 
 
 def test_t41_a_replica_is_electable_where_the_last_word_has_it() -> None:
     """First in a directory that is offline; then the broker finds it in one that lives."""
-    made = Controlled(brokers=2)
+    made = Controlled(brokers=2, elr=False)
     made.create("t", (1, 2))
     made.alter("t", (1,))
     for number, leader in ((9, NOBODY), (1, 1), (9, NOBODY), (0, 1)):

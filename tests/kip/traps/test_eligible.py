@@ -366,7 +366,7 @@ def test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads() -> No
 
 
 def test_t11_metadata_version_alone_makes_nobody_eligible() -> None:
-    cluster = Cluster(brokers=2, static={MIN_ISR: 2})
+    cluster = Cluster(brokers=2, static={MIN_ISR: 2}, elr=False)
     assert cluster.image.features["metadata.version"] >= 26  # as new as clusters that have ELR by default
     cluster.create("t", (1, 2))
     cluster.fence(2)
@@ -379,7 +379,7 @@ def test_t11_metadata_version_alone_makes_nobody_eligible() -> None:
 
 
 def test_t12_the_last_member_that_cannot_leave_makes_no_record() -> None:
-    cluster = Cluster(brokers=2)
+    cluster = Cluster(brokers=2, elr=False)
     cluster.create("t", (1, 2))
     cluster.fence(2)
     cluster.fence(1)

@@ -8,10 +8,12 @@ from strandline.base.effects import Endpoint
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.broker.bootstrap_file import write_bootstrap
 from strandline.broker.config import NodeConfig
 from strandline.broker.parts import Parts, prepare
 from strandline.log.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.directory import DirectoryMeta, write_meta
+from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.sim.disk import SimDisk
 
 WHERE = {"PLAINTEXT": Endpoint("here", 9092), "CONTROLLER": Endpoint("here", 9093)}
@@ -89,3 +91,32 @@ def test_a_dead_directory_that_is_no_longer_named_makes_the_stop_unclean(disk: S
     disk.fail("/d0")
     write_clean_shutdown(disk, ONLY_ONE, 7)
     assert start(disk, log_dirs="/d1").identity.previous_broker_epoch == -1
+
+
+def test_a_new_cluster_begins_as_the_bootstrap_file_says(disk: SimDisk) -> None:
+    write_bootstrap(disk, "/m", {METADATA_VERSION: METADATA_LEVEL}, Instant(0))
+    assert start(disk, eligible_leader_replicas_enabled="true").initial_features == {METADATA_VERSION: METADATA_LEVEL}
+
+
+@pytest.mark.parametrize(("said", "level"), [("true", 1), ("false", 0)])
+def test_without_a_bootstrap_file_a_new_cluster_begins_as_the_nodes_file_says(
+    disk: SimDisk, said: str, level: int
+) -> None:
+    assert start(disk, eligible_leader_replicas_enabled=said).initial_features.get(ELR_FEATURE, 0) == level
+
+
+def test_what_only_another_program_knows_is_not_in_force(disk: SimDisk) -> None:
+    """Kafka's own tool writes the file with all of Kafka's features, at a metadata.version of its release."""
+    write_bootstrap(disk, "/m", {METADATA_VERSION: 29, "group.version": 1, ELR_FEATURE: 1}, Instant(0))
+    assert start(disk).initial_features == {METADATA_VERSION: METADATA_LEVEL, ELR_FEATURE: 1}
+
+
+def test_a_bootstrap_file_that_is_damaged_ends_the_start(disk: SimDisk) -> None:
+    write_bootstrap(disk, "/m", {ELR_FEATURE: 2}, Instant(0))
+    with pytest.raises(DiskError, match="cannot begin with level 2"):
+        start(disk)
+    content = disk.read_file("/m/bootstrap.checkpoint")
+    assert content is not None
+    disk.write_file("/m/bootstrap.checkpoint", content[:-1])
+    with pytest.raises(DiskError, match="is damaged"):
+        start(disk)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from strandline.base.ids import parse_uuid
 from strandline.broker.metric_table import METRICS
 from strandline.cli import metrics
 from strandline.cli.consume import json_line, line
@@ -19,7 +18,6 @@ from strandline.cli.produce import split
 from strandline.cli.topics import line_of
 from strandline.cli.usage import Usage, usage, used_between
 from strandline.server.local_cluster import LocalCluster
-from strandline.server.storage import NotFormattable, format_directories, random_uuid_text
 
 
 def strandline(*arguments: str, **environment: str) -> tuple[int, str, str]:
@@ -79,27 +77,6 @@ def test_percentiles_are_of_the_ordered_values() -> None:
     assert latency is not None
     assert latency.percentiles == (3.0, 4.0, 4.0, 4.0)
     assert Latency.of([]) is None
-
-
-def test_a_directory_is_formatted_once_and_for_one_node(tmp_path: Path) -> None:
-    cluster, path = random_uuid_text(), str(tmp_path / "data")
-    parse_uuid(cluster)
-    assert format_directories([path], cluster, 1, ignore_formatted=False) == [path]
-    before = (tmp_path / "data/meta.properties").read_text()
-    with pytest.raises(NotFormattable, match="already formatted"):
-        format_directories([path], cluster, 1, ignore_formatted=False)
-    assert format_directories([path], cluster, 1, ignore_formatted=True) == []
-    with pytest.raises(NotFormattable, match="belongs to node 1"):
-        format_directories([path], cluster, 2, ignore_formatted=True)
-    assert (tmp_path / "data/meta.properties").read_text() == before
-
-
-def test_a_refused_format_leaves_the_other_directories_alone(tmp_path: Path) -> None:
-    old, new = str(tmp_path / "old"), str(tmp_path / "new")
-    format_directories([old], random_uuid_text(), 1, ignore_formatted=False)
-    with pytest.raises(NotFormattable):
-        format_directories([new, old], random_uuid_text(), 1, ignore_formatted=True)
-    assert not (tmp_path / "new").exists()
 
 
 def test_a_local_cluster_is_laid_out_with_kafkas_property_names(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from strandline.base.time import Instant
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.features import SUPPORTED_FEATURES, ranges
+from strandline.metadata.features import SUPPORTED_FEATURES, initial_levels, ranges
 from strandline.metadata.image import Image, Partition
 from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -67,6 +67,8 @@ class Cluster:
         brokers: int = 0,
         static: Mapping[str, ConfigValue] | None = None,
         racks: Mapping[int, str] | None = None,
+        *,
+        elr: bool = True,  # Eligible Leader Replicas, which a new cluster has
         **settings: Any,
     ) -> None:
         self.log = Log()
@@ -77,7 +79,8 @@ class Cluster:
         self.effects: list[Effect] = []
         self.epochs: dict[int, int] = {}
         self.lives: dict[int, int] = {}
-        config = ControllerConfig(cluster_id=CLUSTER_ID, **settings)
+        levels = initial_levels({}, is_elr_enabled=elr)
+        config = ControllerConfig(cluster_id=CLUSTER_ID, initial_features=levels, **settings)
         self.controller = Controller(NodeId(100), config, static or {}, Random(1), self.log)
         self.take(self.controller.activate(Image(), 1, self.now))
         for node in range(1, brokers + 1):

@@ -166,8 +166,8 @@ def test_a_shutdown_is_not_taken_back() -> None:
     assert cluster.image.brokers[1].in_controlled_shutdown
 
 
-def test_the_only_replica_shuts_down_and_leads_again_after_its_return() -> None:
-    cluster = Cluster(brokers=1)
+def test_without_elr_the_only_replica_shuts_down_and_leads_again_after_its_return() -> None:
+    cluster = Cluster(brokers=1, elr=False)
     cluster.create("t", (1,))
     cluster.beat(1, want_shut_down=True)
     assert (cluster.partition("t").leader, cluster.partition("t").isr) == (-1, (1,))

@@ -40,7 +40,8 @@ def alter(cluster: Cluster, *resources: AlterConfigsResource, validate_only: boo
 
 
 def ready() -> Cluster:
-    cluster = Cluster(brokers=2)
+    """Without ELR, which has rules of its own for min ISR."""
+    cluster = Cluster(brokers=2, elr=False)
     cluster.create("t", (1, 2))
     return cluster
 
@@ -194,7 +195,7 @@ def test_the_older_request_is_refused_as_the_newer_is() -> None:
 
 def test_the_older_request_leaves_the_cluster_a_min_isr() -> None:
     """T1: what it does not name becomes what the controller's file says, and under ELR it is refused."""
-    cluster = Cluster(brokers=1, static={"min.insync.replicas": 2})
+    cluster = Cluster(brokers=1, static={"min.insync.replicas": 2}, elr=False)
     alter(cluster, broker(("min.insync.replicas", SET, "3")))
     assert replace_all(cluster, BROKER_RESOURCE, "", message_max_bytes="9").error_code == E.NONE
     kept = {"min.insync.replicas": "2", "message.max.bytes": "9"}
@@ -294,9 +295,7 @@ def test_what_leaves_min_isr_in_effect_touches_no_partition(
     title: str, elr: bool, rows: tuple[tuple[str, int, str], ...]
 ) -> None:
     """T3."""
-    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
-    if elr:
-        cluster.controller.write([ELR_ON], cluster.now)
+    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2}, elr=elr)
     cluster.create("t", (1, 2))
     before = cluster.partition("t")
     assert alter(cluster, topic(*rows))[0].error_code == E.NONE

@@ -77,9 +77,16 @@ def test_a_node_that_does_not_lead_refuses_everything(kind: type) -> None:
     controller.check()
 
 
-def test_the_first_controller_writes_the_metadata_version() -> None:
-    cluster = Cluster()
-    assert cluster.image.features == {"metadata.version": 30}
+@pytest.mark.parametrize(
+    ("elr", "features"),
+    [
+        (True, {"metadata.version": 30, "eligible.leader.replicas.version": 1}),
+        (False, {"metadata.version": 30}),
+    ],
+)
+def test_the_first_controller_writes_what_a_new_cluster_begins_with(elr: bool, features: dict[str, int]) -> None:
+    cluster = Cluster(elr=elr)
+    assert cluster.image.features == features
     before = len(cluster.log.records)
     cluster.controller.deactivate(cluster.now)
     cluster.controller.activate(cluster.image.copy(), 2, cluster.now)

@@ -29,7 +29,7 @@ def test_a_dead_leader_costs_an_election_for_each_partition_that_it_led() -> Non
 
 
 def test_a_partition_that_loses_its_leader_has_elected_nobody_until_one_is_back() -> None:
-    made = Cluster(brokers=2)
+    made = Cluster(brokers=2, elr=False)
     made.create("t", (1,))
     made.fence(1)
     assert counts(made) == (0, 0, 0)

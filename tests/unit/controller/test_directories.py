@@ -60,8 +60,17 @@ class Jbod(Cluster):
 
 @pytest.fixture
 def jbod() -> Jbod:
+    return ready(elr=True)
+
+
+@pytest.fixture
+def without_elr() -> Jbod:
+    return ready(elr=False)
+
+
+def ready(*, elr: bool) -> Jbod:
     """t-0 and t-1 are led by broker 1, from its first and its second directory."""
-    made = Jbod(brokers=3)
+    made = Jbod(brokers=3, elr=elr)
     made.create("t", (1, 2, 3), (1, 2, 3))
     assert made.partition("t").directories == (UNASSIGNED_DIRECTORY,) * 3
     for index in (0, 1):
@@ -130,7 +139,8 @@ def test_a_replica_in_a_lost_directory_may_not_come_back_into_the_isr(jbod: Jbod
     assert jbod.alter("t", (2, 3, 1)).error_code == E.INELIGIBLE_REPLICA
 
 
-def test_it_is_back_with_the_next_incarnation_that_has_the_directory(jbod: Jbod) -> None:
+def test_it_is_back_with_the_next_incarnation_that_has_the_directory(without_elr: Jbod) -> None:
+    jbod = without_elr
     jbod.lose(1, directory(1, 0))
     jbod.wait(10_000)
     for node in (1, 2, 3):
@@ -138,8 +148,9 @@ def test_it_is_back_with_the_next_incarnation_that_has_the_directory(jbod: Jbod)
     assert jbod.alter("t", (jbod.leads()[0], 1), index=0).error_code == E.NONE
 
 
-def test_the_last_of_an_isr_stays_in_it_and_leads_no_longer(jbod: Jbod) -> None:
+def test_the_last_of_an_isr_stays_in_it_and_leads_no_longer(without_elr: Jbod) -> None:
     """What it has may be all there is; nobody else leads, and it leads again only with its directory."""
+    jbod = without_elr
     assert jbod.alter("t", (1,)).error_code == E.NONE
     jbod.lose(1, directory(1, 0))
     assert jbod.leads() == (NOBODY, (1,))
@@ -149,7 +160,8 @@ def test_the_last_of_an_isr_stays_in_it_and_leads_no_longer(jbod: Jbod) -> None:
     assert jbod.leads() == (1, (1,))
 
 
-def test_arrival_without_the_directory_elects_nobody(jbod: Jbod) -> None:
+def test_arrival_without_the_directory_elects_nobody(without_elr: Jbod) -> None:
+    jbod = without_elr
     assert jbod.alter("t", (1,)).error_code == E.NONE
     jbod.wait(10_000)
     answer = jbod.ask(jbod.registration(1, 2, log_dirs=(directory(1, 1),)), version=4, connection=2001)
@@ -181,7 +193,8 @@ def test_a_replica_assigned_to_a_directory_that_is_offline_is_offline(jbod: Jbod
     assert jbod.partition("t").directories[0] == where
 
 
-def test_the_last_replica_leads_once_it_is_found_in_a_live_directory(jbod: Jbod) -> None:
+def test_the_last_replica_leads_once_it_is_found_in_a_live_directory(without_elr: Jbod) -> None:
+    jbod = without_elr
     assert jbod.alter("t", (1,)).error_code == E.NONE
     assert jbod.assign(1, LOST_DIRECTORY, jbod.at("t")) == [E.NONE]
     assert jbod.leads() == (NOBODY, (1,))

@@ -23,7 +23,7 @@ def update(made: Cluster, *levels: tuple[str, int], kind: int = UPGRADE, dry: bo
 
 
 def test_eligible_leader_replicas_are_switched_on_and_off() -> None:
-    made = Cluster(brokers=3)
+    made = Cluster(brokers=3, elr=False)
     assert update(made, (ELR_FEATURE, 1)) == (E.NONE, "")
     assert made.image.features[ELR_FEATURE] == 1
     assert update(made, (ELR_FEATURE, 0), kind=SAFE_DOWNGRADE) == (E.NONE, "")
@@ -31,7 +31,7 @@ def test_eligible_leader_replicas_are_switched_on_and_off() -> None:
 
 
 def test_to_validate_writes_nothing() -> None:
-    made = Cluster(brokers=3)
+    made = Cluster(brokers=3, elr=False)
     end = made.log.next_offset
     assert update(made, (ELR_FEATURE, 1), dry=True) == (E.NONE, "")
     assert update(made, (ELR_FEATURE, 2), dry=True)[0] == E.INVALID_UPDATE_VERSION
@@ -52,7 +52,7 @@ def test_to_validate_writes_nothing() -> None:
     ],
 )
 def test_a_level_that_cannot_be_is_refused(name: str, level: int, kind: int, why: str) -> None:
-    made = Cluster(brokers=3)
+    made = Cluster(brokers=3, elr=False)
     end = made.log.next_offset
     error, message = update(made, (name, level), kind=kind)
     assert error == E.INVALID_UPDATE_VERSION
@@ -62,14 +62,14 @@ def test_a_level_that_cannot_be_is_refused(name: str, level: int, kind: int, why
 
 
 def test_all_of_a_request_is_done_or_nothing() -> None:
-    made = Cluster(brokers=3)
+    made = Cluster(brokers=3, elr=False)
     assert update(made, (ELR_FEATURE, 1), (METADATA_VERSION, 31))[0] == E.INVALID_UPDATE_VERSION
     assert ELR_FEATURE not in made.image.features
     assert update(made, (ELR_FEATURE, 1), (ELR_FEATURE, 0))[0] == E.INVALID_REQUEST
 
 
 def test_a_broker_that_does_not_know_the_feature_keeps_it_off() -> None:
-    made = Cluster(brokers=3)
+    made = Cluster(brokers=3, elr=False)
     made.ask(made.registration(4, features=OLDER), version=4, connection=1004)
     error, message = update(made, (ELR_FEATURE, 1))
     assert error == E.INVALID_UPDATE_VERSION
@@ -77,7 +77,7 @@ def test_a_broker_that_does_not_know_the_feature_keeps_it_off() -> None:
 
 
 def test_a_broker_that_does_not_know_a_feature_in_force_is_not_registered() -> None:
-    made = Cluster(brokers=3)
+    made = Cluster(brokers=3, elr=False)
     update(made, (ELR_FEATURE, 1))
     answer = made.ask(made.registration(4, features=OLDER), version=4, connection=1004)
     assert answer.error_code == E.UNSUPPORTED_VERSION
@@ -85,7 +85,7 @@ def test_a_broker_that_does_not_know_a_feature_in_force_is_not_registered() -> N
 
 def test_t11_the_feature_rests_on_a_metadata_version_that_has_fields_for_it() -> None:
     """T11: not the metadata version switches it on, and not below the one whose records can carry it."""
-    made = Cluster(brokers=3)
+    made = Cluster(brokers=3, elr=False)
     made.image.apply_all([FeatureLevelRecord(name=METADATA_VERSION, feature_level=22)])
     error, message = update(made, (ELR_FEATURE, 1))
     assert error == E.INVALID_UPDATE_VERSION
@@ -97,7 +97,7 @@ def test_t11_the_feature_rests_on_a_metadata_version_that_has_fields_for_it() ->
 
 def test_t11_what_makes_it_safe_is_written_in_the_same_batch() -> None:
     """T11, T1: no broker has a min ISR of its own from the moment at which the feature is in force."""
-    made = Cluster(brokers=3)
+    made = Cluster(brokers=3, elr=False)
     own = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="2", name=MIN_ISR_KEY, value="1")
     made.image.apply_all([own])
     start = len(made.log.records)
@@ -108,7 +108,7 @@ def test_t11_what_makes_it_safe_is_written_in_the_same_batch() -> None:
 
 
 def test_after_a_downgrade_the_next_change_drops_who_was_eligible() -> None:
-    made = Cluster(brokers=3, static={MIN_ISR_KEY: 2})
+    made = Cluster(brokers=3, static={MIN_ISR_KEY: 2}, elr=False)
     update(made, (ELR_FEATURE, 1))
     made.create("t", (1, 2, 3), (1, 2, 3))
     for index in (0, 1):

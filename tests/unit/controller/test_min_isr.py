@@ -32,8 +32,8 @@ def min_isr(cluster: Cluster) -> int:
     return image.min_isr(image.topics[cluster.at("t").topic_id])
 
 
-def ready(static: dict[str, ConfigValue]) -> Cluster:
-    cluster = Cluster(brokers=3, static=static)
+def ready(static: dict[str, ConfigValue], *, elr: bool = True) -> Cluster:
+    cluster = Cluster(brokers=3, static=static, elr=elr)
     cluster.create("t", (1, 2, 3))
     return cluster
 
@@ -60,8 +60,8 @@ def test_the_controller_decides_by_the_log_and_not_by_its_own_file() -> None:
     assert cluster.partition("t").elr  # by a min ISR of 1 nobody would be
 
 
-def test_what_is_deleted_becomes_what_the_controllers_file_says_and_stays_state() -> None:
-    cluster = ready({KEY: 2})
+def test_without_elr_what_is_deleted_becomes_what_the_controllers_file_says_and_stays_state() -> None:
+    cluster = ready({KEY: 2}, elr=False)
     alter(cluster, broker((KEY, SET, "3")))
     assert min_isr(cluster) == 3
     assert alter(cluster, broker((KEY, DELETE, None)))[0].error_code == ErrorCode.NONE

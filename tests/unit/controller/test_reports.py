@@ -40,7 +40,7 @@ def test_an_unclean_election_after_another_is_a_warning_too() -> None:
 
 
 def test_a_recovering_leader_that_is_back_was_not_elected_uncleanly() -> None:
-    cluster = Cluster(brokers=2, static={"unclean.leader.election.enable": True})
+    cluster = Cluster(brokers=2, static={"unclean.leader.election.enable": True}, elr=False)
     cluster.create("t", (1, 2))
     cluster.alter("t", (1,))
     cluster.fence(1)

@@ -23,10 +23,11 @@ def test_transcript(path: Path, rewrite: bool) -> None:
 
 
 class Play:
-    """Performs a script's commands on a cluster, and shows every record, probe and answer that they cause."""
+    """Performs a script's commands on a cluster without Eligible Leader Replicas, and shows every record, probe and
+    answer that they cause."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster()
+        self.cluster = Cluster(elr=False)
         self.shown = self.cluster.log.next_offset
         self.probes: dict[int, Probe] = {}
 

@@ -166,7 +166,7 @@ unclean.leader.election.enable BOOLEAN false unclean.leader.election.enable -
 
 # KIP-966 proposes them; Kafka has not built them yet.
 PROPOSED = """
-eligible.leader.replicas.enabled BOOLEAN false read-only -
+eligible.leader.replicas.enabled BOOLEAN true read-only -
 unclean.recovery.strategy STRING Balanced cluster-wide =
 unclean.recovery.manager.enabled BOOLEAN false read-only -
 unclean.recovery.timeout.ms LONG 300000 read-only =
