@@ -18,6 +18,8 @@ class Facts(Value, frozen=True):
     is_duplicating: bool = False  # the network may deliver a request again, to whom it may be welcome by then
     is_subscribed: bool = False  # groups hand partitions over: processes do not poll in one order
     exceeded_ms: dict[Key, int] = {}  # noqa: RUF012 (a Value copies its defaults) as `exceeded`, and since when
+    # What the loss ledger says: ranges of offsets, half open; −1: without an end. None: it was not asked.
+    ledger: dict[Key, tuple[tuple[int, int], ...]] | None = None
 
 
 class Tolerance(Value, frozen=True):
@@ -30,6 +32,18 @@ def is_exceeded(anomaly: Anomaly, facts: Facts) -> bool:
     """What was proved before the faults were too many has another cause."""
     since = facts.exceeded_ms.get(anomaly.key)
     return anomaly.key in facts.exceeded if since is None else anomaly.proved_ms >= since
+
+
+def is_on_record(anomaly: Anomaly, facts: Facts) -> bool:
+    """Losses that nobody could prevent must at least be in the ledger, every offset of them."""
+    if facts.ledger is None:
+        return True
+    ranges = facts.ledger.get(anomaly.key, ())
+
+    def is_named(offset: int) -> bool:
+        return any(start <= offset and (end < 0 or offset < end) for start, end in ranges)
+
+    return all(is_named(offset) for offset in anomaly.offsets)
 
 
 def every_writer(anomaly: Anomaly, holds: Callable[[Operation], bool]) -> bool:
@@ -49,8 +63,7 @@ def is_about_weak_writes(anomaly: Anomaly) -> bool:
     return len(strong) < 2 and any(writer.acks != -1 for writer in anomaly.writers)
 
 
-LOSSES = (
-    "lost-write",
+OTHER_LOSSES = (
     "unseen",
     "duplicate",
     "inconsistent-offsets",
@@ -61,7 +74,12 @@ LOSSES = (
     "G1a",
 )
 TOLERANCES = (
-    Tolerance(LOSSES, "more failed than the configuration promises to survive", is_exceeded),
+    Tolerance(
+        ("lost-write",),
+        "more failed than the configuration promises to survive, and the loss ledger says what was lost",
+        lambda a, facts: is_exceeded(a, facts) and is_on_record(a, facts),
+    ),
+    Tolerance(OTHER_LOSSES, "more failed than the configuration promises to survive", is_exceeded),
     Tolerance(("unseen", "lost-write"), "the topic was deleted", lambda a, facts: a.key in facts.gone),
     Tolerance(
         ("lost-write", "unseen", "inconsistent-offsets", "nonmonotonic-send"),

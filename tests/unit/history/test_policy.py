@@ -30,6 +30,20 @@ def test_a_loss_is_excused_where_the_faults_were_too_many_and_only_there() -> No
     assert why_tolerated(lost(), Facts(exceeded=(namesake,))) is None
 
 
+def test_what_could_not_be_saved_must_be_in_the_loss_ledger() -> None:
+    for ranges, is_excused in (
+        (((0, 1),), True),
+        (((0, -1),), True),
+        (((1, -1),), False),
+        (((5, 9), (0, 1)), True),
+        ((), False),
+    ):
+        facts = Facts(exceeded=(KEY,), ledger={KEY: ranges})
+        assert (why_tolerated(lost(), facts) is not None) is is_excused
+    assert why_tolerated(lost(), Facts(exceeded=(KEY,), ledger={OTHER: ((0, -1),)})) is None
+    assert why_tolerated(lost(), Facts(ledger={KEY: ((0, -1),)})) is None, "a loss on record is still a loss"
+
+
 def test_what_was_written_with_acks_1_may_be_lost() -> None:
     assert why_tolerated(lost(acks=1), Facts()) is not None
 
