@@ -38,6 +38,7 @@ class Inquiries:
         self.serial = 0
         self.under_way: dict[NodeId, int] = {}  # the serial of the request that a broker has not answered
         self.again_at: dict[NodeId, Instant] = {}
+        self.asked: dict[NodeId, int] = {}  # about how many partitions so far: of many, others each time
 
     def ask(self, wanted: Mapping[NodeId, list[TopicIdPartition]], brokers: Mapping[NodeId, Broker]) -> Iterator[Send]:
         """Ask those brokers that may be asked now; the others when they have answered, or their pause is over."""
@@ -50,7 +51,10 @@ class Inquiries:
                 continue
             self.serial += 1
             self.under_way[node] = self.serial
-            request = GetReplicaLogInfoRequest(broker_id=node, topic_partitions=by_topic(ats[:PARTITIONS_MAX]))
+            first = self.asked.get(node, 0) % len(ats)
+            some = (ats[first:] + ats[:first])[:PARTITIONS_MAX]
+            self.asked[node] = first + len(some)
+            request = GetReplicaLogInfoRequest(broker_id=node, topic_partitions=by_topic(some))
             token = ("controller", "logs", node, self.serial)
             yield Send(endpoint, "recovery", request, 0, TIMEOUT_MS, token)
 

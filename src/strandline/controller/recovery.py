@@ -54,6 +54,7 @@ class Recoveries:
         self.answers: dict[TopicIdPartition, dict[NodeId, Answer]] = {}
         self.finished = 0  # since this node became the controller
         self.is_due = False  # may something be decided, or asked, that could not before?
+        self.next_end = NEVER  # the first of `Recovery.ends`
 
     def begin(self, image: Image) -> None:
         """From the image that a new controller begins with."""
@@ -71,12 +72,15 @@ class Recoveries:
                 partition = image.partition(at)
                 if partition is not None and partition.leader == NOBODY:
                     self.leaderless[at] = None
-                else:
+                elif at in self.leaderless:
                     self.forget(at)
+                    continue
+                else:
+                    continue  # the daily life of partitions that somebody leads
             elif isinstance(record, RemoveTopicRecord):
                 for at in [at for at in self.leaderless if at.topic_id == record.topic_id]:
                     self.forget(at)
-        self.is_due = self.is_due or bool(self.leaderless)
+            self.is_due = bool(self.leaderless)
 
     def forget(self, at: TopicIdPartition) -> None:
         self.leaderless.pop(at, None)
@@ -108,22 +112,20 @@ class Recoveries:
     def deadline(self) -> Instant:
         if self.is_due:
             return Instant(0)
-        ends = (recovery.ends for recovery in self.partitions.values())
-        return min(self.inquiries.deadline(), min(ends, default=NEVER))
+        return min(self.inquiries.deadline(), self.next_end)
 
     def expire(self, now: Instant) -> None:
         if self.inquiries.expire(now):
             self.is_due = True
-        for recovery in self.partitions.values():
-            if recovery.ends <= now:
-                recovery.ends = NEVER  # and from now on the first answer will do
-                self.is_due = True
+        if self.next_end <= now:
+            self.is_due = True
 
     # --- decisions
 
     def advance(self, basis: Basis) -> tuple[list[PartitionChangeRecord], list[Effect]]:
         """Begin what must be recovered, end what need not be, elect whom enough is known of, and ask for the rest."""
         self.is_due = False
+        self.next_end = NEVER
         if not basis.config.is_recovery_managed and not self.partitions:
             return [], []
         changes: list[PartitionChangeRecord] = []
@@ -137,7 +139,7 @@ class Recoveries:
                 continue
             active = active_replicas(partition, basis)
             known = self.known(at, partition, active, basis)
-            best = choice(recovery, partition, active, known)
+            best = choice(recovery, partition, active, known, basis.now)
             if best is None:
                 for node in active:
                     if node not in known:
@@ -149,6 +151,8 @@ class Recoveries:
             changes.append(change)
         self.finished += len(changes)
         effects += self.inquiries.ask(wanted, basis.image.brokers)
+        ends = (recovery.ends for recovery in self.partitions.values() if recovery.ends > basis.now)
+        self.next_end = min(ends, default=NEVER)
         return changes, effects
 
     def consider(self, at: TopicIdPartition, topic: Topic, partition: Partition, basis: Basis) -> Iterator[Effect]:
@@ -192,13 +196,13 @@ class Recoveries:
 
 
 def choice(
-    recovery: Recovery, partition: Partition, active: Sequence[NodeId], known: dict[NodeId, Answer]
+    recovery: Recovery, partition: Partition, active: Sequence[NodeId], known: dict[NodeId, Answer], now: Instant
 ) -> NodeId | None:
     """Who leads, or None as long as too little is known."""
     if recovery.designated != NOBODY:
         return recovery.designated if recovery.designated in known else None
     have_all_answered = all(node in known for node in active)
-    is_over = recovery.ends == NEVER
+    is_over = recovery.ends <= now
     if recovery.strategy is Strategy.BALANCED:
         asked_for = partition.last_known_elr
         is_enough = bool(asked_for) and all(node in known for node in asked_for) and (have_all_answered or is_over)

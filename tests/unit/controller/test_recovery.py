@@ -9,8 +9,9 @@ from tests.unit.controller.cluster import Cluster
 
 from strandline.base.effects import Answered, Failed, Failure, Send
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NOBODY, NodeId
-from strandline.controller.inquiries import Answer
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
+from strandline.base.time import Instant
+from strandline.controller.inquiries import PARTITIONS_MAX, Answer, Inquiries
 from strandline.controller.recovery import best_of
 from strandline.metadata import records as r
 from strandline.metadata.image import RECOVERING
@@ -485,3 +486,38 @@ def test_a_controller_that_is_none_any_more_says_so() -> None:
     assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE), 3) is None
     cluster.take(cluster.controller.deactivate(cluster.now))
     assert cluster.answer_to(cluster.sequence).error_code == E.NOT_CONTROLLER
+
+
+# --- many partitions
+
+
+def test_of_very_many_partitions_others_are_asked_for_each_time() -> None:
+    """A broker that can say nothing of the first two thousand is asked for the rest, too."""
+    inquiries = Inquiries("PLAINTEXT")
+    broker = Recovered(1).image.brokers[NodeId(1)]
+    ats = [TopicIdPartition(Uuid(bytes(16)), index) for index in range(4500)]
+    seen: dict[int, None] = {}
+    for turn in range(3):
+        (send,) = inquiries.ask({NodeId(1): ats}, {NodeId(1): broker})
+        (topic,) = send.message.topic_partitions
+        assert len(topic.partitions) == PARTITIONS_MAX
+        assert list(inquiries.ask({NodeId(1): ats}, {NodeId(1): broker})) == [], "one request at a time"
+        seen.update(dict.fromkeys(topic.partitions))
+        now = Instant(1000 * turn)
+        assert list(inquiries.answered(NodeId(1), send.token[3], None, now)) == []
+        assert list(inquiries.ask({NodeId(1): ats}, {NodeId(1): broker})) == [], "a pause"
+        assert inquiries.expire(inquiries.deadline())
+    assert len(seen) == len(ats)
+
+
+def test_daily_life_is_no_reason_to_look_at_partitions_without_a_leader() -> None:
+    cluster = Recovered(strategy="None")
+    cluster.create("u", (1, 2, 3))
+    cluster.alter("t", (1, 2))
+    cluster.lose(1, 2)
+    cluster.wait(0)
+    assert not cluster.controller.recoveries.is_due
+    cluster.alter("u", (3,))
+    assert not cluster.controller.recoveries.is_due
+    cluster.beat(1)
+    assert cluster.controller.recoveries.is_due
