@@ -119,7 +119,7 @@ def one_event(cluster: Cluster, rng: Random) -> str:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable(seed: int) -> None:
-    """No member of the ELR is in the ISR; if there is one, the ISR is below min ISR; and both together are not below it."""
+    """Nobody is both in sync and eligible; nobody is eligible beside min ISR members; and both together are so many."""
     rng, cluster = Random(seed), made(4, 3)
     told, emptied = [], False
     for _ in range(60):
