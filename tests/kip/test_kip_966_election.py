@@ -84,7 +84,9 @@ def outcome(cluster: Cluster) -> str | Standing:
     partition = cluster.partition("t")
     if partition.leader == NOBODY:
         config = cluster.controller.config
-        ((_, standing),) = standings(cluster.image, cluster.controller.static, config.is_recovery_managed)
+        ((at, standing),) = standings(cluster.image, cluster.controller.static, config.is_recovery_managed)
+        cluster.wait(0)
+        assert (at in cluster.controller.recoveries.partitions) == (standing is RECOVERY), "what is said is done"
         return standing
     if partition.leader_recovery_state == RECOVERING:
         assert partition.isr == (partition.leader,)

@@ -289,7 +289,7 @@ UNDER_MIN_ISR, RECOVERING_PARTITIONS, MANUAL_ELECTIONS = rows(
 RECOVERIES_FINISHED = Metric(
     "kafka_controller_unclean_recovery_finished_total",
     Kind.COUNTER,
-    "Unclean recoveries that this node has finished, as the active controller, since its process started",
+    "Unclean recoveries that this node has finished since it became the active controller, those by hand included",
     (),
     "kafka.controller.unclean_recovery_finished_count",
 )

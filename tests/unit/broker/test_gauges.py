@@ -7,6 +7,7 @@ from tests.sim.play import Play
 from tests.unit.broker.test_lifecycle import IDENTITY
 from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.test_brokers import with_elr
+from tests.unit.controller.test_recovery import Recovered, elect
 from tests.unit.replica.conftest import AT, CALLER, START, World, a_batch
 from tests.unit.replica.test_directories import HOME, Jbod
 from tests.unit.replica.test_throttle import a_world, fall_behind
@@ -25,9 +26,10 @@ from strandline.broker.gauges import (
     under_min_isr,
 )
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, LifecycleConfig, Registered
-from strandline.broker.metric_table import MANUAL_ELECTIONS, RECOVERING_PARTITIONS
+from strandline.broker.metric_table import MANUAL_ELECTIONS, RECOVERIES_FINISHED, RECOVERING_PARTITIONS
 from strandline.metadata import records as r
 from strandline.wire.batch import build
+from strandline.wire.messages.elect_leaders import LONGEST_LOG_AGGRESSIVE
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 ABOVE = "strandline_partition_records_above_high_watermark_under_min_isr"
@@ -331,7 +333,7 @@ def test_who_may_lead_without_loss_is_counted_by_all_replicas(world: World) -> N
 
 def leaderless(cluster: Cluster) -> tuple[int, int]:
     """Partitions under recovery, and those that wait for an operator."""
-    recovering, manual = of_leaderless(cluster.image, cluster.controller)
+    recovering, manual, _ = of_leaderless(cluster.image, cluster.controller)
     assert recovering.metric is RECOVERING_PARTITIONS and manual.metric is MANUAL_ELECTIONS
     return recovering.samples[0][1], manual.samples[0][1]
 
@@ -356,6 +358,37 @@ def test_a_partition_for_which_only_an_operator_can_find_a_leader_is_counted() -
     assert leaderless(cluster) == (0, 0)
     cluster.register(1)
     assert leaderless(cluster) == (0, 1)
+
+
+def test_recoveries_are_counted_until_there_is_another_controller() -> None:
+    cluster = Recovered()
+
+    def finished() -> Any:
+        *_, found = of_leaderless(cluster.image, cluster.controller)
+        assert found.metric is RECOVERIES_FINISHED
+        return found.samples[0][1]
+
+    cluster.lose(1, 2, 3)
+    for node in (1, 2, 3):
+        cluster.beat(node)
+    assert (finished(), leaderless(cluster)) == (0, (1, 0))
+    for node in (1, 2, 3):
+        cluster.say(node, (0, 10))
+    assert (finished(), leaderless(cluster)) == (1, (0, 0))
+    image = cluster.image.copy()
+    cluster.controller.deactivate(cluster.now)
+    cluster.controller.activate(image, 2, cluster.now)
+    assert finished() == 0
+
+
+def test_what_an_operator_has_asked_for_is_a_recovery_and_waits_for_no_operator() -> None:
+    cluster = Recovered(strategy="None", is_managed=False)
+    cluster.alter("t", (1, 2))
+    cluster.lose(1, 2)
+    cluster.beat(2)
+    assert leaderless(cluster) == (0, 1)
+    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE), 3) is None
+    assert leaderless(cluster) == (1, 0)
 
 
 def test_a_failed_log_directory_is_named() -> None:
