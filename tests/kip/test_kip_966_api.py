@@ -158,7 +158,7 @@ def test_the_designated_leaders_match_the_partitions_by_index() -> None:
 
 
 def test_partitions_of_before_have_an_empty_elr_and_the_next_change_records_one() -> None:
-    cluster = Cluster(brokers=3, static={MIN_ISR: 3})
+    cluster = Cluster(brokers=3, static={MIN_ISR: 3}, elr=False)
     cluster.create("t", (1, 2, 3))
     cluster.alter("t", (1, 2))
     assert update(cluster, (ELR_FEATURE, 1)) == (E.NONE, "")
@@ -169,7 +169,7 @@ def test_partitions_of_before_have_an_empty_elr_and_the_next_change_records_one(
 
 def test_until_it_is_switched_on_no_record_has_a_field_of_it() -> None:
     """So that a rolling upgrade writes nothing that the old software cannot read."""
-    cluster = Cluster(brokers=3, static={MIN_ISR: 3})
+    cluster = Cluster(brokers=3, static={MIN_ISR: 3}, elr=False)
     cluster.create("t", (1, 2, 3))
     for node in (3, 2, 1):
         cluster.fence(node)
