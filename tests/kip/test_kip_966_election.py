@@ -55,6 +55,15 @@ def fenced_eligible(cluster: Cluster) -> None:
     cluster.fence(1)
 
 
+def fenced_eligible_beside_who_led_last(cluster: Cluster) -> None:
+    """2 is eligible and gone; 1 led last, had an unclean shutdown, and is back."""
+    cluster.alter("t", (1, 2))
+    cluster.fence(2)
+    cluster.fence(1)
+    cluster.register(1)
+    cluster.beat(1)
+
+
 def nobody_eligible(cluster: Cluster) -> None:
     """1 and 2 were eligible, and have had unclean shutdowns; 3 is there."""
     cluster.alter("t", (1, 2))
@@ -106,6 +115,7 @@ DECISIONS = [  # of KIP-966 where the Unclean Recovery Manager is on, in its ord
     Row("1. other ISR members: one of them", other_members, ISR_MEMBER, ISR_MEMBER, ISR_MEMBER),
     Row("2. unfenced ELR members: one of them", unfenced_eligible, ELR_MEMBER, ELR_MEMBER, ELR_MEMBER),
     Row("3. fenced ELR members", fenced_eligible, Standing.ELIGIBLE, Standing.ELIGIBLE, RECOVERY),
+    Row("3. … and who led last", fenced_eligible_beside_who_led_last, Standing.ELIGIBLE, Standing.ELIGIBLE, RECOVERY),
     Row("4. no ELR members", nobody_eligible, Standing.OPERATOR, Standing.LAST_ELIGIBLE, RECOVERY),
     Row("4. … LastKnownELR in part", some_of_them_are_back, Standing.OPERATOR, Standing.LAST_ELIGIBLE, RECOVERY),
     Row("4. … all LastKnownELR unfenced", last_eligible_are_back, Standing.OPERATOR, RECOVERY, RECOVERY),
@@ -114,6 +124,13 @@ DELIVERY_PLAN = [  # the first phase: Balanced is what unclean.leader.election.e
     Row("other ISR members: one of them", other_members, ISR_MEMBER, ISR_MEMBER, ISR_MEMBER),
     Row("other unfenced ELR members: one of them", unfenced_eligible, ELR_MEMBER, ELR_MEMBER, ELR_MEMBER),
     Row("fenced ELR members", fenced_eligible, Standing.ELIGIBLE, Standing.ELIGIBLE, UNCLEANLY),
+    Row(
+        "fenced ELR members, and who led last is back",
+        fenced_eligible_beside_who_led_last,
+        Standing.ELIGIBLE,
+        Standing.ELIGIBLE,
+        UNCLEANLY,
+    ),
     Row("no ELR members", nobody_eligible, Standing.OPERATOR, Standing.LAST_LEADER, UNCLEANLY),
     Row(
         "no ELR members, who led last is away",
