@@ -257,11 +257,14 @@ def of_controller(node: Node) -> Iterator[Family]:
 def of_leaderless(image: Image, controller: Controller) -> Iterator[Family]:
     """What partitions without a leader wait for. What every controller can tell it tells, as of other partitions;
     recoveries are the active one's, those that an operator asked for among them."""
-    waiting = dict(standings(image, controller.static, controller.config.is_recovery_managed))
-    recoveries = controller.recoveries
-    recovering = {at for at, standing in waiting.items() if standing.is_recovery} if controller.is_active else set()
-    manual = sum(standing is Standing.OPERATOR and at not in recoveries.partitions for at, standing in waiting.items())
-    yield single(table.RECOVERING_PARTITIONS, len(recovering.union(recoveries.partitions)))
+    recoveries, is_managed = controller.recoveries, controller.config.is_recovery_managed
+    waiting = manual = 0
+    for at, standing in standings(image, controller.static, is_managed):
+        if at not in recoveries.partitions:
+            waiting += standing.is_recovery
+            manual += standing is Standing.OPERATOR
+    recovering = waiting + len(recoveries.partitions) if controller.is_active else 0
+    yield single(table.RECOVERING_PARTITIONS, recovering)
     yield single(table.MANUAL_ELECTIONS, manual)
     yield single(table.RECOVERIES_FINISHED, recoveries.finished)
 
