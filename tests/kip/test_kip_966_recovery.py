@@ -3,10 +3,13 @@
 When it begins is in `test_kip_966_election.py`; its machine has tests of its own, `unit/controller/test_recovery.py`.
 """
 
+from random import Random
+
+import pytest
 from tests.sim.play import Play
 from tests.unit.controller.test_recovery import TIMEOUT, Recovered
 
-from strandline.base.ids import NOBODY
+from strandline.base.ids import NOBODY, NodeId
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Partition
 from strandline.metadata.records import FeatureLevelRecord
@@ -105,6 +108,72 @@ def test_nothing_of_a_recovery_stands_in_the_metadata_log_and_the_next_controlle
     cluster.say(2, (0, 30))
     cluster.say(3, (0, 20))
     assert cluster.leader == NOBODY, "what 1 has told the former controller is forgotten"
+
+
+class Told:
+    """What each broker has said of its log that is still true, noted beside the controller."""
+
+    def __init__(self, cluster: Recovered) -> None:
+        self.cluster = cluster
+        self.answers: dict[int, tuple[int, int, tuple[int, int]]] = {}
+
+    def say(self, node: int, log: tuple[int, int]) -> None:
+        self.answers[node] = (self.cluster.epochs[node], self.cluster.partition("t").leader_epoch, log)
+        self.cluster.say(node, log)
+
+    def true(self, before: Partition) -> dict[int, tuple[int, int]]:
+        return {
+            node: log
+            for node, (broker_epoch, leader_epoch, log) in self.answers.items()
+            if broker_epoch == self.cluster.epochs[node] and leader_epoch == before.leader_epoch
+        }
+
+
+def something_happens(cluster: Recovered, told: Told, rng: Random) -> None:
+    node = rng.randrange(1, 5)
+    partition = cluster.partition("t")
+    match rng.choice(("goes", "crashes", "restarts", "is back", "is back", "says", "says", "says", "time", "ISR")):
+        case "goes":
+            cluster.beat(node, want_fence=True)
+        case "crashes":
+            cluster.lose(node)
+        case "restarts":
+            cluster.beat(node, want_fence=True)
+            cluster.register(node, previous=cluster.epochs[node])
+        case "is back":
+            cluster.beat(node)
+        case "says":
+            if cluster.leader == NOBODY and node in cluster.asked():
+                told.say(node, (rng.randrange(3), rng.randrange(3)))
+        case "time":
+            cluster.pause(rng.choice((1000, TIMEOUT)))
+        case _:
+            if partition.leader != NOBODY:
+                cluster.alter("t", tuple({partition.leader, *rng.sample((1, 2, 3, 4), 2)}), leader_recovery_state=0)
+
+
+@pytest.mark.parametrize("strategy", ["Balanced", "Aggressive"])
+def test_whatever_happens_who_is_elected_has_the_most_of_those_whose_answers_count(strategy: str) -> None:
+    """And with Balanced all who were eligible last are among them."""
+    recovered = 0
+    for seed in range(25):
+        rng, cluster = Random(seed), Recovered(4, strategy=strategy)
+        told = Told(cluster)
+        for _ in range(150):
+            before = cluster.partition("t")
+            something_happens(cluster, told, rng)
+            cluster.wait(0)
+            after = cluster.partition("t")
+            if len(after.losses) == len(before.losses):
+                continue
+            recovered += 1
+            true = told.true(before) if before.leader == NOBODY else {}
+            assert after.losses[-1].replica in true
+            if strategy == "Balanced":
+                assert before.last_known_elr and set(before.last_known_elr) <= set(true)
+            there = [node for node in true if cluster.image.is_active(NodeId(node))]
+            assert true[after.losses[-1].replica] == max(true[node] for node in there)
+    assert recovered > 5
 
 
 def test_real_brokers_whose_machines_all_lost_power_are_asked_for_their_logs_and_have_a_leader_again() -> None:
