@@ -10,7 +10,7 @@ ROW = re.compile(r"^\| (?P<where>[^|]*) \| (?P<what>[^|]*) \| (?P<held>[^|]*) \|
 NAME = re.compile(r"`(?P<file>[\w/]+\.py)::(?P<test>test_\w+)`")
 SCRIPT = re.compile(r"`(?P<file>scripts/[\w/]+\.txt)`")
 NOT_YET = "not yet"
-TRAPS = 45
+NUMBERED = {"T": 45, "L": 10}  # traps, and the last of each kind
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -39,22 +39,25 @@ def test_every_sentence_has_a_test_or_says_that_it_has_none() -> None:
     assert unheld == []
 
 
-def test_every_trap_has_its_row_and_its_tests_bear_its_number() -> None:
-    traps = {where: held for where, _, held in rows() if re.fullmatch(r"T\d+", where)}
-    assert list(traps) == [f"T{number}" for number in range(1, TRAPS + 1)]
-    numbered = {
-        int(n)
-        for path in TESTS.glob("kip/**/test_*.py")
-        for n in re.findall(r"^def test_t(\d+)_", path.read_text(), re.M)
+def numbered(letter: str, files: str) -> set[int]:
+    """The numbers of the traps that tests bear in their names."""
+    return {
+        int(number)
+        for path in TESTS.glob(files)
+        for number in re.findall(rf"^def test_{letter}(\d+)_", path.read_text(), re.MULTILINE)
     }
-    assert [f"T{number}" for number in sorted(numbered) if traps[f"T{number}"] == NOT_YET] == []
+
+
+def test_every_trap_has_its_row_and_its_tests_bear_its_number() -> None:
+    for letter, last in NUMBERED.items():
+        traps = {where: held for where, _, held in rows() if re.fullmatch(rf"{letter}\d+", where)}
+        assert list(traps) == [f"{letter}{number}" for number in range(1, last + 1)]
+        found = sorted(numbered(letter.lower(), "kip/**/test_*.py"))
+        assert [number for number in found if traps[f"{letter}{number}"] == NOT_YET] == []
 
 
 def test_every_trap_has_a_test_that_bears_its_number() -> None:
-    numbered = {
-        int(number)
-        for path in TESTS.rglob("test_*.py")
-        for number in re.findall(r"^def test_t(\d+)_", path.read_text(), re.MULTILINE)
-    }
     without_transactions = {42}
-    assert set(range(1, TRAPS + 1)) - numbered == without_transactions
+    for letter, last in NUMBERED.items():
+        lacking = set(range(1, last + 1)) - numbered(letter.lower(), "**/test_*.py")
+        assert lacking == (without_transactions if letter == "T" else set())

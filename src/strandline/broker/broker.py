@@ -136,14 +136,14 @@ class Broker:
         return effects
 
     def stop(self, now: Instant) -> list[Effect]:
-        """Make everything durable, then say so on disk (KIP-966)."""
+        """Make everything durable, then say so on disk (KIP-966); without a registration, in epoch −1: the next start
+        trusts its logs, and the controller does not."""
         effects = self.replicas.shutdown(now)
         self.replicas.close()
-        if self.lifecycle.last_epoch >= 0:
-            live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
-            who, dead = self.lifecycle.identity, len(self.directories.offline)
-            place = Place(who.cluster_id, who.node_id, live, dead)
-            write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch)
+        live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
+        who, dead = self.lifecycle.identity, len(self.directories.offline)
+        place = Place(who.cluster_id, who.node_id, live, dead)
+        write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch)
         return effects
 
     def check(self) -> None:

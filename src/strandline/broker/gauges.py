@@ -17,6 +17,8 @@ from strandline.broker import metric_table as table
 from strandline.broker.broker import Broker
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
 from strandline.broker.node import Node
+from strandline.controller.controller import Controller
+from strandline.controller.standing import Standing, standings
 from strandline.metadata.image import Image, effective_min_isr
 from strandline.metadata.registrations import Broker as RegisteredBroker
 from strandline.quorum.quorum import Quorum
@@ -51,6 +53,7 @@ class PartitionReading(Struct, frozen=True, gc=False):
     last_stable_offset_lag: int = 0
     lag: int = -1  # of a follower; -1 elsewhere
     producer_ids: int = 0
+    electable_leaders: int = 0  # of committed metadata, and also what followers know
 
     @property
     def above_while_under(self) -> int:
@@ -92,10 +95,11 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         hosted.high_watermark,
     )
     leader, known = hosted.role, len(log.producers.known)
+    state = replicas.host.image.partition(hosted.at)
+    electable = 0 if state is None else len(state.isr) + len(state.elr)
     if type(leader) is not Leader:
         lag = max(leader.leader_high_watermark - log.log_end_offset, 0) if type(leader) is Follower else -1
-        return PartitionReading(topic, partition, *at_rest, lag=lag, producer_ids=known)
-    state = replicas.host.image.partition(hosted.at)
+        return PartitionReading(topic, partition, *at_rest, lag=lag, producer_ids=known, electable_leaders=electable)
     adding = () if state is None else state.adding_replicas
     in_sync = len(leader.isr.isr)
     # As in Kafka: neither the replicas that a reassignment adds nor their absence from the ISR is under-replication.
@@ -113,6 +117,7 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         is_reassigning=state is not None and state.is_moving,
         last_stable_offset_lag=leader.high_watermark - leader.last_stable_offset,
         producer_ids=known,
+        electable_leaders=electable,
     )
 
 
@@ -241,11 +246,27 @@ def of_controller(node: Node) -> Iterator[Family]:
     for name, metric in table.CONTROLLER_GAUGES.items():
         yield single(metric, values[name])
     yield single(table.UNDER_MIN_ISR, under_min_isr(node.image))
+    yield from of_leaderless(node.image, controller)
     brokers = node.image.brokers.values()
     yield Family(table.BROKER_REGISTRATION, [((str(broker.node_id),), registration_of(broker)) for broker in brokers])
     yield single(table.UNCLEAN_ELECTIONS, controller.counts.unclean_elections)
     yield single(table.ELIGIBLE_ELECTIONS, controller.counts.eligible_elections)
     yield single(table.ELECTIONS, controller.counts.elections)
+
+
+def of_leaderless(image: Image, controller: Controller) -> Iterator[Family]:
+    """What partitions without a leader wait for. What every controller can tell it tells, as of other partitions;
+    recoveries are the active one's, those that an operator asked for among them."""
+    recoveries, is_managed = controller.recoveries, controller.config.is_recovery_managed
+    waiting = manual = 0
+    for at, standing in standings(image, controller.static, is_managed):
+        if at not in recoveries.partitions:
+            waiting += standing.is_recovery
+            manual += standing is Standing.OPERATOR
+    recovering = waiting + len(recoveries.partitions) if controller.is_active else 0
+    yield single(table.RECOVERING_PARTITIONS, recovering)
+    yield single(table.MANUAL_ELECTIONS, manual)
+    yield single(table.RECOVERIES_FINISHED, recoveries.finished)
 
 
 def registration_of(broker: RegisteredBroker) -> int:

@@ -3,7 +3,8 @@
 The names are those that the common rules of Prometheus' JMX exporter make of Kafka's object names, without lower-casing
 them: `kafka.server:type=ReplicaManager,name=IsrShrinksPerSec` is `kafka_server_ReplicaManager_IsrShrinks_total`, a
 counter whose rate Prometheus computes. What Kafka does not have begins with `strandline_`, or with `process_` where
-every client library of Prometheus has the name.
+every client library of Prometheus has the name. KIP-966 names some with dots, `kafka.controller.…_count`; they have
+underscores instead.
 
 Invariant: names are distinct; a counter's ends in `_total`, and no other's does.
 """
@@ -65,6 +66,10 @@ PARTITION_GAUGES: dict[str, Metric] = {
     "above_while_under": of_partition(
         "strandline_partition_records_above_high_watermark_under_min_isr",
         "Records written and not to be read, because the committed ISR is below the effective min ISR; 0 otherwise",
+    ),
+    "electable_leaders": of_partition(
+        "strandline_partition_electable_leaders",
+        "Members of ISR and ELR: who may lead without loss (KIP-966). All its replicas tell it, for nobody may lead",
     ),
 }
 
@@ -261,10 +266,32 @@ CONTROLLER_GAUGES: dict[str, Metric] = {
     )
 }
 
-UNDER_MIN_ISR = Metric(
-    "strandline_controller_global_under_min_isr_partition_count",
+# By KIP-966's names, which Kafka does not have so far.
+UNDER_MIN_ISR, RECOVERING_PARTITIONS, MANUAL_ELECTIONS = rows(
     Kind.GAUGE,
-    "Partitions, also those without a leader, whose ISR is below their effective min ISR (KIP-966)",
+    (),
+    (
+        "kafka_controller_global_under_min_isr_partition_count",
+        "kafka.controller.global_under_min_isr_partition_count",
+        "Partitions, also those without a leader, whose ISR is below their effective min ISR (KIP-966)",
+    ),
+    (
+        "kafka_controller_unclean_recovery_partitions_count",
+        "kafka.controller.unclean_recovery_partitions_count",
+        "On the active controller: partitions under unclean recovery, or that wait for all who were eligible last",
+    ),
+    (
+        "kafka_controller_manual_leader_election_required_partition_count",
+        "kafka.controller.manual_leader_election_required_partition_count",
+        "Partitions that nobody leads and for which an operator must find a leader",
+    ),
+)
+RECOVERIES_FINISHED = Metric(
+    "kafka_controller_unclean_recovery_finished_total",
+    Kind.COUNTER,
+    "Unclean recoveries that this node has finished since it became the active controller, those by hand included",
+    (),
+    "kafka.controller.unclean_recovery_finished_count",
 )
 BROKER_REGISTRATION = Metric(
     "kafka_controller_KafkaController_BrokerRegistrationState",
@@ -409,6 +436,9 @@ METRICS: tuple[Metric, ...] = (
     BROKER_UNFENCED,
     *CONTROLLER_GAUGES.values(),
     UNDER_MIN_ISR,
+    RECOVERING_PARTITIONS,
+    MANUAL_ELECTIONS,
+    RECOVERIES_FINISHED,
     BROKER_REGISTRATION,
     UNCLEAN_ELECTIONS,
     ELIGIBLE_ELECTIONS,

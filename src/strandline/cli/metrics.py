@@ -38,6 +38,8 @@ COLUMNS: tuple[tuple[str, str, bool], ...] = (
     ("ISR expands", "kafka_server_ReplicaManager_IsrExpands_total", False),
     ("active controller", "kafka_controller_KafkaController_ActiveControllerCount", False),
     ("offline partitions", "kafka_controller_KafkaController_OfflinePartitionsCount", True),
+    ("wait for an operator", "kafka_controller_manual_leader_election_required_partition_count", True),
+    ("under recovery", "kafka_controller_unclean_recovery_partitions_count", True),
     ("leader elections", "strandline_controller_leader_elections_total", False),
     ("unclean elections", "kafka_controller_ControllerStats_UncleanLeaderElections_total", True),
     ("fenced brokers", "kafka_controller_KafkaController_FencedBrokerCount", True),

@@ -151,7 +151,8 @@ def test_t27_a_process_whose_logs_could_not_be_loaded_leaves_no_marker() -> None
     play.end()
 
 
-def test_t27_a_process_that_never_registered_knows_no_epoch_and_leaves_no_marker() -> None:
+def test_t27_a_process_that_never_registered_knows_no_epoch_and_vouches_for_nothing() -> None:
+    """Its logs are whole, and its marker says −1, which is nobody's epoch."""
     play = Play()
     alone, *others = play.machines
     for machine in play.machines:
@@ -160,7 +161,9 @@ def test_t27_a_process_that_never_registered_knows_no_epoch_and_leaves_no_marker
     play.run(500)
     alone.shut_down()
     play.until("it has stopped", lambda: not alone.is_running)
-    assert marked(alone) == [False]
+    assert marked(alone) == [True]
+    parts = prepare(alone.config, alone.disk, Random(1), alone.where, alone.clock.now())
+    assert (parts.identity.previous_broker_epoch, parts.clean_start) == (-1, True)
     for machine in (alone, *others):
         machine.start()
     play.heal()

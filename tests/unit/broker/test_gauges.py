@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 from tests.sim.play import Play
 from tests.unit.broker.test_lifecycle import IDENTITY
+from tests.unit.controller.cluster import Cluster
+from tests.unit.controller.test_brokers import with_elr
+from tests.unit.controller.test_recovery import Recovered, elect
 from tests.unit.replica.conftest import AT, CALLER, START, World, a_batch
 from tests.unit.replica.test_directories import HOME, Jbod
 from tests.unit.replica.test_throttle import a_world, fall_behind
@@ -13,10 +16,20 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicPartition
 from strandline.base.metrics import Family
 from strandline.base.ports import DiskError
-from strandline.broker.gauges import families, of_directories, of_replicas, partition_readings, state_of, under_min_isr
+from strandline.broker.gauges import (
+    families,
+    of_directories,
+    of_leaderless,
+    of_replicas,
+    partition_readings,
+    state_of,
+    under_min_isr,
+)
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, LifecycleConfig, Registered
+from strandline.broker.metric_table import MANUAL_ELECTIONS, RECOVERIES_FINISHED, RECOVERING_PARTITIONS
 from strandline.metadata import records as r
 from strandline.wire.batch import build
+from strandline.wire.messages.elect_leaders import LONGEST_LOG_AGGRESSIVE
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 ABOVE = "strandline_partition_records_above_high_watermark_under_min_isr"
@@ -299,6 +312,83 @@ def test_partitions_under_min_isr_are_counted_with_what_counts_of_min_isr(world:
     alone = World(1)
     alone.create(replicas=(1,), min_insync_replicas="2")
     assert under_min_isr(alone.image) == 0, "one replica cannot be two"
+
+
+def test_who_may_lead_without_loss_is_counted_by_all_replicas(world: World) -> None:
+    """KIP-966: electable leaders. Nobody leads in the end, and who is left tells it still."""
+    world.create(min_insync_replicas="3")
+    electable = "strandline_partition_electable_leaders"
+    seen = []
+    for change in (
+        {},
+        {"isr": (1, 2), "eligible_leader_replicas": (3,)},
+        {"isr": (1,), "eligible_leader_replicas": (2,)},
+        {"isr": (), "eligible_leader_replicas": (1, 2), "leader": -1},
+        {"eligible_leader_replicas": ()},
+    ):
+        world.change(**change)
+        seen.append([gauges(world, node)[electable] for node in (1, 2, 3)])
+    assert seen == [[3] * 3, [3] * 3, [2] * 3, [2] * 3, [0] * 3]
+
+
+def leaderless(cluster: Cluster) -> tuple[int, int]:
+    """Partitions under recovery, and those that wait for an operator."""
+    recovering, manual, _ = of_leaderless(cluster.image, cluster.controller)
+    assert recovering.metric is RECOVERING_PARTITIONS and manual.metric is MANUAL_ELECTIONS
+    return recovering.samples[0][1], manual.samples[0][1]
+
+
+def test_a_recovery_that_waits_for_who_was_eligible_last_counts_as_one_and_on_the_active_controller_alone() -> None:
+    cluster = with_elr(is_recovery_managed=True)
+    cluster.register(2)
+    cluster.fence(1)
+    cluster.register(1)
+    assert leaderless(cluster) == (1, 0)
+    image = cluster.image.copy()
+    cluster.controller.deactivate(cluster.now)
+    cluster.controller.image = image
+    assert leaderless(cluster) == (0, 0)
+
+
+def test_a_partition_for_which_only_an_operator_can_find_a_leader_is_counted() -> None:
+    cluster = with_elr(static={"unclean.recovery.strategy": "None"})
+    cluster.fence(1)
+    assert leaderless(cluster) == (0, 0), "who is eligible is waited for"
+    cluster.register(2)
+    assert leaderless(cluster) == (0, 0)
+    cluster.register(1)
+    assert leaderless(cluster) == (0, 1)
+
+
+def test_recoveries_are_counted_until_there_is_another_controller() -> None:
+    cluster = Recovered()
+
+    def finished() -> Any:
+        *_, found = of_leaderless(cluster.image, cluster.controller)
+        assert found.metric is RECOVERIES_FINISHED
+        return found.samples[0][1]
+
+    cluster.lose(1, 2, 3)
+    for node in (1, 2, 3):
+        cluster.beat(node)
+    assert (finished(), leaderless(cluster)) == (0, (1, 0))
+    for node in (1, 2, 3):
+        cluster.say(node, (0, 10))
+    assert (finished(), leaderless(cluster)) == (1, (0, 0))
+    image = cluster.image.copy()
+    cluster.controller.deactivate(cluster.now)
+    cluster.controller.activate(image, 2, cluster.now)
+    assert finished() == 0
+
+
+def test_what_an_operator_has_asked_for_is_a_recovery_and_waits_for_no_operator() -> None:
+    cluster = Recovered(strategy="None", is_managed=False)
+    cluster.alter("t", (1, 2))
+    cluster.lose(1, 2)
+    cluster.beat(2)
+    assert leaderless(cluster) == (0, 1)
+    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE), 3) is None
+    assert leaderless(cluster) == (1, 0)
 
 
 def test_a_failed_log_directory_is_named() -> None:

@@ -11,7 +11,12 @@ SUFFIX = {Kind.COUNTER: "_total", Kind.GAUGE: "", Kind.HISTOGRAM: ""}
 
 
 def name_by_the_rules(metric: Metric) -> str:
-    """domain, type and name with underscores; a meter is a counter without "PerSec"; an attribute follows its bean."""
+    """domain, type and name with underscores; a meter is a counter without "PerSec"; an attribute follows its bean.
+
+    KIP-966's are names with dots alone."""
+    if ":" not in metric.source:
+        whole = metric.source.removesuffix("_count") if metric.kind is Kind.COUNTER else metric.source
+        return whole.replace(".", "_") + SUFFIX[metric.kind]
     bean, _, attribute = metric.source.partition(" ")
     domain, _, keys = bean.partition(":")
     parts = dict(part.split("=") for part in keys.split(","))

@@ -9,6 +9,7 @@ from strandline.base.effects import Failure
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.time import Instant
+from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import Feature, Listener
@@ -351,9 +352,9 @@ def test_a_stalled_controller_listens_before_it_fences() -> None:
 # --- clean and unclean shutdown (KIP-966): with ELR, the difference is whether a log may lack what it acknowledged
 
 
-def with_elr() -> Cluster:
+def with_elr(static: dict[str, ConfigValue] | None = None, **settings: Any) -> Cluster:
     """Broker 1 leads t alone, and broker 2 is eligible, because the ISR is below min ISR."""
-    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2})
+    cluster = Cluster(brokers=2, static={"min.insync.replicas": 2, **(static or {})}, **settings)
     feature = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)
     cluster.controller.write([feature], cluster.now)
     cluster.create("t", (1, 2))
