@@ -31,7 +31,8 @@ E = ErrorCode
 
 def led_anew(follower: Follower, epoch: int) -> Follower:
     """Another leader, while an answer of the one before is under way: a new role over the same log."""
-    return Follower("t-0", follower.log, partition((1, 2), leader=2, epoch=epoch), follower.high_watermark)
+    of_another = partition((1, 2), leader=2, epoch=epoch)
+    return Follower("t-0", follower.log, of_another, follower.high_watermark, follower.notes)
 
 
 LATE = [
