@@ -178,14 +178,16 @@ def at_beginning(hosted: "Hosted", partition: Partition, now: Instant) -> list[L
     return []
 
 
-def begins(host: "Host", hosted: "Hosted", partition: Partition, effects: list[Effect], now: Instant) -> None:
-    """To be called before a replica leads. Raises DiskError if the ledger cannot be written."""
+def begins(host: "Host", hosted: "Hosted", partition: Partition, effects: list[Effect], now: Instant) -> bool:
+    """To be called before a replica leads. Was it elected without being in sync or eligible? Raises DiskError if the
+    ledger cannot be written."""
     events = at_beginning(hosted, partition, now)
     if not events:
-        return
+        return False
     Notes(host, hosted).note(events)
     # That nothing is known is only noted: after a process was killed it is so of every log that has one replica.
     effects += [Report("warning", f"{hosted.name}: {told(one)}") for one in events if one.certainty != UNKNOWN]
+    return partition.leader_recovery_state == RECOVERING
 
 
 def expect_beginnings(host: "Host", changed: Iterable[TopicIdPartition], now: Instant) -> None:

@@ -42,6 +42,7 @@ from strandline.replica.fetcher import Fetcher, configure_quotas
 from strandline.replica.fetching import Fetching, complete_deletions
 from strandline.replica.follower import Follower
 from strandline.replica.future import Futures
+from strandline.replica.hanging import Hanging
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted, Status, status_of
 from strandline.replica.leader import Leader
@@ -84,6 +85,7 @@ class Replicas:
         self.assignments = Assignments(self.host)
         self.futures = Futures(self.host, self.storage, self.assignments)
         self.cleaner = Cleaner(self.host, self.storage, self.futures)
+        self.hanging = Hanging(self.host)
         self.arrivals = Arrivals(self)
         self.epoch_files = EpochFiles(self.host)
         self.fetchers: dict[NodeId, Fetcher] = {}
@@ -233,7 +235,8 @@ class Replicas:
             role.reassigned(partition, min_isr)
             leader = role
         else:
-            begins(self.host, hosted, partition, effects, now)
+            if begins(self.host, hosted, partition, effects, now):
+                self.hanging.suspect(hosted, now)
             if type(role) is Follower:
                 self.unfollow(hosted, role)
             leader = Leader(
