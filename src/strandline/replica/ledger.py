@@ -148,7 +148,9 @@ class Ledger:
 
     def is_news(self, directory: str) -> bool:
         """Was anything written since this was last asked?"""
-        return self.news.pop(directory, self) is None
+        was = directory in self.news
+        self.news.pop(directory, None)
+        return was
 
     # --- questions
 

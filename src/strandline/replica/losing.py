@@ -191,15 +191,14 @@ def begins(host: "Host", hosted: "Hosted", partition: Partition, effects: list[E
 
 
 def expect_beginnings(host: "Host", changed: Iterable[TopicIdPartition], now: Instant) -> None:
-    """Before many of them begin in one step."""
+    """Before many of them begin in one step. Who has no role yet may have a second log, and notes for himself."""
     losing = []
     for at in changed:
         hosted, partition = host.find(at), host.image.partition(at)
-        if hosted is None or partition is None or partition.leader != host.me or type(hosted.role) is Leader:
-            continue
-        events = at_beginning(hosted, partition, now)
-        if events:
-            losing.append((hosted, events))
+        if hosted is not None and partition is not None and partition.leader == host.me and hosted.role is not None:
+            events = at_beginning(hosted, partition, now)
+            if events:
+                losing.append((hosted, events))
     if len(losing) > 1:
         note_together(host, losing)
 
