@@ -114,8 +114,9 @@ class Ledger:
         content = self.disk.read_file(path)
         if content is None:
             return []
-        book = self.books[directory] = Book()
-        unreadable = read(book, content)
+        found = Book()
+        unreadable = read(found, content)
+        book = self.books[directory] = found.with_more(())
         for lost, _ in book.entries:
             self.latest[lost.at] = lost
         if not unreadable:
@@ -170,6 +171,12 @@ class Ledger:
         return sum(
             book.head.earlier_records + sum(lost.records for lost, _ in book.entries) for book in self.books.values()
         )
+
+    def check(self) -> None:
+        for book in self.books.values():
+            assert len(book.entries) <= LINES_MAX
+            assert book.head.earlier_events >= 0
+            assert book.head.earlier_records >= 0
 
 
 def timed(event: LossEvent, time_ms: int) -> LossEvent:

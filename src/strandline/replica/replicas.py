@@ -481,6 +481,7 @@ class Replicas:
     def check(self) -> None:
         self.fetching.sessions.check()
         self.arrivals.check()
+        self.host.ledger.check()
         for fetcher in self.fetchers.values():
             fetcher.check()
         for hosted in self.host.all():

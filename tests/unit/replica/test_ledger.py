@@ -119,6 +119,17 @@ def test_the_latest_10000_are_kept_and_of_the_others_their_sum(disk: DictDisk) -
         assert (one.events, one.records) == (10_002, 20_003)
 
 
+def test_a_file_that_has_more_is_read_to_the_bound(disk: DictDisk) -> None:
+    Ledger(disk).write(ROOT, [lost(start, start + 2) for start in range(10_000)])
+    content = disk.read_file(f"{ROOT}/{FILE}")
+    assert content is not None
+    head, *lines = content.splitlines()
+    disk.write_file(f"{ROOT}/{FILE}", b"\n".join([head, *lines, *lines[:7]]) + b"\n")
+    ledger, reports = reopened(disk)
+    ledger.check()
+    assert (len(list(ledger.all())), ledger.events, ledger.records, reports) == (10_000, 10_007, 20_014, [])
+
+
 def good_lines(disk: DictDisk) -> list[bytes]:
     Ledger(disk).write(ROOT, [lost(), lost(start=6)])
     content = disk.read_file(f"{ROOT}/{FILE}")
