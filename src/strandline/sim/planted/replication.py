@@ -186,9 +186,9 @@ REPLICATION = table(
     Planted(
         name="high-watermark-survives-truncation",
         module=FOLLOWER,
-        old="        self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that starts there goes (T33)\n"
+        old="self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that starts there goes (T33)\n"
         "        self.clamp()\n",
-        new="        self.log.truncate_to(cut.target)\n",
+        new="self.log.truncate_to(cut.target)\n",
         trap="T23, KAFKA-9491",
         harm="after a truncation the high watermark lies behind the log's end",
         seeds=(7, 7),
@@ -196,8 +196,8 @@ REPLICATION = table(
     Planted(
         name="high-watermark-survives-a-fresh-start",
         module=FOLLOWER,
-        old="            self.log.truncate_fully_and_start_at(cut.target)\n            self.high_watermark = cut.target",
-        new="            self.log.truncate_fully_and_start_at(cut.target)",
+        old="self.log.truncate_fully_and_start_at(cut.target)\n            self.high_watermark = cut.target",
+        new="self.log.truncate_fully_and_start_at(cut.target)",
         trap="T23, KAFKA-9491",
         harm="a follower that copies anew from the leader's log start keeps a high watermark outside its log",
         seeds=(4, 4),
