@@ -184,6 +184,8 @@ def of_replicas(replicas: Replicas, readings: list[PartitionReading]) -> Iterato
     yield from of_quotas(replicas)
     waiting = (("Produce",), replicas.producing.waiting), (("Fetch",), replicas.fetching.waiting)
     yield Family(table.DELAYED, [*waiting])
+    yield single(table.LOST_RECORDS, replicas.host.ledger.records)
+    yield single(table.LOSS_EVENTS, replicas.host.ledger.events)
 
 
 def of_quotas(replicas: Replicas) -> Iterator[Family]:

@@ -132,6 +132,19 @@ DELAYED = Metric(
     ("delayedOperation",),
     "kafka.server:type=DelayedOperationPurgatory,name=NumDelayedOperations,delayedOperation=*",
 )
+# Named as Kafka would: strandline.replica:type=LossLedger,name=LostRecordsCount
+LOST_RECORDS = Metric(
+    "strandline_replica_LossLedger_LostRecordsCount",
+    Kind.GAUGE,
+    "Committed records that replicas of this broker have lost for certain, since its loss ledger began",
+    (),
+)
+LOSS_EVENTS = Metric(
+    "strandline_replica_LossLedger_LossEventsCount",
+    Kind.GAUGE,
+    "Events in this broker's loss ledger since it began, of losses that are certain or possible",
+    (),
+)
 THROTTLED_BYTES = Metric(
     "strandline_throttled_bytes_total",
     Kind.COUNTER,
@@ -422,6 +435,8 @@ METRICS: tuple[Metric, ...] = (
     REPLICATION_IN,
     REPLICATION_OUT,
     DELAYED,
+    LOST_RECORDS,
+    LOSS_EVENTS,
     THROTTLED_BYTES,
     THROTTLED_RATE,
     DIRECTORY_MOVES,

@@ -14,6 +14,7 @@ from strandline.broker.handlers import (
     describe_cluster,
     describe_configs,
     describe_log_dirs,
+    describe_losses,
     describe_topic_partitions,
     find_coordinator,
     get_replica_log_info,
@@ -38,6 +39,7 @@ from strandline.wire.messages.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.describe_configs import DescribeConfigsRequest
 from strandline.wire.messages.describe_groups import DescribeGroupsRequest
 from strandline.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from strandline.wire.messages.describe_losses import DescribeLossesRequest
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from strandline.wire.messages.elect_leaders import ElectLeadersRequest
@@ -141,6 +143,7 @@ BROKER_ROUTES: dict[type, Route] = {
     InitProducerIdRequest: init_producer_id,
     AlterReplicaLogDirsRequest: alter_replica_log_dirs.answer,
     DescribeLogDirsRequest: describe_log_dirs.answer,
+    DescribeLossesRequest: describe_losses.answer,
     GetReplicaLogInfoRequest: get_replica_log_info.answer,
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,

@@ -47,6 +47,7 @@ def adopt(
     # Nobody knows whether the one before was ever cleaned: batches may have gaps between them, whatever the topic's
     # policy is by now. Segments have none: a copy's begin where those before them end.
     hosted = storage.open(at, Double(log_dir, name, 0, 0, 0, 0, clean=False), now)
+    storage.findings.end(log_dir)
     storage.compacted_anew = True
     storage.reconfigure(hosted)
     return hosted

@@ -14,6 +14,7 @@ from strandline.base.effects import Effect
 from strandline.base.ids import OFFSETS_TOPIC, TopicIdPartition, TopicPartition
 from strandline.base.time import Instant
 from strandline.metadata.image import Partition
+from strandline.replica.losing import expect_beginnings
 from strandline.replica.owners import has_misread_id
 from strandline.replica.timers import Alarm
 
@@ -38,6 +39,7 @@ class Arrivals:
         now: Instant,
     ) -> None:
         """Take over what metadata now says of these partitions, as far as they are this broker's."""
+        expect_beginnings(self.replicas.host, changed, now)
         replicas, me = self.replicas, self.replicas.me
         made = 0
         for at in changed:

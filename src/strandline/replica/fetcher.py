@@ -18,6 +18,7 @@ from strandline.base.time import Instant
 from strandline.metadata.image import Delta, Image
 from strandline.replica.follower import Follower, Next, Position, Served, buffers_of
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.losing import note_together
 from strandline.replica.quota import Quota
 from strandline.wire.messages.fetch import (
     FetchPartition,
@@ -65,6 +66,7 @@ class Fetcher:
         self.session_epoch = 0
         self.moved: list[Hosted] = []  # consumers wait for them, and something changed
         self.has_cut = False  # a log was truncated since this was last looked at
+        self.cutting: list[tuple[Hosted, Position, Served]] = []  # answers by which logs are to be cut
         self.told_broker_epoch = -1  # the incarnation in which the session's positions were told
         self.sequence = 0
         self.is_in_flight = False
@@ -221,6 +223,8 @@ class Fetcher:
         for topic in response.responses:
             for row in topic.partitions:
                 self.take(TopicIdPartition(topic.topic_id, row.partition_index), row, effects, now)
+        if self.cutting:
+            self.cut(effects, now)
         if response.session_id == NO_SESSION:
             self.new_session()
         else:
@@ -239,8 +243,6 @@ class Fetcher:
             self.host.replicated_in += size
             if self.quota.throttled and self.quota.is_throttled(*hosted.name):
                 self.quota.record(size, now)
-        # Consumers that read from here look when any of these changes.
-        before = (role.high_watermark, role.log.log_start_offset, role.cuts) if hosted.watchers else None
         answer = Served(
             error_of(row.error_code) if row.error_code else ErrorCode.NONE,
             row.high_watermark,
@@ -249,6 +251,34 @@ class Fetcher:
             row.diverging_epoch.end_offset,
             row.records,
         )
+        if answer.diverging_epoch >= 0 or answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.cutting.append((hosted, asked, answer))
+        else:
+            self.serve(hosted, role, asked, answer, effects, now)
+
+    def cut(self, effects: list[Effect], now: Instant) -> None:
+        """What many logs lose is noted with one wait for the disk, before any of them is cut."""
+        cutting, self.cutting = self.cutting, []
+        losing = []
+        for hosted, asked, answer in cutting:
+            role = hosted.role
+            try:
+                if type(role) is Follower:
+                    losing.append((hosted, role.expected_losses(asked, answer, now)))
+            except DiskError as error:
+                self.host.fail(hosted.directory, error)
+        note_together(self.host, [(hosted, events) for hosted, events in losing if events])
+        for hosted, asked, answer in cutting:
+            role = hosted.role
+            if type(role) is Follower and hosted.at not in self.delayed:
+                self.serve(hosted, role, asked, answer, effects, now)
+
+    def serve(
+        self, hosted: Hosted, role: Follower, asked: Position, answer: Served, effects: list[Effect], now: Instant
+    ) -> None:
+        at = hosted.at
+        # Consumers that read from here look when any of these changes.
+        before = (role.high_watermark, role.log.log_start_offset, role.cuts) if hosted.watchers else None
         try:
             went = role.served(asked, answer, now)
         except DiskError as error:
@@ -267,7 +297,7 @@ class Fetcher:
             went is Next.STALE
             or role.log.log_end_offset != asked.offset
             or role.log.log_start_offset != asked.log_start_offset
-            or row.diverging_epoch.epoch >= 0
+            or answer.diverging_epoch >= 0
         ):
             self.dirty[at] = None
 

@@ -5,12 +5,15 @@ Rules:
   - the last epoch of the log always goes along, so that the leader can name a divergence (T35);
   - truncate first, then raise the high watermark, to min(leader's, own end) (T22); any cut clamps it (T23);
   - only batches of the asked epoch or older are appended (T32): the log refuses the others;
-  - what is cut below the old high watermark is counted before it is cut (T38).
+  - what is cut below the old high watermark is in the loss ledger before it is cut (T38): where that cannot be written,
+    nothing is cut.
 
 Invariant (executed by `check`): log start ≤ high watermark ≤ log end.
 """
 
+from collections.abc import Iterable
 from enum import Enum
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -18,9 +21,12 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
+from strandline.base.value import Value
 from strandline.log.log import Log
 from strandline.log.refusals import Refused
 from strandline.metadata.image import Partition
+from strandline.metadata.losses import AT_MOST, EXACTLY
+from strandline.metadata.records import LossEvent
 from strandline.wire.batch import batches
 
 
@@ -65,12 +71,29 @@ NOT_YET = frozenset(
 )
 
 
+class Notes(Protocol):
+    """The loss ledger, as a follower sees it."""
+
+    def note(self, events: Iterable[LossEvent]) -> None:
+        """Durable when it returns; raises DiskError if that cannot be."""
+        ...
+
+
+class Cut(Value, frozen=True):
+    """What an answer asks a follower to do with its log."""
+
+    target: int
+    is_all: bool  # the log begins anew there; else it ends there
+    why: str
+
+
 class Follower:
     """`leader` is nobody while the partition is offline."""
 
-    def __init__(self, name: str, log: Log, partition: Partition, high_watermark: int) -> None:
+    def __init__(self, name: str, log: Log, partition: Partition, high_watermark: int, notes: Notes) -> None:
         self.name = name
         self.log = log
+        self.notes = notes
         self.leader: NodeId = partition.leader
         self.leader_high_watermark = -1  # as last told
         self.epoch: LeaderEpoch = partition.leader_epoch
@@ -88,15 +111,20 @@ class Follower:
         log = self.log
         return Position(self.epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)
 
+    def fits(self, asked: Position) -> bool:
+        """Is an answer to that question of any use now?"""
+        return asked.leader_epoch == self.epoch and asked.offset == self.log.log_end_offset
+
     def served(self, asked: Position, answer: Served, now: Instant) -> Next:
         log = self.log
-        if asked.leader_epoch != self.epoch or asked.offset != log.log_end_offset:
+        if not self.fits(asked):
             return Next.STALE
-        if answer.error is not ErrorCode.NONE:
-            return self.refused(answer)
-        if answer.diverging_epoch >= 0:
-            self.truncate(self.divergence(answer.diverging_epoch, answer.diverging_end), "the leader's log differs")
+        cut = self.cut_by(answer)
+        if cut is not None:
+            self.perform(cut, now)
             return Next.GO_ON
+        if answer.error is not ErrorCode.NONE:
+            return Next.RETRY_SOON if answer.error in NOT_YET else Next.BACK_OFF
         self.leader_high_watermark = answer.high_watermark
         for records in buffers_of(answer.records):
             self.align(records)
@@ -128,11 +156,15 @@ class Follower:
             self.cuts += 1
             log.truncate_fully_and_start_at(first.base_offset)
 
-    def refused(self, answer: Served) -> Next:
+    # --- cutting
+
+    def cut_by(self, answer: Served) -> Cut | None:
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE and answer.log_start_offset >= 0:
-            self.restart_at(answer.log_start_offset)
-            return Next.GO_ON
-        return Next.RETRY_SOON if answer.error in NOT_YET else Next.BACK_OFF
+            return Cut(answer.log_start_offset, True, "the leader's log has none of its offsets")
+        if answer.error is ErrorCode.NONE and answer.diverging_epoch >= 0:
+            target = self.divergence(answer.diverging_epoch, answer.diverging_end)
+            return Cut(max(target, self.log.log_start_offset), False, "the leader's log differs")
+        return None
 
     def divergence(self, epoch: int, end: int) -> int:
         """Where to cut, if the leader's largest epoch up to ours is `epoch` and ends at `end` (KIP-279, T37).
@@ -148,28 +180,58 @@ class Follower:
             return min(own_end, end)
         return min(own_end, self.log.log_end_offset)
 
-    def truncate(self, target: int, why: str) -> None:
-        log = self.log
-        target = max(target, log.log_start_offset)
-        if target < self.high_watermark:
-            self.losses.append(
-                f"{self.name}: offsets {target} to {self.high_watermark - 1} were committed here and are cut,"
-                f" because {why}"
-            )
-        self.cuts += 1
-        log.truncate_to(target)  # also where nothing is cut: an epoch that starts there goes (T33)
-        self.clamp()
+    def expected_losses(self, asked: Position, answer: Served, now: Instant) -> list[LossEvent]:
+        """What `served` is going to note."""
+        cut = self.cut_by(answer) if self.fits(asked) else None
+        return [] if cut is None else self.losses_by(cut, now)
 
-    def restart_at(self, offset: int) -> None:
-        """Our log and the leader's have no offset in common any more."""
-        log = self.log
-        if offset < self.high_watermark:
+    def losses_by(self, cut: Cut, now: Instant) -> list[LossEvent]:
+        """What the cut takes of what was committed here, at most. A cut takes the batch that holds its target as a
+        whole: what lies before the target in it is copied anew."""
+        high_watermark = self.high_watermark
+        events: list[LossEvent] = []
+        if cut.is_all:
+            if cut.target < high_watermark:
+                events.append(self.loss(cut.target, high_watermark, AT_MOST, f"{cut.why}: it is copied anew", now))
+            return events
+        first = next(self.log.headers(cut.target), None) if cut.target < self.log.log_end_offset else None
+        begin = cut.target if first is None else min(first.base_offset, cut.target)
+        if begin < min(cut.target, high_watermark):
+            end = min(cut.target, high_watermark)
+            events.append(self.loss(begin, end, AT_MOST, f"{cut.why} within a batch: it is copied anew", now))
+        if cut.target < high_watermark:
+            events.append(self.loss(cut.target, high_watermark, EXACTLY, cut.why, now))
+        return events
+
+    def loss(self, start: int, end: int, certainty: int, why: str, now: Instant) -> LossEvent:
+        return LossEvent(
+            start=start,
+            end=end,
+            certainty=certainty,
+            old_epoch=self.log.latest_epoch,
+            new_epoch=self.epoch,
+            time_ms=now,
+            cause=f"it followed broker {self.leader}, and {why}",
+        )
+
+    def perform(self, cut: Cut, now: Instant) -> None:
+        """Raises DiskError, with the log as it was, if the ledger cannot be written."""
+        events = self.losses_by(cut, now)
+        if events:
+            self.notes.note(events)
+        for event in events:
+            what = "cut" if event.certainty == EXACTLY else "copied anew"
             self.losses.append(
-                f"{self.name}: offsets {offset} to {self.high_watermark - 1} were committed here and are copied anew"
+                f"{self.name}: offsets {event.start} to {event.end - 1} were committed here and are {what},"
+                f" because {cut.why}"
             )
         self.cuts += 1
-        log.truncate_fully_and_start_at(offset)
-        self.high_watermark = offset
+        if cut.is_all:
+            self.log.truncate_fully_and_start_at(cut.target)
+            self.high_watermark = cut.target
+            return
+        self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that starts there goes (T33)
+        self.clamp()
 
     def clamp(self) -> None:
         log = self.log

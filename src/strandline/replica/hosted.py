@@ -21,6 +21,7 @@ from strandline.replica.counters import TopicCounters
 from strandline.replica.directories import Directories
 from strandline.replica.follower import Follower
 from strandline.replica.leader import Cluster, Leader
+from strandline.replica.ledger import Ledger
 from strandline.replica.timers import Timers
 
 Status = tuple[str, int, str, int, int, int, tuple[NodeId, ...]]
@@ -44,6 +45,7 @@ class Hosted:
         "deletions",
         "directory",
         "gone",
+        "is_doubtful",
         "log",
         "moves",
         "name",
@@ -65,6 +67,7 @@ class Hosted:
         self.watchers: dict[object, None] = {}
         self.counters = TopicCounters()  # those of its topic, as soon as it is put among the others
         self.gone = False
+        self.is_doubtful = False  # opened after an unclean stop, and no leader has been heard of since
         self.moves = 0  # from one log directory to another
 
     @property
@@ -111,10 +114,16 @@ class Host:
     """What the parts of `Replicas` share: the hosted partitions, the cluster as last heard of, timers."""
 
     def __init__(
-        self, me: NodeId, config: ReplicaConfig, static: Mapping[str, ConfigValue], directories: Directories
+        self,
+        me: NodeId,
+        config: ReplicaConfig,
+        static: Mapping[str, ConfigValue],
+        directories: Directories,
+        ledger: Ledger,
     ) -> None:
         self.me = me
         self.directories = directories
+        self.ledger = ledger
         # Replicas of this broker in directories that are offline, and the ids of these.
         self.absent: dict[TopicIdPartition, Uuid] = {}
         self.config = config

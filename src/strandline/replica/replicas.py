@@ -42,9 +42,12 @@ from strandline.replica.fetcher import Fetcher, configure_quotas
 from strandline.replica.fetching import Fetching, complete_deletions
 from strandline.replica.follower import Follower
 from strandline.replica.future import Futures
+from strandline.replica.hanging import Hanging
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted, Status, status_of
 from strandline.replica.leader import Leader
+from strandline.replica.ledger import Ledger
+from strandline.replica.losing import Notes, begins
 from strandline.replica.offline import is_absent, take_offline, tell_absent
 from strandline.replica.offsets import Offsets
 from strandline.replica.producing import Done, Producing
@@ -71,7 +74,7 @@ class Replicas:
     ) -> None:
         self.me = me
         self.config = config
-        self.host = Host(me, config, static, directories)
+        self.host = Host(me, config, static, directories, Ledger(disk))
         self.hints = LeaderHints(self.host)
         self.alterations = Alterations(self.host)
         self.fetching = Fetching(self.host, self.alterations, self.hints, rng)
@@ -82,6 +85,7 @@ class Replicas:
         self.assignments = Assignments(self.host)
         self.futures = Futures(self.host, self.storage, self.assignments)
         self.cleaner = Cleaner(self.host, self.storage, self.futures)
+        self.hanging = Hanging(self.host)
         self.arrivals = Arrivals(self)
         self.epoch_files = EpochFiles(self.host)
         self.fetchers: dict[NodeId, Fetcher] = {}
@@ -189,7 +193,7 @@ class Replicas:
             self.assignments.lies(at, self.host.absent[at], directory)
             return
         if hosted is None:
-            hosted = self.create(at, directory, effects, now)
+            hosted = self.create(at, directory, is_new, effects, now)
         elif hosted.role is None:
             hosted = self.opened(hosted, directory, effects, now)
         if hosted is None:
@@ -213,11 +217,14 @@ class Replicas:
             self.storage.reconfigure(chosen)
         return chosen
 
-    def create(self, at: TopicIdPartition, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted | None:
+    def create(
+        self, at: TopicIdPartition, directory: Uuid, is_new: bool, effects: list[Effect], now: Instant
+    ) -> Hosted | None:
         name = self.arrivals.clear_name(at, effects, now)
-        effects += self.storage.forget(name)
+        effects += self.storage.findings.begun_anew(at, name, is_new=is_new, now=now) + self.storage.forget(name)
         hosted = adopted_or_new(self.futures, at, name, directory, effects, now)
         if hosted is not None:
+            hosted.is_doubtful = hosted.is_doubtful or not (is_new or self.storage.findings.is_clean)
             self.host.put(hosted)
         return hosted
 
@@ -228,6 +235,8 @@ class Replicas:
             role.reassigned(partition, min_isr)
             leader = role
         else:
+            if begins(self.host, hosted, partition, effects, now):
+                self.hanging.suspect(hosted, now)
             if type(role) is Follower:
                 self.unfollow(hosted, role)
             leader = Leader(
@@ -240,6 +249,7 @@ class Replicas:
                 now=now,
             )
             hosted.role = leader
+            hosted.is_doubtful = False
             self.epoch_files.waiting[hosted] = None
             self.fetching.role_changed(hosted, effects, now)
             self.fetching.leads_anew(leader, now)
@@ -264,7 +274,8 @@ class Replicas:
         if type(role) is Follower:
             self.unfollow(hosted, role)
         effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        hosted.role = Follower(str(hosted.name), hosted.log, partition, high_watermark)
+        hosted.role = Follower(str(hosted.name), hosted.log, partition, high_watermark, Notes(self.host, hosted))
+        hosted.is_doubtful = hosted.is_doubtful and partition.leader == NOBODY
         self.fetching.role_changed(hosted, effects, now)
         if partition.leader != NOBODY and hosted.role is not None:
             fetcher = self.fetchers.get(partition.leader)
@@ -470,6 +481,7 @@ class Replicas:
     def check(self) -> None:
         self.fetching.sessions.check()
         self.arrivals.check()
+        self.host.ledger.check()
         for fetcher in self.fetchers.values():
             fetcher.check()
         for hosted in self.host.all():

@@ -30,6 +30,7 @@ from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
+from strandline.replica.losing import Findings
 from strandline.replica.owners import ENTRY_MAX, make_room, topic_of
 from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Offsets, read_rows
 from strandline.replica.timers import Every
@@ -67,6 +68,7 @@ class Storage:
         self.compacted_anew = False  # a log is compacted that was not, and no checkpoint says so yet
         self.cleaner_files: dict[str, None] = {}  # directories that have a cleaner's checkpoint
         self.listed: dict[TopicPartition, None] = {}  # what a checkpoint on disk may have a row for
+        self.findings = Findings(host)
         # The syncs in flight: up to which offset, in which role, after how many truncations.
         self.flushing: dict[TopicIdPartition, tuple[int, object, int]] = {}
         self.dirty_since: dict[TopicIdPartition, Instant] = {}  # when `flush_due` first saw that a log is not durable
@@ -84,6 +86,7 @@ class Storage:
 
     def load(self, now: Instant, clean: bool) -> list[Effect]:
         effects: list[Effect] = []
+        self.findings.is_clean = clean
         for log_dir in list(self.directories.live):
             try:
                 self.load_directory(log_dir, now, clean, effects)
@@ -94,6 +97,7 @@ class Storage:
     def load_directory(self, log_dir: LogDir, now: Instant, clean: bool, effects: list[Effect]) -> None:
         self.disk.make_directory(log_dir.path)
         rows = read_rows(self.disk, log_dir.path, effects)
+        effects += self.findings.begin(log_dir, rows)
         if rows.cleaned:
             self.cleaner_files[log_dir.path] = None
         self.listed |= dict.fromkeys(rows.names())
@@ -134,6 +138,7 @@ class Storage:
             if namesake is not None:
                 self.namesakes.setdefault(name, [namesake]).append(hosted)
             self.host.put(hosted)
+        effects += self.findings.end(log_dir)
 
     def open(self, at: TopicIdPartition, found: "Double", now: Instant) -> Hosted:
         """Open a log that lies on disk."""
@@ -152,7 +157,9 @@ class Storage:
         if not found.clean:
             log.unsynced_others[log_dir.path] = None  # the process before may not have synced its name
         high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)
-        return Hosted(at, name, log, log_dir, high_watermark)
+        hosted = Hosted(at, name, log, log_dir, high_watermark)
+        self.findings.opened(hosted, found.high_watermark, clean=found.clean, now=now)
+        return hosted
 
     def chosen(self, hosted: Hosted, directory_id: Uuid, now: Instant) -> Hosted | None:
         """Of two logs of one replica that one counts which metadata names; the other is deleted. Where it names
@@ -166,6 +173,7 @@ class Storage:
             return hosted
         try:
             other = self.open(hosted.at, double, now)
+            self.findings.end(double.directory)
         except DiskError as error:
             self.host.fail(double.directory, error)
             self.host.absent[hosted.at] = directory_id
@@ -452,6 +460,8 @@ class Storage:
         that follows overtakes an older one that may be on its way."""
         for log_dir in list(self.directories.live):
             self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
+            if self.host.ledger.is_news(log_dir.path):  # or a start would find the loss a second time
+                self.save_now(log_dir, HIGH_WATERMARKS, self.high_watermarks(log_dir))
         return self.save_recovery_points() + self.save_cleaned()
 
     def flush_now(self, now: Instant) -> None:

@@ -116,6 +116,7 @@ APIS = (
     _controller(73, "AssignReplicasToDirs"),
     _client(75, "DescribeTopicPartitions", "0"),
     _own(1000, "GetReplicaLogInfo"),
+    _own(1001, "DescribeLosses"),
 )
 
 API_BY_KEY = {api.key: api for api in APIS}

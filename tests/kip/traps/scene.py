@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.unit.replica.disk import DictDisk
+from tests.unit.replica.noted import Noted
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
@@ -89,4 +90,4 @@ class Leading:
 
 
 def following(records: int, high_watermark: int, epoch: int = 5) -> Follower:
-    return Follower("t-0", a_log(records), partition((1, 2), leader=2, epoch=epoch), high_watermark)
+    return Follower("t-0", a_log(records), partition((1, 2), leader=2, epoch=epoch), high_watermark, Noted())

@@ -9,14 +9,17 @@ from tests.kip.traps.scene import NOW, Leading, a_batch, following, partition
 from tests.sim.play import Play
 from tests.unit.log.logs import ROOT, append, content, fill, open_log, produced, small
 from tests.unit.replica.conftest import AT, CALLER, World
+from tests.unit.replica.noted import Noted
 
 from strandline.base.effects import Send, Sync, Synced
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId, Uuid
+from strandline.base.ports import DiskError
 from strandline.log.epochs import Epochs, EpochStart
 from strandline.log.log import Read
 from strandline.log.opening import EPOCHS_FILE
 from strandline.metadata import records as r
+from strandline.metadata.losses import AT_MOST, EXACTLY
 from strandline.replica.follower import Follower, Next, Position, Served
 from strandline.server.disk import RealDisk
 from strandline.sim.disk import SimDisk
@@ -31,7 +34,8 @@ E = ErrorCode
 
 def led_anew(follower: Follower, epoch: int) -> Follower:
     """Another leader, while an answer of the one before is under way: a new role over the same log."""
-    return Follower("t-0", follower.log, partition((1, 2), leader=2, epoch=epoch), follower.high_watermark)
+    of_another = partition((1, 2), leader=2, epoch=epoch)
+    return Follower("t-0", follower.log, of_another, follower.high_watermark, follower.notes)
 
 
 LATE = [
@@ -259,22 +263,66 @@ def test_t37_a_follower_that_lacks_the_named_epoch_goes_down_to_its_own_and_asks
     assert follower.position() == Position(5, 4, 0, 0)
 
 
-def test_t38_what_was_committed_is_counted_before_it_is_cut() -> None:
+DIVERGED_AT_2 = Served(E.NONE, 9, 0, diverging_epoch=0, diverging_end=2)
+BEGINS_AT_3 = Served(E.OFFSET_OUT_OF_RANGE, log_start_offset=3)
+
+
+def notes_of(follower: Follower) -> Noted:
+    assert isinstance(follower.notes, Noted)
+    return follower.notes
+
+
+@pytest.mark.parametrize(
+    ("answer", "told", "noted"),
+    [
+        (DIVERGED_AT_2, "offsets 2 to 5 were committed here and are cut", (2, 6, EXACTLY)),
+        (BEGINS_AT_3, "offsets 3 to 5 were committed here and are copied anew", (3, 6, AT_MOST)),
+    ],
+    ids=["cut", "copied anew"],
+)
+def test_t38_what_was_committed_is_counted_before_it_is_cut(
+    answer: Served, told: str, noted: tuple[int, int, int]
+) -> None:
     follower = following(records=8, high_watermark=6)
-    answer = Served(E.NONE, 9, 0, diverging_epoch=0, diverging_end=2)
     follower.served(follower.position(), answer, NOW)
     (text,) = follower.take_losses()
-    assert "offsets 2 to 5 were committed here" in text
+    assert told in text
+    assert notes_of(follower).ranges() == [noted]
+    (event,) = notes_of(follower).events
+    assert (event.old_epoch, event.new_epoch, event.time_ms) == (0, 5, NOW)
+
+
+@pytest.mark.parametrize("answer", [DIVERGED_AT_2, BEGINS_AT_3], ids=["cut", "copied anew"])
+def test_t38_where_the_loss_cannot_be_noted_nothing_is_cut(answer: Served) -> None:
     follower = following(records=8, high_watermark=6)
-    follower.served(follower.position(), Served(E.OFFSET_OUT_OF_RANGE, log_start_offset=3), NOW)
-    (text,) = follower.take_losses()
-    assert "offsets 3 to 5 were committed here" in text
+    notes_of(follower).refuses = True
+    with pytest.raises(DiskError):
+        follower.served(follower.position(), answer, NOW)
+    assert (follower.log.log_end_offset, follower.high_watermark, follower.cuts) == (8, 6, 0)
+
+
+def test_t38_a_cut_within_a_batch_takes_all_of_it_and_the_rest_comes_again() -> None:
+    """Compaction and other codecs may have left the leader with other batches."""
+    follower = following(records=4, high_watermark=9)
+    follower.log.append_as_follower(a_batch(6, 4, 0), LeaderEpoch(5), NOW)
+    follower.served(follower.position(), Served(E.NONE, 9, 0, diverging_epoch=0, diverging_end=7), NOW)
+    assert follower.log.log_end_offset == follower.high_watermark == 4
+    assert notes_of(follower).ranges() == [(4, 7, AT_MOST), (7, 9, EXACTLY)]
 
 
 def test_t38_a_cut_above_the_high_watermark_loses_nothing() -> None:
     follower = following(records=8, high_watermark=6)
     follower.served(follower.position(), Served(E.NONE, 9, 0, diverging_epoch=0, diverging_end=6), NOW)
     assert (follower.log.log_end_offset, follower.take_losses()) == (6, [])
+    assert notes_of(follower).events == []
+
+
+def test_t38_a_log_that_its_leaders_has_left_behind_loses_nothing_by_that() -> None:
+    """Retention took what lay between: it was deleted, and not lost."""
+    follower = following(records=8, high_watermark=8)
+    follower.served(follower.position(), Served(E.OFFSET_OUT_OF_RANGE, log_start_offset=20), NOW)
+    assert (follower.log.log_end_offset, follower.high_watermark) == (20, 20)
+    assert notes_of(follower).events == []
 
 
 # --- files of topics that are gone

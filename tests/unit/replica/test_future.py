@@ -12,7 +12,7 @@ from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.replica import future
-from strandline.replica.follower import Follower
+from strandline.replica.follower import Cut, Follower
 from strandline.replica.future import Futures
 from strandline.replica.hosted import Hosted
 
@@ -171,7 +171,7 @@ def test_where_the_current_log_was_cut_the_future_one_is_cut_too(jbod: Jbod) -> 
     follower = hosted(jbod, 2).role
     assert type(follower) is Follower
     jbod.cut = {NodeId(2)}
-    follower.truncate(9, "of the test")
+    follower.perform(Cut(9, False, "of the test"), jbod.now)
     hosted(jbod, 2).log.append_as_follower(other_batch(9, epoch=4), 4, jbod.now)
     jbod.run(100)
     assert content(futures(jbod, 2).moving[AT].log) == content(hosted(jbod, 2).log)

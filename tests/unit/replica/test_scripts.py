@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.datadriven import run
 from tests.unit.replica.disk import DictDisk
+from tests.unit.replica.noted import Noted
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
@@ -149,7 +150,7 @@ class FollowerScript:
                 leader_epoch=LeaderEpoch(int(args["epoch"])),
             )
             before = 0 if self.follower is None else self.follower.high_watermark
-            self.follower = Follower("t-0", self.log, partition, int(args.get("hw", before)))
+            self.follower = Follower("t-0", self.log, partition, int(args.get("hw", before)), Noted())
             return self.show()
         follower = self.follower
         assert follower is not None

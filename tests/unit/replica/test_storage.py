@@ -16,6 +16,7 @@ from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import TOPIC_RESOURCE, UNASSIGNED_DIRECTORY
 from strandline.replica.config import ReplicaConfig
+from strandline.replica.follower import Cut
 
 AT = TopicPartition("t", 0)
 
@@ -56,7 +57,7 @@ def test_a_sync_says_nothing_about_what_was_truncated_meanwhile(world: Any) -> N
     world.run(1_000)
     (sync,) = world.nodes[2].storage.flush(world.now)
     hosted = world.nodes[2].host.named("t", 0)
-    hosted.role.truncate(0, "this is a test")
+    hosted.role.perform(Cut(0, False, "this is a test"), world.now)
     world.nodes[2].step(Synced(sync.token), world.now)
     assert hosted.log.recovery_point == 0
 
@@ -118,7 +119,7 @@ def test_a_partition_that_comes_back_and_goes_again_has_two_graves(world: Any) -
     world.create(replicas=(1,))
     replicas = world.nodes[1]
     for _ in range(2):
-        hosted = replicas.host.named("t", 0) or replicas.create(AT_ID, UNASSIGNED_DIRECTORY, [], world.now)
+        hosted = replicas.host.named("t", 0) or replicas.create(AT_ID, UNASSIGNED_DIRECTORY, True, [], world.now)
         replicas.delete(hosted, [], world.now)
     assert len(graves(world)) == 2
     assert not replicas.host.directories.offline

@@ -186,9 +186,9 @@ REPLICATION = table(
     Planted(
         name="high-watermark-survives-truncation",
         module=FOLLOWER,
-        old="        log.truncate_to(target)  # also where nothing is cut: an epoch that starts there goes (T33)\n"
+        old="self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that starts there goes (T33)\n"
         "        self.clamp()\n",
-        new="        log.truncate_to(target)\n",
+        new="self.log.truncate_to(cut.target)\n",
         trap="T23, KAFKA-9491",
         harm="after a truncation the high watermark lies behind the log's end",
         seeds=(7, 7),
@@ -196,8 +196,8 @@ REPLICATION = table(
     Planted(
         name="high-watermark-survives-a-fresh-start",
         module=FOLLOWER,
-        old="        log.truncate_fully_and_start_at(offset)\n        self.high_watermark = offset",
-        new="        log.truncate_fully_and_start_at(offset)",
+        old="self.log.truncate_fully_and_start_at(cut.target)\n            self.high_watermark = cut.target",
+        new="self.log.truncate_fully_and_start_at(cut.target)",
         trap="T23, KAFKA-9491",
         harm="a follower that copies anew from the leader's log start keeps a high watermark outside its log",
         seeds=(4, 4),
@@ -227,8 +227,8 @@ REPLICATION = table(
     Planted(
         name="fetch-answer-for-another-offset",
         module=FOLLOWER,
-        old="if asked.leader_epoch != self.epoch or asked.offset != log.log_end_offset:",
-        new="if asked.leader_epoch != self.epoch:",
+        old="return asked.leader_epoch == self.epoch and asked.offset == self.log.log_end_offset",
+        new="return asked.leader_epoch == self.epoch",
         trap="KIP-966 check 7: offset of a fetch response",
         harm="a follower that the leader believes elsewhere takes the same answer for ever, and never asks again",
         also=Change(FETCHER, "            or role.log.log_end_offset != asked.offset\n", ""),
@@ -238,8 +238,8 @@ REPLICATION = table(
     Planted(
         name="fetch-answer-of-another-epoch",
         module=FOLLOWER,
-        old="if asked.leader_epoch != self.epoch or asked.offset != log.log_end_offset:",
-        new="if asked.offset != log.log_end_offset:",
+        old="return asked.leader_epoch == self.epoch and asked.offset == self.log.log_end_offset",
+        new="return asked.offset == self.log.log_end_offset",
         trap="KIP-966 check 8: leader epoch of a fetch response",
         harm="records and high watermark of a deposed leader are taken in the epoch of its successor",
         seeds=(2, 2),
@@ -248,8 +248,8 @@ REPLICATION = table(
     Planted(
         name="stale-divergence-truncates",
         module=FOLLOWER,
-        old="if asked.leader_epoch != self.epoch or asked.offset != log.log_end_offset:",
-        new="if False:",
+        old="return asked.leader_epoch == self.epoch and asked.offset == self.log.log_end_offset",
+        new="return True",
         trap="T31, KAFKA-18991",
         harm="the divergence that a former leader named cuts what the present leader has committed",
         seeds=(1, 1),

@@ -24,7 +24,7 @@ from strandline.wire.schema import (
 @message(key=1001, kind="request", versions="0", flexible="0+")
 class DescribeLossesRequest(Message, frozen=True):
     topics: Annotated[tuple[String, ...] | None, Nullable()] = None  # null: all
-    limit: Int32 = 1000  # the latest of each place are told
+    limit: Int32 = 1000  # the latest are told
 
 
 class Loss(Group, frozen=True):

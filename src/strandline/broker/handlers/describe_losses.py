@@ -1,0 +1,77 @@
+"""DescribeLosses: what this broker's replicas lost, or may have lost, and what the metadata log says of elections.
+
+Every broker has the same of the metadata log; of replicas each knows its own alone, in the directories that it could
+read. A topic that is gone is still told by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nlargest
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
+from strandline.base.time import Instant
+from strandline.metadata.image import Image
+from strandline.metadata.records import LossEvent
+from strandline.replica.ledger import Ledger
+from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
+
+if TYPE_CHECKING:
+    from strandline.broker.node import Node
+
+LIMIT_MAX = 20_000
+REPLICA, METADATA = "replica", "metadata"
+
+
+def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+    del now
+    assert node.broker is not None, "a node without the broker role has no broker listener"
+    request: DescribeLossesRequest = received.message
+    ledger = node.broker.replicas.host.ledger
+    wanted = None if request.topics is None else dict.fromkeys(request.topics)
+    found = [
+        loss
+        for loss in (*of_replicas(ledger, node.me), *of_elections(node.image))
+        if wanted is None or loss.topic in wanted
+    ]
+    limit = max(1, min(request.limit, LIMIT_MAX))
+    latest = nlargest(limit, enumerate(found), key=lambda row: (row[1].time_ms, row[0]))
+    response = DescribeLossesResponse(
+        node_id=node.me,
+        losses=tuple(loss for _, loss in reversed(latest)),
+        left_out=len(found) - len(latest),
+        lost_records=ledger.records,
+    )
+    return [Reply(received.to, response)]
+
+
+def of_replicas(ledger: Ledger, me: NodeId) -> Iterator[Loss]:
+    for lost in ledger.all():
+        yield loss_of(lost.topic, lost.at, lost.event, REPLICA, me)
+
+
+def of_elections(image: Image) -> Iterator[Loss]:
+    for topic in image.topics.values():
+        for index, partition in topic.partitions.items():
+            for event in partition.losses:
+                yield loss_of(topic.name, TopicIdPartition(topic.topic_id, index), event, METADATA, NOBODY)
+
+
+def loss_of(topic: str, at: TopicIdPartition, event: LossEvent, where: str, node: NodeId) -> Loss:
+    return Loss(
+        topic=topic,
+        topic_id=at.topic_id,
+        partition=at.partition,
+        where=where,
+        node_id=node,
+        start=event.start,
+        end=event.end,
+        certainty=event.certainty,
+        replica=event.replica,
+        old_epoch=event.old_epoch,
+        new_epoch=event.new_epoch,
+        time_ms=event.time_ms,
+        cause=event.cause,
+    )
