@@ -151,6 +151,12 @@ def numbers(nodes: Iterable[int]) -> str:
     return ",".join(map(str, nodes))
 
 
+def brokers(nodes: Iterable[int]) -> str:
+    """ "broker 2", "brokers 2,3"."""
+    nodes = list(nodes)
+    return f"broker{'' if len(nodes) == 1 else 's'} {numbers(nodes)}"
+
+
 def parse_place(text: str) -> tuple[str, int | None]:
     """TOPIC or TOPIC:PARTITION; a topic's name has no colon."""
     topic, colon, index = text.partition(":")
