@@ -1,6 +1,10 @@
 """Which partitions an election is of, and who shall lead them: from options, and from Kafka's files."""
 
 import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -8,9 +12,16 @@ from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode as E
 from strandline.cli.election_plan import Kind, plan_election
-from strandline.cli.leader_election import entry_for, outcome_lines, rows_of, wanted_of, why
+from strandline.cli.leader_election import entry_for, outcome_lines, plans_of, rows_of, wanted_of, why
 from strandline.cli.partitions import PartitionState, Place
+from strandline.server.ask import receive
+from strandline.wire.frame import encode_response
 from strandline.wire.messages.describe_losses import Loss
+from strandline.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
 from strandline.wire.messages.elect_leaders import TopicPartitions
 
 T0, T1, U0 = Place("t", 0), Place("t", 1), Place("u", 0)
@@ -20,6 +31,28 @@ def a_file(folder: Path, *rows: dict[str, object]) -> Path:
     path = folder / "partitions.json"
     path.write_text(json.dumps({"partitions": rows}))
     return path
+
+
+@contextmanager
+def another_program() -> Iterator[str]:
+    """The address of a server that knows nothing of our own fields: topic t has a partition without a leader."""
+    partition = DescribeTopicPartitionsResponsePartition(
+        leader_id=-1, replica_nodes=(1, 2), eligible_leader_replicas=(), last_known_elr=()
+    )
+    topic = DescribeTopicPartitionsResponseTopic(name="t", partitions=(partition,))
+    answer = DescribeTopicPartitionsResponse(topics=(topic,))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            receive(connection, int.from_bytes(receive(connection, 4), "big"))
+            connection.sendall(b"".join(encode_response(answer, 0, 1)))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        thread.join(10)
 
 
 def row(at: Place, **named: object) -> dict[str, object]:
@@ -76,6 +109,17 @@ def test_a_designation_of_all_partitions_or_without_a_leader_is_refused(capsys: 
         with pytest.raises(SystemExit):
             wanted_of(Kind.DESIGNATION, topic, partition, leader, None)
         assert "error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", [Kind.DESIGNATION, Kind.LONGEST_LOG_BALANCED, Kind.LONGEST_LOG_AGGRESSIVE])
+def test_what_only_our_own_nodes_know_is_not_asked_of_another_program(
+    kind: Kind, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with another_program() as server:
+        with pytest.raises(SystemExit) as ended:
+            plans_of(server, kind, {T0: 1})
+        assert ended.value.code == 2
+        assert f"{kind.name.lower()} is KIP-966's, and this cluster runs a program" in capsys.readouterr().err
 
 
 def test_an_answer_says_elected_not_needed_or_what_is_wrong() -> None:
