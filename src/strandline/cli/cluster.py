@@ -10,7 +10,7 @@ from strandline.wire.frame import Malformed
 TIMEOUT_S = 10.0
 
 
-def ask_any(bootstrap: str, message: Any, version: int) -> Any:
+def ask_any(bootstrap: str, message: Any, version: int, timeout_s: float = TIMEOUT_S) -> Any:
     """The answer of the first node that gives one. Ends the command if none does, or if all of the request failed."""
     problems = []
     for server in bootstrap.split(","):
@@ -18,7 +18,7 @@ def ask_any(bootstrap: str, message: Any, version: int) -> Any:
         if not port.isdigit():
             fail(f"{server!r} is no host:port", status=2)
         try:
-            answer = ask(host.strip("[]") or "127.0.0.1", int(port), message, version, TIMEOUT_S)
+            answer = ask(host.strip("[]") or "127.0.0.1", int(port), message, version, timeout_s)
         except (OSError, Malformed) as error:
             problems.append(f"{server}: {error}")
             continue

@@ -8,8 +8,10 @@ from strandline.base import VERSION
 from strandline.cli import configs, features, log_dirs, reassignments, scale, topics
 from strandline.cli.consume import consume
 from strandline.cli.demo import demo
+from strandline.cli.explain import explain
 from strandline.cli.format import format_storage, random_uuid
 from strandline.cli.leader_election import leader_election
+from strandline.cli.losses import losses
 from strandline.cli.metrics import metrics
 from strandline.cli.model import model
 from strandline.cli.node import run_node
@@ -24,6 +26,8 @@ app.command(configs.app)
 app.command(features.app)
 app.command(reassignments.app)
 app.command(leader_election)
+app.command(losses)
+app.command(explain)
 app.command(log_dirs.app)
 app.command(produce)
 app.command(consume)

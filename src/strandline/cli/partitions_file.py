@@ -1,5 +1,6 @@
 """Files that name partitions, in the form of Kafka's own tools: {"partitions": [{"topic": "t", "partition": 0, …}]}.
 
+Those of elections may name a leader for each: "designatedLeader", or "desiredLeader" (KIP-966 has both names).
 Those of kafka-reassign-partitions also say a version, which is 1, and may name a log directory for each replica. Only
 "any" is taken there: `strandline log-dirs move` is for the others.
 """
@@ -13,6 +14,7 @@ from strandline.cli.connect import fail
 
 VERSION = 1
 ANY = "any"
+DESIGNATED = ("designatedLeader", "desiredLeader")
 
 
 def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str, Any]]:
@@ -36,6 +38,14 @@ def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str
         if count > 1:
             fail(f"{path}: {topic}-{partition} is named twice", status=2)
     return rows
+
+
+def designated_leader(path: Path, row: dict[str, Any]) -> int | None:
+    """Whom a row names, by either name. Ends the command if that is no broker id, or two."""
+    named = [row[key] for key in DESIGNATED if key in row]
+    if any(type(node) is not int or node < 0 for node in named) or len(set(named)) > 1:
+        fail(f"{path}: {row['topic']}-{row['partition']} names {' and '.join(map(repr, named))} to lead", status=2)
+    return named[0] if named else None
 
 
 def why_no_assignment(row: dict[str, Any]) -> str | None:

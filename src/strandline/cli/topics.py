@@ -1,7 +1,6 @@
 """`strandline topics`: create, list, describe, delete."""
 
 import json
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 from confluent_kafka import KafkaException
@@ -10,10 +9,9 @@ from cyclopts import App, Parameter
 from rich import box
 from rich.table import Table
 
-from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail, why
+from strandline.cli.partitions import PartitionState, as_json, describe_partitions, numbers
 from strandline.cli.show import show_rows
-from strandline.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 
 app = App(name="topics", help="Create, list, describe and delete topics.")
 
@@ -49,22 +47,46 @@ def list_topics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json =
     print(json.dumps(names) if json_output else "\n".join(names))
 
 
+def filter_of(name: str, help_text: str) -> Parameter:
+    return Parameter(name=(f"--{name}", f"--{name}-partitions"), negative="", help=help_text)
+
+
 @app.command
-def describe(name: str | None = None, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
-    """Partitions with their leaders, replicas and in-sync replicas.
+def describe(
+    name: str | None = None,
+    *,
+    unavailable: Annotated[bool, filter_of("unavailable", "only those without a leader")] = False,
+    under_min_isr: Annotated[bool, filter_of("under-min-isr", "only those with fewer in sync, or no leader")] = False,
+    at_min_isr: Annotated[bool, filter_of("at-min-isr", "only those with no more in sync than they need")] = False,
+    under_replicated: Annotated[bool, filter_of("under-replicated", "only those with replicas out of sync")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    json_output: Json = False,
+) -> None:
+    """Partitions with their leaders, replicas, in-sync and eligible replicas. Of several filters any one lets through.
 
     Parameters
     ----------
     name
         the topic; all if none is given
     """
-    metadata = admin(bootstrap).list_topics(timeout=TIMEOUT_S)
-    min_isr = effective_min_isr(bootstrap, sorted(metadata.topics) if name is None else [name])
-    if name is not None and name not in metadata.topics:
-        fail(f"topic '{name}' does not exist", "`strandline topics list` names those that do")
-    shown = [topic for topic in sorted(metadata.topics) if name in (None, topic)]
-    rows = [row for topic in shown for row in rows_of(metadata, topic, min_isr)]
-    show_rows(rows, json_output, table_of, line_of)
+    states = describe_partitions(bootstrap, [] if name is None else [name])
+    if (under_min_isr or at_min_isr) and any(state.min_isr < 0 for state in states):
+        fail("this cluster does not tell what of min.insync.replicas counts: it runs another program")
+    filters = (unavailable, under_min_isr, at_min_isr, under_replicated)
+    shown = [state for state in states if not any(filters) or is_shown(state, *filters)]
+    show_rows([as_json(state) for state in shown], json_output, table_of, line_of)
+
+
+def is_shown(
+    state: PartitionState, unavailable: bool, under_min_isr: bool, at_min_isr: bool, under_replicated: bool
+) -> bool:
+    """Kafka's meanings, but for min ISR: here it is what of it counts, and never more than there are replicas (T44)."""
+    return (
+        (unavailable and state.is_unavailable)
+        or (under_min_isr and state.is_under_min_isr)
+        or (at_min_isr and state.is_at_min_isr)
+        or (under_replicated and len(state.isr) < len(state.replicas) - len(state.adding))
+    )
 
 
 @app.command
@@ -96,52 +118,32 @@ def finish(futures: dict[str, Any], done: str) -> None:
         fail("; ".join(failed))
 
 
-def effective_min_isr(bootstrap: str, topics: list[str]) -> dict[tuple[str, int], int]:
-    """What of min.insync.replicas counts, by partition: a topic with fewer replicas is not short of any."""
-    found: dict[tuple[str, int], int] = {}
-    wanted, cursor = tuple(TopicRequest(name=name) for name in topics), None
-    while wanted:
-        answer = ask_any(bootstrap, DescribeTopicPartitionsRequest(topics=wanted, cursor=cursor), 0)
-        for topic in answer.topics:
-            found |= {(topic.name, p.partition_index): p.effective_min_isr for p in topic.partitions}
-        if answer.next_cursor is None:
-            break
-        cursor = Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
-    return found
-
-
-def rows_of(metadata: Any, topic: str, min_isr: dict[tuple[str, int], int]) -> Iterable[dict[str, Any]]:
-    partitions = metadata.topics[topic].partitions
-    return [
-        {
-            "topic": topic,
-            "partition": index,
-            "leader": partitions[index].leader,
-            "replicas": list(partitions[index].replicas),
-            "isr": list(partitions[index].isrs),
-            "effective_min_isr": min_isr.get((topic, index), -1),
-        }
-        for index in sorted(partitions)
-    ]
-
-
 def line_of(row: dict[str, Any]) -> str:
     """As kafka-topics.sh has it; unlike a table it is never cut to a width, so a pipe gets whole names."""
-    leader = row["leader"] if row["leader"] >= 0 else "none"
-    replicas, isr = (",".join(map(str, row[key])) for key in ("replicas", "isr"))
-    where = f"Topic: {row['topic']}\tPartition: {row['partition']}\tLeader: {leader}"
-    return f"{where}\tReplicas: {replicas}\tIsr: {isr}\tMinIsr: {row['effective_min_isr']}"
+    replicas, isr, elr, known = (numbers(row[key]) for key in ("replicas", "isr", "elr", "last_known_elr"))
+    where = f"Topic: {row['topic']}\tPartition: {row['partition']}\tLeader: {node_or_none(row['leader'])}"
+    sets = f"Replicas: {replicas}\tIsr: {isr}\tMinIsr: {row['effective_min_isr']}\tElr: {elr}\tLastKnownElr: {known}"
+    last = f"LastKnownLeader: {node_or_none(row['last_known_leader'])}"
+    return f"{where}\t{sets}\t{last}\tLeaderRecoveryState: {row['leader_recovery_state']}"
 
 
 def table_of(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("topic", "partition", "leader", "replicas", "isr", "min isr"):
-        table.add_column(column, justify="left" if column in ("topic", "replicas", "isr") else "right")
+    lists = ("replicas", "isr", "elr", "last known elr")
+    for column in ("topic", "partition", "leader", "replicas", "isr", "min isr", "elr", "last known elr", "led last"):
+        table.add_column(column, justify="left" if column in ("topic", *lists) else "right")
     for row in rows:
         short = set(row["isr"]) < set(row["replicas"])
         style = "red" if row["leader"] < 0 else "yellow" if short else ""
-        leader = str(row["leader"]) if row["leader"] >= 0 else "none"
-        replicas, isr = (",".join(map(str, row[key])) for key in ("replicas", "isr"))
-        cells = (row["topic"], str(row["partition"]), leader, replicas, isr, str(row["effective_min_isr"]))
-        table.add_row(*cells, style=style)
+        replicas, isr, elr, known = (numbers(row[key.replace(" ", "_")]) for key in lists)
+        leader = node_or_none(row["leader"])
+        if row["leader_recovery_state"] != "recovered":
+            leader, style = f"{leader} ({row['leader_recovery_state']})", "red"
+        last = str(row["last_known_leader"]) if row["last_known_leader"] >= 0 else ""
+        cells = (leader, replicas, isr, str(row["effective_min_isr"]), elr, known, last)
+        table.add_row(row["topic"], str(row["partition"]), *cells, style=style)
     return table
+
+
+def node_or_none(node: int) -> str:
+    return str(node) if node >= 0 else "none"

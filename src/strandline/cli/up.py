@@ -3,20 +3,23 @@
 import signal
 import sys
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 from rich import box
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from strandline.cli.connect import client_config, fail
-from strandline.cli.topics import rows_of, table_of
+from strandline.cli.connect import fail
+from strandline.cli.partitions import PartitionState, as_json, pages, states_of
+from strandline.cli.topics import table_of
+from strandline.server.ask import ask
 from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess, StartFailed, is_port_free
 from strandline.server.storage import NotFormattable
+from strandline.wire.frame import Malformed
 
 REFRESH_S = 1.0
 TOPIC_ROWS_MAX = 30
@@ -69,7 +72,6 @@ def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092)
 
 def watch(cluster: LocalCluster, console: Console) -> None:
     """Show the cluster until Ctrl-C; on something that is no terminal, one line when something changes."""
-    client = AdminClient(client_config(cluster.bootstrap))
     if not console.is_terminal:
         known: dict[int, bool] = {}
         while True:
@@ -80,27 +82,35 @@ def watch(cluster: LocalCluster, console: Console) -> None:
             time.sleep(REFRESH_S)
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
-            live.update(view(cluster, client), refresh=True)
+            live.update(view(cluster), refresh=True)
             time.sleep(REFRESH_S)
 
 
-def view(cluster: LocalCluster, client: AdminClient) -> Group:
+def view(cluster: LocalCluster) -> Group:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("node", "address", "pid", "state", "leads", "in sync"):
         table.add_column(column, justify="right" if column in ("node", "pid", "leads", "in sync") else "left")
-    try:
-        metadata = client.list_topics(timeout=REFRESH_S)
-        rows = [row for topic in sorted(metadata.topics) for row in rows_of(metadata, topic, {})]
-    except KafkaException:
-        rows = []
+    partitions = described(cluster)
     for node in cluster.nodes:
-        leads = sum(row["leader"] == node.node_id for row in rows)
-        in_sync = sum(node.node_id in row["isr"] for row in rows)
+        leads = sum(partition.leader == node.node_id for partition in partitions)
+        in_sync = sum(node.node_id in partition.isr for partition in partitions)
         pid = str(node.pid) if node.running else "–"
         style = "" if node.running else "red"
         table.add_row(str(node.node_id), node.address, pid, state(node), str(leads), str(in_sync), style=style)
-    shown = [row for row in rows if not row["topic"].startswith("__")][:TOPIC_ROWS_MAX]
-    return Group(table, table_of(shown) if shown else Text(), Text("Ctrl-C stops the cluster", style="dim"))
+    shown = [as_json(partition) for partition in partitions if not partition.at.topic.startswith("__")]
+    return Group(
+        table, table_of(shown[:TOPIC_ROWS_MAX]) if shown else Text(), Text("Ctrl-C stops the cluster", style="dim")
+    )
+
+
+def described(cluster: LocalCluster) -> list[PartitionState]:
+    """As the first node tells that answers; nothing if none does."""
+    for node in cluster.nodes:
+        if node.running:
+            with suppress(OSError, Malformed):
+                told = pages(partial(ask, HOST, node.port, version=0, timeout_s=REFRESH_S))
+                return [state for topic in told for state in states_of(topic)]
+    return []
 
 
 def state(node: NodeProcess) -> str:

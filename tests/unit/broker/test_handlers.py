@@ -6,7 +6,7 @@ import pytest
 
 from strandline.base.effects import Caller, Effect, Endpoint, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E
-from strandline.base.ids import NOBODY, OFFSETS_TOPIC, BrokerEpoch, NodeId, Uuid
+from strandline.base.ids import NOBODY, OFFSETS_TOPIC, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, Uuid
 from strandline.base.time import Instant
 from strandline.broker.handlers import (
     describe_cluster,
@@ -42,6 +42,9 @@ class Settings:
         value = self.explicit.get(name, NODE_CONFIGS[name].default)
         assert isinstance(value, int)
         return value
+
+    def boolean(self, name: str) -> bool:
+        return bool(self.integer(name))
 
 
 class FakeNode:
@@ -240,6 +243,45 @@ def test_t44_what_counts_of_min_isr_is_told_and_clients_that_do_not_know_the_fie
         request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),))
         seen.append(ask(describe_topic_partitions, node, request, 0).topics[0].partitions[0].effective_min_isr)
     assert seen == [1, 2, 2]
+
+
+def test_partitions_without_a_leader_are_described_like_others_with_empty_arrays_and_no_error() -> None:
+    """Kafka's Java client shows what it finds in these fields, and fails on an array that is null."""
+    node = FakeNode()
+    lost = Partition((ONE, TWO, THREE), (A, A, A), (), NOBODY, LeaderEpoch(3), last_known_elr=(TWO,))
+    node.image.topics[A] = Topic("t", A, {0: lost})
+    node.image.topic_ids["t"] = A
+    request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),))
+    (row,) = ask(describe_topic_partitions, node, request, 0).topics[0].partitions
+    assert (row.error_code, row.leader_id, row.leader_epoch) == (E.NONE, -1, 3)
+    assert (row.isr_nodes, row.eligible_leader_replicas, row.last_known_elr) == ((), (), (2,))
+
+
+def test_what_operators_need_for_a_recovery_is_told_in_fields_of_our_own() -> None:
+    node = FakeNode()
+    node.image.topics[A] = Topic(
+        "t",
+        A,
+        {
+            0: Partition((ONE, TWO), (A, A), (), NOBODY, partition_epoch=PartitionEpoch(7), last_known_leader=TWO),
+            1: Partition((ONE, TWO), (A, A), (ONE,), ONE, leader_recovery_state=1, adding_replicas=(TWO,)),
+            2: Partition((ONE, TWO), (A, A), (ONE,), ONE, removing_replicas=(TWO,)),
+        },
+    )
+    node.image.topic_ids["t"] = A
+    request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),))
+
+    def rows() -> Any:
+        return ask(describe_topic_partitions, node, request, 0).topics[0].partitions
+
+    first, second, third = rows()
+    assert (first.partition_epoch, first.last_known_leader, first.leader_recovery_state) == (7, 2, 0)
+    assert (second.last_known_leader, second.leader_recovery_state, second.adding_replicas) == (-1, 1, (2,))
+    assert (third.adding_replicas, third.removing_replicas) == ((), (2,))
+    assert {(row.recovery_strategy, row.is_recovery_managed) for row in rows()} == {("Balanced", False)}
+    node.image.configs[(TOPIC_RESOURCE, "t")] = {"unclean.leader.election.enable": "true"}
+    node.config.explicit["unclean.recovery.manager.enabled"] = True
+    assert {(row.recovery_strategy, row.is_recovery_managed) for row in rows()} == {("Aggressive", True)}
 
 
 # --- DescribeConfigs

@@ -15,7 +15,6 @@ from strandline.cli import metrics
 from strandline.cli.consume import json_line, line
 from strandline.cli.load import Latency
 from strandline.cli.produce import split
-from strandline.cli.topics import line_of
 from strandline.cli.usage import Usage, usage, used_between
 from strandline.server.local_cluster import LocalCluster
 
@@ -144,11 +143,6 @@ def test_without_a_cluster_a_command_says_so_and_fails() -> None:
     status, output, errors = strandline("topics", "list", STRANDLINE_BOOTSTRAP="127.0.0.1:1")
     assert (status, output) == (1, "")
     assert "no cluster answers at 127.0.0.1:1" in errors
-
-
-def test_a_described_partition_is_a_line_with_its_whole_name() -> None:
-    row = {"topic": "t" * 200, "partition": 3, "leader": -1, "replicas": [1, 2], "isr": [2], "effective_min_isr": 2}
-    assert line_of(row) == f"Topic: {'t' * 200}\tPartition: 3\tLeader: none\tReplicas: 1,2\tIsr: 2\tMinIsr: 2"
 
 
 def test_what_a_process_used_is_read_behind_its_name(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.time import Instant
 from strandline.broker.handlers.metadata import offline_replicas
 from strandline.controller.topic_names import why_illegal
-from strandline.metadata.image import Image, Topic
+from strandline.metadata.image import Topic
+from strandline.metadata.strategy import strategy_of
 from strandline.wire.messages.describe_topic_partitions import (
     Cursor,
     CursorResponse,
@@ -40,7 +41,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         first = request.cursor.partition_index if names and names[0] == request.cursor.topic_name else 0
     most = node.config.integer("max.request.partition.size.limit")
     limit = max(1, min(most, request.response_partition_limit))
-    topics, cursor = page(node.image, names, first, limit)
+    topics, cursor = page(node, names, first, limit)
     return [Reply(received.to, DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor))]
 
 
@@ -53,14 +54,14 @@ def cursor_error(cursor: Cursor | None, names: list[str], *, named: bool) -> Err
 
 
 def page(
-    image: Image, names: list[str], first: int, limit: int
+    node: Node, names: list[str], first: int, limit: int
 ) -> tuple[list[DescribeTopicPartitionsResponseTopic], CursorResponse | None]:
     """At most `limit` partitions, and where to go on, if anything is left."""
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
         if limit == 0:
             return topics, CursorResponse(topic_name=name, partition_index=0)
-        topic = image.topic_named(name)
+        topic = node.image.topic_named(name)
         if topic is None:
             error = ErrorCode.INVALID_TOPIC_EXCEPTION if why_illegal(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             topics.append(DescribeTopicPartitionsResponseTopic(error_code=error, name=name))
@@ -69,22 +70,24 @@ def page(
         indexes = [i for i in sorted(topic.partitions) if i >= first]
         first = 0
         taken, rest = indexes[:limit], indexes[limit:]
-        topics.append(describe(image, topic, taken))
+        topics.append(describe(node, topic, taken))
         limit -= len(taken)
         if rest:
             return topics, CursorResponse(topic_name=name, partition_index=rest[0])
     return topics, None
 
 
-def describe(image: Image, topic: Topic, indexes: list[int]) -> DescribeTopicPartitionsResponseTopic:
-    """Eligible replicas are empty arrays, never null: the Java client fails on null."""
+def describe(node: Node, topic: Topic, indexes: list[int]) -> DescribeTopicPartitionsResponseTopic:
+    """Eligible replicas are empty arrays, never null: the Java client fails on null. A partition without a leader has
+    no error, as in Kafka: it is described all the same."""
+    strategy = strategy_of(node.image, topic.name, node.config.explicit).value
+    is_managed = node.config.boolean("unclean.recovery.manager.enabled")
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name == OFFSETS_TOPIC,
         partitions=tuple(
             DescribeTopicPartitionsResponsePartition(
-                error_code=ErrorCode.NONE if p.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
                 partition_index=index,
                 leader_id=p.leader,
                 leader_epoch=p.leader_epoch,
@@ -92,8 +95,15 @@ def describe(image: Image, topic: Topic, indexes: list[int]) -> DescribeTopicPar
                 isr_nodes=p.isr,
                 eligible_leader_replicas=p.elr,
                 last_known_elr=p.last_known_elr,
-                offline_replicas=offline_replicas(image, p),
-                effective_min_isr=image.effective_min_isr(topic, p),
+                offline_replicas=offline_replicas(node.image, p),
+                effective_min_isr=node.image.effective_min_isr(topic, p),
+                last_known_leader=p.last_known_leader,
+                leader_recovery_state=p.leader_recovery_state,
+                partition_epoch=p.partition_epoch,
+                adding_replicas=p.adding_replicas,
+                removing_replicas=p.removing_replicas,
+                recovery_strategy=strategy,
+                is_recovery_managed=is_managed,
             )
             for index in indexes
             for p in (topic.partitions[index],)

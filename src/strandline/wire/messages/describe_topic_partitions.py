@@ -1,4 +1,7 @@
-"""DescribeTopicPartitions (key 75): topics page by page, with their eligible leaders (KIP-966)."""
+"""DescribeTopicPartitions (key 75): topics page by page, with their eligible leaders (KIP-966).
+
+Fields of our own lie in tags from 10 000: readers that do not know them skip them.
+"""
 
 from typing import Annotated
 
@@ -6,6 +9,7 @@ from strandline.base.ids import ZERO_UUID
 from strandline.wire.schema import (
     Bool,
     Group,
+    Int8,
     Int16,
     Int32,
     Message,
@@ -44,7 +48,14 @@ class DescribeTopicPartitionsResponsePartition(Group, frozen=True):
     eligible_leader_replicas: Annotated[tuple[Int32, ...] | None, Nullable()] = None
     last_known_elr: Annotated[tuple[Int32, ...] | None, Nullable()] = None
     offline_replicas: tuple[Int32, ...] = ()
-    effective_min_isr: Annotated[Int32, Tag(10_000)] = -1  # of our own: readers that do not know it skip it
+    effective_min_isr: Annotated[Int32, Tag(10_000)] = -1
+    last_known_leader: Annotated[Int32, Tag(10_001)] = -1  # who led last, while nobody does
+    leader_recovery_state: Annotated[Int8, Tag(10_002)] = 0  # 1: the leader was elected uncleanly, and recovers
+    partition_epoch: Annotated[Int32, Tag(10_003)] = -1
+    adding_replicas: Annotated[tuple[Int32, ...], Tag(10_004)] = ()
+    removing_replicas: Annotated[tuple[Int32, ...], Tag(10_005)] = ()
+    recovery_strategy: Annotated[String, Tag(10_006)] = ""  # None, Balanced or Aggressive, as it counts for the topic
+    is_recovery_managed: Annotated[Bool, Tag(10_007)] = False  # as the file of the node that answers has it
 
 
 class DescribeTopicPartitionsResponseTopic(Group, frozen=True):

@@ -1,0 +1,99 @@
+"""The loss ledger of a cluster: DescribeLosses asked of every broker, what they say put together.
+
+Each broker tells what its own replicas lost; what unclean elections may have lost all of them tell alike, from the
+metadata log, and it counts once.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from strandline.base.errors import ErrorCode
+from strandline.base.value import Value
+from strandline.cli.brokers import BrokerAt, Silence, ask_each
+from strandline.metadata.losses import EXACTLY
+from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
+
+METADATA = "metadata"
+LIMIT = 100_000  # more than a broker keeps
+
+
+class Ledger(Value, frozen=True):
+    losses: tuple[Loss, ...]  # by time
+    silent: dict[int, str]  # brokers that could not be asked, and why
+    left_out: int = 0  # older entries that brokers did not tell
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.silent and not self.left_out
+
+
+def ask_ledger(brokers: Mapping[int, BrokerAt], topics: Iterable[str] | None = None) -> Ledger:
+    request = DescribeLossesRequest(topics=None if topics is None else tuple(topics), limit=LIMIT)
+    return merged(ask_each(brokers, dict.fromkeys(brokers, request), 0))
+
+
+def merged(answers: Mapping[int, DescribeLossesResponse | Silence]) -> Ledger:
+    """Of brokers that tell of the same thing it is one entry."""
+    silent: dict[int, str] = {}
+    losses: dict[Loss, None] = {}
+    left_out = 0
+    for node, answer in answers.items():
+        if isinstance(answer, Silence):
+            silent[node] = answer.why
+        elif answer.error_code:
+            silent[node] = f"refuses: {answer.error_message or ErrorCode(answer.error_code).name}"
+        else:
+            losses |= dict.fromkeys(answer.losses)
+            left_out += answer.left_out
+    return Ledger(tuple(sorted(losses, key=order)), silent, left_out)
+
+
+def order(loss: Loss) -> tuple[int, str, int, int, int]:
+    return (loss.time_ms, loss.topic, loss.partition, loss.node_id, loss.start)
+
+
+def exactly_lost(losses: Iterable[Loss]) -> int:
+    """How many records are known exactly to be lost: they were cut since the leader had others, or none. What several
+    replicas cut in one epoch counts once."""
+    ranges: dict[Any, list[tuple[int, int]]] = {}
+    for loss in losses:
+        if loss.certainty == EXACTLY and loss.end > loss.start and not is_of_one_replica(loss):
+            at = (loss.topic_id, loss.topic, loss.partition, loss.old_epoch, loss.new_epoch)
+            ranges.setdefault(at, []).append((loss.start, loss.end))
+    return sum(union(found) for found in ranges.values())
+
+
+def missing_copies(losses: Iterable[Loss]) -> int:
+    """How many records single replicas found missing in their logs. Where their leader has them, they copied them."""
+    return sum(loss.end - loss.start for loss in losses if loss.certainty == EXACTLY and is_of_one_replica(loss))
+
+
+def is_of_one_replica(loss: Loss) -> bool:
+    """Was it found without regard to any leader?"""
+    return loss.new_epoch < 0
+
+
+def union(ranges: list[tuple[int, int]]) -> int:
+    """How many offsets lie in any of these half-open ranges."""
+    count = reached = 0
+    for start, end in sorted(ranges):
+        count += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return count
+
+
+def as_json(loss: Loss) -> dict[str, Any]:
+    return {
+        "time_ms": loss.time_ms,
+        "topic": loss.topic,
+        "partition": loss.partition,
+        "where": loss.where,
+        "broker": loss.node_id,
+        "replica": loss.replica,
+        "start": loss.start,
+        "end": loss.end,
+        "certainty": loss.certainty,
+        "old_epoch": loss.old_epoch,
+        "new_epoch": loss.new_epoch,
+        "cause": loss.cause,
+    }

@@ -1,0 +1,110 @@
+"""What brokers tell of losses, put together; and in words."""
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.cli.brokers import Silence
+from strandline.cli.loss_ledger import as_json, exactly_lost, merged, missing_copies
+from strandline.cli.loss_words import range_words
+from strandline.cli.losses import line_of, summary
+from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
+from strandline.wire.messages.describe_losses import DescribeLossesResponse, Loss
+
+ELECTED = Loss(
+    topic="t",
+    where="metadata",
+    start=10,
+    certainty=AT_MOST,
+    replica=2,
+    old_epoch=3,
+    new_epoch=4,
+    time_ms=1000,
+    cause="…",
+)
+
+
+def cut(node: int, start: int, end: int, time_ms: int = 2000, new_epoch: int = 4) -> Loss:
+    return Loss(
+        topic="t",
+        where="replica",
+        node_id=node,
+        start=start,
+        end=end,
+        certainty=EXACTLY,
+        replica=node,
+        old_epoch=3,
+        new_epoch=new_epoch,
+        time_ms=time_ms,
+        cause="truncated",
+    )
+
+
+def told(node: int, *losses: Loss, left_out: int = 0) -> DescribeLossesResponse:
+    return DescribeLossesResponse(node_id=node, losses=losses, left_out=left_out)
+
+
+def test_what_all_brokers_tell_of_the_metadata_is_one_entry_and_entries_follow_each_other_in_time() -> None:
+    ledger = merged({1: told(1, ELECTED, cut(1, 10, 12)), 2: told(2, ELECTED), 3: told(3, cut(3, 9, 12, 500))})
+    assert ledger.losses == (cut(3, 9, 12, 500), ELECTED, cut(1, 10, 12))
+    assert ledger.is_complete
+
+
+def test_two_replicas_that_lost_the_same_are_two_entries_of_records_that_count_once() -> None:
+    ledger = merged({1: told(1, cut(1, 10, 15)), 3: told(3, cut(3, 12, 20))})
+    assert len(ledger.losses) == 2
+    assert exactly_lost(ledger.losses) == 10
+    assert exactly_lost((cut(1, 0, 5), cut(1, 0, 5, new_epoch=9))) == 10, "offsets that were lost, written, and lost"
+    assert exactly_lost((cut(1, 0, 5), cut(3, 7, 9), cut(2, 1, 2))) == 7
+    assert exactly_lost((ELECTED,)) == 0, "of which it is not known exactly"
+
+
+def test_what_one_replica_found_missing_is_no_loss_where_its_leader_has_it() -> None:
+    """A disk that lost its tail: the replica copies it again."""
+    found = cut(2, 40, 50, new_epoch=-1)
+    assert (exactly_lost((found, cut(1, 0, 3))), missing_copies((found, cut(1, 0, 3)))) == (3, 10)
+    assert summary([as_json(found)], merged({1: told(1)}), 0, 10) == (
+        "1 entry: exactly 0 records lost; 10 records that a single replica missed, copied again if its leader had them"
+    )
+
+
+def test_a_ledger_that_not_all_brokers_told_is_incomplete() -> None:
+    refused = DescribeLossesResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    ledger = merged({1: told(1), 2: Silence("does not run"), 3: refused})
+    assert ledger.silent == {2: "does not run", 3: "refuses: KAFKA_STORAGE_ERROR"}
+    assert not ledger.is_complete
+    assert not merged({1: told(1, left_out=2)}).is_complete
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "certainty", "words"),
+    [
+        (5, 8, EXACTLY, "exactly 3 records, offsets 5 to 7"),
+        (5, 6, EXACTLY, "exactly 1 record, offset 5"),
+        (5, 5, EXACTLY, "exactly 0 records"),
+        (5, 8, AT_MOST, "at most 3 records, offsets 5 to 7"),
+        (5, NO_END, AT_MOST, "at most what was committed from offset 5 on"),
+        (0, NO_END, UNKNOWN, "unknown: nobody can say which records"),
+        (7, NO_END, UNKNOWN, "unknown: perhaps some from offset 7 on"),
+    ],
+)
+def test_a_range_in_words(start: int, end: int, certainty: int, words: str) -> None:
+    assert range_words(start, end, certainty) == words
+
+
+def test_an_entry_is_a_line_that_says_who_lost_what_and_why() -> None:
+    assert line_of(as_json(ELECTED)) == (
+        "1970-01-01T00:00:01Z t-0: at most what was committed from offset 10 on; broker 2 was elected, epoch 3 to 4; …"
+    )
+    assert line_of(as_json(cut(3, 5, 8))) == (
+        "1970-01-01T00:00:02Z t-0: exactly 3 records, offsets 5 to 7; broker 3's log, epoch 3 to 4; truncated"
+    )
+
+
+def test_the_summary_says_nothing_was_lost_only_if_all_were_asked() -> None:
+    complete, incomplete = merged({1: told(1)}), merged({1: told(1), 2: Silence("…")})
+    assert summary([], complete, 0, 0) == "nothing was lost"
+    assert summary([], incomplete, 0, 0) == "nothing that the others know of was lost"
+    rows = [as_json(ELECTED), as_json(cut(1, 2, 5))]
+    assert summary(rows, complete, 3, 0) == "2 entries: exactly 3 records lost; of 1 it is not known exactly how much"
+    assert summary(rows[:1], complete, 0, 0) == "1 entry: it is not known exactly how much was lost"
+    assert summary(rows[1:], complete, 3, 0) == "1 entry: exactly 3 records lost"

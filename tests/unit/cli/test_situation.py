@@ -1,0 +1,360 @@
+"""Why a partition is as it is, what it waits for, what each way out costs: each case of the KIP's decision table."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from strandline.cli.behind import Behind
+from strandline.cli.brokers import BrokerAt
+from strandline.cli.explain import is_healthy, judge, lines_of, max_status
+from strandline.cli.partitions import PartitionState, Place
+from strandline.cli.replica_logs import ReplicaLog, Told, Unasked
+from strandline.cli.situation import ACTION, HEALTHY, MISSING, Facts, Finding, status_of
+
+BROKERS = {node: BrokerAt(node, "h", 9000 + node) for node in (1, 2, 3)}
+DOWN = "does not run: nobody listens at h:1"
+ALL = (1, 2, 3)
+
+
+def leaderless(
+    isr: tuple[int, ...] = (),
+    elr: tuple[int, ...] = (),
+    known: tuple[int, ...] = (),
+    *,
+    strategy: str = "Balanced",
+    managed: bool = True,
+    down: tuple[int, ...] = (),
+    last: int = -1,
+    logs: dict[int, tuple[int, int, int]] | None = None,
+    registered: tuple[int, ...] = ALL,
+) -> Facts:
+    """`logs`: (last epoch, end offset, high watermark); the others that are not down say nothing."""
+    logs = {node: (4, 10 * node, 10) for node in ALL if node not in down} if logs is None else logs
+    told: list[Told] = []
+    for node in ALL:
+        if node in logs:
+            told.append(ReplicaLog(node, *logs[node], current_epoch=5))
+        else:
+            told.append(Unasked(node, DOWN if node in down else "says nothing"))
+    state = PartitionState(
+        Place("t", 0),
+        ALL,
+        isr,
+        -1,
+        5,
+        elr,
+        known,
+        last,
+        down,
+        min_isr=2,
+        partition_epoch=9,
+        strategy=strategy,
+        is_managed=managed,
+    )
+    return Facts(state, {node: BROKERS[node] for node in registered}, tuple(told))
+
+
+def one(facts: Facts) -> Finding:
+    (finding,) = judge(facts)
+    return finding
+
+
+def commands(finding: Finding) -> list[str]:
+    return [way.command.removeprefix("strandline ") for way in finding.ways]
+
+
+def costs(finding: Finding, start: str) -> list[str]:
+    return [way.costs for way in finding.ways if way.command.removeprefix("strandline ").startswith(start)]
+
+
+ELECT = "leader-election --election-type"
+AT = "--topic t --partition 0"
+
+
+# --- nobody leads: the KIP's decision table
+
+
+def test_1_a_member_of_the_isr_that_is_down_is_waited_for_and_loses_nothing() -> None:
+    """Without Eligible Leader Replicas the last member stays in the ISR."""
+    finding = one(leaderless(isr=(2,), down=(2,), strategy="Balanced"))
+    assert finding.waits_for == "broker 2 to return"
+    assert finding.needs_action
+    assert finding.ways[0].costs == "none"
+    assert commands(finding) == [
+        "node --config FILE_OF_NODE_2",
+        f"{ELECT} longest_log_aggressive {AT}",
+        f"{ELECT} designation --designated-leader 1 {AT}",
+    ]
+
+
+def test_2_an_eligible_replica_that_is_there_is_about_to_lead() -> None:
+    finding = one(leaderless(elr=(1, 2), down=(1,)))
+    assert finding.waits_for == "its election: broker 2 can lead, and the controller has not elected yet"
+    assert (finding.needs_action, finding.ways) == (False, ())
+
+
+def test_3_eligible_replicas_that_are_down_are_waited_for_whichever_returns_first() -> None:
+    for strategy in ("Balanced", "None"):
+        finding = one(leaderless(elr=(1, 2), down=(1, 2), strategy=strategy))
+        assert finding.why[0] == "nobody is in sync; eligible: brokers 1,2, with everything that was committed"
+        assert finding.waits_for == "broker 1 or 2 to return"
+        assert commands(finding)[:2] == ["node --config FILE_OF_NODE_1", "node --config FILE_OF_NODE_2"]
+        assert costs(finding, "node")[0].startswith("none; but if its last stop was unclean")
+        assert costs(finding, ELECT) == ["at most what was committed from offset 30 on"]
+
+
+def test_3_1_aggressive_does_not_wait_for_eligible_replicas_that_are_down() -> None:
+    managed = one(leaderless(elr=(1,), down=(1,), strategy="Aggressive"))
+    assert "without waiting for broker 1" in managed.why[0]
+    assert managed.waits_for.startswith("answers of all replicas, or the end of unclean.recovery.timeout.ms")
+    assert not managed.needs_action
+    alone = one(leaderless(elr=(1,), down=(1,), strategy="Aggressive", managed=False))
+    assert alone.waits_for == "its election: brokers 2,3 can lead, and the controller has not elected yet"
+    assert not alone.needs_action
+
+
+def test_4_1_aggressive_recovers_as_soon_as_anybody_is_there() -> None:
+    assert not one(leaderless(strategy="Aggressive", down=(1, 2))).needs_action
+    for managed in (True, False):
+        finding = one(leaderless(strategy="Aggressive", down=ALL, managed=managed))
+        assert finding.needs_action
+        assert finding.waits_for == "broker 1 or 2 or 3 to return"
+        assert len(commands(finding)) == 3, "nobody is there to be elected"
+
+
+def test_4_2_balanced_recovers_while_all_of_last_known_elr_are_there() -> None:
+    finding = one(leaderless(known=(1, 2), down=(3,)))
+    assert finding.waits_for == (
+        "answers of brokers 1,2, all of them; and of other replicas until unclean.recovery.timeout.ms is over"
+    )
+    assert not finding.needs_action
+
+
+def test_4_2_balanced_waits_for_the_last_of_last_known_elr() -> None:
+    finding = one(leaderless(known=(1, 2), down=(1,)))
+    assert finding.waits_for == "brokers 1,2 to be there, all of them; missing: 1"
+    assert finding.needs_action
+    assert commands(finding) == [
+        "node --config FILE_OF_NODE_1",
+        f"{ELECT} longest_log_aggressive {AT}",
+        f"{ELECT} designation --designated-leader 2 {AT}",
+    ]
+    assert finding.ways[0].costs.startswith("what it lost when it stopped")
+
+
+def test_4_2_balanced_with_an_unknown_last_known_elr_waits_for_an_operator() -> None:
+    finding = one(leaderless())
+    assert (finding.waits_for, finding.needs_action) == ("an operator", True)
+    assert "it is not known who was eligible last" in finding.why[0]
+    gone = one(leaderless(known=(1, 2), registered=(2, 3), down=(1,)))
+    assert gone.waits_for == "an operator"
+    assert "broker 1 is not registered" in gone.why
+
+
+def test_4_3_none_waits_for_an_operator() -> None:
+    finding = one(leaderless(known=(1, 2), down=(1,), strategy="None"))
+    assert (finding.waits_for, finding.needs_action) == ("an operator", True)
+    assert "unclean.recovery.strategy is None" in finding.why[0]
+    assert commands(finding)[0] == "node --config FILE_OF_NODE_1"
+    assert finding.ways[0].what.endswith("so that it says what it has, and may be elected")
+
+
+def test_none_with_everybody_there_offers_the_balanced_election_first() -> None:
+    finding = one(leaderless(known=(1, 2), strategy="None"))
+    assert commands(finding) == [
+        f"{ELECT} longest_log_balanced {AT}",
+        f"{ELECT} designation --designated-leader 1 {AT}",
+        f"{ELECT} designation --designated-leader 2 {AT}",
+    ]
+    assert costs(finding, f"{ELECT} designation")[0] == (
+        "at most what was committed from offset 10 on; "
+        "what broker 2 has: 10 records from offset 10 on, whether they were committed or not; "
+        "what broker 3 has: 20 records from offset 10 on, whether they were committed or not"
+    )
+
+
+def test_without_a_manager_balanced_waits_for_who_led_last() -> None:
+    """The KIP's delivery plan."""
+    finding = one(leaderless(known=(1, 2), managed=False, last=3, down=(3,)))
+    assert (finding.waits_for, finding.needs_action) == ("broker 3 to return", True)
+    there = one(leaderless(known=(1, 2), managed=False, last=3, down=(1, 2)))
+    assert not there.needs_action
+    unknown = one(leaderless(known=(1, 2), managed=False))
+    assert (unknown.waits_for, unknown.needs_action) == ("an operator", True)
+
+
+def test_the_eligible_are_gone_for_good() -> None:
+    finding = one(leaderless(elr=(1,), registered=(2, 3), down=(1,)))
+    assert finding.waits_for == "an operator"
+    assert finding.why[0] == "who could lead without loss is registered no longer: broker 1"
+
+
+def test_a_replica_that_is_there_and_says_nothing_is_a_missing_fact() -> None:
+    facts = leaderless(known=(1, 2), logs={1: (4, 10, 10)})
+    finding = one(facts)
+    assert finding.is_missing
+    assert [text for text in finding.why if "does not answer" in text] == [
+        "broker 2 should be there, but does not answer",
+        "broker 3 should be there, but does not answer",
+    ]
+    assert status_of((finding,)) == MISSING
+    assert status_of(judge(replace(facts, state=replace(facts.state, strategy="None")))) == ACTION
+
+
+# --- somebody leads
+
+
+def led(isr: tuple[int, ...], *, down: tuple[int, ...] = (), min_isr: int = 2, **facts: Any) -> Facts:
+    state = PartitionState(
+        Place("t", 0), ALL, isr, isr[0], 5, offline=down, min_isr=min_isr, partition_epoch=9, strategy="Balanced"
+    )
+    told = tuple(Unasked(node, DOWN) if node in down else ReplicaLog(node, 5, 10 + node, 10, 5) for node in ALL)
+    return Facts(**{"state": state, "brokers": BROKERS, "told": told, **facts})
+
+
+def test_a_healthy_partition_is_one_line() -> None:
+    facts = led((1, 2, 3))
+    assert is_healthy(facts.state)
+    assert judge(facts) == ()
+    assert status_of(()) == HEALTHY
+    assert lines_of(facts, ()) == ["t-0: healthy: broker 1 leads, 1,2,3 in sync"]
+    assert lines_of(replace(facts, losses=1), ())[1] == "  the loss ledger has 1 entry of it: strandline losses t:0"
+
+
+def test_under_min_isr_says_what_that_means_and_both_ways_out() -> None:
+    finding = one(led((1,), down=(2, 3)))
+    assert finding.what == "under min ISR"
+    assert finding.why[:2] == (
+        "in sync: 1; min.insync.replicas wants 2",
+        "acks=all is refused (NOT_ENOUGH_REPLICAS), and consumers see nothing of what is written now",
+    )
+    assert commands(finding) == [
+        "node --config FILE_OF_NODE_2",
+        "node --config FILE_OF_NODE_3",
+        "configs alter --entity-type topics --entity-name t --add-config min.insync.replicas=1",
+    ]
+    assert finding.needs_action
+
+
+def test_a_replica_that_is_down_needs_action_even_if_enough_are_in_sync() -> None:
+    finding = one(led((1, 2), down=(3,)))
+    assert (finding.what, finding.waits_for) == ("3 not in sync", "replica 3 to be in sync")
+    assert commands(finding) == ["node --config FILE_OF_NODE_3"]
+
+
+def test_a_follower_that_catches_up_needs_no_action() -> None:
+    facts = led((1, 2), behind={3: Behind(3, 70, 2048)}, moved=frozenset((3,)))
+    finding = one(facts)
+    assert finding.why == ("replica 3 is behind by 70 records, 2.0 KiB, and is catching up",)
+    assert (finding.needs_action, status_of((finding,))) == (False, HEALTHY)
+
+
+def test_a_follower_that_does_not_move_is_stuck() -> None:
+    finding = one(led((1, 2), behind={3: Behind(3, 70)}))
+    assert finding.why == ("replica 3 is behind by 70 records, and has not moved for 3 s: it is stuck, or slow",)
+    assert finding.needs_action
+    never = one(led((1, 2), behind={3: Behind(3, why="it has fetched nothing from 1 since that leads")}))
+    assert never.why[0].startswith("replica 3 is behind by an unknown number (it has fetched nothing")
+
+
+def test_a_follower_with_everything_is_about_to_be_let_in_or_the_leader_cannot_say_so() -> None:
+    facts = led((1, 2), behind={3: Behind(3, 0)})
+    same = tuple(ReplicaLog(node, 5, 10, 10, 5) for node in ALL)
+    finding = one(replace(facts, told=same))
+    assert finding.why == (
+        "replica 3 has all that the leader has, and is about to be let in; "
+        "if it stays so, broker 1 does not reach the controller",
+    )
+    assert not finding.needs_action
+
+
+def test_a_broker_that_runs_and_is_fenced_or_hangs_or_has_lost_its_directory_is_told_apart() -> None:
+    facts = led((1, 2), down=(3,))
+    mine = facts.told[:2]
+
+    def why(told: Told, is_fenced: bool = True) -> tuple[str, str]:
+        brokers = {**BROKERS, 3: replace(BROKERS[3], is_fenced=is_fenced)}
+        finding = one(replace(facts, told=(*mine, told), brokers=brokers))
+        assert finding.needs_action
+        return finding.why[0], finding.ways[0].what
+
+    log = ReplicaLog(3, 5, 9, 9, 5)
+    assert why(log)[0] == "broker 3 runs, but is fenced: it does not reach the controller"
+    assert why(log, is_fenced=False)[0] == "broker 3 runs, but has its log directory offline"
+    assert why(Unasked(3, "refuses: KAFKA_STORAGE_ERROR"))[1].startswith("repair the log directory of replica 3")
+    assert why(Unasked(3, "does not answer at h:1 within 5 s", hangs=True))[1].startswith("look why broker 3 hangs")
+    assert why(Unasked(3, DOWN))[1] == "start broker 3 (it was at h:9003)"
+
+
+def test_a_follower_that_is_there_and_does_not_answer_is_a_missing_fact() -> None:
+    facts = led((1, 2))
+    finding = one(replace(facts, told=(*facts.told[:2], Unasked(3, "does not answer at h:1 within 5 s", hangs=True))))
+    assert (finding.needs_action, finding.is_missing) == (False, True)
+    assert status_of((finding,)) == MISSING
+
+
+def test_a_reassignment_says_what_it_waits_for_and_how_it_is_cancelled() -> None:
+    facts = led((1, 2), waits_for="replica 3 is not in sync", behind={3: Behind(3, 70)}, moved=frozenset((3,)))
+    state = replace(facts.state, adding=(3,), removing=(1,))
+    finding = one(replace(facts, state=state))
+    assert (finding.what, finding.waits_for) == (
+        "it moves to other replicas: adds 3, removes 1",
+        "replica 3 is not in sync",
+    )
+    assert not finding.needs_action
+    stuck = one(replace(facts, state=state, moved=frozenset()))
+    assert stuck.needs_action
+    assert commands(stuck)[-1] == (
+        'echo \'{"partitions": [{"topic": "t", "partition": 0}]}\' > cancel.json && '
+        "strandline reassignments cancel cancel.json"
+    )
+
+
+def test_a_leader_that_was_elected_uncleanly_says_so() -> None:
+    facts = led((1, 2, 3))
+    finding = one(replace(facts, state=replace(facts.state, is_recovering=True)))
+    assert (finding.what, finding.needs_action) == ("it recovers from an unclean election", False)
+
+
+def test_a_leader_that_is_gone_is_about_to_be_replaced() -> None:
+    facts = led((1, 2, 3))
+    finding = one(replace(facts, state=replace(facts.state, offline=(1,))))
+    assert (finding.what, finding.waits_for, finding.needs_action) == ("its leader is gone", "an election", False)
+
+
+def test_without_a_controller_nothing_is_healthy_and_no_election_comes_by_itself() -> None:
+    for facts in (led((1, 2, 3)), leaderless(elr=(2,))):
+        finding, *_ = judge(replace(facts, has_controller=False))
+        assert (finding.what, finding.needs_action) == ("without a controller", True)
+        assert status_of(judge(facts)) == HEALTHY
+
+
+def test_the_status_of_several_partitions_is_the_one_that_matters_most() -> None:
+    assert max_status([HEALTHY, MISSING, ACTION]) == ACTION
+    assert max_status([HEALTHY, MISSING]) == MISSING
+    assert max_status([HEALTHY]) == HEALTHY
+
+
+@pytest.mark.parametrize("options", ["", " --bootstrap-server h:1"])
+def test_what_is_printed_has_each_way_with_its_costs_and_the_whole_command(options: str) -> None:
+    facts = replace(leaderless(known=(1, 2), down=(1,)), options=options)
+    assert lines_of(facts, judge(facts)) == [
+        "t-0: nobody leads",
+        "  why: nobody is in sync or eligible, and unclean.recovery.strategy is Balanced: "
+        "those who were eligible last are asked what they still have",
+        f"  why: broker 1 {DOWN}",
+        "  waits for: brokers 1,2 to be there, all of them; missing: 1",
+        "  data: broker 2: end offset 20, last epoch 4, high watermark 10",
+        "  data: broker 3: end offset 30, last epoch 4, high watermark 10",
+        "  way out: start broker 1 (it was at h:9001)",
+        "    costs: what it lost when it stopped; the ledger will say as much of it as can be known",
+        "    $ strandline node --config FILE_OF_NODE_1",
+        "  way out: elect broker 3: of the replicas that answered, 2 of 3, it has the longest log",
+        "    costs: at most what was committed from offset 30 on",
+        f"    $ strandline {ELECT} longest_log_aggressive {AT}{options}",
+        "  way out: elect broker 2, whatever it has",
+        "    costs: at most what was committed from offset 20 on; "
+        "what broker 3 has: 10 records from offset 20 on, whether they were committed or not",
+        f"    $ strandline {ELECT} designation --designated-leader 2 {AT}{options}",
+    ]
