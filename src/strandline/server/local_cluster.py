@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from strandline.base.ids import parse_uuid
 from strandline.broker.config import NodeConfig, parse_properties
@@ -279,7 +280,7 @@ class LocalCluster:
                 node.resume()
                 node.kill()
 
-    def __enter__(self) -> "LocalCluster":
+    def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:
