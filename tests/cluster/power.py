@@ -154,9 +154,12 @@ def run(cuts: int, seed: int, is_elr_on: bool, folder: Path) -> dict[str, Any]:
         campaign = PowerCampaign(stage, seed)
         campaign.begin()
         campaign.turmoil.run(1)
-        for _ in range(cuts):
-            campaign.episode()
-        told = campaign.finish()
+        try:
+            for _ in range(cuts):
+                campaign.episode()
+            told = campaign.finish()
+        except Wrong as wrong:
+            raise Wrong(f"after {campaign.counts['power cut']} power cuts: {wrong}") from None
         emptied = campaign.emptied()
     wall = time.monotonic() - began
     return {

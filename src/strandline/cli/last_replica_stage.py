@@ -56,14 +56,15 @@ class RelayedNode(NodeProcess):
 
 class Stage(LocalCluster):
     def __init__(self, folder: Path, properties: Mapping[str, str] = PROPERTIES, write_back_ms: int = 0) -> None:
-        ports = free_ports(len(BROKERS) + 1)
+        *ports, port = free_ports(2 * len(BROKERS) + 2)
         super().__init__(folder, ports=[0] * 6, properties=properties)
         self.relays = Relays()
         self.brokers = [RelayedNode(n, folder / f"broker-{n}", ports[n], 0) for n in BROKERS]
-        self.controller = RelayedNode(CONTROLLER, folder / "controller", ports[-1], ports[-1])
+        self.controller = RelayedNode(CONTROLLER, folder / "controller", port, port)
         self.nodes = [*self.brokers, self.controller]
-        for node in (*self.brokers, self.controller):
-            node.relayed_port = self.relays.before(node.node_id, node.port)
+        for node, relayed_port in zip((*self.brokers, self.controller), ports[len(BROKERS) :], strict=True):
+            node.relayed_port = relayed_port
+            self.relays.before(node.node_id, node.port, relayed_port)
         for broker in self.brokers:
             broker.can_lose_power(write_back_ms)
         self.cut_off: list[int] = []

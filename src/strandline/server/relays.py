@@ -29,27 +29,27 @@ class Relays:
         self.loop = asyncio.new_event_loop()
         self.lost: dict[int, None] = {}  # nodes that are cut off
         self.changed = asyncio.Event()
+        self.servers: list[asyncio.Server] = []
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True, name="relays")
         self.thread.start()
 
     def do(self, act: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(act, self.loop).result(10)
 
-    def before(self, node: int, port: int) -> int:
-        """A port that leads to this one of the node."""
+    def before(self, node: int, port: int, at: int) -> None:
+        """Whoever comes to the port `at` is led to this one of the node."""
 
-        async def listen() -> int:
+        async def listen() -> None:
             async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                with suppress(OSError, EOFError):
-                    await self.serve(node, port, reader, writer)
-                abort(writer)
+                try:
+                    with suppress(OSError, EOFError):
+                        await self.serve(node, port, reader, writer)
+                finally:
+                    abort(writer)
 
-            server = await asyncio.start_server(serve, HOST, 0)
-            found: int = server.sockets[0].getsockname()[1]
-            return found
+            self.servers.append(await asyncio.start_server(serve, HOST, at))
 
-        found: int = self.do(listen())
-        return found
+        self.do(listen())
 
     async def serve(self, node: int, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readexactly(HEAD.size)
@@ -59,10 +59,13 @@ class Relays:
         await self.passable(ends)
         there, back = await asyncio.open_connection(HOST, port)
         back.write(head)
+        both = (self.pump(reader, back, ends), self.pump(there, writer, ends))
+        pumps = [self.loop.create_task(pump) for pump in both]
         try:
-            pumps = (self.pump(reader, back, ends), self.pump(there, writer, ends))
-            await asyncio.wait([asyncio.ensure_future(p) for p in pumps], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            for pump in pumps:
+                pump.cancel()
             abort(back)
 
     async def pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, ends: tuple[int, ...]) -> None:
@@ -89,10 +92,13 @@ class Relays:
 
     def close(self) -> None:
         async def end() -> None:
+            for server in self.servers:
+                server.close()
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(0.01)  # transports close in the loop's next turns
 
         self.do(end())
         self.loop.call_soon_threadsafe(self.loop.stop)
