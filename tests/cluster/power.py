@@ -4,9 +4,9 @@
 
 Three brokers with min ISR 2 and a controller. In each episode none, one or two brokers are cut off, paused or stopped,
 so that the ISR shrinks, perhaps to a single member; then one of the three loses power and all that it had not synced,
-and everybody comes back in any order. The next cut waits until the one that lost data is in sync everywhere: at most
-min ISR − 1 machines are lossy at a time, which is what KIP-966 promises to survive. Systems write back pages of their
-own accord now and then, so that a cut leaves anything between all and nothing.
+now and then the controller, too, and everybody comes back in any order. The next cut waits until the one that lost data
+is in sync everywhere: at most min ISR − 1 machines are lossy at a time, which is what KIP-966 promises to survive.
+Systems write back pages of their own accord now and then, so that a cut leaves anything between all and nothing.
 
 At the end everything is read, all replicas must hold the same bytes, and the clients' histories may show no anomaly.
 Ends with status 1 if something was wrong. With `--elr off` it should: that is what the campaign can find.
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -27,6 +28,7 @@ from tests.cluster.hour import PROPERTIES, Campaign, Wrong, cpu_s
 
 from strandline.base.ids import METADATA_TOPIC
 from strandline.cli.last_replica_stage import MIN_ISR, Stage, end_of
+from strandline.history.operation import Kind, Operation, Outcome
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.server.ask import ask
 from strandline.server.local_cluster import HOST, NodeProcess
@@ -35,6 +37,7 @@ from strandline.server.relays import Relays
 from strandline.wire.messages.metadata import MetadataRequest
 
 BACK_S = 60.0
+WRITE_BACK_MS = 2_000
 OUT_S = 3.0  # about what it takes until a broker is out of the ISR
 PACE = {
     "broker.heartbeat.interval.ms": "500",
@@ -82,6 +85,8 @@ class PowerCampaign(Campaign):
             self.take_out(other)
             self.turmoil.run(self.rng.choice((0.1, OUT_S, OUT_S)) * self.rng.uniform(0.8, 1.2))
         self.cut_power(self.cluster_stage.brokers[victim])
+        if self.rng.randrange(4) == 0:
+            self.cut_power_of_controller()
         self.turmoil.run(self.rng.choice((0.0, 1.0, OUT_S)))
         returns = [self.wires_heal, *(self.turmoil.machines[n].go_on for n in others), *self.starts(order)]
         self.rng.shuffle(returns)
@@ -121,6 +126,14 @@ class PowerCampaign(Campaign):
         self.records_dropped += dropped
         self.counts["power cut that cost records"] += bool(dropped)
 
+    def cut_power_of_controller(self) -> None:
+        """It alone has the metadata, and has said nothing that it had not synced: so nothing is lost."""
+        self.counts["power cut of the controller"] += 1
+        controller = self.cluster_stage.controller
+        controller.cut_power()
+        self.turmoil.run(self.rng.uniform(0, 0.5))
+        controller.start()
+
     def why_lossy(self, broker: NodeProcess) -> str:
         """Asked of the broker itself, which answers when it has read of its own return: before that, what it knows may
         be of the time when it had everything. Empty: it is in sync everywhere."""
@@ -142,6 +155,27 @@ class PowerCampaign(Campaign):
         return sum(change.isr == () for change in changes)
 
 
+def kept(operations: Sequence[Operation]) -> dict[str, int]:
+    """Beside the judgement, and simpler: of what was acknowledged with acks=all, what did the last readers find in its
+    place?"""
+    found = {
+        (read.key, read.offset): read.value
+        for operation in operations
+        if operation.process.startswith("last-")
+        for read in operation.reads
+    }
+    strong = [
+        write
+        for operation in operations
+        if operation.kind is Kind.SEND and operation.outcome is Outcome.OK and operation.acks == -1
+        for write in operation.writes
+    ]
+    lost = [write for write in strong if found.get((write.key, write.offset)) != write.value]
+    if lost:
+        raise Wrong(f"{len(lost)} of {len(strong)} records are lost that acks=all acknowledged: {lost[0]}")
+    return {"acknowledged with acks=all": len(strong), "of these lost": len(lost)}
+
+
 def log_ends(broker: NodeProcess) -> dict[str, int]:
     folders = [path for path in broker.data_path.glob("*-*") if path.is_dir() and METADATA_TOPIC not in path.name]
     return {path.name: end_of(sorted(path.glob("*.log"))) for path in folders}
@@ -149,7 +183,9 @@ def log_ends(broker: NodeProcess) -> dict[str, int]:
 
 def run(cuts: int, seed: int, is_elr_on: bool, folder: Path) -> dict[str, Any]:
     began, cpu = time.monotonic(), cpu_s()
-    with Stage(folder, {**PROPERTIES, **PACE}, write_back_ms=2_000) as stage:
+    stage = Stage(folder, {**PROPERTIES, **PACE}, write_back_ms=WRITE_BACK_MS)
+    stage.controller.can_lose_power(WRITE_BACK_MS)
+    with stage:
         stage.set_elr(int(is_elr_on))
         campaign = PowerCampaign(stage, seed)
         campaign.begin()
@@ -158,6 +194,7 @@ def run(cuts: int, seed: int, is_elr_on: bool, folder: Path) -> dict[str, Any]:
             for _ in range(cuts):
                 campaign.episode()
             told = campaign.finish()
+            told |= kept(campaign.stage.history.operations)
         except Wrong as wrong:
             raise Wrong(f"after {campaign.counts['power cut']} power cuts: {wrong}") from None
         emptied = campaign.emptied()
