@@ -29,6 +29,7 @@ from tests.cluster.hour import PROPERTIES, Campaign, Wrong, cpu_s
 from strandline.base.ids import METADATA_TOPIC
 from strandline.cli.last_replica_stage import MIN_ISR, Stage, end_of
 from strandline.history.operation import Kind, Operation, Outcome
+from strandline.metadata.image import RECOVERING
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.server.ask import ask
 from strandline.server.local_cluster import HOST, NodeProcess
@@ -149,10 +150,13 @@ class PowerCampaign(Campaign):
         ]
         return ", ".join(lacking)
 
-    def emptied(self) -> int:
-        """How often a partition had nobody in sync: who led next was eligible, or nobody."""
-        changes = (r for r in self.cluster_stage.records() if isinstance(r, PartitionChangeRecord))
-        return sum(change.isr == () for change in changes)
+    def elections(self) -> dict[str, int]:
+        """As the metadata log has them. Where nobody is in sync, who leads next is eligible, or was elected uncleanly."""
+        changes = [r for r in self.cluster_stage.records() if isinstance(r, PartitionChangeRecord)]
+        return {
+            "partitions left with nobody in sync": sum(change.isr == () for change in changes),
+            "unclean elections": sum(change.leader_recovery_state == RECOVERING for change in changes),
+        }
 
 
 def kept(operations: Sequence[Operation]) -> dict[str, int]:
@@ -197,7 +201,7 @@ def run(cuts: int, seed: int, is_elr_on: bool, folder: Path) -> dict[str, Any]:
             told |= kept(campaign.stage.history.operations)
         except Wrong as wrong:
             raise Wrong(f"after {campaign.counts['power cut']} power cuts: {wrong}") from None
-        emptied = campaign.emptied()
+        elections = campaign.elections()
     wall = time.monotonic() - began
     return {
         "seed": seed,
@@ -205,7 +209,7 @@ def run(cuts: int, seed: int, is_elr_on: bool, folder: Path) -> dict[str, Any]:
         "seconds": round(wall, 1),
         "faults": dict(sorted(campaign.counts.items())),
         "records that power cuts took from a replica": campaign.records_dropped,
-        "partitions left with nobody in sync": emptied,
+        **elections,
         "longest recovery s": round(max(campaign.recoveries_s), 2),
         "cores used": round((cpu_s() - cpu) / wall, 2),
         **told,

@@ -31,3 +31,4 @@ def test_machines_that_lose_power_one_at_a_time_take_no_acknowledged_record_with
     assert found["faults"]["power cut that cost records"] == 2
     assert found["acknowledged with acks=all"] > 100
     assert found["of these lost"] == 0
+    assert found["unclean elections"] == 0
