@@ -151,7 +151,7 @@ class PowerCampaign(Campaign):
         return ", ".join(lacking)
 
     def elections(self) -> dict[str, int]:
-        """As the metadata log has them. Where nobody is in sync, who leads next is eligible, or was elected uncleanly."""
+        """As the metadata log has them. Where nobody is in sync, an eligible one leads next, or an unclean one."""
         changes = [r for r in self.cluster_stage.records() if isinstance(r, PartitionChangeRecord)]
         return {
             "partitions left with nobody in sync": sum(change.isr == () for change in changes),
