@@ -230,18 +230,23 @@ class PowerLossDisk(RealDisk):
 
     def write_file(self, path: str, content: bytes) -> None:
         with self.lock:
-            file = self.open(f"{path}.tmp")
-            try:
-                file.truncate(0)
-                file.append([content])
-            finally:
-                file.close()
+            self.write_beside(path, content)
             self.rename(f"{path}.tmp", path)
+
+    def write_beside(self, path: str, content: bytes) -> None:
+        file = self.open(f"{path}.tmp")
+        try:
+            file.truncate(0)
+            file.append([content])
+        finally:
+            file.close()
 
     def save(self, path: str, content: bytes) -> None:
         with self.lock:
-            self.write_file(path, content)
-            self.sync([path, os.path.dirname(path) or "."])
+            self.write_beside(path, content)
+            self.sync([f"{path}.tmp"])
+            self.rename(f"{path}.tmp", path)
+            self.sync([os.path.dirname(path) or "."])
 
     # --- durability
 
