@@ -80,12 +80,14 @@ class Recoveries:
             elif isinstance(record, RemoveTopicRecord):
                 for at in [at for at in self.leaderless if at.topic_id == record.topic_id]:
                     self.forget(at)
-            self.is_due = bool(self.leaderless)
+            self.is_due = self.is_due or bool(self.leaderless)
 
     def forget(self, at: TopicIdPartition) -> None:
         self.leaderless.pop(at, None)
-        self.partitions.pop(at, None)
         self.answers.pop(at, None)
+        recovery = self.partitions.pop(at, None)
+        if recovery is not None and recovery.is_manual:
+            self.is_due = True  # who asked for it is told at once
 
     # --- by hand
 
@@ -204,7 +206,7 @@ def choice(
     have_all_answered = all(node in known for node in active)
     is_over = recovery.ends <= now
     if recovery.strategy is Strategy.BALANCED:
-        asked_for = partition.last_known_elr
+        asked_for = (*partition.isr, *partition.elr, *partition.last_known_elr)  # where asked for by hand, all of them
         is_enough = bool(asked_for) and all(node in known for node in asked_for) and (have_all_answered or is_over)
     elif recovery.is_manual:
         is_enough = have_all_answered or is_over
