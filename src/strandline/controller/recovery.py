@@ -1,7 +1,8 @@
 """Unclean recovery (KIP-966): where neither ISR nor ELR has anyone who may lead, the replica with the most data does.
 
-The replicas that are there are asked what their logs end with. The highest (last written leader epoch, log end offset)
-wins, and of equals the first in the order of replicas. When there is enough to choose from:
+The replicas that are there are asked what their logs end with, but for those that are still being added. The highest
+(last written leader epoch, log end offset) wins, and of equals the first in the order of replicas. When there is enough
+to choose from:
 
   - Balanced: all members of LastKnownElr have answered, and all other active replicas, or the time is up. Who is in
     LastKnownElr may have all that was committed. Where it is empty it is unknown, and nobody is elected.
@@ -139,7 +140,7 @@ class Recoveries:
             recovery = self.partitions.get(at)
             if recovery is None:
                 continue
-            active = active_replicas(partition, basis)
+            active = active_replicas(partition, recovery.designated, basis)
             known = self.known(at, partition, active, basis)
             best = choice(recovery, partition, active, known, basis.now)
             if best is None:
@@ -211,7 +212,7 @@ def choice(
     elif recovery.is_manual:
         is_enough = have_all_answered or is_over
     else:
-        is_enough = all(node in known for node in partition.replicas) or is_over
+        is_enough = all(node in known for node in candidates(partition)) or is_over
     return best_of(partition, known) if is_enough and known else None
 
 
@@ -225,9 +226,17 @@ def best_of(partition: Partition, known: dict[NodeId, Answer]) -> NodeId:
     return max((node for node in partition.replicas if node in known), key=amount)
 
 
-def active_replicas(partition: Partition, basis: Basis) -> list[NodeId]:
+def candidates(partition: Partition) -> Iterator[NodeId]:
+    """All replicas but those that are still being added, and never were in sync: the end of the reassignment would
+    take the others away, and with them perhaps all that there is."""
+    known = (*partition.isr, *partition.elr, *partition.last_known_elr)
+    return (node for node in partition.replicas if node not in partition.adding_replicas or node in known)
+
+
+def active_replicas(partition: Partition, designated: NodeId, basis: Basis) -> list[NodeId]:
     """Those that might lead: their brokers are active and their directories online."""
-    return [node for node in partition.replicas if lives(node, partition, basis)]
+    asked = (*candidates(partition), designated)
+    return [node for node in partition.replicas if node in asked and lives(node, partition, basis)]
 
 
 def lives(node: NodeId, partition: Partition, basis: Basis) -> bool:
