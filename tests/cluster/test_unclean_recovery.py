@@ -26,6 +26,7 @@ from strandline.server.ask import ask
 from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.server.power_loss import durable_files
 from strandline.wire.batch import batches
+from strandline.wire.messages.describe_losses import DescribeLossesRequest, Loss
 from strandline.wire.messages.elect_leaders import (
     DESIGNATION,
     LONGEST_LOG_AGGRESSIVE,
@@ -202,19 +203,27 @@ def recovered(cluster: Cluster, topic: str) -> Partition:
     return found
 
 
+def losses_told(cluster: Cluster, node_id: int, topic: str, where: str) -> list[Loss]:
+    """What the node says of the topic: of the metadata, or of its own replica."""
+    answer = ask(HOST, cluster.node(node_id).port, DescribeLossesRequest(topics=(topic,)), 0)
+    return [loss for loss in answer.losses if loss.where == where]
+
+
 def the_loss(cluster: Cluster, topic: str, load: Load, cause: str, *, leader: int, end: int = 0) -> None:
     """There is one entry in the partition's ledger, and it accounts for everything that is lost.
 
     `end`: where the new leader's log ended. The entry may begin below: if another was named leader for a moment, before
     it was known to be without power too, there might be other records in that one's log.
     """
-    (loss,) = recovered(cluster, topic).losses
+    assert len(recovered(cluster, topic).losses) == 1
+    (loss,) = until(lambda: losses_told(cluster, leader, topic, "metadata"))
     assert cause in loss.cause
     assert (loss.replica, loss.certainty) == (leader, AT_MOST if end else UNKNOWN)
     gone = lost(cluster, topic, load)
     assert gone, "records lay in page caches alone, so some must be gone"
     assert loss.start <= min(gone[0], end)
     assert end <= gone[0]
+    assert any(own.start <= gone[0] for own in losses_told(cluster, leader, topic, "replica")), "it knew when it began"
 
 
 def all_in_sync(cluster: Cluster, *topics: str) -> None:
