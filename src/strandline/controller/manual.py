@@ -118,7 +118,7 @@ def wanted(request: ElectLeadersRequest, basis: Basis) -> Iterator[tuple[str, in
                 yield topic.name, index, None
         return
     for row in request.topic_partitions:
-        designated = row.designated_leaders or ()
+        designated = (request.election_type == DESIGNATION and row.designated_leaders) or ()
         for position, index in enumerate(row.partitions):
             yield row.topic, index, designated[position] if position < len(designated) else None
 

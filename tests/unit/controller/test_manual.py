@@ -67,3 +67,11 @@ def test_of_two_requests_for_a_partition_the_later_one_counts() -> None:
     assert cluster.leader == NOBODY
     cluster.say(3, (0, 20))
     assert (cluster.leader, told(cluster, second)) == (3, E.NONE)
+
+
+def test_who_is_designated_counts_in_a_designation_only() -> None:
+    cluster = leaderless()
+    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE, 3), 3) is None
+    cluster.say(3, (0, 20))
+    cluster.say(2, (0, 30))
+    assert cluster.leader == 2
