@@ -215,6 +215,62 @@ def test_leaders_are_elected_by_hand(tools: Tools) -> None:
 
 
 @with_java
+def test_who_may_lead_without_loss_is_told(tools: Tools) -> None:
+    """Also by the metadata shell, which passes over what our records have in tags of our own."""
+    tools("topics", "--create", "--topic", "p", *assigned("2:1"), "--config", "min.insync.replicas=2")
+    tools("topics", "--create", "--topic", "q", *assigned("1"))
+    tools("configs", "--alter", "--topic", "q", "--add-config", "unclean.recovery.strategy=None")
+    node = tools.cluster.node(1)
+
+    def described(topic: str, *filters: str) -> list[str]:
+        told = rows(tools("topics", "--describe", "--topic", topic, *filters))
+        return [re.sub(r"\s+", " ", row).strip() for row in told]
+
+    node.kill()
+    eligible = "Topic: p Partition: 0 Leader: 2 Replicas: 2,1 Isr: 2 Elr: 1 LastKnownElr:"
+    until(lambda: described("p") == [eligible], 40)
+    assert described("p", "--under-min-isr-partitions") == [eligible]
+    assert described("p", "--at-min-isr-partitions") == []
+    waiting = "Topic: q Partition: 0 Leader: none Replicas: 1 Isr: Elr: 1 LastKnownElr:"
+    until(lambda: described("q") == [waiting], 40)
+    assert described("q", "--unavailable-partitions") == [waiting]
+
+    node.start()
+    node.wait_sees(3)
+    lossy = "Topic: q Partition: 0 Leader: none Replicas: 1 Isr: Elr: LastKnownElr: 1"
+    until(lambda: described("q") == [lossy], 40)
+    said = tools("leader-election", "--election-type", "unclean", "--topic", "q", "--partition", "0")
+    assert "Successfully completed leader election (UNCLEAN) for partitions q-0" in said
+    assert described("q") == ["Topic: q Partition: 0 Leader: 1 Replicas: 1 Isr: 1 Elr: LastKnownElr:"]
+    log = node.data_path / "__cluster_metadata-0" / f"{0:0>20}.log"
+    show = ("metadata-shell", "--snapshot", str(log), "cat", "/image/topics/byName/q/0")
+    until(lambda: "leader=1, leaderRecoveryState=RECOVERING" in tools.run(*show), 40)
+    changes = [row for row in tools.run("dump-log", *decoded(log)).splitlines() if "PARTITION_CHANGE" in row]
+    assert any('"isr":[1],"leader":1,"leaderRecoveryState":1' in row for row in changes)
+
+
+def decoded(metadata: Path) -> tuple[str, ...]:
+    return "--cluster-metadata-decoder", "--files", str(metadata)
+
+
+@with_java
+def test_eligible_leader_replicas_are_switched_off_and_on(tools: Tools) -> None:
+    """A new cluster begins with them, as its bootstrap file says."""
+    bootstrap = tools.run("dump-log", *decoded(tools.cluster.node(1).data_path / "bootstrap.checkpoint"))
+    assert '"data":{"name":"eligible.leader.replicas.version","featureLevel":1}' in bootstrap
+    feature = ("--feature", "eligible.leader.replicas.version")
+    for command, level in (("downgrade", 0), ("upgrade", 1)):
+        said = tools("features", command, feature[0], f"{feature[1]}={level}")
+        assert f"{feature[1]} was {command}d to {level}." in said
+        assert re.search(rf"{feature[1]} .*FinalizedVersionLevel: {level}\b", tools("features", "describe"))
+    assert "requires:\n    metadata.version=23" in tools(
+        "features", "feature-dependencies", *feature[:1], f"{feature[1]}=1"
+    )
+    unset = ("--alter", "--broker-defaults", "--delete-config", "min.insync.replicas")
+    assert "cannot be removed while ELR is enabled" in tools("configs", *unset, status=1)
+
+
+@with_java
 def test_offsets_and_what_is_deleted(tools: Tools) -> None:
     tools("topics", "--create", "--topic", "o")
     tools.fill("o", 20)

@@ -5,9 +5,8 @@ from pathlib import Path
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli import configs, features, log_dirs, reassignments, scale, topics
+from strandline.cli import configs, features, last_replica, log_dirs, reassignments, scale, topics
 from strandline.cli.consume import consume
-from strandline.cli.demo import demo
 from strandline.cli.explain import explain
 from strandline.cli.format import format_storage, random_uuid
 from strandline.cli.leader_election import leader_election
@@ -34,7 +33,7 @@ app.command(consume)
 app.command(format_storage, name="format")
 app.command(random_uuid)
 app.command(metrics)
-app.command(demo)
+app.command(last_replica.app)
 app.command(scale.app)
 app.command(sim)
 app.command(model)

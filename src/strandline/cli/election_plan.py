@@ -7,7 +7,8 @@ itself, with answers of its own: the plan is what it comes to if nothing changes
   - Of several logs the one with the highest (last epoch, end offset) counts as the longest, of equal ones the first in
     the order of the replicas.
   - Only who is online can lead; and who has not heard of the latest election says nothing that counts.
-  - Balanced elects only if it is known who was eligible last, and all of these have answered.
+  - Balanced elects only if it is known who was eligible last, and all of these have answered, and all who still are.
+  - A replica that is still being added has no longest log. It can be designated; unclean elections take it last.
 """
 
 from collections.abc import Iterable
@@ -111,7 +112,8 @@ def choose(state: PartitionState, told: tuple[Told, ...], kind: Kind, designated
             return longest_candidate(state, told)
     if not state.isr and not state.elr and state.last_known_leader in state.online:
         return Candidate(Outcome.UNCLEAN, state.last_known_leader, "it led last")
-    return Candidate(Outcome.UNCLEAN, state.online[0], "it is the first replica that is online")
+    first = min(state.online, key=lambda node: node in state.adding)
+    return Candidate(Outcome.UNCLEAN, first, "it is the first replica that is online")
 
 
 def clean_candidate(state: PartitionState) -> Candidate | None:
@@ -137,6 +139,7 @@ def balanced_candidate(state: PartitionState, told: tuple[Told, ...]) -> Candida
     if not known:
         eligible = f"{brokers(state.elr)} may return, still eligible" if state.elr else ""
         return nobody(f"LastKnownElr is empty, and {eligible or 'nobody knows who was eligible last'}")
+    known = (*state.isr, *state.elr, *known)
     missing = [node for node in known if node not in state.online]
     if missing:
         return nobody(f"all of {list(known)} must answer, who were eligible last, and {missing} are not online")
@@ -147,10 +150,12 @@ def balanced_candidate(state: PartitionState, told: tuple[Told, ...]) -> Candida
 
 
 def longest_candidate(state: PartitionState, told: tuple[Told, ...]) -> Candidate:
-    found = [log for node in state.online if (log := current_log(state, told, node)) is not None]
+    searched = [node for node in state.searched if node in state.online]
+    found = [log for node in searched if (log := current_log(state, told, node)) is not None]
     if not found:
-        return nobody("no replica that is online has answered")
-    answered = f"{len(found)} of {len(state.replicas)}"
+        but = ", but for those that are still being added" if state.searched != state.replicas else ""
+        return nobody(f"no replica that is online has answered{but}")
+    answered = f"{len(found)} of {len(state.searched)}"
     best = max(found, key=lambda log: log.rank)  # the first of equal ones
     return Candidate(
         Outcome.UNCLEAN, best.replica, f"of the replicas that answered, {answered}, it has the longest log"

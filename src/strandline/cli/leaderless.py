@@ -66,7 +66,9 @@ def awaited_in(standing: Standing, facts: Facts) -> tuple[int, ...]:
             return (state.last_known_leader,)
         case Standing.RECOVERY if state.strategy == Strategy.BALANCED.value:
             return state.last_known_elr
-        case Standing.RECOVERY | Standing.ANYBODY:
+        case Standing.RECOVERY:
+            return state.searched
+        case Standing.ANYBODY:
             return state.replicas
     return tuple(dict.fromkeys((*state.isr, *state.elr, *state.last_known_elr)))
 

@@ -57,6 +57,13 @@ class PartitionState(Value, frozen=True):
         return tuple(node for node in self.replicas if node not in self.offline)
 
     @property
+    def searched(self) -> tuple[int, ...]:
+        """The replicas of which a recovery takes the longest log: not those that are still being added, and never were
+        in sync (`controller.recovery`)."""
+        known = (*self.isr, *self.elr, *self.last_known_elr)
+        return tuple(node for node in self.replicas if node not in self.adding or node in known)
+
+    @property
     def is_unavailable(self) -> bool:
         return self.leader < 0 or self.leader in self.offline
 

@@ -273,7 +273,7 @@ class Controller:
         self.recoveries.expire(now)
         effects += self.answer_elections(now)
         while self.recoveries.is_due:  # what is written may be reason to look again
-            changes, more = self.recoveries.advance(self.basis(now))
+            changes, more = self.recoveries.advance(self.basis(now), self.heartbeats.ends)
             effects += [*more, *self.write(changes, now), *self.answer_elections(now)]
         return effects
 
@@ -297,6 +297,7 @@ class Controller:
         self.heartbeats.remove(node)
         broker = self.image.brokers[node]
         if broker.fenced:
+            self.recoveries.is_due = True  # it is waited for no longer
             return []
         report = Report("warning", f"broker {node} is fenced: {why}")
         return [report, *self.write(plan_fencing(broker, self.basis(now)), now)]

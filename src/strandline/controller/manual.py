@@ -2,7 +2,8 @@
 
 A designated replica leads, or the one with the longest log, found in the Balanced way or in the Aggressive. Only where
 nobody leads. Each is a recovery that somebody waits for (`recovery.py`); the answer comes when all partitions that were
-asked for have leaders, or the time of the request is up: then what has no leader yet is given up.
+asked for have leaders, or the time of the request is up: then what has no leader yet is given up. Of two requests for a
+partition the later one counts.
 """
 
 from collections.abc import Iterator
@@ -68,9 +69,18 @@ class Manual:
                 if request.topic_partitions is not None or outcome.error is not E.ELECTION_NOT_NEEDED:
                     asked.results[(name, index)] = result(index, outcome.error, outcome.message)
                 continue
+            self.withdraw(outcome)
             asked.waiting[outcome] = (name, index)
             leader = NOBODY if designated is None else NodeId(designated)
             self.recoveries.begin_manual(outcome, strategy, leader, cause, asked.ends)
+
+    def withdraw(self, at: TopicIdPartition) -> None:
+        """Another election is wanted of this partition: what was asked for earlier no longer counts."""
+        for asked in self.asked:
+            place = asked.waiting.pop(at, None)
+            if place is not None:
+                why = "another election of it was asked for in the meantime"
+                asked.results[place] = result(at.partition, E.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
 
     def done(self, image: Image, now: Instant) -> Iterator[tuple[Asked, ElectLeadersResponse]]:
         """The requests that can be answered by now."""
@@ -87,8 +97,7 @@ class Manual:
                 else:
                     continue
                 del asked.waiting[at]
-                if not any(at in other.waiting for other in self.asked):
-                    self.recoveries.give_up(at)
+                self.recoveries.give_up(at)
             if not asked.waiting:
                 self.asked.remove(asked)
                 yield asked, response_of(asked)
@@ -109,7 +118,7 @@ def wanted(request: ElectLeadersRequest, basis: Basis) -> Iterator[tuple[str, in
                 yield topic.name, index, None
         return
     for row in request.topic_partitions:
-        designated = row.designated_leaders or ()
+        designated = (request.election_type == DESIGNATION and row.designated_leaders) or ()
         for position, index in enumerate(row.partitions):
             yield row.topic, index, designated[position] if position < len(designated) else None
 
@@ -135,7 +144,9 @@ def why_not(
             return Refusal(
                 E.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"The replica of {name}-{index} on {designated} is offline"
             )
-    elif request.election_type == LONGEST_LOG_BALANCED and not partition.last_known_elr:
+    elif request.election_type == LONGEST_LOG_BALANCED and not (
+        partition.isr or partition.elr or partition.last_known_elr
+    ):
         why = f"It is not known who was eligible last to lead {name}-{index}, so nobody can be waited for"
         return Refusal(E.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
     return TopicIdPartition(topic.topic_id, index)

@@ -259,7 +259,7 @@ def elect(old: Partition, sets: Sets, wish: Wish, rules: Rules) -> Elected:
     if resort is not LastResort.NOBODY and not sets.isr and not sets.elr and lives(sets.last_leader):
         return Elected(sets.last_leader, "unclean", "the last known leader leads again: nobody is in sync or eligible")
     if resort is LastResort.ANYBODY:
-        for node in sets.replicas:
+        for node in (*without(sets.replicas, sets.adding), *sets.adding):  # these may have nothing yet
             if lives(node):
                 return Elected(node, "unclean", wish.cause or "any replica leads: the topic allows the loss")
     return Elected(NOBODY, "nobody")

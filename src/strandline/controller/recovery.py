@@ -1,10 +1,11 @@
 """Unclean recovery (KIP-966): where neither ISR nor ELR has anyone who may lead, the replica with the most data does.
 
-The replicas that are there are asked what their logs end with. The highest (last written leader epoch, log end offset)
-wins, and of equals the first in the order of replicas. When there is enough to choose from:
+The replicas that are there are asked what their logs end with, but for those that are still being added. The highest
+(last written leader epoch, log end offset) wins, and of equals the first in the order of replicas. When there is enough
+to choose from:
 
-  - Balanced: all members of LastKnownElr have answered, and all other active replicas, or the time is up. Who is in
-    LastKnownElr may have all that was committed. Where it is empty it is unknown, and nobody is elected.
+  - Balanced: all members of LastKnownElr have answered, and all others whose brokers are heard of, or the time is up.
+    Who is in LastKnownElr may have all that was committed. Where it is empty it is unknown, and nobody is elected.
   - Aggressive: all replicas have answered; or the time is up, and any has; or the first answer after that.
   - By hand (ElectLeaders version 3): the same two, but who asks waits, so nobody is waited for that is not active; or
     a replica that was named, as soon as it has said what will be lost.
@@ -17,7 +18,7 @@ Invariants (executed by `check`):
   - only these are recovered.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from strandline.base.effects import Effect, Report
@@ -27,7 +28,7 @@ from strandline.controller.basis import Basis
 from strandline.controller.inquiries import Answer, Inquiries
 from strandline.controller.partition import Wish, plan_change
 from strandline.controller.standing import Standing, standing_of
-from strandline.metadata.image import Image, Partition, Topic, directory_of
+from strandline.metadata.image import Image, Partition, Topic
 from strandline.metadata.records import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord
 from strandline.metadata.strategy import Strategy
 from strandline.wire.messages.get_replica_log_info import GetReplicaLogInfoResponse
@@ -80,12 +81,14 @@ class Recoveries:
             elif isinstance(record, RemoveTopicRecord):
                 for at in [at for at in self.leaderless if at.topic_id == record.topic_id]:
                     self.forget(at)
-            self.is_due = bool(self.leaderless)
+            self.is_due = self.is_due or bool(self.leaderless)
 
     def forget(self, at: TopicIdPartition) -> None:
         self.leaderless.pop(at, None)
-        self.partitions.pop(at, None)
         self.answers.pop(at, None)
+        recovery = self.partitions.pop(at, None)
+        if recovery is not None and recovery.is_manual:
+            self.is_due = True  # who asked for it is told at once
 
     # --- by hand
 
@@ -122,7 +125,7 @@ class Recoveries:
 
     # --- decisions
 
-    def advance(self, basis: Basis) -> tuple[list[PartitionChangeRecord], list[Effect]]:
+    def advance(self, basis: Basis, heard_of: Collection[NodeId]) -> tuple[list[PartitionChangeRecord], list[Effect]]:
         """Begin what must be recovered, end what need not be, elect whom enough is known of, and ask for the rest."""
         self.is_due = False
         self.next_end = NEVER
@@ -137,9 +140,10 @@ class Recoveries:
             recovery = self.partitions.get(at)
             if recovery is None:
                 continue
-            active = active_replicas(partition, basis)
+            active = active_replicas(partition, recovery.designated, basis)
             known = self.known(at, partition, active, basis)
-            best = choice(recovery, partition, active, known, basis.now)
+            expected = active if recovery.is_manual else expected_replicas(partition, heard_of, basis)
+            best = choice(recovery, partition, expected, known, basis.now)
             if best is None:
                 for node in active:
                     if node not in known:
@@ -196,20 +200,24 @@ class Recoveries:
 
 
 def choice(
-    recovery: Recovery, partition: Partition, active: Sequence[NodeId], known: dict[NodeId, Answer], now: Instant
+    recovery: Recovery, partition: Partition, expected: Sequence[NodeId], known: dict[NodeId, Answer], now: Instant
 ) -> NodeId | None:
-    """Who leads, or None as long as too little is known."""
+    """Who leads, or None as long as too little is known. `expected`: others that are waited for, but not too long.
+
+    Of all who lose power at once, who registers first is still held to be dispensable, since the others are believed to
+    be in sync: it is in no LastKnownElr, and may have the most. It must only have the time to become active.
+    """
     if recovery.designated != NOBODY:
         return recovery.designated if recovery.designated in known else None
-    have_all_answered = all(node in known for node in active)
+    have_all_answered = all(node in known for node in expected)
     is_over = recovery.ends <= now
     if recovery.strategy is Strategy.BALANCED:
-        asked_for = partition.last_known_elr
+        asked_for = (*partition.isr, *partition.elr, *partition.last_known_elr)  # where asked for by hand, all of them
         is_enough = bool(asked_for) and all(node in known for node in asked_for) and (have_all_answered or is_over)
     elif recovery.is_manual:
         is_enough = have_all_answered or is_over
     else:
-        is_enough = all(node in known for node in partition.replicas) or is_over
+        is_enough = all(node in known for node in candidates(partition)) or is_over
     return best_of(partition, known) if is_enough and known else None
 
 
@@ -223,14 +231,26 @@ def best_of(partition: Partition, known: dict[NodeId, Answer]) -> NodeId:
     return max((node for node in partition.replicas if node in known), key=amount)
 
 
-def active_replicas(partition: Partition, basis: Basis) -> list[NodeId]:
+def candidates(partition: Partition) -> Iterator[NodeId]:
+    """All replicas but those that are still being added, and never were in sync: the end of the reassignment would
+    take the others away, and with them perhaps all that there is."""
+    known = (*partition.isr, *partition.elr, *partition.last_known_elr)
+    return (node for node in partition.replicas if node not in partition.adding_replicas or node in known)
+
+
+def active_replicas(partition: Partition, designated: NodeId, basis: Basis) -> list[NodeId]:
     """Those that might lead: their brokers are active and their directories online."""
-    return [node for node in partition.replicas if lives(node, partition, basis)]
+    asked = (*candidates(partition), designated)
+    return [node for node in partition.replicas if node in asked and lives(node, partition, basis)]
+
+
+def expected_replicas(partition: Partition, heard_of: Collection[NodeId], basis: Basis) -> list[NodeId]:
+    """Those that are active, or about to be: a broker that has just registered reads the metadata log first."""
+    return [node for node in candidates(partition) if node in heard_of and basis.image.is_online(node, partition)]
 
 
 def lives(node: NodeId, partition: Partition, basis: Basis) -> bool:
-    broker = basis.image.brokers.get(node)
-    return broker is not None and broker.is_active and broker.is_online(directory_of(partition, node))
+    return basis.image.is_active(node) and basis.image.is_online(node, partition)
 
 
 def stands(partition: Partition, strategy: Strategy, basis: Basis) -> Standing:

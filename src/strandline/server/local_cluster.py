@@ -4,6 +4,7 @@
 `server.properties`, `data/` (its log directory) and `node.log` (what it printed).
 """
 
+import os
 import signal
 import socket
 import subprocess
@@ -13,11 +14,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from strandline.base.ids import parse_uuid
 from strandline.broker.config import NodeConfig, parse_properties
 from strandline.metadata.node_configs import METRICS_LISTENER
 from strandline.server.ask import ask
+from strandline.server.power_loss import DURABLE, WRITE_BACK_MS, restore
 from strandline.server.storage import format_node, random_uuid_text
 from strandline.wire.messages.metadata import MetadataRequest
 
@@ -59,6 +62,7 @@ class NodeProcess:
         self.controller_port = controller_port
         self.metrics_port: int | None = None  # None: it serves no metrics
         self.process: subprocess.Popen[bytes] | None = None
+        self.environment: dict[str, str] = {}  # besides that of this process
 
     @property
     def address(self) -> str:
@@ -77,6 +81,11 @@ class NodeProcess:
         return self.folder / "data"
 
     @property
+    def durable_path(self) -> Path:
+        """What a loss of power would leave of the data, if this node can lose power."""
+        return self.folder / "durable"
+
+    @property
     def pid(self) -> int:
         assert self.process is not None
         return self.process.pid
@@ -93,6 +102,7 @@ class NodeProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                env={**os.environ, **self.environment},
                 start_new_session=True,  # Ctrl-C reaches the parent alone, which then stops nodes in order
             )
 
@@ -136,6 +146,22 @@ class NodeProcess:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+
+    def can_lose_power(self, write_back_ms: int = 0) -> None:
+        """From its next start on. See `power_loss`."""
+        self.environment |= {DURABLE: str(self.durable_path), WRITE_BACK_MS: str(write_back_ms)}
+
+    def cut_power(self) -> None:
+        """The process is gone at once, and with it all that its disk was not told to sync."""
+        assert DURABLE in self.environment
+        self.kill()
+        restore(self.durable_path)
+
+    def write_back(self) -> None:
+        """The system writes its dirty pages, as it does by itself sooner or later."""
+        assert DURABLE in self.environment
+        assert self.process is not None
+        self.process.send_signal(signal.SIGUSR1)
 
     def pause(self) -> None:
         assert self.process is not None
@@ -254,7 +280,7 @@ class LocalCluster:
                 node.resume()
                 node.kill()
 
-    def __enter__(self) -> "LocalCluster":
+    def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:

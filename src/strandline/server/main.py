@@ -25,11 +25,12 @@ from strandline.base.ports import Disk, DiskError, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
 from strandline.server.clock import Clock
-from strandline.server.disk import InUse, RealDisk, lock_directory
+from strandline.server.disk import InUse, lock_directory
 from strandline.server.flusher import Flusher
 from strandline.server.metrics import MetricsServer
 from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
+from strandline.server.power_loss import disk_of
 from strandline.server.pump import CRASHED, Node, Pump
 from strandline.server.remover import Remover
 
@@ -108,7 +109,7 @@ class Driver:
         self.net = Net(loop, net_config(config), self.event)
         self.metrics: MetricsServer | None = None
         self.peers = Peers(loop, f"strandline-{config.node_id}", self.event)
-        self.disk = RealDisk()
+        self.disk = disk_of([*config.log_dirs, config.metadata_log_dir])
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
         self.data_flusher = Flusher(loop, self.disk, self.event, self.crash, is_vital=False)

@@ -111,6 +111,14 @@ def test_what_only_another_program_knows_is_not_in_force(disk: SimDisk) -> None:
     assert start(disk).initial_features == {METADATA_VERSION: METADATA_LEVEL, ELR_FEATURE: 1}
 
 
+def test_a_new_cluster_begins_as_the_first_snapshot_of_its_metadata_log_says(disk: SimDisk) -> None:
+    """Where Kafka's own tool of newer releases formatted the directory, as it was told to without ELR."""
+    write_bootstrap(disk, "/m", {METADATA_VERSION: 29, "group.version": 1}, Instant(0))
+    disk.make_directory("/m/__cluster_metadata-0")
+    disk.rename("/m/bootstrap.checkpoint", "/m/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint")
+    assert start(disk).initial_features == {METADATA_VERSION: METADATA_LEVEL}
+
+
 def test_a_bootstrap_file_that_is_damaged_ends_the_start(disk: SimDisk) -> None:
     write_bootstrap(disk, "/m", {ELR_FEATURE: 2}, Instant(0))
     with pytest.raises(DiskError, match="cannot begin with level 2"):

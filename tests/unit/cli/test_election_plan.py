@@ -38,7 +38,8 @@ def test_who_is_in_sync_or_eligible_goes_before_all_others_and_loses_nothing(kin
         plan = plan_election(state, told, kind, 2)
         assert (plan.candidate.outcome, plan.candidate.node, losses_of(plan)) == (Outcome.CLEAN, 3, ["nothing"])
     dead = replace(LOST, isr=(1,), elr=(3,))  # an ISR whose members are all dead: the eligible wait behind it
-    assert candidate(dead, told, kind, 2)[0] is Outcome.UNCLEAN
+    waits = kind is Kind.LONGEST_LOG_BALANCED  # for all who have everything
+    assert candidate(dead, told, kind, 2)[0] is (Outcome.NOBODY if waits else Outcome.UNCLEAN)
 
 
 def test_the_longest_log_is_that_of_the_highest_epoch_then_of_the_highest_end_then_the_first() -> None:
@@ -77,6 +78,24 @@ def test_balanced_wants_an_answer_of_everybody_who_was_eligible_last(
 ) -> None:
     state = replace(LOST, last_known_elr=known)
     assert candidate(state, told, Kind.LONGEST_LOG_BALANCED) == (outcome, node)
+
+
+def test_balanced_waits_for_one_that_is_still_eligible() -> None:
+    state = replace(LOST, elr=(1,), last_known_elr=(2,))
+    told = (GONE, log(2, 5, 10), log(3, 5, 11))
+    assert candidate(state, told, Kind.LONGEST_LOG_BALANCED) == (Outcome.NOBODY, -1)
+    assert candidate(state, told, Kind.LONGEST_LOG_AGGRESSIVE) == (Outcome.UNCLEAN, 3)
+
+
+def test_a_replica_that_is_still_being_added_is_taken_after_all_others_or_if_it_is_designated() -> None:
+    moving = replace(LOST, replicas=(2, 1, 3), adding=(2,), last_known_elr=(1, 3))
+    told = (log(2, 9, 99), GONE, log(3, 5, 11))
+    assert candidate(moving, told, Kind.LONGEST_LOG_AGGRESSIVE) == (Outcome.UNCLEAN, 3)
+    assert candidate(moving, told, Kind.UNCLEAN) == (Outcome.UNCLEAN, 3)
+    assert candidate(moving, told, Kind.DESIGNATION, 2) == (Outcome.UNCLEAN, 2)
+    alone = replace(moving, offline=(1, 3))
+    assert candidate(alone, told, Kind.LONGEST_LOG_AGGRESSIVE) == (Outcome.NOBODY, -1)
+    assert candidate(alone, told, Kind.UNCLEAN) == (Outcome.UNCLEAN, 2)
 
 
 def test_a_designation_takes_the_named_one_whatever_it_has_if_it_can_lead() -> None:

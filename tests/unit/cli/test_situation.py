@@ -123,6 +123,17 @@ def test_4_1_aggressive_recovers_as_soon_as_anybody_is_there() -> None:
         assert len(commands(finding)) == 3, "nobody is there to be elected"
 
 
+def test_4_1_replicas_that_are_still_being_added_are_not_what_a_recovery_waits_for() -> None:
+    facts = leaderless(elr=(3,), down=(3,), strategy="Aggressive")
+    finding = one(replace(facts, state=replace(facts.state, adding=(1, 2), removing=(3,))))
+    assert (finding.waits_for, finding.needs_action) == ("broker 3 to return", True)
+    assert commands(finding) == [
+        "node --config FILE_OF_NODE_3",
+        f"{ELECT} designation --designated-leader 1 {AT}",
+        f"{ELECT} designation --designated-leader 2 {AT}",
+    ]
+
+
 def test_4_2_balanced_recovers_while_all_of_last_known_elr_are_there() -> None:
     finding = one(leaderless(known=(1, 2), down=(3,)))
     assert finding.waits_for == (

@@ -1,0 +1,77 @@
+"""Elections by hand that ask replicas first: what else happens to a partition while somebody waits for its leader."""
+
+from tests.unit.controller.cluster import Cluster
+from tests.unit.controller.test_recovery import Recovered, elect
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NOBODY
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.elect_leaders import DESIGNATION, LONGEST_LOG_AGGRESSIVE, LONGEST_LOG_BALANCED
+
+E = ErrorCode
+LONG_MS = 60_000
+
+
+def leaderless() -> Recovered:
+    """1 and 2 were in sync last; both stopped uncleanly, and only 2 and 3 are there."""
+    cluster = Recovered(strategy="None")
+    cluster.alter("t", (1, 2))
+    cluster.lose(1, 2)
+    cluster.beat(2)
+    return cluster
+
+
+def told(cluster: Cluster, sequence: int) -> ErrorCode | None:
+    """What is answered for the partition; None: nothing yet."""
+    answer = cluster.answer_to(sequence)
+    return answer and E(answer.replica_election_results[0].partition_result[0].error_code)
+
+
+def test_balanced_does_not_take_who_lost_its_tail_while_another_is_eligible_and_away() -> None:
+    """By hand too it waits as needed for a better result: whoever is in the ELR has everything."""
+    cluster = Recovered()
+    cluster.alter("t", (1, 2))
+    cluster.fence(2)
+    cluster.lose(1)
+    cluster.beat(1)
+    assert (cluster.partition("t").elr, cluster.partition("t").last_known_elr) == ((2,), (1,))
+    assert cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=LONG_MS), 3) is None
+    sequence = cluster.sequence
+    for node in (1, 3):
+        cluster.say(node, (0, 30))
+    assert (cluster.leader, told(cluster, sequence)) == (NOBODY, None)
+    cluster.beat(2)
+    cluster.wait(0)
+    assert (cluster.leader, cluster.partition("t").losses) == (2, ())
+    assert told(cluster, sequence) is E.NONE, "at once, not when the time is up"
+
+
+def test_who_waits_is_told_at_once_that_the_topic_was_deleted() -> None:
+    cluster = leaderless()
+    assert cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=LONG_MS), 3) is None
+    sequence = cluster.sequence
+    cluster.ask(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)), 6)
+    cluster.wait(0)
+    assert told(cluster, sequence) is E.UNKNOWN_TOPIC_OR_PARTITION
+    assert not cluster.controller.manual.asked
+
+
+def test_of_two_requests_for_a_partition_the_later_one_counts() -> None:
+    cluster = leaderless()
+    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE, timeout_ms=LONG_MS), 3) is None
+    first = cluster.sequence
+    assert cluster.ask(elect(DESIGNATION, 3), 3) is None
+    second = cluster.sequence
+    assert told(cluster, first) is E.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    cluster.say(2, (0, 30))
+    assert cluster.leader == NOBODY
+    cluster.say(3, (0, 20))
+    assert (cluster.leader, told(cluster, second)) == (3, E.NONE)
+
+
+def test_who_is_designated_counts_in_a_designation_only() -> None:
+    cluster = leaderless()
+    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE, 3), 3) is None
+    cluster.say(3, (0, 20))
+    cluster.say(2, (0, 30))
+    assert cluster.leader == 2

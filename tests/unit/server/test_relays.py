@@ -1,0 +1,118 @@
+"""Relays: who is cut off reaches nobody and is not reached, connections stay up, and all arrives once it heals."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import pytest
+
+from strandline.server.local_cluster import HOST, free_ports
+from strandline.server.relays import HEAD, Relays
+
+
+@pytest.fixture
+def relays() -> Iterator[Relays]:
+    with closing(Relays()) as relays:
+        yield relays
+
+
+@pytest.fixture
+def echo() -> Iterator[int]:
+    """A node's listener, which sends back what it gets; its port."""
+    with socket.create_server((HOST, 0)) as server:
+
+        def serve(connection: socket.socket) -> None:
+            with connection, suppress(OSError):
+                while piece := connection.recv(1 << 16):
+                    connection.sendall(piece)
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def before(relays: Relays, node: int, port: int) -> int:
+    (at,) = free_ports(1)
+    relays.before(node, port, at)
+    return at
+
+
+def request(client_id: bytes, body: bytes = b"") -> bytes:
+    return HEAD.pack(10 + len(client_id) + len(body), 3, 9, 7, len(client_id)) + client_id + body
+
+
+def connected(port: int, client_id: bytes, body: bytes = b"") -> socket.socket:
+    connection = socket.create_connection((HOST, port), timeout=5)
+    connection.sendall(request(client_id, body))
+    return connection
+
+
+def received(connection: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        piece = connection.recv(size - len(found))
+        assert piece, "closed"
+        found += piece
+    return found
+
+
+def is_silent(connection: socket.socket) -> bool:
+    connection.settimeout(0.2)
+    try:
+        connection.recv(1, socket.MSG_PEEK)
+    except TimeoutError:
+        return True
+    finally:
+        connection.settimeout(5)
+    return False
+
+
+def test_bytes_pass_both_ways_and_none_is_lost(relays: Relays, echo: int) -> None:
+    body = bytes(range(256)) * 2000
+    with connected(before(relays, 1, echo), b"strandline-2", body) as connection:
+        assert received(connection, len(request(b"strandline-2", body))) == request(b"strandline-2", body)
+        connection.sendall(b"more")
+        assert received(connection, 4) == b"more"
+
+
+@pytest.mark.parametrize("cut_off", [1, 2])
+@pytest.mark.parametrize("client_id", [b"strandline-2", b"rdkafka"])
+def test_who_is_cut_off_reaches_nobody_and_is_not_reached(
+    relays: Relays, echo: int, cut_off: int, client_id: bytes
+) -> None:
+    """Node 2, or a client, speaks with node 1."""
+    with connected(before(relays, 1, echo), client_id) as connection:
+        received(connection, len(request(client_id)))
+        relays.cut_off(cut_off)
+        connection.sendall(b"held back")
+        concerned = cut_off == 1 or client_id == b"strandline-2"
+        assert is_silent(connection) == concerned
+        relays.heal()
+        assert received(connection, 9) == b"held back"
+
+
+def test_a_connection_that_is_opened_to_a_node_that_is_cut_off_waits(relays: Relays, echo: int) -> None:
+    port = before(relays, 1, echo)
+    relays.cut_off(1)
+    with connected(port, b"x") as connection:
+        assert is_silent(connection)
+        relays.heal()
+        assert received(connection, len(request(b"x"))) == request(b"x")
+
+
+def test_where_nobody_listens_the_connection_ends(relays: Relays) -> None:
+    with connected(before(relays, 1, free_ports(1)[0]), b"x") as connection, pytest.raises(OSError, match="reset"):
+        received(connection, 1)
+
+
+def test_who_goes_away_without_a_word_leaves_nothing(relays: Relays, echo: int) -> None:
+    port = before(relays, 1, echo)
+    socket.create_connection((HOST, port)).close()
+    with connected(port, b"x") as connection:
+        assert received(connection, len(request(b"x"))) == request(b"x")
