@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from tests.sim.play import Play
-from tests.unit.controller.test_recovery import TIMEOUT, Recovered
+from tests.unit.controller.recovered import TIMEOUT, Recovered
 
 from strandline.base.ids import NOBODY, NodeId
 from strandline.metadata.features import ELR_FEATURE

@@ -6,8 +6,8 @@ import pytest
 from tests.sim.play import Play
 from tests.unit.broker.test_lifecycle import IDENTITY
 from tests.unit.controller.cluster import Cluster
+from tests.unit.controller.recovered import Recovered, elect
 from tests.unit.controller.test_brokers import with_elr
-from tests.unit.controller.test_recovery import Recovered, elect
 from tests.unit.replica.conftest import AT, CALLER, START, World, a_batch
 from tests.unit.replica.test_directories import HOME, Jbod
 from tests.unit.replica.test_throttle import a_world, fall_behind

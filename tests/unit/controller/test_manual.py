@@ -1,7 +1,7 @@
 """Elections by hand that ask replicas first: what else happens to a partition while somebody waits for its leader."""
 
 from tests.unit.controller.cluster import Cluster
-from tests.unit.controller.test_recovery import Recovered, elect
+from tests.unit.controller.recovered import Recovered, elect
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY

@@ -1,13 +1,11 @@
 """Unclean recovery: who is asked, when there is enough to choose from, and who is chosen."""
 
-from collections.abc import Iterator
 from random import Random
-from typing import Any
 
 import pytest
 from tests.unit.controller.cluster import Cluster
+from tests.unit.controller.recovered import TIMEOUT, Recovered
 
-from strandline.base.effects import Answered, Failed, Failure, Send
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import Instant
@@ -17,18 +15,6 @@ from strandline.metadata import records as r
 from strandline.metadata.image import RECOVERING
 from strandline.metadata.losses import AT_MOST, NO_END, Evidence
 from strandline.metadata.strategy import STRATEGY_KEY
-from strandline.wire.messages.elect_leaders import (
-    DESIGNATION,
-    LONGEST_LOG_AGGRESSIVE,
-    LONGEST_LOG_BALANCED,
-    ElectLeadersRequest,
-    TopicPartitions,
-)
-from strandline.wire.messages.get_replica_log_info import (
-    GetReplicaLogInfoResponse,
-    PartitionLogInfo,
-    TopicPartitionLogInfo,
-)
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -36,83 +22,6 @@ from strandline.wire.messages.incremental_alter_configs import (
 )
 
 E = ErrorCode
-TIMEOUT = 10_000
-Log = tuple[int, int]  # what it ends with: epoch, offset
-
-
-class Recovered(Cluster):
-    """A cluster with ELR and recovery, and one partition on all brokers, min ISR 2."""
-
-    def __init__(self, brokers: int = 3, *, strategy: str = "Balanced", is_managed: bool = True) -> None:
-        static = {"min.insync.replicas": 2, STRATEGY_KEY: strategy}
-        super().__init__(brokers, static, is_recovery_managed=is_managed, recovery_timeout_ms=TIMEOUT)
-        self.controller.write(
-            [r.FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)], self.now
-        )
-        self.create("t", tuple(range(1, brokers + 1)))
-
-    def beat_all(self) -> None:
-        for node, broker in self.image.brokers.items():
-            if not broker.fenced:
-                self.beat(node)
-
-    def pause(self, span_ms: int) -> None:
-        """Time passes, and who is there is heard of."""
-        for _ in range(span_ms // 1000):
-            self.wait(1000)
-            self.beat_all()
-        self.wait(span_ms % 1000)
-
-    def lose(self, *nodes: int) -> None:
-        """These go, one after the other, and start anew, having stopped uncleanly; they are fenced still."""
-        for node in nodes:
-            self.fence(node)
-        for node in nodes:
-            self.register(node)
-
-    def asked(self) -> list[int]:
-        """Who is being asked, once everything that was due is done."""
-        self.wait(0)
-        return sorted(send.token[2] for send in self.inquiries())
-
-    def inquiries(self) -> Iterator[Send]:
-        for effect in self.effects:
-            if isinstance(effect, Send) and effect.token[:2] == ("controller", "logs"):
-                yield effect
-
-    def say(self, node: int, log: Log, *, high_watermark: int = 0, **fields: Any) -> None:
-        """The broker answers the question that is put to it."""
-        self.wait(0)
-        (send,) = [send for send in self.inquiries() if send.token[2] == node]
-        self.effects.remove(send)
-        values = {
-            "partition": 0,
-            "last_written_leader_epoch": log[0],
-            "log_end_offset": log[1],
-            "current_leader_epoch": self.partition("t").leader_epoch,
-            "high_watermark": high_watermark,
-        }
-        broker_epoch = fields.pop("broker_epoch", self.epochs[node])
-        row = PartitionLogInfo(**{**values, **fields})
-        (topic,) = send.message.topic_partitions
-        rows = (TopicPartitionLogInfo(topic_id=topic.topic_id, partition_log_info=(row,)),)
-        message = GetReplicaLogInfoResponse(broker_epoch=broker_epoch, topic_partition_log_info_list=rows)
-        self.take(self.controller.step(Answered(send.token, message), self.now))
-        self.wait(0)
-
-    def be_silent(self, node: int) -> None:
-        (send,) = [send for send in self.inquiries() if send.token[2] == node]
-        self.effects.remove(send)
-        self.take(self.controller.step(Failed(send.token, Failure.TIMED_OUT), self.now))
-
-    @property
-    def leader(self) -> int:
-        return self.partition("t").leader
-
-
-def elect(kind: int, designated: int | None = None, timeout_ms: int = 5000) -> ElectLeadersRequest:
-    row = TopicPartitions(topic="t", partitions=(0,), designated_leaders=None if designated is None else (designated,))
-    return ElectLeadersRequest(election_type=kind, topic_partitions=(row,), timeout_ms=timeout_ms)
 
 
 def configure(cluster: Cluster, value: str) -> None:
@@ -396,96 +305,6 @@ def test_the_ledger_trusts_an_older_log_up_to_its_high_watermark() -> None:
         cluster.say(node, (-1, 60), high_watermark=40)
     (loss,) = cluster.partition("t").losses
     assert (loss.start, loss.end, loss.certainty) == (40, NO_END, AT_MOST)
-
-
-# --- by hand
-
-
-def test_by_hand_the_longest_log_leads_of_those_that_are_there() -> None:
-    cluster = Recovered(strategy="None", is_managed=False)
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    cluster.beat(2)
-    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE), 3) is None
-    cluster.say(3, (0, 20))
-    cluster.say(2, (0, 30))
-    (topic,) = cluster.answer_to(cluster.sequence).replica_election_results
-    assert [(row.partition_id, row.error_code) for row in topic.partition_result] == [(0, E.NONE)]
-    assert (cluster.leader, cluster.partition("t").losses[0].start) == (2, 0)
-    assert cluster.partition("t").losses[0].cause.startswith("longest_log_aggressive election, asked for by")
-
-
-def test_by_hand_balanced_waits_no_longer_than_who_asks() -> None:
-    cluster = Recovered(strategy="None", is_managed=False)
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    cluster.beat(2)
-    assert cluster.ask(elect(LONGEST_LOG_BALANCED), 3) is None
-    sequence = cluster.sequence
-    cluster.say(3, (0, 20))
-    cluster.say(2, (0, 30))
-    cluster.pause(5000)
-    (topic,) = cluster.answer_to(sequence).replica_election_results
-    assert topic.partition_result[0].error_code == E.REQUEST_TIMED_OUT
-    assert (cluster.leader, cluster.controller.recoveries.partitions) == (NOBODY, {})
-
-
-def test_by_hand_a_designated_replica_leads_though_another_has_more() -> None:
-    cluster = Recovered(strategy="None", is_managed=False)
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    cluster.beat(2)
-    assert cluster.ask(elect(DESIGNATION, 3), 3) is None
-    sequence = cluster.sequence
-    cluster.say(2, (0, 30))
-    assert cluster.leader == NOBODY
-    cluster.say(3, (0, 20))
-    assert cluster.answer_to(sequence).replica_election_results[0].partition_result[0].error_code == E.NONE
-    assert cluster.leader == 3
-
-
-REFUSED = [
-    ("somebody leads", elect(LONGEST_LOG_AGGRESSIVE), (), E.ELECTION_NOT_NEEDED),
-    ("nobody is designated", elect(DESIGNATION), (1, 2), E.INVALID_REQUEST),
-    ("a stranger is designated", elect(DESIGNATION, 9), (1, 2), E.INVALID_REQUEST),
-    ("a fenced replica is designated", elect(DESIGNATION, 1), (1, 2), E.ELIGIBLE_LEADERS_NOT_AVAILABLE),
-]
-
-
-@pytest.mark.parametrize(("why", "request_", "lost", "error"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_by_hand_a_mistake_is_refused_at_once(
-    why: str, request_: ElectLeadersRequest, lost: tuple[int, ...], error: ErrorCode
-) -> None:
-    del why
-    cluster = Recovered(strategy="None", is_managed=False)
-    cluster.alter("t", (1, 2))
-    cluster.lose(*lost)
-    answer = cluster.ask(request_, 3)
-    assert answer.replica_election_results[0].partition_result[0].error_code == error
-    assert cluster.controller.recoveries.partitions == {}
-
-
-def test_by_hand_no_more_than_a_thousand_at_once() -> None:
-    cluster = Recovered(strategy="None", is_managed=False)
-    row = TopicPartitions(topic="u", partitions=tuple(range(1001)))
-    answer = cluster.ask(ElectLeadersRequest(election_type=LONGEST_LOG_AGGRESSIVE, topic_partitions=(row,)), 3)
-    errors = [found.error_code for found in answer.replica_election_results[0].partition_result]
-    assert errors == [E.UNKNOWN_TOPIC_OR_PARTITION] * 1000 + [E.REQUEST_LIMIT_REACHED]
-
-
-def test_clients_of_version_two_cannot_ask_for_it() -> None:
-    cluster = Recovered(strategy="None", is_managed=False)
-    cluster.lose(1, 2, 3)
-    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE), 2).error_code == E.INVALID_REQUEST
-
-
-def test_a_controller_that_is_none_any_more_says_so() -> None:
-    cluster = Recovered(strategy="None", is_managed=False)
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE), 3) is None
-    cluster.take(cluster.controller.deactivate(cluster.now))
-    assert cluster.answer_to(cluster.sequence).error_code == E.NOT_CONTROLLER
 
 
 # --- many partitions

@@ -1,7 +1,7 @@
 """Unclean recovery of a partition that is on its way to other replicas."""
 
+from tests.unit.controller.recovered import TIMEOUT, Recovered, elect
 from tests.unit.controller.test_reassignments import move, sets
-from tests.unit.controller.test_recovery import TIMEOUT, Recovered, elect
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY

@@ -2,7 +2,7 @@
 LastKnownElr; it may have the most data all the same.
 """
 
-from tests.unit.controller.test_recovery import TIMEOUT, Recovered
+from tests.unit.controller.recovered import TIMEOUT, Recovered
 
 from strandline.base.ids import NOBODY
 
