@@ -227,8 +227,10 @@ def bears(step: Step) -> bool:
     old, new, kind = step.old, step.new, step.event.kind
     if step.setup.managed or kind == DESIGNATE:
         return False
+    if kind in MOVES and not step.records:
+        return True  # it was refused, or there was nothing to do
     is_asked = old.leader < 0 or new.leader != old.leader
-    return kind in MOVES or (is_asked and any(new.lives(n) for n in new.replicas))
+    return is_asked and (kind in MOVES or any(new.lives(n) for n in new.replicas))
 
 
 def depends_on_order(step: Step) -> bool:
