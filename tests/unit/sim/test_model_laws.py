@@ -5,13 +5,17 @@ from msgspec.structs import replace
 from tests.unit.sim.modelled import FOUR, MANAGED, PLAIN, REASSIGNED, SMALL, STORED, Change, told
 
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
+from strandline.controller import recovery
+from strandline.controller.inquiries import Answer
 from strandline.controller.partition import LastResort, Rules, Wish, plan_change
+from strandline.controller.standing import Standing
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, UNASSIGNED_DIRECTORY, Partition
 from strandline.metadata.records import LossEvent, PartitionChangeRecord
 from strandline.sim.model import Setup, explore
 from strandline.sim.model.events import ALTER, STALE, Event
 from strandline.sim.model.exploration import Planner, take
 from strandline.sim.model.laws import why_badly_led, why_misshapen, why_wrong
+from strandline.sim.model.setup import BALANCED
 from strandline.sim.model.state import AT, TOPIC_ID, image_of, initial
 from strandline.sim.model.step import Step
 
@@ -172,10 +176,6 @@ def elects_another_than_designated(at: TopicIdPartition, old: Partition, wish: W
     return plan_change(at, old, Wish(), replace(rules, last_resort=LastResort.ANYBODY))
 
 
-def does_not_elect_the_designated(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
-    return None if wish.designated is not None else plan_change(at, old, wish, rules)
-
-
 def is_ahead_of_a_recovery(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> Change:
     return plan_change(at, old, wish, replace(rules, last_resort=LastResort.LAST_KNOWN_LEADER))
 
@@ -271,7 +271,6 @@ PLANTED: list[tuple[Planner, Setup, str]] = [
     (says_nothing_of_a_loss, SMALL, "broker 2 was elected uncleanly, and the loss ledger has 0 entries of it"),
     (cries_wolf, SMALL, "a loss was written down without an unclean election"),
     (elects_another_than_designated, SMALL, "broker 3 was designated, and broker 2 elected"),
-    (does_not_elect_the_designated, SMALL, "broker 2 was designated, and nobody leads"),
     (is_ahead_of_a_recovery, MANAGED, "broker 3 was elected uncleanly, though recoveries are managed"),
     (
         trusts_who_led_last_whatever_the_strategy,
@@ -294,6 +293,26 @@ PLANTED: list[tuple[Planner, Setup, str]] = [
 def test_a_planted_bug_is_found(planner: Planner, setup: Setup, why: str) -> None:
     lines = told(setup, planner)
     assert lines[-1] == f"wrong: {why}", "\n".join(lines)
+
+
+def first_answer(_: object, partition: Partition, __: object, known: dict[NodeId, Answer], ___: int) -> NodeId | None:
+    return recovery.best_of(partition, known) if known else None
+
+
+def test_a_recovery_that_does_not_wait_for_all_who_were_eligible_last_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Balanced: whoever is not there may be the one who has everything."""
+    monkeypatch.setattr(recovery, "stands", lambda *_: Standing.RECOVERY)
+    monkeypatch.setattr(recovery, "choice", first_answer)
+    why = told(replace(MANAGED, strategies=(BALANCED,)))[-1]
+    assert why == "wrong: broker 2 was elected by a recovery (Balanced) that may not end yet"
+
+
+@pytest.mark.parametrize("setup", [SMALL, MANAGED], ids=["by hand", "managed"])
+def test_a_recovery_that_never_ends_is_noticed(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
+    monkeypatch.setattr(recovery, "choice", lambda *_: None)
+    assert told(setup)[-1] == "wrong: broker 2 was designated, and nobody leads"
 
 
 def test_an_entry_of_the_loss_ledger_that_is_not_true_is_noticed() -> None:

@@ -13,6 +13,7 @@ from strandline.sim.planted.planted import MODEL
 
 TWO = Setup(brokers=2, min_isr=2, shutdown=False, unregister=False, reassign=False)
 GIVEN_UP = replace(TWO, unregister=True)
+RECOVERED = replace(TWO, managed=True, by_hand=False)
 STORED = replace(TWO, directories=True)
 REASSIGNED = replace(TWO, reassign=True, fewest=1)
 SEVERAL = replace(TWO, brokers=4, replicas=2, reassign=True, several=True, strategies=(NONE,), symmetry=True)
@@ -46,6 +47,10 @@ FOUND: dict[str, tuple[Setup, str]] = {
         "broker 2 was elected uncleanly, and the loss ledger has 0 entries of it",
     ),
     "designated-before-the-eligible": (TWO, "the leader is not in the ISR"),
+    "recovery-without-all-who-were-eligible": (
+        RECOVERED,
+        "broker 1 was elected by a recovery (Balanced) that may not end yet",
+    ),
     "nobody-elected-anew": (REASSIGNED, "the leader epoch grew by 1, and should by 0"),
     "eligible-in-an-empty-directory": (STORED, f"broker 1 {MAY_LACK}"),
     "move-without-elr": (STORED, "a replica moved to another directory, and more was changed than that"),

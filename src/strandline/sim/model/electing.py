@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from strandline.sim.model.events import ANYBODY, BEGINS_EMPTY, DESIGNATE, SWEEP, UNFENCE
+from strandline.sim.model.events import ANYBODY, BEGINS_EMPTY, DESIGNATE, RECOVER, SWEEP, UNFENCE
 from strandline.sim.model.ghosts import holders, unclean_leader
 from strandline.sim.model.setup import AGGRESSIVE, BALANCED, STRATEGIES
-from strandline.sim.model.state import LEADER_EPOCH, NO_ONE
+from strandline.sim.model.state import LEADER_EPOCH, NO_ONE, State
 from strandline.sim.model.step import Step
 
 
@@ -23,6 +23,15 @@ def last_led(step: Step) -> int:
     return node if step.setup.elr and node in new.replicas and not has_begun_anew else NO_ONE
 
 
+def may_recover(state: State) -> bool:
+    """May a managed recovery elect by now? The decision table of KIP-966: Aggressive at any time, Balanced once nobody
+    is eligible, and all who last were are known, and live."""
+    if state.strategy == AGGRESSIVE:
+        return True
+    is_known = bool(state.last_known) and all(state.lives(n) for n in state.last_known)
+    return state.strategy == BALANCED and not (state.isr or state.elr) and is_known
+
+
 def why_not_allowed(step: Step) -> str | None:
     """Uncleanly leads whom somebody has designated; else, where no recovery is managed, what the strategy says: with
     Balanced who led last, once nobody is eligible; with Aggressive anybody, but then too who led last before others."""
@@ -30,8 +39,12 @@ def why_not_allowed(step: Step) -> str | None:
     leader = unclean_leader(*step[:4])
     if leader == NO_ONE:
         return None
-    if event.kind == DESIGNATE:
-        return None if leader == event.node else f"broker {event.node} was designated, and broker {leader} elected"
+    if event.kind in (RECOVER, DESIGNATE) and leader != event.node:
+        return f"broker {event.node} was designated, and broker {leader} elected"
+    if event.kind == RECOVER and not may_recover(step.old):
+        return f"broker {leader} was elected by a recovery ({STRATEGIES[step.old.strategy]}) that may not end yet"
+    if event.kind in (RECOVER, DESIGNATE):
+        return None
     first = last_led(step)
     has_first = first != NO_ONE and not (holders(*step[:4]) & set(new.replicas)) and new.lives(first)
     strategy = AGGRESSIVE if event.kind == ANYBODY else step.old.strategy
@@ -50,7 +63,7 @@ def why_still_leaderless(step: Step) -> str | None:
     event, new, setup = step.event, step.new, step.setup
     if new.leader > 0:
         return None
-    if event.kind == DESIGNATE:
+    if event.kind == DESIGNATE or (event.kind == RECOVER and may_recover(step.old)):
         return f"broker {event.node} was designated, and nobody leads"
     if event.kind != ANYBODY and (setup.managed or event.kind not in (SWEEP, UNFENCE)):
         return None

@@ -19,22 +19,20 @@ from strandline.controller.configs import MIN_ISR_KEY, plan_alter_configs
 from strandline.controller.directories import plan_assign_replicas
 from strandline.controller.elections import plan_elections
 from strandline.controller.isr import plan_alter_partition
-from strandline.controller.partition import Election, Wish, plan_change
+from strandline.controller.partition import Election
 from strandline.controller.reassignments import completions, plan_reassignments
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Image
-from strandline.metadata.losses import Evidence
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.sim.model import requests
-from strandline.sim.model.setup import AGGRESSIVE, BALANCED, NONE, STRATEGIES, Setup
+from strandline.sim.model.recovering import designated, recovered
+from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import (
     ACTIVE,
-    AT,
     AWAY,
     FENCED,
     GONE,
     HERE,
     HOME,
-    LEADER_EPOCH,
     LEAVING,
     NEXT_OFFSET,
     NOW,
@@ -52,7 +50,6 @@ CONFIGS = {is_managed: ControllerConfig(is_recovery_managed=is_managed) for is_m
 RNG = Random(0)  # nothing here draws from it
 ALTER_VERSION = 3
 LEAVES = (LEAVING, STOPPED, GONE)
-EVIDENCE = Evidence(LEADER_EPOCH - 1, 10, 5)  # what whoever is designated says of its log; the sets do not go by it
 
 # Kinds of events.
 FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER = (
@@ -74,15 +71,14 @@ ALTER, STALE, MIN_ISR, SWEEP, REASSIGN, CANCEL, COMPLETE, REORDER, CATCH_UP = (
     "reorder",
     "catch up",
 )
-DESIGNATE, ANYBODY = "designate", "anybody"  # of an unclean election that is no partition builder's idea
+RECOVER, DESIGNATE, ANYBODY = "recover", "designate", "anybody"  # unclean elections that a recovery, or somebody, wants
 DIRECTORY_FAILS, MOVED, LIES_AWAY, BEGINS_EMPTY = "directory fails", "moved", "lies away", "begins empty"
 LIVES = (FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER)  # of one broker, `node`
 LOSSES = (UNCLEAN_START, UNREGISTER, BEGINS_EMPTY)  # what the broker had is gone
 MOVES = (REASSIGN, CANCEL)  # of replicas, by an operator
 PLACES = (DIRECTORY_FAILS, MOVED, LIES_AWAY, BEGINS_EMPTY)  # of a replica: whether its directory is one of the broker's
 
-# How a broker starts, who designates.
-WITHOUT, OPERATOR = "without its directory", "an operator"
+WITHOUT = "without its directory"  # how a broker starts
 
 
 class Event(NamedTuple):
@@ -157,25 +153,15 @@ def placements(state: State, node: int) -> Iterator[Event]:
 
 
 def recoveries(state: State, setup: Setup) -> Iterator[Event]:
-    """Unclean elections of whom a recovery, or an operator, may choose. Which replica answers what is not in the model,
-    so any of them may be the best."""
-    strategy = next((s for s in setup.strategies if may_recover(state, s)), NONE) if setup.managed else NONE
-    who = OPERATOR if strategy == NONE else f"a recovery ({STRATEGIES[strategy]})"
-    if setup.by_hand or strategy != NONE:
-        for node in state.replicas:
-            if state.lives(node):
-                yield Event(DESIGNATE, node, how=who)
+    """Unclean elections of whom a recovery, or an operator, may choose."""
+    for node in state.replicas:
+        if state.lives(node):
+            if setup.managed:
+                yield Event(RECOVER, node)
+            if setup.by_hand:
+                yield Event(DESIGNATE, node)
     if setup.by_hand:
         yield Event(ANYBODY)
-
-
-def may_recover(state: State, strategy: int) -> bool:
-    """May a managed recovery elect now, whatever has answered? Aggressive at any time; Balanced once nobody is
-    eligible, and all who last were are known, and there."""
-    if strategy == AGGRESSIVE:
-        return True
-    is_known = bool(state.last_known) and all(state.statuses[n - 1] == ACTIVE for n in state.last_known)
-    return strategy == BALANCED and not state.elr and is_known
 
 
 def proposals(state: State) -> Iterator[Event]:
@@ -235,8 +221,12 @@ def records_of(event: Event, state: State, setup: Setup, basis: Basis) -> Sequen
         return plan_unregistration(UnregisterBrokerRequest(broker_id=node), basis).records
     if kind in PLACES:
         return located(event, basis)
-    if kind in (DESIGNATE, ANYBODY):
-        return elected(event, basis)
+    if kind == RECOVER:
+        return recovered(state, node, basis)
+    if kind == DESIGNATE:
+        return designated(node, basis)
+    if kind == ANYBODY:
+        return plan_elections(requests.ANYBODY, basis).records
     return wanted(event, state, basis)
 
 
@@ -253,15 +243,6 @@ def located(event: Event, basis: Basis) -> Sequence[Any]:
         return plan_heartbeat(requests.heartbeat(node, offline=(HOME[node],)), basis).records
     directory = OTHER[node] if kind == LIES_AWAY else SPARE[node]
     return plan_assign_replicas(requests.lying(node, directory), basis).records
-
-
-def elected(event: Event, basis: Basis) -> Sequence[Any]:
-    if event.kind == ANYBODY:
-        return plan_elections(requests.ANYBODY, basis).records
-    topic, old = basis.at(AT)
-    wish = Wish(designated=NodeId(event.node), evidence=EVIDENCE, cause=event.how)
-    change = plan_change(AT, old, wish, basis.rules(topic))
-    return () if change is None else (change,)
 
 
 def wanted(event: Event, state: State, basis: Basis) -> Sequence[Any]:

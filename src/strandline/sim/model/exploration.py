@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
-from strandline.controller import basis, directories, elections, isr, reassignments
+from strandline.controller import basis, directories, elections, isr, reassignments, recovery
 from strandline.controller.basis import Basis
 from strandline.controller.configs import MIN_ISR_KEY
 from strandline.controller.partition import Rules, Wish, plan_change
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY
-from strandline.sim.model import events as tried
 from strandline.sim.model.events import (
     ALTER,
     CATCH_UP,
@@ -33,6 +32,7 @@ from strandline.sim.model.events import (
     LOSSES,
     MOVES,
     REASSIGN,
+    RECOVER,
     SWEEP,
     Event,
     basis_of,
@@ -98,7 +98,7 @@ class Origin(NamedTuple):
 @contextmanager
 def decided_by(planner: Planner) -> Iterator[None]:
     """Let another partition builder decide: that is how the laws are shown to notice. No other code is replaced."""
-    modules = [vars(module) for module in (basis, isr, reassignments, elections, directories, tried)]
+    modules = [vars(module) for module in (basis, isr, reassignments, elections, directories, recovery)]
     before = [module["plan_change"] for module in modules]
     for module in modules:
         module["plan_change"] = planner
@@ -225,6 +225,8 @@ def bears(step: Step) -> bool:
     """May the strategy have a part in this? It says who may lead where nobody may cleanly, and what replicas may be
     taken away then. Where recoveries are managed, it is they that go by it."""
     old, new, kind = step.old, step.new, step.event.kind
+    if kind == RECOVER:
+        return True
     if step.setup.managed or kind == DESIGNATE:
         return False
     if kind in MOVES and not step.records:
@@ -235,7 +237,7 @@ def bears(step: Step) -> bool:
 
 def depends_on_order(step: Step) -> bool:
     """May another be elected if another is the preferred leader? If nobody is, nobody would be."""
-    if step.event.kind == DESIGNATE or step.new.leader < 0:
+    if step.event.kind in (RECOVER, DESIGNATE) or step.new.leader < 0:
         return False
     return step.new.leader != step.old.leader or step.event == PREFERRED_SWEEP
 

@@ -4,7 +4,6 @@ from functools import cache
 
 from strandline.base.ids import Uuid
 from strandline.controller.configs import SET
-from strandline.controller.elections import UNCLEAN
 from strandline.metadata.features import SUPPORTED_FEATURES, ranges
 from strandline.metadata.image import RECOVERED, TOPIC_RESOURCE
 from strandline.sim.model.state import (
@@ -25,7 +24,7 @@ from strandline.wire.messages.alter_partition_reassignments import (
 )
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest
+from strandline.wire.messages.elect_leaders import UNCLEAN, ElectLeadersRequest
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,

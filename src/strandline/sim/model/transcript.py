@@ -96,8 +96,10 @@ def show_order(event: Event, node: int, names: Ids) -> str:
     match event.kind:
         case e.MIN_ISR:
             return f"min.insync.replicas is set to {event.node}"
+        case e.RECOVER:
+            return f"of all whom a recovery has asked broker {node} has the most data, and its time is up"
         case e.DESIGNATE:
-            return f"{event.how} elects broker {node}"
+            return f"an operator names broker {node}"
         case e.ANYBODY:
             return "an operator has anybody elected"
         case e.COMPLETE:

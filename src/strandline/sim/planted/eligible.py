@@ -202,6 +202,20 @@ ELIGIBLE = table(
         harm="whom a recovery chose leads, even if it is dead by now",
         found_by=MODEL,
     ),
+    Planted(
+        name="recovery-without-all-who-were-eligible",
+        module="strandline.controller.recovery",
+        old="is_enough = bool(asked_for) and all(",
+        new="is_enough = bool(asked_for) and any(",
+        trap="KIP-966: Balanced waits for all of LastKnownElr",
+        harm="a Balanced recovery elects without the one who may have everything",
+        found_by=MODEL,
+        also=Change(
+            module="strandline.controller.standing",
+            old="    return Standing.RECOVERY if all(map(lives, known)) else Standing.LAST_ELIGIBLE",
+            new="    return Standing.RECOVERY if any(map(lives, known)) else Standing.LAST_ELIGIBLE",
+        ),
+    ),
     # --- directories
     Planted(
         name="eligible-in-an-empty-directory",
