@@ -10,7 +10,7 @@ from rich.console import Console
 
 from strandline.cli.connect import Json, fail
 from strandline.sim.model import Exploration, Setup, explore, ladder
-from strandline.sim.model.setup import usual
+from strandline.sim.model.setup import ANY, NONE, usual
 
 BROKERS_MAX = 6
 
@@ -22,7 +22,10 @@ def model(
     brokers: int | None = None,
     min_isr: int | None = None,
     elr: bool = True,
-    unclean: bool | None = None,
+    strategies: bool | None = None,
+    managed: bool | None = None,
+    by_hand: bool | None = None,
+    directories: bool | None = None,
     shutdown: bool | None = None,
     unregister: bool | None = None,
     reassign: bool | None = None,
@@ -34,8 +37,8 @@ def model(
 ) -> None:
     """Explore the controller's partition state machine exhaustively, breadth first, with its own code.
 
-    Without a size it climbs a ladder: 3 brokers with min ISR 2, 4/2, 4/3, and 5/3 with symmetry reduction. A violation
-    is shown as the shortest way to it, and the exit status is 1.
+    Without a size it climbs a ladder: 3 brokers with min ISR 2, 4/2, 4/3, and 5/3, from four brokers on with symmetry
+    reduction. A violation is shown as the shortest way to it, and the exit status is 1.
 
     Parameters
     ----------
@@ -45,8 +48,14 @@ def model(
         min.insync.replicas at first
     elr
         with eligible leader replicas (KIP-966)
-    unclean
-        unclean.leader.election.enable is switched on and off
+    strategies
+        unclean.recovery.strategy is changed; without that it is None
+    managed
+        unclean.recovery.manager.enabled: where nobody may lead cleanly a recovery elects whom it chooses
+    by_hand
+        operators elect uncleanly: whom they name, or anybody
+    directories
+        brokers have two log directories, and may lose one
     shutdown
         brokers shut down in a controlled way
     unregister
@@ -67,7 +76,10 @@ def model(
     else:
         setups = (usual(3 if brokers is None else brokers, 2 if min_isr is None else min_isr, elr),)
     asked = {
-        "unclean": unclean,
+        "strategies": None if strategies is None else (ANY if strategies else (NONE,)),
+        "managed": managed,
+        "by_hand": by_hand,
+        "directories": directories,
         "shutdown": shutdown,
         "unregister": unregister,
         "reassign": reassign,
@@ -116,6 +128,8 @@ def as_json(setup: Setup, result: Exploration) -> dict[str, Any]:
         "brokers": setup.brokers,
         "min_isr": setup.min_isr,
         "elr": setup.elr,
+        "managed": setup.managed,
+        "directories": setup.directories,
         "limits": setup.limits(),
         "states": result.states,
         "transitions": result.transitions,

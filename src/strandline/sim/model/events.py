@@ -8,7 +8,6 @@ past (`stale`). They are tried in every state with a leader.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import combinations
 from random import Random
 from typing import Any, NamedTuple
@@ -16,51 +15,41 @@ from typing import Any, NamedTuple
 from strandline.base.ids import NodeId, Uuid
 from strandline.controller.basis import Basis, ControllerConfig
 from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_registration, plan_unregistration
-from strandline.controller.configs import MIN_ISR_KEY, SET, plan_alter_configs
+from strandline.controller.configs import MIN_ISR_KEY, plan_alter_configs
+from strandline.controller.directories import plan_assign_replicas
+from strandline.controller.elections import plan_elections
 from strandline.controller.isr import plan_alter_partition
 from strandline.controller.partition import Election
-from strandline.controller.reassignments import plan_reassignments
-from strandline.metadata.features import SUPPORTED_FEATURES, ranges
-from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, TOPIC_RESOURCE, Image
+from strandline.controller.reassignments import completions, plan_reassignments
+from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Image
 from strandline.metadata.records import PartitionChangeRecord
-from strandline.metadata.strategy import UNCLEAN_KEY
+from strandline.sim.model import requests
+from strandline.sim.model.recovering import designated, recovered
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import (
     ACTIVE,
-    BROKER_EPOCH,
+    AWAY,
     FENCED,
     GONE,
-    LEADER_EPOCH,
+    HERE,
+    HOME,
     LEAVING,
     NEXT_OFFSET,
     NOW,
-    PARTITION_EPOCH,
+    OTHER,
+    SPARE,
     STOPPED,
-    TOPIC,
     TOPIC_ID,
+    UNTOLD,
     Ids,
     State,
 )
-from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
-from strandline.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
-from strandline.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 
-CONFIG = ControllerConfig()
+CONFIGS = {is_managed: ControllerConfig(is_recovery_managed=is_managed) for is_managed in (False, True)}
 RNG = Random(0)  # nothing here draws from it
 ALTER_VERSION = 3
 LEAVES = (LEAVING, STOPPED, GONE)
-OFFSET_OF_A_RESTART = 60  # of a registration since: an epoch that a proposal from before it cannot know
 
 # Kinds of events.
 FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER = (
@@ -71,26 +60,31 @@ FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER = (
     "unclean start",
     "unregister",
 )
-ALTER, STALE, MIN_ISR, ALLOW, SWEEP, REASSIGN, CANCEL, REORDER, CATCH_UP = (
+ALTER, STALE, MIN_ISR, SWEEP, REASSIGN, CANCEL, COMPLETE, REORDER, CATCH_UP = (
     "alter",
     "stale",
     "min isr",
-    "allow",
     "sweep",
     "reassign",
     "cancel",
+    "complete",
     "reorder",
     "catch up",
 )
+RECOVER, DESIGNATE, ANYBODY = "recover", "designate", "anybody"  # unclean elections that a recovery, or somebody, wants
+DIRECTORY_FAILS, MOVED, LIES_AWAY, BEGINS_EMPTY = "directory fails", "moved", "lies away", "begins empty"
 LIVES = (FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER)  # of one broker, `node`
-LOSSES = (UNCLEAN_START, UNREGISTER)  # what the broker had is gone
+LOSSES = (UNCLEAN_START, UNREGISTER, BEGINS_EMPTY)  # what the broker had is gone
 MOVES = (REASSIGN, CANCEL)  # of replicas, by an operator
+PLACES = (DIRECTORY_FAILS, MOVED, LIES_AWAY, BEGINS_EMPTY)  # of a replica: whether its directory is one of the broker's
+
+WITHOUT = "without its directory"  # how a broker starts
 
 
 class Event(NamedTuple):
     kind: str
     node: int = 0  # the broker, or the number that is set
-    ids: Ids = ()  # the ISR that is proposed, the replicas that are wanted
+    ids: Ids = ()  # the ISR that is proposed, or the replicas that are wanted
     how: str = ""
 
 
@@ -100,14 +94,15 @@ def events(state: State, setup: Setup) -> Iterator[Event]:
         yield from proposals(state)
     for value in setup.allowed_min_isrs:
         yield Event(MIN_ISR, value)
-    if setup.unclean:
-        yield Event(ALLOW, not state.unclean)
+    if state.leader < 0:
+        yield from recoveries(state, setup)
     yield Event(SWEEP, how="KEEP")
     yield Event(SWEEP, how="PREFERRED")
     if setup.reassign:
         is_moving = bool(state.adding or state.removing)
         if is_moving:
             yield Event(CANCEL)
+            yield Event(COMPLETE)
         if setup.redirect or not is_moving:
             yield from reassignments(state, setup)
     if setup.reorder:
@@ -128,13 +123,46 @@ def lives(state: State, setup: Setup) -> Iterator[Event]:
                 yield Event(SHUT_DOWN, node)
         elif status == FENCED:
             yield Event(UNFENCE, node)
+        starts = ("", WITHOUT) if setup.directories and stores(state, node) else ("",)
+        for how in starts:
+            yield Event(UNCLEAN_START, node, how=how)
+            if status != GONE:  # it has an epoch to have stopped cleanly in
+                yield Event(CLEAN, node, how=how)
+        if setup.directories and status in (ACTIVE, LEAVING, FENCED) and node in state.replicas:
+            yield from placements(state, node)
         if status == GONE:
-            yield Event(UNCLEAN_START, node)  # it has no epoch to have stopped cleanly in
             continue
-        yield Event(CLEAN, node)
-        yield Event(UNCLEAN_START, node)
         if setup.unregister and (status in LEAVES or may_leave):
             yield Event(UNREGISTER, node)
+
+
+def stores(state: State, node: int) -> bool:
+    return node in state.replicas and state.places[node - 1] != UNTOLD
+
+
+def placements(state: State, node: int) -> Iterator[Event]:
+    """What a broker that lives finds out about the directory of its replica."""
+    place = state.places[node - 1]
+    if place == HERE:
+        yield Event(DIRECTORY_FAILS, node)
+    if place == AWAY:
+        yield Event(BEGINS_EMPTY, node)
+    else:
+        yield Event(MOVED, node)
+        yield Event(LIES_AWAY, node)
+
+
+def recoveries(state: State, setup: Setup) -> Iterator[Event]:
+    """Unclean elections of whom a recovery, or an operator, may choose. No recovery chooses who is only being added."""
+    for node in state.replicas:
+        if state.lives(node):
+            is_new = node in state.adding and node not in (*state.isr, *state.elr, *state.last_known)
+            if setup.managed and not is_new:
+                yield Event(RECOVER, node)
+            if setup.by_hand:
+                yield Event(DESIGNATE, node)
+    if setup.by_hand:
+        yield Event(ANYBODY)
 
 
 def proposals(state: State) -> Iterator[Event]:
@@ -144,8 +172,8 @@ def proposals(state: State) -> Iterator[Event]:
         for chosen in combinations(others, size):
             yield Event(ALTER, RECOVERED, tuple(n for n in state.replicas if n == leader or n in chosen))
     yield Event(ALTER, RECOVERING, (leader,))
-    everyone = tuple(n for n in state.replicas if state.is_active(n))
-    for how in STALE_PROPOSALS:
+    everyone = tuple(n for n in state.replicas if state.lives(n))
+    for how in requests.STALE_PROPOSALS:
         yield Event(STALE, leader, everyone if len(everyone) != len(state.isr) else (leader,), how)
 
 
@@ -173,40 +201,75 @@ def subsets(nodes: Sequence[int]) -> Iterator[Ids]:
 # --- what the controller makes of it
 
 
-def basis_of(image: Image) -> Basis:
-    return Basis(image, CONFIG, {}, RNG, NEXT_OFFSET, NOW)
+def basis_of(image: Image, setup: Setup) -> Basis:
+    return Basis(image, CONFIGS[setup.managed], {}, RNG, NEXT_OFFSET, NOW)
 
 
-def records_of(event: Event, state: State, basis: Basis) -> Sequence[Any]:
+def records_of(event: Event, state: State, setup: Setup, basis: Basis) -> Sequence[Any]:
     kind, node = event.kind, NodeId(event.node)
     if kind == ALTER:
-        return plan_alter_partition(proposal(state.leader, event.ids, node), basis, ALTER_VERSION).records
+        return plan_alter_partition(requests.proposal(state.leader, event.ids, node), basis, ALTER_VERSION).records
     if kind == STALE:
         return plan_alter_partition(stale(state, event), basis, ALTER_VERSION).records
     if kind == FENCE:
         return plan_fencing(basis.image.brokers[node], basis)
     if kind in (UNFENCE, SHUT_DOWN):
-        return plan_heartbeat(heartbeat(node, kind == SHUT_DOWN), basis).records
+        return plan_heartbeat(requests.heartbeat(node, kind == SHUT_DOWN), basis).records
     if kind in (CLEAN, UNCLEAN_START):
-        return plan_registration(registration(node, kind == CLEAN), basis, False).records
+        request = requests.registration(node, kind == CLEAN, log_dirs(event, setup))
+        return plan_registration(request, basis, False).records
     if kind == UNREGISTER:
         return plan_unregistration(UnregisterBrokerRequest(broker_id=node), basis).records
+    if kind in PLACES:
+        return located(event, basis)
+    if kind == RECOVER:
+        return recovered(state, node, basis)
+    if kind == DESIGNATE:
+        return designated(node, basis)
+    if kind == ANYBODY:
+        return plan_elections(requests.ANYBODY, basis).records
+    return wanted(event, state, basis)
+
+
+def log_dirs(event: Event, setup: Setup) -> tuple[Uuid, ...]:
+    if not setup.directories:
+        return ()
+    node = event.node
+    return (SPARE[node],) if event.how == WITHOUT else (HOME[node], SPARE[node])
+
+
+def located(event: Event, basis: Basis) -> Sequence[Any]:
+    kind, node = event.kind, event.node
+    if kind == DIRECTORY_FAILS:
+        return plan_heartbeat(requests.heartbeat(node, offline=(HOME[node],)), basis).records
+    directory = OTHER[node] if kind == LIES_AWAY else SPARE[node]
+    return plan_assign_replicas(requests.lying(node, directory), basis).records
+
+
+def wanted(event: Event, state: State, basis: Basis) -> Sequence[Any]:
+    """What operators and the controller's own clock ask for."""
+    kind = event.kind
     if kind == MIN_ISR:
-        return plan_alter_configs(setting(MIN_ISR_KEY, str(event.node)), basis).records
-    if kind == ALLOW:
-        return plan_alter_configs(setting(UNCLEAN_KEY, "true" if event.node else "false"), basis).records
+        return plan_alter_configs(requests.setting(MIN_ISR_KEY, str(event.node)), basis).records
     if kind == SWEEP:
         return basis.elections(1, Election[event.how])
     if kind in MOVES:
-        return plan_reassignments(moving(event.ids if kind == REASSIGN else None), basis).records
+        return plan_reassignments(requests.moving(event.ids if kind == REASSIGN else None), basis).records
+    if kind == COMPLETE:
+        return completions(basis)
     if kind == REORDER:
         return (ordered(state, event.ids),)
     assert kind == CATCH_UP
     return ()
 
 
+def stale(state: State, event: Event) -> Any:
+    other = next((n for n in state.replicas if n != state.leader and state.lives(n)), state.leader)
+    return requests.stale_proposal(state.leader, event.ids, event.how, other)
+
+
 def ordered(state: State, replicas: Ids) -> PartitionChangeRecord:
-    """The same replicas in another order. Sets keep the replicas' order."""
+    """The same replicas in another order, with their directories. Sets keep the replicas' order."""
     sets = [tuple(n for n in replicas if n in ids) for ids in (state.isr, state.elr, state.last_known)]
     isr, elr, last_known = (new if new != old else None for new, old in zip(sets, state[1:4], strict=True))
     return PartitionChangeRecord(
@@ -218,108 +281,3 @@ def ordered(state: State, replicas: Ids) -> PartitionChangeRecord:
         eligible_leader_replicas=elr,
         last_known_elr=last_known,
     )
-
-
-@cache
-def moving(target: Ids | None) -> AlterPartitionReassignmentsRequest:
-    """Null replicas cancel."""
-    row = ReassignablePartition(partition_index=0, replicas=target)
-    return AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=TOPIC, partitions=(row,)),))
-
-
-@cache
-def proposal(leader: int, isr: Ids, recovery: int) -> AlterPartitionRequest:
-    return altering(leader, isr, recovery_state=recovery)
-
-
-def altering(
-    leader: int,
-    isr: Ids,
-    *,
-    recovery_state: int = RECOVERED,
-    leader_epoch: int = LEADER_EPOCH,
-    partition_epoch: int = PARTITION_EPOCH,
-    of_an_earlier_life: Ids = (),
-    broker_epoch: int | None = None,
-) -> AlterPartitionRequest:
-    members = tuple(
-        BrokerState(broker_id=n, broker_epoch=BROKER_EPOCH + n - OFFSET_OF_A_RESTART * (n in of_an_earlier_life))
-        for n in isr
-    )
-    change = PartitionData(
-        partition_index=0,
-        leader_epoch=leader_epoch,
-        new_isr_with_epochs=members,
-        leader_recovery_state=recovery_state,
-        partition_epoch=partition_epoch,
-    )
-    return AlterPartitionRequest(
-        broker_id=leader,
-        broker_epoch=BROKER_EPOCH + leader if broker_epoch is None else broker_epoch,
-        topics=(TopicData(topic_id=TOPIC_ID, partitions=(change,)),),
-    )
-
-
-STALE_PROPOSALS = (
-    "of an earlier leader epoch",
-    "of an earlier partition epoch",
-    "of a later leader epoch",
-    "of a later partition epoch",
-    "of the leader's earlier life",
-    "of a follower's earlier life",
-    "of another broker",
-    "without the leader",
-)
-
-
-def stale(state: State, event: Event) -> AlterPartitionRequest:
-    other = next((n for n in state.replicas if n != state.leader and state.is_active(n)), state.leader)
-    return stale_proposal(state.leader, event.ids, event.how, other)
-
-
-@cache
-def stale_proposal(leader: int, isr: Ids, how: str, other: int) -> AlterPartitionRequest:
-    match how:
-        case "of an earlier leader epoch":
-            return altering(leader, isr, leader_epoch=LEADER_EPOCH - 1)
-        case "of an earlier partition epoch":
-            return altering(leader, isr, partition_epoch=PARTITION_EPOCH - 1)
-        case "of a later leader epoch":
-            return altering(leader, isr, leader_epoch=LEADER_EPOCH + 1)
-        case "of a later partition epoch":
-            return altering(leader, isr, partition_epoch=PARTITION_EPOCH + 1)
-        case "of the leader's earlier life":
-            return altering(leader, isr, broker_epoch=BROKER_EPOCH + leader - 1)
-        case "of a follower's earlier life":
-            return altering(leader, isr, of_an_earlier_life=tuple(n for n in isr if n != leader) or isr)
-        case "of another broker":
-            return altering(other, isr) if other != leader else altering(leader, ())
-        case _:
-            return altering(leader, tuple(n for n in isr if n != leader))
-
-
-@cache
-def heartbeat(node: int, want_shut_down: bool) -> BrokerHeartbeatRequest:
-    return BrokerHeartbeatRequest(
-        broker_id=node,
-        broker_epoch=BROKER_EPOCH + node,
-        current_metadata_offset=NEXT_OFFSET - 1,
-        want_shut_down=want_shut_down,
-    )
-
-
-@cache
-def registration(node: int, is_clean: bool) -> BrokerRegistrationRequest:
-    return BrokerRegistrationRequest(
-        broker_id=node,
-        incarnation_id=Uuid(bytes([node, 255] * 8)),
-        features=ranges(SUPPORTED_FEATURES),
-        previous_broker_epoch=BROKER_EPOCH + node if is_clean else -1,
-    )
-
-
-@cache
-def setting(key: str, value: str) -> IncrementalAlterConfigsRequest:
-    config = AlterableConfig(name=key, config_operation=SET, value=value)
-    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=TOPIC, configs=(config,))
-    return IncrementalAlterConfigsRequest(resources=(resource,))

@@ -5,6 +5,9 @@ are applied by `Image.apply`. Every transition and every new state is judged by 
 search, so the path to it is a shortest one.
 
 Planning reads nothing but the image, so one image serves all events of a state, and copies of it take the records.
+
+The strategy may be changed at any time, and that changes nothing else: so no state has one, and whatever it may bear on
+is tried under each.
 """
 
 import time
@@ -14,26 +17,31 @@ from typing import Any, NamedTuple
 
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
-from strandline.controller import basis, isr, reassignments
+from strandline.controller import basis, directories, elections, isr, reassignments, recovery
+from strandline.controller.basis import Basis
 from strandline.controller.configs import MIN_ISR_KEY
 from strandline.controller.partition import Rules, Wish, plan_change
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
-from strandline.metadata.strategy import UNCLEAN_KEY
+from strandline.metadata.strategy import STRATEGY_KEY
 from strandline.sim.model.events import (
     ALTER,
     CATCH_UP,
+    DESIGNATE,
     LIVES,
     LOSSES,
+    MOVES,
     REASSIGN,
+    RECOVER,
     SWEEP,
     Event,
     basis_of,
     events,
     records_of,
 )
-from strandline.sim.model.laws import Step, settled, why_wrong
-from strandline.sim.model.setup import Setup
+from strandline.sim.model.ghosts import ghosts
+from strandline.sim.model.laws import why_idle, why_wrong
+from strandline.sim.model.setup import STRATEGIES, Setup
 from strandline.sim.model.state import (
     LEADER_EPOCH,
     RESOURCE,
@@ -43,31 +51,45 @@ from strandline.sim.model.state import (
     image_of,
     initial,
     led_by,
+    places_of,
     renamed,
     renaming,
     status_of,
 )
+from strandline.sim.model.step import Step
 from strandline.sim.model.transcript import Told, transcript
 
 Planner = Callable[[TopicIdPartition, Partition, Wish, Rules], PartitionChangeRecord | None]
 Progress = Callable[[int, int, int], None]  # states, those of the frontier still to do, depth
 PROGRESS_EVERY = 500
+PREFERRED_SWEEP = Event(SWEEP, how="PREFERRED")
 
 
 class Exploration(Value, frozen=True):
     """What was found. Without a counterexample, `states` is the number of all reachable states."""
 
     states: int
-    transitions: int  # pairs of a state and an event that were tried
+    transitions: int  # events that were tried in a state, under a strategy, with a replica as the preferred leader
     depth: int  # of the state farthest from the first
     seconds: float
     counterexample: list[str] | None = None
 
 
+class Seen(NamedTuple):
+    """A state as the controller sees it, under a strategy and with a replica as the preferred leader."""
+
+    reached: State
+    state: State
+    first: int  # the replica that was made the first one, 0 if they are in the order of `reached`
+    image: Image
+    basis: Basis
+
+
 class Origin(NamedTuple):
-    """How a state was first reached: from `parent`, in which `first` was made the first replica if it is not 0."""
+    """How a state was first reached: from `parent`, by what was seen as `seen` with `first` as in `Seen`."""
 
     parent: State
+    seen: State
     first: int
     event: Event
     names: Ids  # how the successor's brokers were renamed
@@ -76,7 +98,7 @@ class Origin(NamedTuple):
 @contextmanager
 def decided_by(planner: Planner) -> Iterator[None]:
     """Let another partition builder decide: that is how the laws are shown to notice. No other code is replaced."""
-    modules = (vars(basis), vars(isr), vars(reassignments))
+    modules = [vars(module) for module in (basis, isr, reassignments, elections, directories, recovery)]
     before = [module["plan_change"] for module in modules]
     for module in modules:
         module["plan_change"] = planner
@@ -99,6 +121,7 @@ class Search:
         self.identity = None if setup.symmetry else tuple(range(setup.brokers + 1))
         self.transitions = 0
         self.depth = 0
+        self.strategy = setup.strategies[0]
         first = initial(setup)
         self.reached: dict[State, Origin | None] = {first: None}
         self.frontier = [first]
@@ -119,74 +142,104 @@ class Search:
         return Exploration(len(self.reached), self.transitions, self.depth, seconds, counterexample)
 
     def expand(self, state: State) -> list[str] | None:
-        """Try everything that may happen in a state."""
-        image = image_of(state, self.setup)
-        planned = basis_of(image)
-        for event in events(state, self.setup):
-            step = take(self.setup, state, image, event, records_of(event, state, planned))
-            counterexample = self.judge(state, 0, step)
-            if counterexample is not None:
-                return counterexample
-            if self.setup.symmetry and (event.kind == SWEEP or is_election(step)):
-                counterexample = self.expand_in_other_orders(state, event)
+        """Try everything that may happen in a state, under every strategy that bears on it."""
+        usual, *others = (self.seen(state, state._replace(strategy=s)) for s in self.setup.strategies)
+        orders: dict[tuple[int, int], Seen] = {}
+        for event in events(usual.state, self.setup):
+            step = self.tried(usual, event)
+            steps = [(usual, step)]
+            if others and bears(step):
+                steps += [(other, self.tried(other, event)) for other in others]
+            for seen, step in steps:
+                counterexample = self.judge(seen, step)
+                if counterexample is None and self.setup.symmetry and depends_on_order(step):
+                    counterexample = self.expand_in_other_orders(seen, event, orders)
                 if counterexample is not None:
                     return counterexample
         return None
 
-    def expand_in_other_orders(self, state: State, event: Event) -> list[str] | None:
+    def expand_in_other_orders(
+        self, usual: Seen, event: Event, orders: dict[tuple[int, int], Seen]
+    ) -> list[str] | None:
         """The order of the replicas decides who is elected, and nothing else: let every one of them be the first."""
+        state = usual.state
         for first in state.replicas[1:]:
             if first in state.removing:
                 continue
-            other = led_by(state, first)
-            image = image_of(other, self.setup)
+            seen = orders.get((state.strategy, first))
+            if seen is None:
+                seen = orders[state.strategy, first] = self.seen(usual.reached, led_by(state, first), first)
             same = event
             if event.kind == REASSIGN and first in event.ids:
                 same = event._replace(ids=(first, *(n for n in event.ids if n != first)))
-            step = take(self.setup, other, image, same, records_of(same, other, basis_of(image)))
-            counterexample = self.judge(state, first, step)
+            counterexample = self.judge(seen, self.tried(seen, same))
             if counterexample is not None:
                 return counterexample
         return None
 
-    def judge(self, parent: State, first: int, step: Step) -> list[str] | None:
+    def seen(self, reached: State, state: State, first: int = 0) -> Seen:
+        image = image_of(state, self.setup)
+        return Seen(reached, state, first, image, basis_of(image, self.setup))
+
+    def tried(self, seen: Seen, event: Event) -> Step:
+        return take(self.setup, seen.state, seen.image, event, records_of(event, seen.state, self.setup, seen.basis))
+
+    def judge(self, seen: Seen, step: Step) -> list[str] | None:
         self.transitions += 1
         if step.new is step.old:
-            return None
+            why = why_idle(step)
+            return None if why is None else self.explain(seen, step, why)
         names = renaming(step.new, self.setup.symmetry)
         new = step.new if names == self.identity else renamed(step.new, names, self.setup.symmetry)
+        if new.strategy != self.strategy:
+            new = new._replace(strategy=self.strategy)
         is_new = new not in self.reached
         if is_new or step.is_changed or step.event.kind in LOSSES:
             why = why_wrong(step)
             if why is not None:
-                return self.explain(parent, first, step, why)
+                return self.explain(seen, step, why)
         if is_new:
-            self.reached[new] = Origin(parent, first, step.event, names)
+            self.reached[new] = Origin(seen.reached, seen.state, seen.first, step.event, names)
             self.frontier.append(new)
         return None
 
-    def explain(self, parent: State, first: int, last: Step, why: str) -> list[str]:
+    def explain(self, seen: Seen, last: Step, why: str) -> list[str]:
         """The way from the first state to the violation, told with the brokers' original names."""
         path: list[Origin] = []
-        at = parent
+        at = seen.reached
         while (origin := self.reached[at]) is not None:
             path.append(origin)
             at = origin.parent
         original = tuple(range(self.setup.brokers + 1))
         told: list[Told] = []
         for origin in reversed(path):
-            state = led_by(origin.parent, origin.first) if origin.first else origin.parent
-            image = image_of(state, self.setup)
-            records = records_of(origin.event, state, basis_of(image))
-            told.append(Told(take(self.setup, state, image, origin.event, records), original, origin.first))
+            step = self.tried(self.seen(origin.parent, origin.seen), origin.event)
+            told.append(Told(step, original, origin.first))
             back = dict(zip(origin.names, original, strict=True))
             original = tuple(back[n] for n in range(len(original)))
-        told.append(Told(last, original, first))
+        told.append(Told(last, original, seen.first))
         return transcript(self.setup, told, why)
 
 
-def is_election(step: Step) -> bool:
-    return step.new.leader > 0 and step.new.leader != step.old.leader
+def bears(step: Step) -> bool:
+    """May the strategy have a part in this? It says who may lead where nobody may cleanly, and what replicas may be
+    taken away then. Where recoveries are managed, it is they that go by it."""
+    old, new, kind = step.old, step.new, step.event.kind
+    if kind == RECOVER:
+        return True
+    if step.setup.managed or kind == DESIGNATE:
+        return False
+    if kind in MOVES and not step.records:
+        return True  # it was refused, or there was nothing to do
+    is_asked = old.leader < 0 or new.leader != old.leader
+    return is_asked and (kind in MOVES or any(new.lives(n) for n in new.replicas))
+
+
+def depends_on_order(step: Step) -> bool:
+    """May another be elected if another is the preferred leader? If nobody is, nobody would be."""
+    if step.event.kind in (RECOVER, DESIGNATE) or step.new.leader < 0:
+        return False
+    return step.new.leader != step.old.leader or step.event == PREFERRED_SWEEP
 
 
 def take(setup: Setup, old: State, image: Image, event: Event, records: Sequence[Any]) -> Step:
@@ -203,20 +256,22 @@ def take(setup: Setup, old: State, image: Image, event: Event, records: Sequence
         status = status_of(after.brokers.get(NodeId(event.node)))
         statuses = (*statuses[: event.node - 1], status, *statuses[event.node :])
     config = after.configs[RESOURCE]
-    min_isr = int(config[MIN_ISR_KEY])
     new = State(
         replicas=partition.replicas,
         isr=partition.isr,
         elr=partition.elr,
         last_known=partition.last_known_elr,
+        last_leader=partition.last_known_leader,
         leader=partition.leader,
         recovery=partition.leader_recovery_state,
         adding=partition.adding_replicas,
         removing=partition.removing_replicas,
         statuses=statuses,
-        min_isr=min_isr,
-        unclean=config[UNCLEAN_KEY] == "true",
-        settled=old.settled,
+        places=places_of(after, partition, setup.brokers) if setup.directories else old.places,
+        min_isr=int(config[MIN_ISR_KEY]),
+        strategy=STRATEGIES.index(config[STRATEGY_KEY]),
+        lossy=old.lossy,
+        remembers=old.remembers,
         known_min=old.known_min,
     )
     # Whoever leads anew, or knows a partition epoch that it did not propose itself, has read the log up to there.
@@ -226,6 +281,8 @@ def take(setup: Setup, old: State, image: Image, event: Event, records: Sequence
     known = min(old.known_min, new.effective_min_isr) if is_behind else new.effective_min_isr
     if known != old.known_min:
         new = new._replace(known_min=known)
-    if (is_changed or min_isr != old.min_isr) and (now := settled(event, old, new)) != old.settled:
-        new = new._replace(settled=now)
+    if setup.elr and (is_changed or new.min_isr != old.min_isr):
+        lossy, remembers = ghosts(setup, event, old, new)
+        if (lossy, remembers) != (old.lossy, old.remembers):
+            new = new._replace(lossy=lossy, remembers=remembers)
     return Step(setup, event, old, new, records, after, is_changed)

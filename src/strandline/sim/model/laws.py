@@ -11,41 +11,28 @@ was committed (`holders`), supposing the worst:
 Every member of the ISR and of the ELR must be a holder: any of them may be elected next, and called clean.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from strandline.base.ids import NodeId
-from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
-from strandline.metadata.records import PartitionChangeRecord
+from strandline.metadata.image import RECOVERED, RECOVERING
+from strandline.sim.model.electing import ELECTING, naming, why_last_leader_wrong, why_still_leaderless
 from strandline.sim.model.events import (
     ALTER,
     CANCEL,
     CLEAN,
+    LOSSES,
     MIN_ISR,
+    MOVED,
+    PLACES,
     REASSIGN,
     REORDER,
     STALE,
     UNCLEAN_START,
-    UNREGISTER,
-    Event,
 )
+from strandline.sim.model.ghosts import holders, unclean_leader
 from strandline.sim.model.setup import Setup
-from strandline.sim.model.state import ACTIVE, AT, LEADER_EPOCH, NEXT_OFFSET, PARTITION_EPOCH, State
-
-
-class Step(NamedTuple):
-    setup: Setup
-    event: Event
-    old: State
-    new: State
-    records: Sequence[Any]
-    image: Image  # after
-    is_changed: bool  # was the partition written at all?
-
-    @property
-    def partition(self) -> Partition:
-        return self.image.topics[AT.topic_id].partitions[AT.partition]
-
+from strandline.sim.model.state import LEADER_EPOCH, NEXT_OFFSET, NO_ONE, PARTITION_EPOCH, UNSETTLED, State
+from strandline.sim.model.step import Step
 
 # --- of a transition
 
@@ -54,8 +41,8 @@ def why_not_silent(step: Step) -> str | None:
     """Nothing is emitted when nothing changes, and nothing at all for a proposal of the past."""
     if step.event.kind == STALE and step.records:
         return f"a proposal {step.event.how} was accepted"
-    if not step.is_changed or step.event.kind == REORDER or has_renewed_epoch(step):
-        return None
+    if not step.is_changed or step.event.kind in (REORDER, *PLACES) or has_renewed_epoch(step):
+        return None  # Where a replica lies is written, too, and no part of the shape.
     if shape(step.old) == shape(step.new):
         return "the partition was written although nothing changes"
     return None
@@ -65,17 +52,24 @@ def why_rewritten(step: Step) -> str | None:
     """A set is not written for its order."""
     if step.event.kind == REORDER:
         return None
-    for change in step.records:
-        if type(change) is PartitionChangeRecord:
-            old = step.old
-            for name, was, now in (
-                ("ISR", old.isr, change.isr),
-                ("ELR", old.elr, change.eligible_leader_replicas),
-                ("last known ELR", old.last_known, change.last_known_elr),
-            ):
-                if now is not None and sorted(now) == sorted(was):
-                    return f"the {name} was written although it stays"
+    old = step.old
+    for change in step.changes:
+        for name, was, now in (
+            ("ISR", old.isr, change.isr),
+            ("ELR", old.elr, change.eligible_leader_replicas),
+            ("last known ELR", old.last_known, change.last_known_elr),
+        ):
+            if now is not None and sorted(now) == sorted(was):
+                return f"the {name} was written although it stays"
     return None
+
+
+def why_moved_with_effect(step: Step) -> str | None:
+    """A replica that lies in another directory, and is alive there as it was, changes nothing else (T9)."""
+    old, new = step.old, step.new
+    if step.event.kind != MOVED or old.leader < 0 or old.adding or old.removing:
+        return None
+    return None if shape(old) == shape(new) else "a replica moved to another directory, and more was changed than that"
 
 
 def has_renewed_epoch(step: Step) -> bool:
@@ -111,43 +105,19 @@ def why_epochs_wrong(step: Step) -> str | None:
     return None
 
 
-def holders(step: Step) -> set[int]:
-    """Who holds all that was committed, before the election; the old state's ISR and ELR all did."""
-    event, old, new = step.event, step.old, step.new
-    holding = {*old.isr, *old.elr}
-    if event.kind in (UNCLEAN_START, UNREGISTER):
-        if not is_last_standing(step):
-            holding.discard(event.node)
-    elif event.kind == ALTER and set(new.isr) - set(old.isr):
-        holding |= set(event.ids)
-    return holding
-
-
-def is_last_standing(step: Step) -> bool:
-    """Without ELR the last member stays in the ISR, whatever became of its log. The model looks away, unless asked."""
-    node = step.event.node
-    return not step.setup.elr and not step.setup.last_standing and step.old.isr == step.new.isr == (node,)
-
-
 def why_lost(step: Step) -> str | None:
     """Elections say truly whether they are clean, and whoever is believed to hold everything does."""
     old, new = step.old, step.new
-    holding = holders(step)
+    holding = holders(step.setup, step.event, old, new)
     turned = new.recovery == RECOVERING and (
-        old.recovery != RECOVERING
-        or any(
-            type(record) is PartitionChangeRecord and record.leader_recovery_state == RECOVERING
-            for record in step.records
-        )
+        old.recovery != RECOVERING or any(change.leader_recovery_state == RECOVERING for change in step.changes)
     )
-    is_unclean = new.leader > 0 and new.leader != old.leader and new.leader not in holding
+    is_unclean = unclean_leader(step.setup, step.event, old, new) != NO_ONE
     if turned and not is_unclean:
         return "RECOVERING without an unclean election"
     if is_unclean:
         if new.recovery != RECOVERING:
             return f"broker {new.leader} may lack committed records, and was elected without being RECOVERING"
-        if not old.unclean:
-            return f"broker {new.leader} was elected uncleanly, which is not allowed"
         if new.isr != (new.leader,):
             return "after an unclean election the ISR has other members than the leader"
         holding = {new.leader}
@@ -158,8 +128,37 @@ def why_lost(step: Step) -> str | None:
         holding &= set(new.isr)
     lacking = sorted({*new.isr, *new.elr} - holding)
     if lacking:
-        who = " and ".join(f"broker {node}" for node in lacking)
-        return f"{who} may lack committed records, and could be elected as if nothing were missing"
+        return f"{naming(lacking)} may lack committed records, and could be elected as if nothing were missing"
+    return None
+
+
+def why_misremembered(step: Step) -> str | None:
+    """The last known ELR: all who lost their tails while they were in sync or eligible, until the ISR is large enough,
+    or an unclean election, or another min ISR by which nobody was ever eligible. With an empty ISR another min ISR
+    makes it of the whole ELR (L6)."""
+    old, new, event = step.old, step.new, step.event
+    if not step.setup.elr:
+        return None
+    known = set(old.last_known)
+    if event.kind in LOSSES and event.node in (*old.isr, *old.elr):
+        known.add(event.node)
+    if event.kind == MIN_ISR and new.min_isr != old.min_isr:
+        known = known | set(old.elr) if not old.isr else set()
+    is_unclean = unclean_leader(step.setup, event, old, new) != NO_ONE
+    if len(new.isr) >= new.effective_min_isr or is_unclean:
+        known = set()
+    known = (known & set(new.replicas)) - set(new.isr) - set(new.elr)
+    if known == set(new.last_known):
+        return None
+    return f"the last known ELR is {naming(new.last_known)}, and should be {naming(known)}"
+
+
+def why_endless(step: Step) -> str | None:
+    """A reassignment ends at the latest once all its replicas are in sync."""
+    old, new, event = step.old, step.new, step.event
+    is_whole = event.kind == ALTER and event.node == RECOVERED and set(event.ids) == set(old.replicas)
+    if is_whole and (new.adding or new.removing) and all(old.lives(n) for n in old.replicas):
+        return "a reassignment does not end though all its replicas are in sync"
     return None
 
 
@@ -220,29 +219,53 @@ def why_misshapen(setup: Setup, state: State) -> str | None:
         return "the ISR is empty" if not isr else None
     if len(isr) >= state.effective_min_isr and (elr or known):
         return "the ISR is large enough, and the ELR not empty"
-    enough = state.effective_min_isr if state.settled else 1
-    if len(isr | elr | known) < enough:
+    return why_too_few(state)
+
+
+def why_too_few(state: State) -> str | None:
+    """KIP-966: |ISR| + |ELR| + lossy shutdowns ≥ min ISR, so with at most min ISR − 1 of these somebody is electable,
+    and has everything. And MinIsrRecoveryQuorum: who lost its tail is remembered. See `ghosts` for how long."""
+    minimum, electable = state.effective_min_isr, len(state.isr) + len(state.elr)
+    if state.lossy != UNSETTLED and electable + state.lossy < minimum:
+        losses = f"{state.lossy} lossy shutdowns"
+        return f"ISR and ELR have {electable} members after {losses}, and min ISR is {minimum}"
+    enough = minimum if state.lossy != UNSETTLED and state.remembers else 1
+    if electable + len(state.last_known) < enough:
         return f"ISR, ELR and last known ELR have fewer than {enough} members together"
     return None
 
 
 def why_badly_led(setup: Setup, state: State) -> str | None:
-    """A leader is active and in the ISR; there is one if a member may lead; the ISR's members are active."""
-    statuses, leader = state.statuses, state.leader
-    active = [n for n in state.isr if statuses[n - 1] == ACTIVE]
+    """A leader lives and is in the ISR; there is one if a member may lead; the ISR's members live."""
+    leader = state.leader
+    living = [n for n in state.isr if state.lives(n)]
     if leader > 0:
         if leader not in state.isr:
             return "the leader is not in the ISR"
-        if statuses[leader - 1] != ACTIVE:
+        if not state.lives(leader):
             return "the leader is not active"
-    elif active or (not state.isr and any(statuses[n - 1] == ACTIVE for n in state.elr)):
+    elif living or (not state.isr and any(state.lives(n) for n in state.elr)):
         return "there is no leader although a member of the ISR or ELR could lead"
-    if len(active) < len(state.isr) and (setup.elr or len(state.isr) > 1):
+    if len(living) < len(state.isr) and (setup.elr or len(state.isr) > 1):
         return "the ISR has a member that is not active"
     return None
 
 
-TRANSITIONS = (why_not_silent, why_rewritten, why_lost, why_ended_thin)
+TRANSITIONS = (
+    why_not_silent,
+    why_rewritten,
+    why_moved_with_effect,
+    why_lost,
+    *ELECTING,
+    why_misremembered,
+    why_ended_thin,
+    why_endless,
+)
+
+
+def why_idle(step: Step) -> str | None:
+    """Why is it wrong that nothing was written?"""
+    return why_still_leaderless(step) or why_endless(step)
 
 
 def why_wrong(step: Step) -> str | None:
@@ -252,21 +275,10 @@ def why_wrong(step: Step) -> str | None:
             step.image.check()
         except AssertionError:
             structural = why_misshapen(step.setup, step.new) or why_badly_led(step.setup, step.new)
+            structural = structural or why_last_leader_wrong(step)
             return structural or "the image's own check fails: an index is not what its partitions say"
     for law in TRANSITIONS:
         why = law(step)
         if why is not None:
             return why
     return why_misshapen(step.setup, step.new) or why_badly_led(step.setup, step.new) or why_epochs_wrong(step)
-
-
-def settled(step_event: Event, old: State, new: State) -> bool:
-    """Has the ISR been large enough since min ISR last changed, an election was unclean, or who is known to have been
-    eligible is a replica no more?"""
-    if len(new.isr) >= new.effective_min_isr:
-        return True
-    if step_event.kind == MIN_ISR or new.effective_min_isr != old.effective_min_isr:
-        return False
-    if new.recovery == RECOVERING and new.leader != old.leader and new.leader not in (*old.isr, *old.elr):
-        return False
-    return old.settled and set(old.last_known) <= set(new.replicas)

@@ -2,6 +2,10 @@
 
 from strandline.base.value import Value
 
+NONE, BALANCED, AGGRESSIVE = range(3)
+ANY = (BALANCED, NONE, AGGRESSIVE)
+STRATEGIES = ("None", "Balanced", "Aggressive")  # what each is called in unclean.recovery.strategy
+
 
 class Setup(Value, frozen=True):
     """One partition on a few brokers. Perturbations are not limited: the states are finite without epochs."""
@@ -11,7 +15,10 @@ class Setup(Value, frozen=True):
     elr: bool = True  # eligible.leader.replicas.version
     replicas: int = 0  # of the partition at first; 0: every broker has one
     min_isrs: tuple[int, ...] = ()  # what min.insync.replicas may be changed to; empty: also one less than at first
-    unclean: bool = True  # may unclean.leader.election.enable be switched on and off?
+    strategies: tuple[int, ...] = ANY  # values of unclean.recovery.strategy, the first of them at first
+    managed: bool = False  # unclean.recovery.manager.enabled: recoveries elect whom they choose, and nothing else does
+    by_hand: bool = True  # do operators elect uncleanly where nobody leads: whom they name, or anybody?
+    directories: bool = False  # have brokers two log directories, of which one may be lost?
     shutdown: bool = True  # are there controlled shutdowns?
     unregister: bool = True  # are brokers given up for good?
     reassign: bool = True  # add, drop or swap one replica, and cancel that
@@ -57,7 +64,10 @@ class Setup(Value, frozen=True):
             f"{self.brokers} brokers, {self.size} replicas at first, min ISR {self.min_isr}",
             f"ELR {'on' if self.elr else 'off'}",
             f"min ISR among {', '.join(map(str, self.allowed_min_isrs))}",
-            "unclean elections on and off" if self.unclean else "no unclean elections",
+            f"strategy {' or '.join(STRATEGIES[s] for s in sorted(self.strategies))}",
+            "recoveries managed" if self.managed else "no recovery managed",
+            "unclean elections by hand" if self.by_hand else "none by hand",
+            "a log directory of two may be lost" if self.directories else "",
             "fencing, registrations clean and unclean" + (", controlled shutdown" if self.shutdown else ""),
             "unregistration" if self.unregister else "",
             f"reassignment: {reassigned}" if self.reassign else "no reassignment",
@@ -85,6 +95,9 @@ def usual(brokers: int, min_isr: int, elr: bool) -> Setup:
     )
 
 
+SIZES = ((3, 2), (4, 2), (4, 3), (5, 3))
+
+
 def ladder(elr: bool = True) -> tuple[Setup, ...]:
-    """The sizes that are explored when nothing else is asked for."""
-    return tuple(usual(brokers, min_isr, elr) for brokers, min_isr in ((3, 2), (4, 2), (4, 3), (5, 3)))
+    """What is explored when nothing else is asked for."""
+    return tuple(usual(brokers, min_isr, elr) for brokers, min_isr in SIZES)

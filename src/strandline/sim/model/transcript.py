@@ -15,9 +15,9 @@ from strandline.metadata.records import (
 )
 from strandline.sim.model import events as e
 from strandline.sim.model.events import Event
-from strandline.sim.model.laws import Step
-from strandline.sim.model.setup import Setup
-from strandline.sim.model.state import ACTIVE, STATUS, Ids, State
+from strandline.sim.model.setup import STRATEGIES, Setup
+from strandline.sim.model.state import ACTIVE, AWAY, STATUS, UNTOLD, Ids, State
+from strandline.sim.model.step import Step
 
 
 class Told(NamedTuple):
@@ -33,7 +33,9 @@ def transcript(setup: Setup, steps: Sequence[Told], why: str) -> list[str]:
     lines.append(f"  at first: {show_state(steps[0].step.old, steps[0].names, setup)}")
     for number, (step, names, first) in enumerate(steps, 1):
         order = f"with {show_ids(step.old.replicas, names)} in this order, " if first else ""
-        lines.append(f"{number}. {order}{show_event(step, names)}")
+        matters = len(setup.strategies) > 1 and -1 in (step.old.leader, step.new.leader)
+        strategy = f"with the strategy {STRATEGIES[step.old.strategy]}, " if matters else ""
+        lines.append(f"{number}. {strategy}{order}{show_event(step, names)}")
         lines += [f"     wrote {show_record(record, names)}" for record in step.records]
         lines.append(f"  so: {show_state(step.new, names, setup)}")
     names = steps[-1].names
@@ -60,9 +62,9 @@ def show_event(step: Step, names: Ids) -> str:
         case e.SHUT_DOWN:
             return f"broker {node} asks to shut down"
         case e.CLEAN:
-            return f"broker {node} registers after a clean stop"
+            return f"broker {node} registers after a clean stop{without(event)}"
         case e.UNCLEAN_START:
-            return f"broker {node} registers after an unclean stop"
+            return f"broker {node} registers after an unclean stop{without(event)}"
         case e.UNREGISTER:
             return f"broker {node} is unregistered"
         case e.ALTER:
@@ -73,17 +75,35 @@ def show_event(step: Step, names: Ids) -> str:
             return f"a proposal {event.how} arrives, of the ISR {show_ids(event.ids, names)}"
         case e.CATCH_UP:
             return f"leader {node} learns the min ISR"
+        case e.DIRECTORY_FAILS:
+            return f"broker {node} lives, and the log directory of its replica is offline"
+        case e.LIES_AWAY:
+            return f"broker {node} says that its replica lies in a directory that is offline"
+        case e.MOVED:
+            return f"broker {node} says that its replica lies in another directory, moved there as it was"
+        case e.BEGINS_EMPTY:
+            return f"broker {node} says that its replica lies in another directory, where it began anew"
         case _:
-            return show_order(event, names)
+            return show_order(event, node, names)
 
 
-def show_order(event: Event, names: Ids) -> str:
+def without(event: Event) -> str:
+    return ", without the log directory of its replica" if event.how == e.WITHOUT else ""
+
+
+def show_order(event: Event, node: int, names: Ids) -> str:
     """What operators and the controller's own clock ask for."""
     match event.kind:
         case e.MIN_ISR:
             return f"min.insync.replicas is set to {event.node}"
-        case e.ALLOW:
-            return f"unclean.leader.election.enable is set to {'true' if event.node else 'false'}"
+        case e.RECOVER:
+            return f"of all whom a recovery has asked broker {node} has the most data, and its time is up"
+        case e.DESIGNATE:
+            return f"an operator names broker {node}"
+        case e.ANYBODY:
+            return "an operator has anybody elected"
+        case e.COMPLETE:
+            return "reassignments that may end do"
         case e.SWEEP:
             return "leaderless partitions are looked at" if event.how == "KEEP" else "leaders are rebalanced"
         case e.REASSIGN:
@@ -125,8 +145,11 @@ def show_change(change: PartitionChangeRecord, names: Ids) -> str:
     shown = [f"{name}={show_ids(ids, names)}" for name, ids in fields if ids is not None]
     if change.leader != NO_LEADER_CHANGE:
         shown.append(f"leader={show_leader(change.leader, names)}")
+    if change.last_known_leader != NO_LEADER_CHANGE:
+        shown.append(f"last_known_leader={show_leader(change.last_known_leader, names)}")
     if change.leader_recovery_state >= 0:
         shown.append(f"leader_recovery_state={'RECOVERING' if change.leader_recovery_state else 'RECOVERED'}")
+    shown += [f"loss of {show_leader(loss.replica, names)}: {loss.cause}" for loss in change.losses]
     return ", ".join(shown)
 
 
@@ -140,11 +163,14 @@ def show_state(state: State, names: Ids, setup: Setup) -> str:
         parts.append(f"ELR {show_ids(state.elr, names)}")
         if state.last_known:
             parts.append(f"last known {show_ids(state.last_known, names)}")
+        if state.last_leader > 0:
+            parts.append(f"last led by {show_leader(state.last_leader, names)}")
     parts.append(f"min ISR {state.min_isr}")
     if state.known_min != state.effective_min_isr:
         parts.append(f"of which the leader believes {state.known_min}")
-    if state.unclean:
-        parts.append("unclean allowed")
     away = sorted((names[n], STATUS[status]) for n, status in enumerate(state.statuses, 1) if status != ACTIVE)
     parts += [f"{name} {status}" for name, status in away]
+    told = {AWAY: "offline", UNTOLD: "not told yet"}
+    placed = sorted((names[n], told[place]) for n, place in enumerate(state.places, 1) if place in told)
+    parts += [f"directory of {name} {what}" for name, what in placed]
     return ", ".join(parts)

@@ -1,6 +1,6 @@
 """Bugs of eligible leader replicas (KIP-966) and of reassignments, which the model of the partition builder finds."""
 
-from strandline.sim.planted.planted import MODEL, Planted, table
+from strandline.sim.planted.planted import MODEL, Change, Planted, table
 
 PARTITION = "strandline.controller.partition"
 
@@ -109,11 +109,143 @@ ELIGIBLE = table(
         module="strandline.metadata.replay",
         old="known = () if old.isr else",
         new="known = () if True else",
-        trap="KIP-966 with an empty ISR",
+        trap="L6: KIP-966 with an empty ISR",
         harm="a change of min.insync.replicas leaves a partition without a leader, and nobody to ask",
         found_by=MODEL,
     ),
+    Planted(
+        name="eligible-by-another-min-isr",
+        module="strandline.controller.configs",
+        old="    return [ClearElrRecord(topic_name=name)]",
+        new="    return []",
+        trap="T2, KAFKA-16540",
+        harm="replicas stay eligible while the leader commits without them by the new min.insync.replicas",
+        found_by=MODEL,
+        # The epoch that begins with another min ISR looks at the ELR again.
+        also=Change(
+            module="strandline.controller.configs",
+            old="    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):",
+            new="    if False:",
+        ),
+    ),
+    Planted(
+        name="unregistered-broker-stays-eligible",
+        module="strandline.controller.brokers",
+        old="    changes = basis.departure(broker.node_id, lost_tail=True)\n    record = UnregisterBrokerRecord",
+        new="    changes = basis.departure(broker.node_id, lost_tail=False)\n    record = UnregisterBrokerRecord",
+        trap="L4",
+        harm="an ELR waits for a broker that never returns, or believes in one that returns empty",
+        found_by=MODEL,
+    ),
+    # --- who led last, and unclean elections
+    Planted(
+        name="last-known-leader-forgotten",
+        module=PARTITION,
+        old="last_leader = old.leader if old.leader != NOBODY else old.last_known_leader",
+        new="last_leader = old.leader",
+        trap="T10",
+        harm="the next change of a partition without a leader records nobody as the one who led last",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="last-known-leader-elected-dead",
+        module=PARTITION,
+        old="not sets.isr and not sets.elr and lives(sets.last_leader):",
+        new="not sets.isr and not sets.elr and sets.last_leader != NOBODY:",
+        trap="T8, KAFKA-19522",
+        harm="who led last leads again though it is dead",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="last-known-leader-elected-unasked",
+        module=PARTITION,
+        old="    if resort is not LastResort.NOBODY and not sets.isr",
+        new="    if not sets.isr",
+        trap="L8",
+        harm="who led last leads again after it lost its data, though unclean elections are forbidden",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="nobody-elected-anew",
+        module=PARTITION,
+        old="counts_more(old, sets, rules)) and elected.leader != NOBODY:",
+        new="counts_more(old, sets, rules)):",
+        trap="L9",
+        harm="the end of a reassignment elects nobody once more, and whoever led last is overwritten with nobody",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="last-known-leader-after-a-new-one",
+        module=PARTITION,
+        old="    return Sets(sets.replicas, sets.adding, sets.removing, isr, elr, known, last_leader=NOBODY)",
+        new="    return Sets(sets.replicas, sets.adding, sets.removing, isr, elr, known, last_leader=sets.last_leader)",
+        trap="T10: cleared when a leader exists",
+        harm="the next unclean election goes by a leader of long ago",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="unclean-election-not-in-the-ledger",
+        module=PARTITION,
+        old='        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" else (),\n',
+        new="",
+        trap="every unclean election has an entry in the loss ledger",
+        harm="records are lost, and nobody can find out which",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="designated-before-the-eligible",
+        module=PARTITION,
+        old="    if wish.election is Election.PREFERRED and may(sets.replicas[0]):",
+        new="    if wish.designated is not None:\n        return Elected(wish.designated, 'unclean', '?')\n"
+        "    if may(old.leader):",
+        trap="who is elected uncleanly lives",
+        harm="whom a recovery chose leads, even if it is dead by now",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="recovery-without-all-who-were-eligible",
+        module="strandline.controller.recovery",
+        old="is_enough = bool(asked_for) and all(",
+        new="is_enough = bool(asked_for) and any(",
+        trap="KIP-966: Balanced waits for all of LastKnownElr",
+        harm="a Balanced recovery elects without the one who may have everything",
+        found_by=MODEL,
+        also=Change(
+            module="strandline.controller.standing",
+            old="    return Standing.RECOVERY if all(map(lives, known)) else Standing.LAST_ELIGIBLE",
+            new="    return Standing.RECOVERY if any(map(lives, known)) else Standing.LAST_ELIGIBLE",
+        ),
+    ),
+    # --- directories
+    Planted(
+        name="eligible-in-an-empty-directory",
+        module="strandline.controller.directories",
+        old="    if former != directory and not broker.is_online(former) and rules.is_elr_enabled:",
+        new="    if False:",
+        trap="L5",
+        harm="a replica whose directory was lost begins empty in another one, and is elected as if it had everything",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="move-without-elr",
+        module="strandline.controller.directories",
+        old="return plan_change(at, old, Wish(located=located), basis.rules(topic))",
+        new="return plan_change(at, old, Wish(located=located), __import__('msgspec').structs.replace(rules,"
+        " is_elr_enabled=False))",
+        trap="T9, KAFKA #20716",
+        harm="a replica that moves to another directory takes everybody's eligibility with it",
+        found_by=MODEL,
+    ),
     # --- a reassignment's end
+    Planted(
+        name="removed-replica-stays-eligible",
+        module=PARTITION,
+        old="elr = tuple(n for n in replicas if n in candidates and",
+        new="elr = tuple(n for n in old.replicas if n in candidates and",
+        trap="L3",
+        harm="a replica that the partition no longer has stays eligible",
+        found_by=MODEL,
+    ),
     Planted(
         name="reassignment-ends-uncleanly",
         module=PARTITION,

@@ -1,0 +1,102 @@
+"""Laws of elections where nobody may lead cleanly: who may, what is written of it, and who led last."""
+
+from collections.abc import Iterable
+
+from strandline.sim.model.events import ANYBODY, BEGINS_EMPTY, DESIGNATE, RECOVER, SWEEP, UNFENCE
+from strandline.sim.model.ghosts import holders, unclean_leader
+from strandline.sim.model.setup import AGGRESSIVE, BALANCED, STRATEGIES
+from strandline.sim.model.state import LEADER_EPOCH, NO_ONE, State
+from strandline.sim.model.step import Step
+
+
+def naming(nodes: Iterable[int]) -> str:
+    """Brokers by the word that a transcript puts their first names behind."""
+    return " and ".join(f"broker {node}" for node in sorted(nodes) if node > 0) or "nobody"
+
+
+def last_led(step: Step) -> int:
+    """Who led last before the election, if it still counts: it has a replica, and that has not begun anew in another
+    directory. Nobody keeps it without ELR."""
+    old, new, event = step.old, step.new, step.event
+    node = old.leader if old.leader > 0 else old.last_leader
+    has_begun_anew = event.kind == BEGINS_EMPTY and event.node == node
+    return node if step.setup.elr and node in new.replicas and not has_begun_anew else NO_ONE
+
+
+def may_recover(state: State) -> bool:
+    """May a managed recovery elect by now? The decision table of KIP-966: Aggressive at any time, Balanced once nobody
+    is eligible, and all who last were are known, and live."""
+    if state.strategy == AGGRESSIVE:
+        return True
+    is_known = bool(state.last_known) and all(state.lives(n) for n in state.last_known)
+    return state.strategy == BALANCED and not (state.isr or state.elr) and is_known
+
+
+def why_not_allowed(step: Step) -> str | None:
+    """Uncleanly leads whom somebody has designated; else, where no recovery is managed, what the strategy says: with
+    Balanced who led last, once nobody is eligible; with Aggressive anybody, but then too who led last before others."""
+    event, new, setup = step.event, step.new, step.setup
+    leader = unclean_leader(*step[:4])
+    if leader == NO_ONE:
+        return None
+    if event.kind in (RECOVER, DESIGNATE) and leader != event.node:
+        return f"broker {event.node} was designated, and broker {leader} elected"
+    if event.kind == RECOVER and not may_recover(step.old):
+        return f"broker {leader} was elected by a recovery ({STRATEGIES[step.old.strategy]}) that may not end yet"
+    if event.kind in (RECOVER, DESIGNATE):
+        return None
+    first = last_led(step)
+    has_first = first != NO_ONE and not (holders(*step[:4]) & set(new.replicas)) and new.lives(first)
+    strategy = AGGRESSIVE if event.kind == ANYBODY else step.old.strategy
+    if event.kind != ANYBODY and setup.managed:
+        return f"broker {leader} was elected uncleanly, though recoveries are managed"
+    if strategy == AGGRESSIVE:
+        return None if leader == first or not has_first else f"broker {leader} was elected before who led last"
+    if strategy == BALANCED and has_first and leader == first:
+        return None
+    return f"broker {leader} was elected uncleanly, which {STRATEGIES[strategy]} does not allow"
+
+
+def why_still_leaderless(step: Step) -> str | None:
+    """What the strategy asks for happens when somebody comes back, and when leaderless partitions are looked at; and
+    whoever is designated leads, or somebody who may cleanly."""
+    event, new, setup = step.event, step.new, step.setup
+    if new.leader > 0:
+        return None
+    if event.kind == DESIGNATE or (event.kind == RECOVER and may_recover(step.old)):
+        return f"broker {event.node} was designated, and nobody leads"
+    if event.kind != ANYBODY and (setup.managed or event.kind not in (SWEEP, UNFENCE)):
+        return None
+    strategy = AGGRESSIVE if event.kind == ANYBODY else new.strategy
+    if strategy == AGGRESSIVE and any(new.lives(n) for n in new.replicas):
+        return "nobody leads although anybody may"
+    if strategy == BALANCED and not (new.isr or new.elr) and new.last_leader > 0 and new.lives(new.last_leader):
+        return "nobody leads although who led last lives, and nobody is eligible"
+    return None
+
+
+def why_unsaid(step: Step) -> str | None:
+    """An unclean election has an entry in the loss ledger, in the record that makes it; nothing else has."""
+    leader = unclean_leader(*step[:4])
+    losses = [loss for change in step.changes for loss in change.losses]
+    if leader == NO_ONE:
+        return "a loss was written down without an unclean election" if losses else None
+    if len(losses) != 1:
+        return f"broker {leader} was elected uncleanly, and the loss ledger has {len(losses)} entries of it"
+    loss = losses[0]
+    if (loss.replica, loss.old_epoch, loss.new_epoch) != (leader, LEADER_EPOCH, LEADER_EPOCH + 1) or not loss.cause:
+        return f"broker {leader} was elected uncleanly, and the loss ledger says something else: {loss}"
+    return None
+
+
+def why_last_leader_wrong(step: Step) -> str | None:
+    """While somebody leads there is no last leader; while nobody does, it is who led last (T10, L9)."""
+    new = step.new
+    if new.leader > 0:
+        return None if new.last_leader == NO_ONE else "there is a last known leader while somebody leads"
+    if new.last_leader == last_led(step):
+        return None
+    return f"the last known leader is {naming([new.last_leader])}, and {naming([last_led(step)])} led last"
+
+
+ELECTING = (why_unsaid, why_not_allowed, why_still_leaderless, why_last_leader_wrong)

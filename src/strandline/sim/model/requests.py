@@ -1,0 +1,146 @@
+"""The requests of brokers and operators that the model tries, as they come over the wire."""
+
+from functools import cache
+
+from strandline.base.ids import Uuid
+from strandline.controller.configs import SET
+from strandline.metadata.features import SUPPORTED_FEATURES, ranges
+from strandline.metadata.image import RECOVERED, TOPIC_RESOURCE
+from strandline.sim.model.state import (
+    BROKER_EPOCH,
+    LEADER_EPOCH,
+    NEXT_OFFSET,
+    PARTITION_EPOCH,
+    TOPIC,
+    TOPIC_ID,
+    Ids,
+)
+from strandline.wire.messages import assign_replicas_to_dirs as assign
+from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
+from strandline.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
+from strandline.wire.messages.elect_leaders import UNCLEAN, ElectLeadersRequest
+from strandline.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+OFFSET_OF_A_RESTART = 60  # of a registration since: an epoch that a proposal from before it cannot know
+
+ANYBODY = ElectLeadersRequest(election_type=UNCLEAN, topic_partitions=None)
+
+
+@cache
+def moving(target: Ids | None) -> AlterPartitionReassignmentsRequest:
+    """Null replicas cancel."""
+    row = ReassignablePartition(partition_index=0, replicas=target)
+    return AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=TOPIC, partitions=(row,)),))
+
+
+@cache
+def proposal(leader: int, isr: Ids, recovery: int) -> AlterPartitionRequest:
+    return altering(leader, isr, recovery_state=recovery)
+
+
+def altering(
+    leader: int,
+    isr: Ids,
+    *,
+    recovery_state: int = RECOVERED,
+    leader_epoch: int = LEADER_EPOCH,
+    partition_epoch: int = PARTITION_EPOCH,
+    of_an_earlier_life: Ids = (),
+    broker_epoch: int | None = None,
+) -> AlterPartitionRequest:
+    members = tuple(
+        BrokerState(broker_id=n, broker_epoch=BROKER_EPOCH + n - OFFSET_OF_A_RESTART * (n in of_an_earlier_life))
+        for n in isr
+    )
+    change = PartitionData(
+        partition_index=0,
+        leader_epoch=leader_epoch,
+        new_isr_with_epochs=members,
+        leader_recovery_state=recovery_state,
+        partition_epoch=partition_epoch,
+    )
+    return AlterPartitionRequest(
+        broker_id=leader,
+        broker_epoch=BROKER_EPOCH + leader if broker_epoch is None else broker_epoch,
+        topics=(TopicData(topic_id=TOPIC_ID, partitions=(change,)),),
+    )
+
+
+STALE_PROPOSALS = (
+    "of an earlier leader epoch",
+    "of an earlier partition epoch",
+    "of a later leader epoch",
+    "of a later partition epoch",
+    "of the leader's earlier life",
+    "of a follower's earlier life",
+    "of another broker",
+    "without the leader",
+)
+
+
+@cache
+def stale_proposal(leader: int, isr: Ids, how: str, other: int) -> AlterPartitionRequest:
+    match how:
+        case "of an earlier leader epoch":
+            return altering(leader, isr, leader_epoch=LEADER_EPOCH - 1)
+        case "of an earlier partition epoch":
+            return altering(leader, isr, partition_epoch=PARTITION_EPOCH - 1)
+        case "of a later leader epoch":
+            return altering(leader, isr, leader_epoch=LEADER_EPOCH + 1)
+        case "of a later partition epoch":
+            return altering(leader, isr, partition_epoch=PARTITION_EPOCH + 1)
+        case "of the leader's earlier life":
+            return altering(leader, isr, broker_epoch=BROKER_EPOCH + leader - 1)
+        case "of a follower's earlier life":
+            return altering(leader, isr, of_an_earlier_life=tuple(n for n in isr if n != leader) or isr)
+        case "of another broker":
+            return altering(other, isr) if other != leader else altering(leader, ())
+        case _:
+            return altering(leader, tuple(n for n in isr if n != leader))
+
+
+@cache
+def heartbeat(node: int, want_shut_down: bool = False, offline: tuple[Uuid, ...] = ()) -> BrokerHeartbeatRequest:
+    return BrokerHeartbeatRequest(
+        broker_id=node,
+        broker_epoch=BROKER_EPOCH + node,
+        current_metadata_offset=NEXT_OFFSET - 1,
+        want_shut_down=want_shut_down,
+        offline_log_dirs=offline,
+    )
+
+
+@cache
+def registration(node: int, is_clean: bool, log_dirs: tuple[Uuid, ...]) -> BrokerRegistrationRequest:
+    return BrokerRegistrationRequest(
+        broker_id=node,
+        incarnation_id=Uuid(bytes([node, 255] * 8)),
+        features=ranges(SUPPORTED_FEATURES),
+        previous_broker_epoch=BROKER_EPOCH + node if is_clean else -1,
+        log_dirs=log_dirs,
+    )
+
+
+@cache
+def lying(node: int, directory: Uuid) -> assign.AssignReplicasToDirsRequest:
+    """A broker says where its replica lies."""
+    topic = assign.TopicData(topic_id=TOPIC_ID, partitions=(assign.PartitionData(partition_index=0),))
+    row = assign.DirectoryData(id=directory, topics=(topic,))
+    return assign.AssignReplicasToDirsRequest(broker_id=node, broker_epoch=BROKER_EPOCH + node, directories=(row,))
+
+
+@cache
+def setting(key: str, value: str) -> IncrementalAlterConfigsRequest:
+    config = AlterableConfig(name=key, config_operation=SET, value=value)
+    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=TOPIC, configs=(config,))
+    return IncrementalAlterConfigsRequest(resources=(resource,))
