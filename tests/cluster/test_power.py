@@ -15,6 +15,7 @@ def test_last_replica_standing_acknowledged_records_vanish_without_elr_and_none_
     # What was written between T0 and T1 was in page caches only.
     assert (off["acknowledged"], off["lost"], off["first_lost"], off["last_lost"]) == (600, 200, 200, 399)
     assert (on["acknowledged"], on["lost"], on["replaced"]) == (800, 0, 0)
+    assert (off["told_lost"], on["told_lost"]) == (200, 0)
     assert [m["leader"] for m in off["moments"]] == [0, 1, 2, -1, -1, 2]
     assert [m["isr"] for m in off["moments"][2:5]] == [[2], [2], [2]]
     assert [m["leader"] for m in on["moments"]] == [0, 1, 2, -1, 1, 1]

@@ -20,7 +20,7 @@ from rich.text import Text
 from strandline.cli.connect import Json, fail, why
 from strandline.cli.demo import demo
 from strandline.cli.last_replica_page import page
-from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, Story, play, remark
+from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, Story, ledger_words, play, remark
 from strandline.server.local_cluster import StartFailed
 
 app = App(name="demo", help="Demonstrations on clusters of real processes, which they start themselves.")
@@ -176,12 +176,9 @@ def line(seen: Seen, most: int, bar: int) -> Text:
 
 
 def verdict(story: Story) -> Panel:
-    if not story.lost:
-        text = Text.assemble((f"{story.lost} lost", "bold green"), f" of {story.acknowledged:,} acknowledged records")
-        return Panel(text, title="ELR on" if story.is_elr_on else "ELR off", border_style="green")
-    text = Text.assemble(
-        (f"{story.lost:,} lost", "bold red"),
-        f" of {story.acknowledged:,} acknowledged records:"
-        f" numbers {story.first_lost:,} to {story.last_lost:,}. No broker has them any more.",
-    )
-    return Panel(text, title="ELR on" if story.is_elr_on else "ELR off", border_style="red")
+    colour = "red" if story.lost else "green"
+    text = Text.assemble((f"{story.lost:,} lost", f"bold {colour}"), f" of {story.acknowledged:,} acknowledged records")
+    if story.lost:
+        text.append(f": numbers {story.first_lost:,} to {story.last_lost:,}. No broker has them any more")
+    text.append(f".\n{ledger_words(story)}")
+    return Panel(text, title="ELR on" if story.is_elr_on else "ELR off", border_style=colour)

@@ -3,7 +3,7 @@
 import importlib.resources
 
 from strandline.base import VERSION
-from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, Story, remark
+from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, Story, ledger_words, remark
 from strandline.sim.diagram.element import element, escaped
 from strandline.sim.diagram.page import filled
 
@@ -19,6 +19,8 @@ def page(off: Story, on: Story) -> str:
         for before, after in zip(off.moments, on.moments, strict=True)
     ]
     values = {
+        "off_ledger": entries(off),
+        "on_ledger": entries(on),
         "version": escaped(VERSION),
         "off": verdict(off),
         "on": verdict(on),
@@ -38,8 +40,13 @@ def verdict(story: Story) -> str:
         "div",
         element("h2", escaped(name)),
         element("p", element("b", f"{story.lost:,}"), element("span", escaped(told)), class_="number"),
+        element("p", escaped(ledger_words(story)), class_="ledger", title="\n".join(story.ledger)),
         class_=css,
     )
+
+
+def entries(story: Story) -> str:
+    return "".join(element("li", escaped(entry)) for entry in story.ledger) or element("li", "nothing")
 
 
 def step(moment: Moment, *sides: str) -> str:

@@ -15,7 +15,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from strandline.base.ids import METADATA_TOPIC
+from strandline.cli.brokers import brokers_of
 from strandline.cli.connect import client_config
+from strandline.cli.loss_ledger import Ledger, ask_ledger
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.framing import decode_record
 from strandline.metadata.image import Image
@@ -26,6 +28,7 @@ from strandline.server.power_loss import durable_files
 from strandline.server.relays import Relays
 from strandline.wire.batch import batches
 from strandline.wire.messages.api_versions import ApiVersionsRequest
+from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from strandline.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from strandline.wire.record import records
 from strandline.wire.schema import Message as WireMessage
@@ -159,6 +162,18 @@ class Stage(LocalCluster):
 
         until(what, is_so)
 
+    def wait_known(self) -> None:
+        """Until every broker that can be reached knows what the controller has decided. One that does not may still
+        think that it leads, and take records that nobody will ever acknowledge."""
+        request = MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),), allow_auto_topic_creation=False)
+
+        def knows(broker: NodeProcess) -> bool:
+            (told,) = ask(HOST, broker.port, request, 12).topics[0].partitions
+            return bool(told.leader_epoch == self.partition(self.image()).leader_epoch)
+
+        up = [broker for broker in self.brokers if broker.running and broker.node_id not in self.cut_off]
+        until("the brokers know it", lambda: all(knows(broker) for broker in up))
+
     def make_topic(self) -> None:
         topic = NewTopic(TOPIC, 1, replica_assignment=[list(BROKERS)], config={"min.insync.replicas": str(MIN_ISR)})
         client = AdminClient(client_config(self.reachable))
@@ -223,6 +238,10 @@ class Stage(LocalCluster):
             return found
         finally:
             consumer.close()
+
+    def ledger(self) -> Ledger:
+        """What the brokers say that was lost, as `strandline losses` asks them."""
+        return ask_ledger(brokers_of(self.reachable), [TOPIC])
 
 
 def until(what: str, holds: Callable[[], bool]) -> None:

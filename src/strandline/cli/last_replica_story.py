@@ -10,6 +10,8 @@ from pathlib import Path
 
 from strandline.base.value import Value
 from strandline.cli.last_replica_stage import BROKERS, Stage, durable_end, log_end, numbers_on
+from strandline.cli.loss_ledger import Ledger, exactly_lost, missing_copies
+from strandline.cli.loss_words import range_words
 
 Say = Callable[[str], None]
 
@@ -62,6 +64,9 @@ class Story(Value, frozen=True):
     replaced: int  # offsets at which something else is read than what was acknowledged there
     first_lost: int | None  # its number
     last_lost: int | None
+    told_lost: int  # how many records the loss ledger says are lost, exactly
+    told_missing: int  # copies of single brokers that it says were missing, and were copied again
+    ledger: tuple[str, ...]  # its entries, in words
 
 
 def play(folder: Path, is_elr_on: bool, records: int, say: Say) -> Story:
@@ -99,7 +104,7 @@ class Playing:
             self.moments.append(self.seen(step, at_s, *act()))
         self.say("a consumer reads everything that is there")
         found = self.stage.read()
-        return judged(self.is_elr_on, self.moments, self.acknowledged, found)
+        return judged(self.is_elr_on, self.moments, self.acknowledged, found, self.stage.ledger())
 
     def write(self, is_refused: bool = False) -> tuple[int, int]:
         acknowledged = self.stage.write(self.records, is_refused=is_refused)
@@ -133,6 +138,7 @@ class Playing:
         self.stage.wait("brokers 0 and 1 are back", lambda _, image: image.is_active(0) and image.is_active(1))  # type: ignore[arg-type]
         if self.is_elr_on:
             self.stage.wait("both are in sync", lambda p, _: set(p.isr) == {0, 1} and p.leader in (0, 1))
+        self.stage.wait_known()
         return self.write(is_refused=not self.is_elr_on)
 
     def return_of_the_last(self) -> tuple[int, int]:
@@ -176,7 +182,11 @@ class Playing:
 
 
 def judged(
-    is_elr_on: bool, moments: Sequence[Moment], acknowledged: Sequence[tuple[int, int]], found: Mapping[int, int]
+    is_elr_on: bool,
+    moments: Sequence[Moment],
+    acknowledged: Sequence[tuple[int, int]],
+    found: Mapping[int, int],
+    ledger: Ledger,
 ) -> Story:
     """What was acknowledged (offset, number), held against what a consumer found there (offset → number)."""
     there = set(found.values())
@@ -190,6 +200,12 @@ def judged(
         replaced=sum(found.get(offset, number) != number for offset, number in acknowledged),
         first_lost=min(lost, default=None),
         last_lost=max(lost, default=None),
+        told_lost=exactly_lost(ledger.losses),
+        told_missing=missing_copies(ledger.losses),
+        ledger=tuple(
+            f"broker {loss.replica}: {range_words(loss.start, loss.end, loss.certainty)}: {loss.cause}"
+            for loss in ledger.losses
+        ),
     )
 
 
@@ -229,6 +245,16 @@ def remark(story: Story, step: str) -> str:
                 f" {story.replaced:,} offsets that were acknowledged hold other records now."
             )
     return f"Broker {LAST} stopped uncleanly, so it must follow: it gets what it lost from broker {at.leader}."
+
+
+def ledger_words(story: Story) -> str:
+    if not story.ledger:
+        return "The loss ledger is empty."
+    told = [f"exactly {story.told_lost:,} records lost"]
+    if story.told_missing:
+        missing = f"{story.told_missing:,} that broker {LAST} missed"
+        told.append(missing if story.lost else f"{missing}, and got again")
+    return f"The loss ledger says: {'; '.join(told)}."
 
 
 def names(brokers: Sequence[int]) -> str:

@@ -7,7 +7,10 @@ from rich.console import Console
 
 from strandline.cli.last_replica import as_json, is_shown, show
 from strandline.cli.last_replica_page import page
-from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, judged, remark
+from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, judged, ledger_words, remark
+from strandline.cli.loss_ledger import Ledger
+from strandline.metadata.losses import EXACTLY
+from strandline.wire.messages.describe_losses import Loss
 
 
 def moment(step: str, **fields: object) -> Moment:
@@ -27,6 +30,21 @@ def moment(step: str, **fields: object) -> Moment:
     return Moment(step, **{**known, **fields})  # type: ignore[arg-type]
 
 
+def loss(replica: int, cause: str, old_epoch: int, new_epoch: int) -> Loss:
+    return Loss(
+        topic="last-replica",
+        node_id=replica,
+        replica=replica,
+        start=10,
+        end=20,
+        certainty=EXACTLY,
+        old_epoch=old_epoch,
+        new_epoch=new_epoch,
+        cause=cause,
+    )
+
+
+NONE = Ledger((), {})
 OFF = judged(
     False,
     [
@@ -36,6 +54,13 @@ OFF = judged(
     ],
     [(n, n) for n in range(20)],
     {n: n if n < 10 else n + 100 for n in range(20)},
+    Ledger(
+        (
+            loss(2, "the log ended below its high watermark", old_epoch=-1, new_epoch=-1),
+            loss(1, "the leader's log differs", old_epoch=2, new_epoch=4),
+        ),
+        {},
+    ),
 )
 ON = judged(
     True,
@@ -47,6 +72,7 @@ ON = judged(
     ],
     [(n, n) for n in range(30)],
     {n: n for n in range(30)},
+    Ledger((loss(2, "the log ended below its high watermark", old_epoch=-1, new_epoch=-1),), {}),
 )
 
 
@@ -57,12 +83,12 @@ def test_a_record_that_is_read_nowhere_is_lost_and_its_offset_may_hold_another()
 
 
 def test_a_record_that_is_read_at_another_offset_is_not_lost() -> None:
-    story = judged(True, [], [(0, 5)], {0: 9, 3: 5})
+    story = judged(True, [], [(0, 5)], {0: 9, 3: 5}, NONE)
     assert (story.lost, story.replaced) == (0, 1)
 
 
 def test_the_demonstration_shows_something_only_if_both_ends_are_as_they_should() -> None:
-    nothing = judged(True, ON.moments, [], {})
+    nothing = judged(True, ON.moments, [], {}, NONE)
     assert is_shown(OFF, ON)
     assert not is_shown(ON, ON)
     assert not is_shown(OFF, OFF)
@@ -76,6 +102,12 @@ def test_remarks_say_what_was_seen() -> None:
     assert "so broker 1 still has all that ever was" in remark(ON, "T1")
     assert "eligible are 1 and 2" in remark(ON, "T2")
     assert "gets what it lost from broker 1" in remark(ON, "T4")
+
+
+def test_the_ledger_tells_what_is_lost_apart_from_what_one_broker_missed() -> None:
+    assert ledger_words(OFF) == "The loss ledger says: exactly 10 records lost; 10 that broker 2 missed."
+    assert ledger_words(ON) == "The loss ledger says: exactly 0 records lost; 10 that broker 2 missed, and got again."
+    assert ledger_words(judged(True, [], [], {}, NONE)) == "The loss ledger is empty."
 
 
 def shown(width: int) -> str:
@@ -123,3 +155,4 @@ def test_the_page_is_whole_and_needs_nothing_else() -> None:
     assert "<b>0</b><span>of 30 acknowledged records are gone</span>" in told
     for step in HAPPENS:
         assert remark(ON, step) in told
+    assert "<li>broker 1: exactly 10 records, offsets 10 to 19: the leader's log differs</li>" in told
