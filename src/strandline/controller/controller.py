@@ -61,7 +61,7 @@ from strandline.controller.topics import plan_create_partitions, plan_create_top
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
-from strandline.metadata.strategy import STRATEGY_KEYS
+from strandline.metadata.strategy import STRATEGY_KEY, STRATEGY_KEYS, UNCLEAN_KEY, Strategy, strategy_in
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
@@ -140,6 +140,9 @@ class Controller:
             self.next_balance = after(now, self.config.leader_imbalance_check_ms)
         self.next_unclean = after(now, self.config.unclean_election_check_ms)
         effects: list[Effect] = [Report("info", f"active controller in epoch {epoch}")]
+        if UNCLEAN_KEY in self.static:
+            new = (strategy_in({UNCLEAN_KEY: self.static[UNCLEAN_KEY]}) or Strategy.BALANCED).value
+            effects.append(Report("warning", f"{UNCLEAN_KEY} is deprecated: set {STRATEGY_KEY}={new} instead"))
         effects += self.write([*plan_initial_features(self.basis(now)), *plan_min_isr(self.basis(now))], now)
         self.recoveries.begin(image)
         for broker in image.brokers.values():

@@ -158,7 +158,7 @@ def warnings(cluster: Cluster) -> list[str]:
 
 
 def test_t7_a_leader_from_the_elr_or_from_the_end_of_a_reassignment_was_elected_cleanly() -> None:
-    cluster = with_elr(4, **{"unclean.leader.election.enable": True})
+    cluster = with_elr(4, **{"unclean.recovery.strategy": "Aggressive"})
     cluster.create("t", (1, 2))
     for node in (2, 1):
         cluster.fence(node)
@@ -180,7 +180,7 @@ def test_t7_a_leader_from_the_elr_or_from_the_end_of_a_reassignment_was_elected_
 
 
 def test_t7_an_unclean_election_says_so_itself() -> None:
-    cluster = Cluster(brokers=2, static={"unclean.leader.election.enable": True})
+    cluster = Cluster(brokers=2, static={"unclean.recovery.strategy": "Aggressive"})
     cluster.create("t", (1, 2))
     cluster.alter("t", (1,))
     cluster.fence(1)

@@ -15,7 +15,7 @@ def lines(cluster: Cluster, level: str) -> list[str]:
 
 
 def test_an_unclean_election_is_a_warning_that_names_who_knew_more() -> None:
-    cluster = Cluster(brokers=2, static={"unclean.leader.election.enable": True})
+    cluster = Cluster(brokers=2, static={"unclean.recovery.strategy": "Aggressive"})
     cluster.create("t", (1, 2))
     cluster.alter("t", (1,))
     assert lines(cluster, "warning") == []
@@ -25,7 +25,7 @@ def test_an_unclean_election_is_a_warning_that_names_who_knew_more() -> None:
 
 def test_an_unclean_election_after_another_is_a_warning_too() -> None:
     """The partition is RECOVERING already, so the record does not say it; the epochs begin all the same."""
-    cluster = Cluster(brokers=3, static={"unclean.leader.election.enable": True})
+    cluster = Cluster(brokers=3, static={"unclean.recovery.strategy": "Aggressive"})
     cluster.create("t", (1, 2, 3))
     cluster.alter("t", (1,))
     cluster.fence(1)
@@ -40,7 +40,7 @@ def test_an_unclean_election_after_another_is_a_warning_too() -> None:
 
 
 def test_a_recovering_leader_that_is_back_was_not_elected_uncleanly() -> None:
-    cluster = Cluster(brokers=2, static={"unclean.leader.election.enable": True}, elr=False)
+    cluster = Cluster(brokers=2, static={"unclean.recovery.strategy": "Aggressive"}, elr=False)
     cluster.create("t", (1, 2))
     cluster.alter("t", (1,))
     cluster.fence(1)
