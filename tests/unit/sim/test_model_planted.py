@@ -51,6 +51,14 @@ FOUND: dict[str, tuple[Setup, str]] = {
         RECOVERED,
         "broker 1 was elected by a recovery (Balanced) that may not end yet",
     ),
+    "added-replica-elected-before-others": (
+        replace(REASSIGNED, brokers=3, replicas=2, by_hand=False),
+        "broker 3 was elected, and is only being added, while others live",
+    ),
+    "added-replica-recovered": (
+        replace(REASSIGNED, managed=True, by_hand=False),
+        "broker 1 was elected by a recovery, and is only being added",
+    ),
     "nobody-elected-anew": (REASSIGNED, "the leader epoch grew by 1, and should by 0"),
     "eligible-in-an-empty-directory": (STORED, f"broker 1 {MAY_LACK}"),
     "move-without-elr": (STORED, "a replica moved to another directory, and more was changed than that"),

@@ -32,6 +32,21 @@ def may_recover(state: State) -> bool:
     return state.strategy == BALANCED and not (state.isr or state.elr) and is_known
 
 
+def why_too_early(step: Step, leader: int) -> str | None:
+    if step.event.kind == DESIGNATE or may_recover(step.old):
+        return None
+    return f"broker {leader} was elected by a recovery ({STRATEGIES[step.old.strategy]}) that may not end yet"
+
+
+def must_recover(step: Step) -> bool:
+    return may_recover(step.old) and is_known(step.old, step.event.node)
+
+
+def is_known(state: State, node: int) -> bool:
+    """Replicas that are being added, and never were in sync, may have nothing: no recovery takes one."""
+    return node not in state.adding or node in (*state.isr, *state.elr, *state.last_known)
+
+
 def why_not_allowed(step: Step) -> str | None:
     """Uncleanly leads whom somebody has designated; else, where no recovery is managed, what the strategy says: with
     Balanced who led last, once nobody is eligible; with Aggressive anybody, but then too who led last before others."""
@@ -39,19 +54,27 @@ def why_not_allowed(step: Step) -> str | None:
     leader = unclean_leader(*step[:4])
     if leader == NO_ONE:
         return None
-    if event.kind in (RECOVER, DESIGNATE) and leader != event.node:
+    if event.kind == RECOVER and not is_known(step.old, leader):
+        return f"broker {leader} was elected by a recovery, and is only being added"
+    if event.kind == DESIGNATE or (event.kind == RECOVER and is_known(step.old, event.node)):
+        if leader == event.node:
+            return why_too_early(step, leader)
         return f"broker {event.node} was designated, and broker {leader} elected"
-    if event.kind == RECOVER and not may_recover(step.old):
-        return f"broker {leader} was elected by a recovery ({STRATEGIES[step.old.strategy]}) that may not end yet"
-    if event.kind in (RECOVER, DESIGNATE):
-        return None
+    if event.kind == RECOVER:
+        return why_too_early(step, leader)
     first = last_led(step)
     has_first = first != NO_ONE and not (holders(*step[:4]) & set(new.replicas)) and new.lives(first)
     strategy = AGGRESSIVE if event.kind == ANYBODY else step.old.strategy
     if event.kind != ANYBODY and setup.managed:
         return f"broker {leader} was elected uncleanly, though recoveries are managed"
+    if strategy == AGGRESSIVE and (leader == first or not has_first):
+        empty = (*new.adding, *((event.node,) if event.kind == BEGINS_EMPTY else ()))
+        is_worse = (
+            leader != first and leader in new.adding and any(new.lives(n) for n in new.replicas if n not in empty)
+        )
+        return f"broker {leader} was elected, and is only being added, while others live" if is_worse else None
     if strategy == AGGRESSIVE:
-        return None if leader == first or not has_first else f"broker {leader} was elected before who led last"
+        return f"broker {leader} was elected before who led last"
     if strategy == BALANCED and has_first and leader == first:
         return None
     return f"broker {leader} was elected uncleanly, which {STRATEGIES[strategy]} does not allow"
@@ -63,7 +86,7 @@ def why_still_leaderless(step: Step) -> str | None:
     event, new, setup = step.event, step.new, step.setup
     if new.leader > 0:
         return None
-    if event.kind == DESIGNATE or (event.kind == RECOVER and may_recover(step.old)):
+    if event.kind == DESIGNATE or (event.kind == RECOVER and must_recover(step)):
         return f"broker {event.node} was designated, and nobody leads"
     if event.kind != ANYBODY and (setup.managed or event.kind not in (SWEEP, UNFENCE)):
         return None

@@ -153,11 +153,10 @@ def placements(state: State, node: int) -> Iterator[Event]:
 
 
 def recoveries(state: State, setup: Setup) -> Iterator[Event]:
-    """Unclean elections of whom a recovery, or an operator, may choose. No recovery chooses who is only being added."""
+    """Unclean elections of whom a recovery, or an operator, may choose."""
     for node in state.replicas:
         if state.lives(node):
-            is_new = node in state.adding and node not in (*state.isr, *state.elr, *state.last_known)
-            if setup.managed and not is_new:
+            if setup.managed:
                 yield Event(RECOVER, node)
             if setup.by_hand:
                 yield Event(DESIGNATE, node)

@@ -216,6 +216,24 @@ ELIGIBLE = table(
             new="    return Standing.RECOVERY if any(map(lives, known)) else Standing.LAST_ELIGIBLE",
         ),
     ),
+    Planted(
+        name="added-replica-elected-before-others",
+        module=PARTITION,
+        old="        for node in (*without(sets.replicas, sets.adding), *sets.adding):",
+        new="        for node in sets.replicas:",
+        trap="an unclean election in the middle of a reassignment",
+        harm="a replica that has copied nothing yet leads, and the reassignment ends with the others taken away",
+        found_by=MODEL,
+    ),
+    Planted(
+        name="added-replica-recovered",
+        module="strandline.controller.recovery",
+        old="for node in partition.replicas if node not in partition.adding_replicas or node in known)",
+        new="for node in partition.replicas)",
+        trap="an unclean recovery in the middle of a reassignment",
+        harm="a replica that has copied nothing yet is asked, and leads if nobody else answers in time",
+        found_by=MODEL,
+    ),
     # --- directories
     Planted(
         name="eligible-in-an-empty-directory",
