@@ -4,7 +4,7 @@ leader and a whole ISR, clients come through, replicas agree; then the histories
 
 from collections.abc import Mapping, Sequence
 
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import NOBODY, TopicPartition
 from strandline.history.judge import judge
 from strandline.history.policy import Facts
 from strandline.sim.clients.admin import Admin
@@ -25,7 +25,7 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     if dead is not None:
         world.run_until("all others and their leaders are there", lambda: why_not_led_without(world, dead), BOUND_MS)
         heal(world)
-    world.run_until("all brokers and leaders are there", lambda: why_not_led(world), BOUND_MS)
+    world.run_until("all brokers and leaders are there", lambda: why_not_led(world, admin), BOUND_MS)
     before = [workload.progress() for workload in workloads]
     world.run_until("all clients make progress", lambda: why_no_progress(workloads, before), BOUND_MS)
     writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]
@@ -87,9 +87,22 @@ def why_not_led_without(world: World, dead: Machine) -> str | None:
     return world.why_not_led_without(dead)
 
 
-def why_not_led(world: World) -> str | None:
+def why_not_led(world: World, admin: Admin) -> str | None:
     start_all(world)
+    elect_by_hand(world, admin)
     return world.why_not_led()
+
+
+def elect_by_hand(world: World, admin: Admin) -> None:
+    """Nobody is in sync or eligible, and who led last has begun anew in another directory: an operator decides."""
+    stuck = [
+        TopicPartition(topic.name, index)
+        for topic in world.laws.metadata.image.topics.values()
+        for index, partition in topic.partitions.items()
+        if not (partition.isr or partition.elr) and {partition.leader, partition.last_known_leader} == {NOBODY}
+    ]
+    if stuck and not admin.errands:
+        admin.wish(lambda: admin.elect_uncleanly(stuck))
 
 
 def why_not_healed(world: World) -> str | None:

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from strandline.base.effects import Endpoint
-from strandline.base.ids import NodeId
+from strandline.base.ids import NOBODY, NodeId
 from strandline.history.operation import History
 from strandline.replica.hosted import Hosted
 from strandline.sim.damage import Damage
@@ -153,7 +153,8 @@ class World:
                 return f"{machine.name} is not let in"
         for topic in image.topics.values():
             for index, partition in topic.partitions.items():
-                may_lead = [node for node in partition.isr if node != dead.node_id]
+                eligible = partition.isr or partition.elr or (partition.last_known_leader,)
+                may_lead = [node for node in eligible if node not in (dead.node_id, NOBODY)]
                 if may_lead and partition.leader not in may_lead:
                     return f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}, {dead.name} is dead"
         return None
