@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from strandline.base.ids import NOBODY, TopicPartition
 from strandline.history.judge import judge
 from strandline.history.policy import Facts
+from strandline.sim import loss_ledger
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, key_of
 from strandline.sim.clients.consumer import Consumer
@@ -94,12 +95,16 @@ def why_not_led(world: World, admin: Admin) -> str | None:
 
 
 def elect_by_hand(world: World, admin: Admin) -> None:
-    """Nobody is in sync or eligible, and who led last has begun anew in another directory: an operator decides."""
+    """Nobody is in sync or eligible, and it is not known who led last, or might have what was committed, for they have
+    begun anew in other directories: an operator decides."""
+    is_managed = next(iter(world.machines.values())).config.boolean("unclean.recovery.manager.enabled")
     stuck = [
         TopicPartition(topic.name, index)
         for topic in world.laws.metadata.image.topics.values()
         for index, partition in topic.partitions.items()
-        if not (partition.isr or partition.elr) and {partition.leader, partition.last_known_leader} == {NOBODY}
+        if partition.leader == NOBODY
+        and not (partition.isr or partition.elr)
+        and (not partition.last_known_elr if is_managed else partition.last_known_leader == NOBODY)
     ]
     if stuck and not admin.errands:
         admin.wish(lambda: admin.elect_uncleanly(stuck))
@@ -145,11 +150,13 @@ def judged(world: World, scene: Scene, last: Mapping[TopicPartition, str]) -> No
         if at.topic_id in living and name in last
     }
     exceeded = {names[at]: fault.since_ms for at, fault in world.damage.exceeded.items() if at in names}
+    lost = {names[at]: found for at, found in loss_ledger.ranges(world).items() if at in names}
     facts = Facts(
         exceeded=tuple(exceeded),
         exceeded_ms=exceeded,
         gone=tuple(key for at, key in names.items() if at.topic_id in scene.gone),
         is_duplicating=world.options.weather.duplicated_permille > 0,
+        ledger=lost if loss_ledger.may_be_asked(world) else None,
     )
     judgement = judge(world.history.operations, facts, trimmed, finals)
     if judgement.violations:
