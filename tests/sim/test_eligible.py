@@ -12,9 +12,11 @@ from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION
 from strandline.metadata.image import RECOVERING, Image, Partition
 from strandline.metadata.losses import loss_of
 from strandline.metadata.topic_configs import MIN_ISR_KEY
+from strandline.sim import loss_ledger
 from strandline.sim.laws.eligible import Eligible
 from strandline.sim.options import Options
 from strandline.sim.plan import draw_plan, has_elr
+from strandline.sim.violation import Violation
 from strandline.sim.world import World
 
 
@@ -64,6 +66,29 @@ def test_all_are_killed_at_once_and_who_led_last_leads_again() -> None:
     assert play.at() in play.world.damage.exceeded, "nobody can know that nothing was lost"
     play.heal()
     play.end()
+
+
+def all_lose_power(play: Play) -> None:
+    for machine in play.machines:
+        machine.power_cut()
+    for machine in play.machines:
+        machine.start()
+    play.heal()
+
+
+def test_all_lose_their_power_and_what_is_gone_is_in_the_loss_ledger() -> None:
+    play = Play(options=Options(elr=True, settings=SETTINGS))
+    all_lose_power(play)
+    assert play.at() in play.world.damage.exceeded
+    play.end()
+
+
+def test_a_loss_that_is_not_in_the_ledger_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(options=Options(elr=True, settings=SETTINGS))
+    all_lose_power(play)
+    monkeypatch.setattr(loss_ledger, "ranges", lambda world: {})
+    with pytest.raises(Violation, match="lost-write"):
+        play.end()
 
 
 def test_the_feature_is_switched_off_and_on_while_replicas_are_eligible() -> None:
