@@ -77,14 +77,14 @@ def all_lose_power(play: Play) -> None:
 
 
 def test_all_lose_their_power_and_what_is_gone_is_in_the_loss_ledger() -> None:
-    play = Play(options=Options(elr=True, settings=SETTINGS))
+    play = Play(2, options=Options(elr=True, settings=SETTINGS))
     all_lose_power(play)
     assert play.at() in play.world.damage.exceeded
     play.end()
 
 
 def test_a_loss_that_is_not_in_the_ledger_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = Play(options=Options(elr=True, settings=SETTINGS))
+    play = Play(2, options=Options(elr=True, settings=SETTINGS))
     all_lose_power(play)
     monkeypatch.setattr(loss_ledger, "ranges", lambda world: {})
     with pytest.raises(Violation, match="lost-write"):

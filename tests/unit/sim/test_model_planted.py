@@ -16,9 +16,7 @@ GIVEN_UP = replace(TWO, unregister=True)
 RECOVERED = replace(TWO, managed=True, by_hand=False)
 STORED = replace(TWO, directories=True)
 REASSIGNED = replace(TWO, reassign=True, fewest=1)
-ADDED = replace(
-    TWO, brokers=3, replicas=1, reassign=True, several=True, fewest=1, strategies=(NONE,), symmetry=True
-)
+ADDED = replace(TWO, brokers=3, replicas=1, reassign=True, several=True, fewest=1, strategies=(NONE,), symmetry=True)
 SEVERAL = replace(TWO, brokers=4, replicas=2, reassign=True, several=True, strategies=(NONE,), symmetry=True)
 REASSIGNED_WITHOUT_ELR = replace(REASSIGNED, min_isr=1, elr=False)
 

@@ -8,14 +8,14 @@ CONFIGS = "strandline.controller.configs"
 LAST_REPLICAS = table(
     # --- who is eligible
     Planted(
-        name="min-isr-change-keeps-the-eligible",
-        module=CONFIGS,
-        old="    return [ClearElrRecord(topic_name=name)]",
-        new="    return []",
-        trap="T2, KAFKA-16540",
+        name="clearing-not-replayed",
+        module="strandline.metadata.replay",
+        old="            if not (old.elr or (old.isr and old.last_known_elr)):",
+        new="            if old.isr:",
+        trap="T2, T3, KAFKA-16540, KAFKA-18649",
         harm="a leader commits alone by the new min.insync.replicas, past those who are eligible by the old one",
         seeds=(1, 3),
-        plan="min-isr-change-keeps-the-eligible.json",
+        plan="clearing-not-replayed.json",
         also=Change(
             CONFIGS,
             "    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):",
