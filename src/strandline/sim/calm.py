@@ -97,14 +97,13 @@ def why_not_led(world: World, admin: Admin) -> str | None:
 def elect_by_hand(world: World, admin: Admin) -> None:
     """Nobody is in sync or eligible, and it is not known who led last, or might have what was committed, for they have
     begun anew in other directories: an operator decides."""
-    is_managed = next(iter(world.machines.values())).config.boolean("unclean.recovery.manager.enabled")
     stuck = [
         TopicPartition(topic.name, index)
         for topic in world.laws.metadata.image.topics.values()
         for index, partition in topic.partitions.items()
         if partition.leader == NOBODY
         and not (partition.isr or partition.elr)
-        and (not partition.last_known_elr if is_managed else partition.last_known_leader == NOBODY)
+        and (not partition.last_known_elr if world.is_recovery_managed else partition.last_known_leader == NOBODY)
     ]
     if stuck and not admin.errands:
         admin.wish(lambda: admin.elect_uncleanly(stuck))
