@@ -126,6 +126,7 @@ def is_unclean(name: str, last: Partition, new: Partition) -> bool:
     assert is_entered or not (turns or (is_stranger and new.leader_recovery_state == RECOVERING)), (
         f"{name}: {new.leader} was elected uncleanly, and the loss ledger does not say so"
     )
+    assert not is_entered or new.leader_recovery_state == RECOVERING, f"{name}: the loss ledger tells of no election"
     return is_entered
 
 
