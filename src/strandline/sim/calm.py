@@ -4,9 +4,10 @@ leader and a whole ISR, clients come through, replicas agree; then the histories
 
 from collections.abc import Mapping, Sequence
 
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import NOBODY, TopicPartition
 from strandline.history.judge import judge
 from strandline.history.policy import Facts
+from strandline.sim import loss_ledger
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, key_of
 from strandline.sim.clients.consumer import Consumer
@@ -25,7 +26,7 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     if dead is not None:
         world.run_until("all others and their leaders are there", lambda: why_not_led_without(world, dead), BOUND_MS)
         heal(world)
-    world.run_until("all brokers and leaders are there", lambda: why_not_led(world), BOUND_MS)
+    world.run_until("all brokers and leaders are there", lambda: why_not_led(world, admin), BOUND_MS)
     before = [workload.progress() for workload in workloads]
     world.run_until("all clients make progress", lambda: why_no_progress(workloads, before), BOUND_MS)
     writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]
@@ -87,9 +88,25 @@ def why_not_led_without(world: World, dead: Machine) -> str | None:
     return world.why_not_led_without(dead)
 
 
-def why_not_led(world: World) -> str | None:
+def why_not_led(world: World, admin: Admin) -> str | None:
     start_all(world)
+    elect_by_hand(world, admin)
     return world.why_not_led()
+
+
+def elect_by_hand(world: World, admin: Admin) -> None:
+    """Nobody is in sync or eligible, and it is not known who led last, or might have what was committed, for they have
+    begun anew in other directories: an operator decides."""
+    stuck = [
+        TopicPartition(topic.name, index)
+        for topic in world.laws.metadata.image.topics.values()
+        for index, partition in topic.partitions.items()
+        if partition.leader == NOBODY
+        and not (partition.isr or partition.elr)
+        and (not partition.last_known_elr if world.is_recovery_managed else partition.last_known_leader == NOBODY)
+    ]
+    if stuck and not admin.errands:
+        admin.wish(lambda: admin.elect_uncleanly(stuck))
 
 
 def why_not_healed(world: World) -> str | None:
@@ -132,11 +149,13 @@ def judged(world: World, scene: Scene, last: Mapping[TopicPartition, str]) -> No
         if at.topic_id in living and name in last
     }
     exceeded = {names[at]: fault.since_ms for at, fault in world.damage.exceeded.items() if at in names}
+    lost = {names[at]: found for at, found in loss_ledger.ranges(world).items() if at in names}
     facts = Facts(
         exceeded=tuple(exceeded),
         exceeded_ms=exceeded,
         gone=tuple(key for at, key in names.items() if at.topic_id in scene.gone),
         is_duplicating=world.options.weather.duplicated_permille > 0,
+        ledger=lost if loss_ledger.may_be_asked(world) else None,
     )
     judgement = judge(world.history.operations, facts, trimmed, finals)
     if judgement.violations:

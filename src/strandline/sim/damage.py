@@ -7,6 +7,10 @@ replaced. When all members of ISR and ELR are lossy, or an unclean leader was el
 promise is exceeded: what that partition holds from then on is whatever its leader has, and only its replicas'
 agreement is asked for.
 
+With Eligible Leader Replicas it is KIP-966's: any min ISR − 1 shutdowns at a time that lose data lose nothing, and move
+no high watermark back. Every stop that is not in order is such a shutdown, for the controller cannot know what it
+cost: until it has seen the next registration, the machine is *suspect*.
+
 A gentle run chooses its faults so that this hardly happens (`faults/turmoil.py`); a ruthless one does not care.
 """
 
@@ -14,14 +18,13 @@ from typing import TYPE_CHECKING
 
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
+from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Partition
+from strandline.metadata.strategy import Strategy, strategy_of
 from strandline.sim.trace import Kind
 
 if TYPE_CHECKING:
     from strandline.sim.world import World
-
-
-UNCLEAN_KEY = "unclean.leader.election.enable"
 
 
 class Loss:
@@ -42,6 +45,18 @@ class Damage:
         self.world = world
         self.lossy: dict[TopicIdPartition, dict[NodeId, Loss]] = {}
         self.exceeded: dict[TopicIdPartition, Exceeded] = {}
+        self.stopped: dict[NodeId, int] = {}  # the broker epoch in which it stopped, and not in order
+
+    def stops(self, node: NodeId) -> None:
+        """This machine's process is gone, or will be, and leaves no marker of a clean stop."""
+        broker = self.world.laws.metadata.image.brokers.get(node)
+        if broker is not None:
+            self.stopped[node] = broker.epoch
+
+    def is_suspect(self, node: NodeId) -> bool:
+        """May it lack what it had, and the controller has not heard of it?"""
+        broker = self.world.laws.metadata.image.brokers.get(node)
+        return broker is not None and self.stopped.get(node) == broker.epoch
 
     def lost(self, node: NodeId, why: str) -> None:
         """This machine lost data that it had not synced, or more."""
@@ -72,12 +87,23 @@ class Damage:
                     loss.has_left = False  # what was proposed before the loss: it must leave once more
             self.judge(at, partition, f"the ISR of {name} shrank to replicas that lost data")
         if partition.leader_recovery_state == RECOVERING:
-            machine = self.world.machines[next(iter(self.world.machines))]
-            image = self.world.laws.metadata.image
-            topic = image.topics[at.topic_id].name
-            allowed = image.topic_config(topic, UNCLEAN_KEY, machine.config.explicit)
-            assert allowed is True, f"{name} has an unclean leader, {partition.leader}, which its topic does not allow"
+            if not (self.has_elr and at in self.exceeded):  # what allowed it may be over by now
+                assert self.may_be_unclean(at), (
+                    f"{name} has an unclean leader, {partition.leader}, which its topic does not allow"
+                )
             self.exceed(at, f"an unclean leader of {name} was elected")
+
+    def may_be_unclean(self, at: TopicIdPartition) -> bool:
+        """Aggressive: anybody may lead. Balanced: with ELR, who led last."""
+        image = self.world.laws.metadata.image
+        machine = next(iter(self.world.machines.values()))
+        strategy = strategy_of(image, image.topics[at.topic_id].name, machine.config.explicit)
+        return strategy is Strategy.AGGRESSIVE or (self.has_elr and strategy is Strategy.BALANCED)
+
+    @property
+    def has_elr(self) -> bool:
+        """It may have been switched off a moment ago, or on."""
+        return self.world.options.elr or self.world.laws.metadata.image.features.get(ELR_FEATURE, 0) > 0
 
     def is_back(self, node: NodeId, loss: Loss) -> bool:
         """Is it a later incarnation that entered the ISR? An earlier one may have been proposed before the loss."""

@@ -62,7 +62,8 @@ class Machine(Station):
         }
         if world.options.racks:
             own["broker.rack"] = f"r{node_id % world.options.racks}"
-        self.config = NodeConfig.from_properties(settings | own)
+        self.settings = settings | own
+        self.config = NodeConfig.from_properties(self.settings)
         self.disk = SimDisk((METADATA_DIR, *self.config.log_dirs))
         self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))
         self.node: Node | None = None
@@ -281,6 +282,19 @@ class Machine(Station):
             self.kill()
         self.start()
 
+    @property
+    def has_registered(self) -> bool:
+        """This process has; it knows its broker epoch, and can write it down when it stops."""
+        broker = None if self.node is None else self.node.broker
+        return broker is not None and broker.lifecycle.last_epoch >= 0
+
+    def without_directory(self, root: str) -> None:
+        """An operator takes a log directory out of the configuration, from the next start on (and its disk, which is
+        of no use to anybody)."""
+        rest = [path for path in self.log_dirs if path != root]
+        self.settings = self.settings | {"log.dirs": ",".join(rest)}
+        self.config = NodeConfig.from_properties(self.settings)
+
     def make_room(self) -> None:
         self.disk.capacity = None
 
@@ -293,10 +307,12 @@ class Machine(Station):
 
     @property
     def log_dirs(self) -> list[str]:
-        return [root for root in self.disk.roots if root != METADATA_DIR]
+        return list(self.config.log_dirs)
 
     def gone(self, *, power: bool) -> None:
         self.world.laws.forget(self)
+        if not (self.has_left and self.has_registered):
+            self.world.damage.stops(self.node_id)
         self.node = None
         self.disk.abandon()
         self.vanish(power=power)

@@ -44,6 +44,9 @@ def draw_plan(seed: int) -> Plan:
         faults.append(Fault(at, kind, len(faults)))
         at += int(rng.expovariate(1 / options.pause_ms)) + 1
     faults += draw_moves(seed, options, len(faults))
+    if has_elr(seed):
+        options = with_elr(seed, options)
+        faults += draw_eligible(seed, options, len(faults))
     plan = Plan(seed, options, tuple(sorted(faults, key=lambda fault: fault.at_ms)))
     return with_reading(plan) if reads_followers(seed) else plan
 
@@ -56,6 +59,27 @@ def draw_moves(seed: int, options: Options, salt: int) -> list[Fault]:
     if rng.randrange(3):
         return []
     kinds = rng.choices(tuple(MOVES), [kind.weight for kind in MOVES.values()], k=rng.randrange(1, 9))
+    return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
+
+
+def has_elr(seed: int) -> bool:
+    """Drawn apart, and not for the first seeds, as below."""
+    return seed >= FIRST_READING and Random(f"{seed} elr").randrange(3) > 0
+
+
+def with_elr(seed: int, options: Options) -> Options:
+    """In half of the runs the recovery of partitions without an eligible leader is managed."""
+    is_managed = Random(f"{seed} recovery").randrange(2) == 0
+    settings = {"unclean.recovery.manager.enabled": "true", "unclean.recovery.timeout.ms": "2000"} if is_managed else {}
+    return structs.replace(options, elr=True, settings=options.settings | settings)
+
+
+def draw_eligible(seed: int, options: Options, salt: int) -> list[Fault]:
+    """What Eligible Leader Replicas are there for."""
+    from strandline.sim.faults.table import ELIGIBLE
+
+    rng = Random(f"{seed} eligible")
+    kinds = rng.choices(tuple(ELIGIBLE), [kind.weight for kind in ELIGIBLE.values()], k=rng.randrange(5))
     return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
 
 

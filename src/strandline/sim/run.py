@@ -6,7 +6,7 @@ A run follows from its plan alone. Whatever is wrong is one `Violation`, the fir
 from strandline.base.value import Value
 from strandline.sim.calm import calm
 from strandline.sim.clients.admin import Admin
-from strandline.sim.faults.table import FAULTS, MOVES, SCRIPTED
+from strandline.sim.faults.table import ELIGIBLE, FAULTS, MOVES, SCRIPTED
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
@@ -92,7 +92,7 @@ def unleash(turmoil: Turmoil, plan: Plan) -> None:
     def strike(fault: Fault) -> None:
         if not turmoil.is_over:
             world.seen[f"struck: {fault.kind}"] += 1  # it may find nothing that it may do: what was done has own counts
-            (FAULTS | MOVES | SCRIPTED)[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
+            (FAULTS | MOVES | ELIGIBLE | SCRIPTED)[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
 
     for fault in plan.faults:
         world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]

@@ -7,8 +7,9 @@ from random import Random
 from typing import Any
 
 from strandline.base.effects import Endpoint
-from strandline.base.ids import NodeId
+from strandline.base.ids import NOBODY, NodeId
 from strandline.history.operation import History
+from strandline.metadata.image import Partition
 from strandline.replica.hosted import Hosted
 from strandline.sim.damage import Damage
 from strandline.sim.laws.laws import Laws
@@ -153,10 +154,23 @@ class World:
                 return f"{machine.name} is not let in"
         for topic in image.topics.values():
             for index, partition in topic.partitions.items():
-                may_lead = [node for node in partition.isr if node != dead.node_id]
+                may_lead = self.may_lead_without(dead.node_id, partition)
                 if may_lead and partition.leader not in may_lead:
                     return f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}, {dead.name} is dead"
         return None
+
+    def may_lead_without(self, dead: NodeId, partition: Partition) -> list[NodeId]:
+        """Nobody need lead if this is empty. A recovery waits for all who were eligible last."""
+        sound = partition.isr or partition.elr
+        if sound:
+            return [node for node in sound if node != dead]
+        if self.is_recovery_managed:
+            return [] if not partition.last_known_elr or dead in partition.last_known_elr else list(partition.replicas)
+        return [node for node in (partition.last_known_leader,) if node not in (dead, NOBODY)]
+
+    @property
+    def is_recovery_managed(self) -> bool:
+        return next(iter(self.machines.values())).config.boolean("unclean.recovery.manager.enabled")
 
     def why_not_whole(self) -> str | None:
         """And all replicas are in sync."""

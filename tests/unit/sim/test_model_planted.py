@@ -16,6 +16,7 @@ GIVEN_UP = replace(TWO, unregister=True)
 RECOVERED = replace(TWO, managed=True, by_hand=False)
 STORED = replace(TWO, directories=True)
 REASSIGNED = replace(TWO, reassign=True, fewest=1)
+ADDED = replace(TWO, brokers=3, replicas=1, reassign=True, several=True, fewest=1, strategies=(NONE,), symmetry=True)
 SEVERAL = replace(TWO, brokers=4, replicas=2, reassign=True, several=True, strategies=(NONE,), symmetry=True)
 REASSIGNED_WITHOUT_ELR = replace(REASSIGNED, min_isr=1, elr=False)
 
@@ -65,6 +66,7 @@ FOUND: dict[str, tuple[Setup, str]] = {
     "removed-replica-stays-eligible": (SEVERAL, "the ELR has members that are no replicas"),
     "reassignment-ends-uncleanly": (REASSIGNED_WITHOUT_ELR, "a reassignment ended with an added replica out of sync"),
     "reassignment-ends-thin": (REASSIGNED, "a reassignment ended with an ISR of 1, below min ISR 2"),
+    "min-isr-by-replicas-to-be": (ADDED, f"broker 1 {MAY_LACK}"),
     "reassignment-end-overtakes-metadata": (REASSIGNED, "the leader epoch grew by 0, and should by 1"),
 }
 

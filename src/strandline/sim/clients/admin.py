@@ -1,6 +1,6 @@
 """A user of the admin interface: errands one after another, each until it has a definite answer."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from strandline.base.errors import ErrorCode
@@ -15,13 +15,15 @@ from strandline.wire.messages.create_partitions import CreatePartitionsRequest, 
 from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from strandline.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest
+from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 E = ErrorCode
 TOPIC = 2  # the resource type
@@ -105,6 +107,17 @@ class Admin(Client):
         request = IncrementalAlterConfigsRequest(resources=(resource,))
         yield from self.ask(f"sets {key}={value} of {name}", request, 1)
 
+    def set_feature(self, name: str, level: int) -> Life:
+        row = FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=1 if level else 2)
+        answer = yield from self.ask(f"sets {name} to {level}", UpdateFeaturesRequest(feature_updates=(row,)), 2)
+        if answer is not None:
+            self.tell(f"sets {name} to {level}: {E(answer.error_code).name} {answer.error_message or ''}")
+
+    def unregister(self, node: int) -> Life:
+        answer = yield from self.ask(f"unregisters {node}", UnregisterBrokerRequest(broker_id=node), 0)
+        if answer is not None:
+            self.tell(f"unregisters {node}: {E(answer.error_code).name} {answer.error_message or ''}")
+
     def add_partitions(self, name: str, count: int) -> Life:
         topic = CreatePartitionsTopic(name=name, count=count)
         request = CreatePartitionsRequest(topics=(topic,), timeout_ms=2000)
@@ -125,3 +138,8 @@ class Admin(Client):
     def elect(self) -> Life:
         request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=2000)
         yield from self.ask("elects the preferred leaders", request, 2)
+
+    def elect_uncleanly(self, ats: Sequence[TopicPartition]) -> Life:
+        topics = tuple(TopicPartitions(topic=at.topic, partitions=(at.partition,)) for at in ats)
+        request = ElectLeadersRequest(election_type=1, topic_partitions=topics, timeout_ms=2000)
+        yield from self.ask(f"elects leaders uncleanly: {', '.join(map(str, ats))}", request, 2)

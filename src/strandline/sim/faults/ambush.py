@@ -38,7 +38,7 @@ def ambush(turmoil: Turmoil, rng: Random) -> None:
 
 
 def kill(turmoil: Turmoil, rng: Random, machine: Machine) -> None:
-    if turmoil.may_suffer(machine):
+    if turmoil.may_be_killed(machine):
         machine.kill()
         turmoil.later(rng.choice(BACK_MS), machine.start)
 

@@ -1,6 +1,7 @@
 """Disks that fill up, fail, forget, rot, or are exchanged. Metadata lies on a disk of its own, which only loses power:
 a voter that forgets its vote is more than a quorum without directory ids can survive."""
 
+from collections.abc import Mapping
 from random import Random
 
 from strandline.base.effects import Effect
@@ -8,7 +9,7 @@ from strandline.base.time import Instant
 from strandline.broker.node import Node
 from strandline.sim.disk import Image, is_topic_segment
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import METADATA_DIR
+from strandline.sim.machine import METADATA_DIR, Machine
 from strandline.wire.batch import CRC_AT, HEADER_SIZE, batches
 
 BACK_MS = (300, 1500, 5000)
@@ -16,9 +17,10 @@ BACK_MS = (300, 1500, 5000)
 
 def full(turmoil: Turmoil, rng: Random) -> None:
     """No room for what comes next; some time later there is. A machine with several log directories lives on."""
-    machine = turmoil.someone(rng)
+    machine = turmoil.someone_to_kill(rng)
     if machine is not None:
         turmoil.tell(f"the disk of {machine.name} is full")
+        turmoil.world.damage.stops(machine.node_id)  # it may, at any moment from now on
         machine.disk.capacity = machine.disk.used + rng.choice((0, 100, 2000))
         at = rng.choice(BACK_MS)
         turmoil.later(at, machine.make_room)
@@ -32,6 +34,7 @@ def failing_sync(turmoil: Turmoil, rng: Random) -> None:
     if machine is not None:
         turmoil.tell(f"the next flush of {machine.name} fails")
         turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
+        turmoil.world.damage.stops(machine.node_id)
         machine.disk.fail_next_sync()
         turmoil.later(rng.choice(BACK_MS), machine.repaired)
 
@@ -39,10 +42,11 @@ def failing_sync(turmoil: Turmoil, rng: Random) -> None:
 def failing_directory(turmoil: Turmoil, rng: Random) -> None:
     """Every access to one log directory fails, for a while. If there is another one the machine lives on, and somebody
     starts it anew some time after."""
-    machine = turmoil.someone(rng)
+    machine = turmoil.someone_to_kill(rng)
     if machine is not None:
         root = rng.choice(machine.log_dirs)
         turmoil.tell(f"the directory {root} of {machine.name} fails")
+        turmoil.world.damage.stops(machine.node_id)
         machine.disk.fail(root)
         at = rng.choice(BACK_MS)
         turmoil.later(at, lambda: machine.disk.mend(root))
@@ -71,13 +75,18 @@ def restored(turmoil: Turmoil, rng: Random) -> None:
             return
         turmoil.tell(f"an old image of {machine.name} is restored")
         turmoil.world.damage.lost(machine.node_id, "has an old image of its disk")
-        machine.kill()
-        now = machine.disk.snapshot().entries
-        kept = {path: data for path, data in now.items() if is_metadata(path)}
-        machine.disk.restore(Image(kept | {path: data for path, data in old.items() if not is_metadata(path)}))
+        bring_back(machine, old)
         turmoil.later(rng.choice(BACK_MS), machine.start)
 
     turmoil.later(rng.choice((2000, 5000)), restore)
+
+
+def bring_back(machine: Machine, old: Mapping[str, bytes | None]) -> None:
+    """The log directories are as they were then."""
+    machine.kill()
+    now = machine.disk.snapshot().entries
+    kept = {path: data for path, data in now.items() if is_metadata(path)}
+    machine.disk.restore(Image(kept | {path: data for path, data in old.items() if not is_metadata(path)}))
 
 
 def move_logs(turmoil: Turmoil, rng: Random) -> None:

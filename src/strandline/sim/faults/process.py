@@ -12,7 +12,7 @@ FUSE_MS = 40  # if the process does nothing to its disk until then, the power fa
 
 def kill(turmoil: Turmoil, rng: Random) -> None:
     """SIGKILL: the page cache survives."""
-    machine = turmoil.someone(rng)
+    machine = turmoil.someone_to_kill(rng)
     if machine is not None:
         machine.kill()
         if rng.randrange(0, 2) and machine.is_powered:
@@ -28,7 +28,7 @@ def start(turmoil: Turmoil, rng: Random) -> None:
 def shut_down(turmoil: Turmoil, rng: Random) -> None:
     machine = turmoil.someone(rng)
     if machine is not None:
-        machine.shut_down()
+        turmoil.shut_down(machine)
 
 
 def pause(turmoil: Turmoil, rng: Random) -> None:
@@ -62,6 +62,7 @@ def lose_power(turmoil: Turmoil, rng: Random, machine: Machine) -> None:
     turmoil.later(rng.choice(BACK_MS[1:]), machine.start)
     if machine.is_running and rng.randrange(3) == 0:
         machine.disk.fuse = rng.randrange(0, 12)
+        turmoil.world.damage.stops(machine.node_id)
         turmoil.later(FUSE_MS, lambda: machine.power_cut() if machine.disk.fuse >= 0 else None)
     else:
         machine.power_cut()
@@ -77,7 +78,7 @@ def bounce(turmoil: Turmoil, rng: Random) -> None:
     def strike() -> None:
         partition = turmoil.world.laws.metadata.image.partition(at)
         machine = turmoil.world.machines.get(partition.leader) if partition is not None else None
-        if machine is not None and turmoil.may_suffer(machine):
+        if machine is not None and turmoil.may_be_killed(machine):
             machine.kill()
             turmoil.later(rng.choice((0, 20, 60, 150)), machine.start)
 
@@ -90,15 +91,15 @@ def rolling_restart(turmoil: Turmoil, rng: Random) -> None:
     at = 0
     turmoil.tell("a rolling restart begins")
     for machine in turmoil.world.machines.values():
-        turmoil.suffers_later(at, machine, machine.shut_down)
+        turmoil.suffers_later(at, machine, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]
         at += rng.choice((400, 1000, 3000))
         turmoil.later(at, machine.start)
 
 
 def double(turmoil: Turmoil, rng: Random) -> None:
     """A follower comes and goes, and while the ISR changes, so does the controller."""
-    follower, controller = turmoil.someone(rng), turmoil.world.controller()
-    if follower is None or controller is None or controller is follower or not turmoil.may_suffer(controller):
+    follower, controller = turmoil.someone_to_kill(rng), turmoil.world.controller()
+    if follower is None or controller is None or controller is follower or not turmoil.may_be_killed(controller):
         return
     rng.choice((follower.kill, follower.pause))()
     at = rng.choice((60, 300, 2000, 3000))

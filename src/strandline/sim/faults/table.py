@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from strandline.base.value import Value
-from strandline.sim.faults import ambush, disks, operations, process, scripted, wires
+from strandline.sim.faults import ambush, disks, eligible, operations, process, scripted, wires
 from strandline.sim.faults.turmoil import Turmoil
 
 
@@ -48,6 +48,16 @@ MOVES: dict[str, FaultKind] = {
     "elect": FaultKind(operations.elect, 1),
 }
 
+# Drawn apart, by `plan.draw_eligible`, for seeds with Eligible Leader Replicas.
+ELIGIBLE: dict[str, FaultKind] = {
+    "last replica": FaultKind(eligible.last_replica, 6),
+    "switch ELR": FaultKind(eligible.switch, 1),
+    "min ISR while eligible": FaultKind(eligible.min_isr, 2),
+    "unregister": FaultKind(eligible.unregister, 2),
+    "lost directory": FaultKind(eligible.lost_directory, 2),
+    "stale marker": FaultKind(eligible.stale_marker, 2),
+}
+
 # No seed draws these; plans that were written down name them.
 SCRIPTED: dict[str, FaultKind] = {
     "move logs": FaultKind(disks.move_logs, 1),
@@ -59,5 +69,6 @@ SCRIPTED: dict[str, FaultKind] = {
     "late joiner": FaultKind(scripted.late_joiner, 1),
     "lost term": FaultKind(scripted.lost_term, 1),
     "split vote": FaultKind(scripted.split_vote, 1),
+    "deleted without ISR": FaultKind(eligible.deleted_without_isr, 1),
     "two in a row": FaultKind(scripted.in_a_row, 1),
 }

@@ -12,6 +12,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.log import Read
 from strandline.metadata.image import Image, Partition
+from strandline.sim.laws.eligible import Eligible
 from strandline.sim.trace import Kind
 from strandline.wire.batch import batches
 
@@ -34,6 +35,7 @@ class Metadata:
         self.applied: dict[str, int] = {}
         self.images: dict[int, tuple[bytes, ...]] = {}  # at an offset: the records that make the image
         self.controller = ""
+        self.eligible = Eligible(world)
 
     def forget(self, machine: "Machine") -> None:
         self.applied.pop(machine.name, None)
@@ -104,7 +106,9 @@ class Metadata:
                     )
                     self.only_as_needed(f"{topic.name}-{index}", last, partition)
                 known[partition.partition_epoch] = partition
+                self.eligible.look(f"{topic.name}-{index}", at, image, last, partition)
                 self.changed(f"{topic.name}-{index}", at, partition)
+        self.eligible.looked(image)
 
     def only_as_needed(self, name: str, last: Partition, new: Partition) -> None:
         """A leader epoch fences everybody: it begins with another leader or other replicas, never with an ISR (T17)."""
@@ -118,7 +122,7 @@ class Metadata:
     def changed(self, name: str, at: TopicIdPartition, partition: Partition) -> None:
         text = (
             f"{name}: leader {partition.leader}, epoch {partition.leader_epoch}, ISR {list(partition.isr)}"
-            f" (partition epoch {partition.partition_epoch})"
+            f" (partition epoch {partition.partition_epoch}){elr_text(partition)}"
         )
         self.world.tell(Kind.ISR, text, partition=name, leader_epoch=partition.leader_epoch)
         self.world.damage.metadata_changed(at, name, partition)
@@ -136,6 +140,11 @@ class Metadata:
         if node is None or node.broker is None or broker is None or broker.fenced:
             return False
         return node.broker.lifecycle.identity.incarnation_id == broker.incarnation_id
+
+
+def elr_text(partition: Partition) -> str:
+    found = {"ELR": partition.elr, "last known": partition.last_known_elr}
+    return "".join(f", {what} {list(nodes)}" for what, nodes in found.items() if nodes)
 
 
 def records_of(image: Image) -> tuple[bytes, ...]:

@@ -69,6 +69,7 @@ class Partitions:
         self.latest: dict[TopicIdPartition, int] = {}  # the latest leader epoch that anybody led in
         self.seen: dict[str, dict[TopicIdPartition, Seen]] = {}
         self.next_look: dict[str, int] = {}
+        self.unseen: dict[TopicIdPartition, None] = {}  # a leader committed more, and lost its directory, in one event
 
     def forget(self, machine: "Machine") -> None:
         """The process is gone; what it knew does not bind the next one."""
@@ -130,6 +131,10 @@ class Partitions:
                     elif type(role) is Follower:
                         self.world.laws.logs.appended(machine, hosted, role, known.log_end, end)
                     known.log_end = end
+        if broker.directories.offline:
+            for at, known in seen.items():
+                if known.epoch >= 0 and broker.replicas.host.find(at) is None:
+                    known.epoch, self.unseen[at] = -1, None
 
     def look_at_leader(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
         at, log = hosted.at, hosted.log
@@ -309,8 +314,10 @@ class Partitions:
 
     def acknowledged(self, at: TopicIdPartition, offset: int, values: tuple[bytes, ...]) -> None:
         """With acks=all: it is committed, exactly there."""
+        truth = self.truths.get(at)
+        if at in self.unseen and (truth is None or truth.end <= offset):
+            return  # the next leader will show it, or the client's history that it is lost
         if self.is_bound(at):
-            truth = self.truths.get(at)
             found = [] if truth is None else truth.values(offset, len(values))
             is_hole = truth is not None and truth.is_hole(offset, offset + len(values))
             assert found == list(values) or is_hole, (
@@ -321,7 +328,9 @@ class Partitions:
         if self.is_bound(at):
             truth = self.truths.get(at)
             known = 0 if truth is None else truth.end
-            assert end <= known, f"{self.names.get(at)}: a consumer read up to {end}, but only {known} are committed"
+            assert end <= known or at in self.unseen, (
+                f"{self.names.get(at)}: a consumer read up to {end}, but only {known} are committed"
+            )
 
 
 def effective_min_isr(machine: "Machine", hosted: Hosted) -> int:

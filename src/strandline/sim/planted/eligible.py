@@ -100,7 +100,7 @@ ELIGIBLE = table(
         module="strandline.controller.configs",
         old="    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):",
         new="    if False:",
-        trap="T2, KAFKA-16540, in the time that an answer to AlterPartition overtakes the metadata",
+        trap="T2, L7, KAFKA-16540: the answer to AlterPartition overtakes the metadata",
         harm="a leader commits by a min.insync.replicas that is no longer in force, past those who are eligible",
         found_by=MODEL,
     ),

@@ -5,6 +5,7 @@ from strandline.sim.planted.consuming import CONSUMING
 from strandline.sim.planted.controlling import CONTROLLING
 from strandline.sim.planted.directories import DIRECTORIES
 from strandline.sim.planted.eligible import ELIGIBLE
+from strandline.sim.planted.last_replicas import LAST_REPLICAS
 from strandline.sim.planted.metadata_quorum import METADATA_QUORUM
 from strandline.sim.planted.planted import Planted, table
 from strandline.sim.planted.replication import REPLICATION
@@ -15,6 +16,7 @@ PLANTED: dict[str, Planted] = table(
     *STORING.values(),
     *CONTROLLING.values(),
     *ELIGIBLE.values(),
+    *LAST_REPLICAS.values(),
     *METADATA_QUORUM.values(),
     *DIRECTORIES.values(),
     *CONSUMING.values(),
