@@ -130,16 +130,16 @@ def apply_feature(image: Image, record: r.FeatureLevelRecord) -> None:
 
 
 def apply_clear_elr(image: Image, record: r.ClearElrRecord) -> None:
-    """The meaning of "in sync enough" has changed, so nobody is eligible by the old one (T2). Only partitions with
-    something to clear are touched (T3). One without an ISR remembers who was eligible, or nobody would be left (L6)."""
+    """The meaning of "in sync enough" has changed: who leads may by now commit without those who are eligible (T2).
+    Where nobody is in sync nobody leads, and they have everything still (L6). Only what has something to clear is
+    touched (T3)."""
     named = list(image.topics.values()) if not record.topic_name else [image.topic_named(record.topic_name)]
     for topic in named:
         assert topic is not None, "a topic that does not exist"
         for index, old in topic.partitions.items():
-            if not (old.elr or (old.isr and old.last_known_elr)):
+            if not old.isr or not (old.elr or old.last_known_elr):
                 continue
-            known = () if old.isr else tuple(n for n in old.replicas if n in old.elr or n in old.last_known_elr)
-            change = r.PartitionChangeRecord(eligible_leader_replicas=(), last_known_elr=known)
+            change = r.PartitionChangeRecord(eligible_leader_replicas=(), last_known_elr=())
             image.put_partition(TopicIdPartition(topic.topic_id, index), merged(old, change))
 
 

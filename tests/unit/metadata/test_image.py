@@ -158,16 +158,24 @@ def test_effective_min_isr(configured: str, replicas: tuple[int, ...], adding: t
     assert image.effective_min_isr(image.topics[T], found) == effective
 
 
-def test_clearing_the_elr_of_a_leaderless_partition_keeps_who_was_eligible() -> None:
-    """L6: otherwise only an unclean election would be left."""
+def test_the_elr_of_a_partition_without_an_isr_is_not_cleared() -> None:
+    """L6: otherwise only an unclean election would be left; and nothing can be committed there."""
     image = image_of(topic(), partition(isr=(), leader=-1, eligible_leader_replicas=(2,), last_known_elr=(1,)))
+    before = image.partition(AT)
+    for name in ("", "t"):
+        image.apply(r.ClearElrRecord(topic_name=name))
+        assert image.partition(AT) is before
+
+
+def test_an_elr_is_cleared_once() -> None:
+    image = image_of(topic(), partition(isr=(1,), eligible_leader_replicas=(2,)))
     image.apply(r.ClearElrRecord(topic_name=""))
     image.check()
     new = image.partition(AT)
     assert new is not None
-    assert (new.elr, new.last_known_elr, new.partition_epoch) == ((), (1, 2), 8)
+    assert (new.elr, new.last_known_elr, new.partition_epoch) == ((), (), 8)
     image.apply(r.ClearElrRecord(topic_name="t"))
-    assert image.partition(AT) == new, "nothing is left to clear"
+    assert image.partition(AT) is new, "nothing is left to clear"
 
 
 def test_the_delta_remembers_what_was_before() -> None:

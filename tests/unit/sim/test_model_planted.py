@@ -36,7 +36,7 @@ FOUND: dict[str, tuple[Setup, str]] = {
     "elected-eligible-stays-eligible": (TWO, SHARED),
     "unclean-election-unsaid": (TWO, "broker 2 may lack committed records, and was elected without being RECOVERING"),
     "min-isr-change-begins-no-epoch": (TWO, f"broker 2 {MAY_LACK}"),
-    "clearing-forgets-the-last-eligible": (TWO, f"{FORGOTTEN} broker 1 and broker 2"),
+    "clearing-forgets-the-last-eligible": (TWO, "ISR, ELR and last known ELR have fewer than 1 members together"),
     "eligible-by-another-min-isr": (TWO, f"broker 1 {MAY_LACK}"),
     "unregistered-broker-stays-eligible": (GIVEN_UP, f"broker 1 {MAY_LACK}"),
     "last-known-leader-forgotten": (TWO, "the last known leader is nobody, and broker 2 led last"),

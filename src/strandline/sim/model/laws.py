@@ -134,16 +134,16 @@ def why_lost(step: Step) -> str | None:
 
 def why_misremembered(step: Step) -> str | None:
     """The last known ELR: all who lost their tails while they were in sync or eligible, until the ISR is large enough,
-    or an unclean election, or another min ISR by which nobody was ever eligible. With an empty ISR another min ISR
-    makes it of the whole ELR (L6)."""
+    or an unclean election, or another min ISR by which nobody was ever eligible; with an empty ISR that changes
+    nothing (L6)."""
     old, new, event = step.old, step.new, step.event
     if not step.setup.elr:
         return None
     known = set(old.last_known)
     if event.kind in LOSSES and event.node in (*old.isr, *old.elr):
         known.add(event.node)
-    if event.kind == MIN_ISR and new.min_isr != old.min_isr:
-        known = known | set(old.elr) if not old.isr else set()
+    if event.kind == MIN_ISR and new.min_isr != old.min_isr and old.isr:
+        known = set()
     is_unclean = unclean_leader(step.setup, event, old, new) != NO_ONE
     if len(new.isr) >= new.effective_min_isr or is_unclean:
         known = set()

@@ -107,8 +107,8 @@ ELIGIBLE = table(
     Planted(
         name="clearing-forgets-the-last-eligible",
         module="strandline.metadata.replay",
-        old="known = () if old.isr else",
-        new="known = () if True else",
+        old="            if not old.isr or not (old.elr or old.last_known_elr):",
+        new="            if not (old.elr or old.last_known_elr):",
         trap="L6: KIP-966 with an empty ISR",
         harm="a change of min.insync.replicas leaves a partition without a leader, and nobody to ask",
         found_by=MODEL,

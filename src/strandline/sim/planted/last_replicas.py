@@ -10,7 +10,7 @@ LAST_REPLICAS = table(
     Planted(
         name="clearing-not-replayed",
         module="strandline.metadata.replay",
-        old="            if not (old.elr or (old.isr and old.last_known_elr)):",
+        old="            if not old.isr or not (old.elr or old.last_known_elr):",
         new="            if old.isr:",
         trap="T2, T3, KAFKA-16540, KAFKA-18649",
         harm="a leader commits alone by the new min.insync.replicas, past those who are eligible by the old one",
