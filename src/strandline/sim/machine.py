@@ -221,8 +221,8 @@ class Machine(Station):
                 self.power_cut()
 
     def flush(self) -> None:
-        """Group commit."""
-        if self.is_flushing or not self.flushes:
+        """Group commit. What a process left that has ended is nobody's: the next one would take it for its own."""
+        if self.is_flushing or not self.flushes or not self.is_running:
             return
         self.is_flushing = True
         batch = list(self.flushes)
