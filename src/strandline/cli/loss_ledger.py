@@ -10,7 +10,7 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.value import Value
 from strandline.cli.brokers import BrokerAt, Silence, ask_each
-from strandline.metadata.losses import EXACTLY
+from strandline.metadata.losses import EXACTLY, NO_END
 from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
 METADATA = "metadata"
@@ -53,24 +53,54 @@ def order(loss: Loss) -> tuple[int, str, int, int, int]:
 
 
 def exactly_lost(losses: Iterable[Loss]) -> int:
-    """How many records are known exactly to be lost: they were cut since the leader had others, or none. What several
-    replicas cut in one epoch counts once."""
-    ranges: dict[Any, list[tuple[int, int]]] = {}
+    """How many records are known exactly to be lost: they were cut since the leader had others, or none, or who led
+    next had lost them itself. What several replicas lost by one election counts once: it came after the last epoch that
+    they had, and not after that in which they lost it. No more elections are supposed than explain all of it."""
+    losses = list(losses)
+    led = led_with_what_was_left(losses)
+    found: dict[Any, list[tuple[int, int, int, int]]] = {}
     for loss in losses:
-        if loss.certainty == EXACTLY and loss.end > loss.start and not is_of_one_replica(loss):
-            at = (loss.topic_id, loss.topic, loss.partition, loss.old_epoch, loss.new_epoch)
-            ranges.setdefault(at, []).append((loss.start, loss.end))
-    return sum(union(found) for found in ranges.values())
+        new_epoch = led.get(left_by(loss), -1) if is_of_one_replica(loss) else loss.new_epoch
+        if loss.certainty == EXACTLY and loss.end > loss.start and new_epoch >= 0:
+            at = (loss.topic_id, loss.topic, loss.partition)
+            found.setdefault(at, []).append((new_epoch, loss.old_epoch, loss.start, loss.end))
+    count = 0
+    for rows in found.values():
+        election, ranges = -1, dict[int, list[tuple[int, int]]]()
+        for new_epoch, old_epoch, start, end in sorted(rows):
+            if old_epoch >= election:
+                election = new_epoch
+            ranges.setdefault(election, []).append((start, end))
+        count += sum(map(union, ranges.values()))
+    return count
 
 
 def missing_copies(losses: Iterable[Loss]) -> int:
     """How many records single replicas found missing in their logs. Where their leader has them, they copied them."""
-    return sum(loss.end - loss.start for loss in losses if loss.certainty == EXACTLY and is_of_one_replica(loss))
+    losses = list(losses)
+    led = led_with_what_was_left(losses)
+    alone = [loss for loss in losses if loss.certainty == EXACTLY and is_of_one_replica(loss)]
+    return sum(loss.end - loss.start for loss in alone if left_by(loss) not in led)
 
 
 def is_of_one_replica(loss: Loss) -> bool:
     """Was it found without regard to any leader?"""
     return loss.new_epoch < 0
+
+
+def left_by(loss: Loss) -> tuple[Any, ...]:
+    """The log, and where it ended then."""
+    return (loss.topic_id, loss.topic, loss.partition, loss.node_id, loss.start)
+
+
+def led_with_what_was_left(losses: Iterable[Loss]) -> dict[tuple[Any, ...], int]:
+    """Logs that ended there when their replicas began to lead, and the first epoch in which they did: nobody had more
+    that they could have copied."""
+    led: dict[tuple[Any, ...], int] = {}
+    for loss in sorted(losses, key=order):
+        if loss.node_id >= 0 and loss.end == NO_END and not is_of_one_replica(loss):
+            led.setdefault(left_by(loss), loss.new_epoch)
+    return led
 
 
 def union(ranges: list[tuple[int, int]]) -> int:
