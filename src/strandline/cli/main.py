@@ -1,5 +1,6 @@
 """The command line: one command, one file; nothing is imported before it is needed, so that nodes start fast."""
 
+import os
 import sys
 
 
@@ -11,4 +12,11 @@ def run() -> None:
         sys.exit(run_node(sys.argv[2:]))
     from strandline.cli.commands import app
 
-    app()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever read our output has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
