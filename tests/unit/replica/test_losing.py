@@ -337,6 +337,16 @@ def test_who_leads_on_in_a_new_epoch_has_noted_it_already(world: World) -> None:
     assert len(noted(world, 2)) == 1
 
 
+def test_who_was_elected_uncleanly_before_and_comes_back_in_order_notes_nothing_more(world: World) -> None:
+    """Nobody else is in sync yet, or ever will be: the partition is still marked as recovering."""
+    world.change(leader=NOBODY, isr=())
+    led_uncleanly_by(world, 2, losses=(r.LossEvent(start=5, certainty=AT_MOST, old_epoch=1, new_epoch=2),))
+    world.change(leader=NOBODY, isr=(), eligible_leader_replicas=(2,))
+    world.change(leader=2, isr=(2,))
+    assert type(role_of(world, 2)) is Leader
+    assert noted(world, 2) == [(5, NO_END, AT_MOST)]
+
+
 def test_many_leaders_that_begin_at_once_wait_for_the_disk_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [TopicIdPartition(AT.topic_id, n) for n in range(1, 6)]
     fields = {"replicas": (1, 2), "isr": (1, 2), "leader": 1, "leader_epoch": 0, "partition_epoch": 0}
