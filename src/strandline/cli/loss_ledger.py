@@ -21,10 +21,11 @@ class Ledger(Value, frozen=True):
     losses: tuple[Loss, ...]  # by time
     silent: dict[int, str]  # brokers that could not be asked, and why
     left_out: int = 0  # older entries that brokers did not tell
+    unread: tuple[tuple[int, str], ...] = ()  # brokers, and log directories whose ledgers they could not read
 
     @property
     def is_complete(self) -> bool:
-        return not self.silent and not self.left_out
+        return not self.silent and not self.left_out and not self.unread
 
 
 def ask_ledger(brokers: Mapping[int, BrokerAt], topics: Iterable[str] | None = None) -> Ledger:
@@ -36,7 +37,7 @@ def merged(answers: Mapping[int, DescribeLossesResponse | Silence]) -> Ledger:
     """Of brokers that tell of the same thing it is one entry."""
     silent: dict[int, str] = {}
     losses: dict[Loss, None] = {}
-    left_out = 0
+    left_out, unread = 0, list[tuple[int, str]]()
     for node, answer in answers.items():
         if isinstance(answer, Silence):
             silent[node] = answer.why
@@ -45,7 +46,8 @@ def merged(answers: Mapping[int, DescribeLossesResponse | Silence]) -> Ledger:
         else:
             losses |= dict.fromkeys(answer.losses)
             left_out += answer.left_out
-    return Ledger(tuple(sorted(losses, key=order)), silent, left_out)
+            unread += [(node, path) for path in answer.unread]
+    return Ledger(tuple(sorted(losses, key=order)), silent, left_out, tuple(unread))
 
 
 def order(loss: Loss) -> tuple[int, str, int, int, int]:

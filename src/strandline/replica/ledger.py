@@ -113,6 +113,7 @@ class Ledger:
         path = f"{directory}/{FILE}"
         content = self.disk.read_file(path)
         if content is None:
+            self.books[directory] = Book()
             return []
         found = Book()
         unreadable = read(found, content)

@@ -92,6 +92,9 @@ def test_a_ledger_that_not_all_brokers_told_is_incomplete() -> None:
     assert ledger.silent == {2: "does not run", 3: "refuses: KAFKA_STORAGE_ERROR"}
     assert not ledger.is_complete
     assert not merged({1: told(1, left_out=2)}).is_complete
+    unread = merged({1: told(1), 2: replace(told(2), unread=("/d1",))})
+    assert (unread.unread, unread.is_complete) == (((2, "/d1"),), False)
+    assert summary([], unread, 0, 0) == "nothing that the others know of was lost"
 
 
 @pytest.mark.parametrize(
