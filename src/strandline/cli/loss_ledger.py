@@ -62,10 +62,13 @@ def exactly_lost(losses: Iterable[Loss]) -> int:
     led = led_with_what_was_left(losses)
     found: dict[Any, list[tuple[int, int, int, int]]] = {}
     for loss in losses:
-        new_epoch = led.get(left_by(loss), -1) if is_of_one_replica(loss) else loss.new_epoch
+        old_epoch, new_epoch = loss.old_epoch, loss.new_epoch
+        if is_of_one_replica(loss):  # its old epoch is of what was left
+            new_epoch = led.get(loss, -1)
+            old_epoch = new_epoch - 1
         if loss.certainty == EXACTLY and loss.end > loss.start and new_epoch >= 0:
             at = (loss.topic_id, loss.topic, loss.partition)
-            found.setdefault(at, []).append((new_epoch, loss.old_epoch, loss.start, loss.end))
+            found.setdefault(at, []).append((new_epoch, old_epoch, loss.start, loss.end))
     count = 0
     for rows in found.values():
         election, ranges = -1, dict[int, list[tuple[int, int]]]()
@@ -82,7 +85,7 @@ def missing_copies(losses: Iterable[Loss]) -> int:
     losses = list(losses)
     led = led_with_what_was_left(losses)
     alone = [loss for loss in losses if loss.certainty == EXACTLY and is_of_one_replica(loss)]
-    return sum(loss.end - loss.start for loss in alone if left_by(loss) not in led)
+    return sum(loss.end - loss.start for loss in alone if loss not in led)
 
 
 def is_of_one_replica(loss: Loss) -> bool:
@@ -90,18 +93,17 @@ def is_of_one_replica(loss: Loss) -> bool:
     return loss.new_epoch < 0
 
 
-def left_by(loss: Loss) -> tuple[Any, ...]:
-    """The log, and where it ended then."""
-    return (loss.topic_id, loss.topic, loss.partition, loss.node_id, loss.start)
-
-
-def led_with_what_was_left(losses: Iterable[Loss]) -> dict[tuple[Any, ...], int]:
-    """Logs that ended there when their replicas began to lead, and the first epoch in which they did: nobody had more
-    that they could have copied."""
-    led: dict[tuple[Any, ...], int] = {}
+def led_with_what_was_left(losses: Iterable[Loss]) -> dict[Loss, int]:
+    """What replicas found missing whose logs still ended there when they began to lead, and in which epoch that was:
+    nobody had more that they could have copied."""
+    led: dict[Loss, int] = {}
+    ends: dict[Any, list[Loss]] = {}
     for loss in sorted(losses, key=order):
-        if loss.node_id >= 0 and loss.end == NO_END and not is_of_one_replica(loss):
-            led.setdefault(left_by(loss), loss.new_epoch)
+        log = (loss.topic_id, loss.topic, loss.partition, loss.node_id, loss.start)
+        if is_of_one_replica(loss) and loss.certainty == EXACTLY:
+            ends.setdefault(log, []).append(loss)
+        elif loss.end == NO_END:
+            led |= dict.fromkeys(ends.pop(log, ()), loss.new_epoch)
     return led
 
 

@@ -73,6 +73,8 @@ def test_what_a_replica_found_missing_is_lost_if_it_then_leads_with_what_was_lef
     assert (exactly_lost((found, leads)), missing_copies((found, leads))) == (10, 0)
     others = (cut(1, 40, 50), cut(3, 40, 45, new_epoch=5))
     assert exactly_lost((found, leads, *others)) == 10, "what others cut to be like it counts once"
+    again = (replace(found, end=43, time_ms=3000), replace(leads, old_epoch=7, new_epoch=8, time_ms=3000))
+    assert exactly_lost((found, leads, *others, *again)) == 13, "its log ended there twice"
     copied = replace(leads, start=50)
     assert (exactly_lost((found, copied)), missing_copies((found, copied))) == (0, 10)
 
