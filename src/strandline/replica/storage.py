@@ -139,6 +139,8 @@ class Storage:
                 self.namesakes.setdefault(name, [namesake]).append(hosted)
             self.host.put(hosted)
         effects += self.findings.end(log_dir)
+        if self.host.ledger.is_news(log_dir.path):  # or another start soon would find it again, as a further loss
+            self.save_now(log_dir, HIGH_WATERMARKS, rows.high_watermarks | self.high_watermarks(log_dir))
 
     def open(self, at: TopicIdPartition, found: "Double", now: Instant) -> Hosted:
         """Open a log that lies on disk."""

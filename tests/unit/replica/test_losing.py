@@ -255,6 +255,19 @@ def test_a_process_that_dies_again_before_its_checkpoint_is_saved_notes_it_once(
     assert noted(world, 3) == [(2, 4, EXACTLY)]
 
 
+def test_one_that_has_led_meanwhile_notes_it_once_too(world: World) -> None:
+    """It wrote less than was lost, so that its log ends below the old checkpoint again."""
+    world.change(leader=3, isr=(3,))
+    lose_tail(world, 3, 2)
+    checkpointed(world, 3, 4)
+    world.cut = {NodeId(1), NodeId(2), NodeId(3)}
+    world.start(NodeId(3), clean=False)
+    world.produce(3, 1, acks=1)
+    world.kill(NodeId(3))
+    world.start(NodeId(3), clean=False)
+    assert [row for row in noted(world, 3) if row[2] == EXACTLY] == [(2, 4, EXACTLY)]
+
+
 def test_a_log_that_is_not_there_any_more_may_have_had_all_up_to_its_checkpoint(world: World) -> None:
     world.kill(NodeId(3))
     checkpointed(world, 3, 4)
