@@ -1,6 +1,5 @@
 """The command line: one command, one file; nothing is imported before it is needed, so that nodes start fast."""
 
-import os
 import sys
 
 
@@ -17,6 +16,7 @@ def run() -> None:
             app()
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever read our output has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except BrokenPipeError:
+        from strandline.cli.connect import hide_broken_pipe
+
+        hide_broken_pipe(status=1)  # what the status would have told was not read
