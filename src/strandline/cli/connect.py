@@ -56,7 +56,7 @@ def why(error: KafkaException) -> str:
     return str(error.args[0].str()) if error.args else str(error)
 
 
-def hide_broken_pipe() -> None:
+def hide_broken_pipe(status: int = 0) -> NoReturn:
     """The reader of our output is gone: end quietly, also when the interpreter flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)
+    sys.exit(status)

@@ -10,7 +10,7 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.value import Value
 from strandline.cli.brokers import BrokerAt, Silence, ask_each
-from strandline.metadata.losses import EXACTLY
+from strandline.metadata.losses import EXACTLY, NO_END
 from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
 METADATA = "metadata"
@@ -21,10 +21,11 @@ class Ledger(Value, frozen=True):
     losses: tuple[Loss, ...]  # by time
     silent: dict[int, str]  # brokers that could not be asked, and why
     left_out: int = 0  # older entries that brokers did not tell
+    unread: tuple[tuple[int, str], ...] = ()  # brokers, and log directories whose ledgers they could not read
 
     @property
     def is_complete(self) -> bool:
-        return not self.silent and not self.left_out
+        return not self.silent and not self.left_out and not self.unread
 
 
 def ask_ledger(brokers: Mapping[int, BrokerAt], topics: Iterable[str] | None = None) -> Ledger:
@@ -36,7 +37,7 @@ def merged(answers: Mapping[int, DescribeLossesResponse | Silence]) -> Ledger:
     """Of brokers that tell of the same thing it is one entry."""
     silent: dict[int, str] = {}
     losses: dict[Loss, None] = {}
-    left_out = 0
+    left_out, unread = 0, list[tuple[int, str]]()
     for node, answer in answers.items():
         if isinstance(answer, Silence):
             silent[node] = answer.why
@@ -45,7 +46,8 @@ def merged(answers: Mapping[int, DescribeLossesResponse | Silence]) -> Ledger:
         else:
             losses |= dict.fromkeys(answer.losses)
             left_out += answer.left_out
-    return Ledger(tuple(sorted(losses, key=order)), silent, left_out)
+            unread += [(node, path) for path in answer.unread]
+    return Ledger(tuple(sorted(losses, key=order)), silent, left_out, tuple(unread))
 
 
 def order(loss: Loss) -> tuple[int, str, int, int, int]:
@@ -53,24 +55,56 @@ def order(loss: Loss) -> tuple[int, str, int, int, int]:
 
 
 def exactly_lost(losses: Iterable[Loss]) -> int:
-    """How many records are known exactly to be lost: they were cut since the leader had others, or none. What several
-    replicas cut in one epoch counts once."""
-    ranges: dict[Any, list[tuple[int, int]]] = {}
+    """How many records are known exactly to be lost: they were cut since the leader had others, or none, or who led
+    next had lost them itself. What several replicas lost by one election counts once: it came after the last epoch that
+    they had, and not after that in which they lost it. No more elections are supposed than explain all of it."""
+    losses = list(losses)
+    led = led_with_what_was_left(losses)
+    found: dict[Any, list[tuple[int, int, int, int]]] = {}
     for loss in losses:
-        if loss.certainty == EXACTLY and loss.end > loss.start and not is_of_one_replica(loss):
-            at = (loss.topic_id, loss.topic, loss.partition, loss.old_epoch, loss.new_epoch)
-            ranges.setdefault(at, []).append((loss.start, loss.end))
-    return sum(union(found) for found in ranges.values())
+        old_epoch, new_epoch = loss.old_epoch, loss.new_epoch
+        if is_of_one_replica(loss):  # its old epoch is of what was left
+            new_epoch = led.get(loss, -1)
+            old_epoch = new_epoch - 1
+        if loss.certainty == EXACTLY and loss.end > loss.start and new_epoch >= 0:
+            at = (loss.topic_id, loss.topic, loss.partition)
+            found.setdefault(at, []).append((new_epoch, old_epoch, loss.start, loss.end))
+    count = 0
+    for rows in found.values():
+        election, ranges = -1, dict[int, list[tuple[int, int]]]()
+        for new_epoch, old_epoch, start, end in sorted(rows):
+            if old_epoch >= election:
+                election = new_epoch
+            ranges.setdefault(election, []).append((start, end))
+        count += sum(map(union, ranges.values()))
+    return count
 
 
 def missing_copies(losses: Iterable[Loss]) -> int:
     """How many records single replicas found missing in their logs. Where their leader has them, they copied them."""
-    return sum(loss.end - loss.start for loss in losses if loss.certainty == EXACTLY and is_of_one_replica(loss))
+    losses = list(losses)
+    led = led_with_what_was_left(losses)
+    alone = [loss for loss in losses if loss.certainty == EXACTLY and is_of_one_replica(loss)]
+    return sum(loss.end - loss.start for loss in alone if loss not in led)
 
 
 def is_of_one_replica(loss: Loss) -> bool:
     """Was it found without regard to any leader?"""
     return loss.new_epoch < 0
+
+
+def led_with_what_was_left(losses: Iterable[Loss]) -> dict[Loss, int]:
+    """What replicas found missing whose logs still ended there when they began to lead, and in which epoch that was:
+    nobody had more that they could have copied."""
+    led: dict[Loss, int] = {}
+    ends: dict[Any, list[Loss]] = {}
+    for loss in sorted(losses, key=order):
+        log = (loss.topic_id, loss.topic, loss.partition, loss.node_id, loss.start)
+        if is_of_one_replica(loss) and loss.certainty == EXACTLY:
+            ends.setdefault(log, []).append(loss)
+        elif loss.end == NO_END:
+            led |= dict.fromkeys(ends.pop(log, ()), loss.new_epoch)
+    return led
 
 
 def union(ranges: list[tuple[int, int]]) -> int:

@@ -24,7 +24,7 @@ NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
 def losses(place: str | None = None, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> int:
     """List the loss ledger: each unclean election, and each record that a replica's log lost although it was committed.
 
-    Exit status 0 if nothing was lost, 2 if there are entries, 3 if some broker could not be asked.
+    Exit status 0 if nothing was lost, 2 if there are entries, 3 if some broker could not be asked, or not tell all.
 
     Parameters
     ----------
@@ -41,7 +41,9 @@ def losses(place: str | None = None, /, *, bootstrap: Bootstrap = DEFAULT_BOOTST
     counts = {"exactly_lost_records": exactly_lost(chosen), "missing_copies": missing_copies(chosen)}
     if json_output:
         silent = [{"broker": node, "why": why} for node, why in ledger.silent.items()]
-        print(json.dumps({"losses": rows, **counts, "not_asked": silent, "left_out": ledger.left_out}))
+        unread = [{"broker": node, "directory": path} for node, path in ledger.unread]
+        gaps = {"not_asked": silent, "left_out": ledger.left_out, "unread": unread}
+        print(json.dumps({"losses": rows, **counts, **gaps}))
     else:
         show(rows, ledger)
         asked = len(brokers) - len(ledger.silent)
@@ -63,6 +65,8 @@ def show(rows: list[dict[str, Any]], ledger: Ledger) -> None:
             print(line_of(row))
     for node, why in ledger.silent.items():
         print(f"not asked: broker {node} {why}")
+    for node, path in ledger.unread:
+        print(f"not read: broker {node} has log directory {path} offline, and with it what was lost there")
     if ledger.left_out:
         print(f"not told: {ledger.left_out} older entries")
 

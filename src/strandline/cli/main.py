@@ -11,4 +11,12 @@ def run() -> None:
         sys.exit(run_node(sys.argv[2:]))
     from strandline.cli.commands import app
 
-    app()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        from strandline.cli.connect import hide_broken_pipe
+
+        hide_broken_pipe(status=1)  # what the status would have told was not read

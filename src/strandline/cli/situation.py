@@ -86,7 +86,7 @@ def judge_led(facts: Facts) -> tuple[Finding, ...]:
         found.append(of_replicas(f"{numbers(row.node for row in out)} not in sync", (), out))
     if state.adding or state.removing:
         found.append(reassignment(facts))
-    if state.is_recovering:
+    if state.is_recovering and set(state.replicas) - set(state.isr):  # else nobody is left who could be unlike it
         why = f"broker {state.leader} was elected uncleanly; {numbers(state.replicas)} are made equal to its log"
         found.append(Finding("it recovers from an unclean election", (why,), "its leader"))
     return tuple(found)

@@ -45,9 +45,13 @@ class Lost(Value, frozen=True):
         """How many are lost for certain."""
         return self.event.end - self.event.start if self.event.certainty == EXACTLY else 0
 
-    def is_same(self, other: "Lost | None") -> bool:
-        """But for the time: a start that finds what the one before it found adds nothing."""
-        return other is not None and self == Lost(other.at, other.topic, timed(other.event, self.event.time_ms))
+    @property
+    def timeless(self) -> "Lost":
+        """A start that finds what the one before it found adds nothing."""
+        return Lost(self.at, self.topic, timed(self.event, -1))
+
+
+Together = dict[Lost, None]  # a partition's events of one moment, without their time
 
 
 class Line(msgspec.Struct, frozen=True, rename="camel"):
@@ -102,7 +106,7 @@ class Ledger:
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
         self.books: dict[str, Book] = {}  # by directory; of one that has failed, what was read and written before
-        self.latest: dict[TopicIdPartition, Lost] = {}
+        self.latest: dict[TopicIdPartition, Together] = {}  # of each partition
         self.news: dict[str, None] = {}  # directories with events that nobody has asked `is_news` about
 
     # --- writing
@@ -113,12 +117,12 @@ class Ledger:
         path = f"{directory}/{FILE}"
         content = self.disk.read_file(path)
         if content is None:
+            self.books[directory] = Book()
             return []
         found = Book()
         unreadable = read(found, content)
         book = self.books[directory] = found.with_more(())
-        for lost, _ in book.entries:
-            self.latest[lost.at] = lost
+        self.latest |= latest_of(lost for lost, _ in book.entries)
         if not unreadable:
             return []
         before = self.disk.read_file(f"{directory}/{ASIDE}") or b""
@@ -131,20 +135,21 @@ class Ledger:
         """Returns those that are new, durably written. Raises DiskError if they are not: then nothing that they tell
         of may be done."""
         new: list[Lost] = []
-        latest: dict[TopicIdPartition, Lost] = {}
+        told: dict[TopicIdPartition, Together] = {}
         for one in lost:
-            if not one.is_same(latest.get(one.at, self.latest.get(one.at))):
+            key, together = one.timeless, told.setdefault(one.at, {})
+            if key not in together and key not in self.latest.get(one.at, {}):
                 new.append(one)
-                latest[one.at] = one
+            together[key] = None
         if not new:
             return []
         book = self.books.get(directory, Book()).with_more(new)
         self.disk.save(f"{directory}/{FILE}", book.content())
         self.books[directory] = book
         self.news[directory] = None
-        self.latest |= latest
+        self.latest |= {one.at: told[one.at] for one in new}
         if len(self.latest) > 2 * LINES_MAX * len(self.books):
-            self.latest = {one.at: one for one in self.all()}
+            self.latest = latest_of(self.all())
         return new
 
     def is_news(self, directory: str) -> bool:
@@ -177,6 +182,17 @@ class Ledger:
             assert len(book.entries) <= LINES_MAX
             assert book.head.earlier_events >= 0
             assert book.head.earlier_records >= 0
+
+
+def latest_of(lost: Iterable[Lost]) -> dict[TopicIdPartition, Together]:
+    """What came with each partition's last event."""
+    latest: dict[TopicIdPartition, Together] = {}
+    times: dict[TopicIdPartition, int] = {}
+    for one in lost:
+        if times.get(one.at) != one.event.time_ms:
+            times[one.at], latest[one.at] = one.event.time_ms, {}
+        latest[one.at][one.timeless] = None
+    return latest
 
 
 def timed(event: LossEvent, time_ms: int) -> LossEvent:

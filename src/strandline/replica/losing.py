@@ -155,7 +155,7 @@ def at_beginning(hosted: "Hosted", partition: Partition, now: Instant) -> list[L
     if type(role) is Leader:
         return []  # it goes on
     epoch = partition.leader_epoch
-    if partition.leader_recovery_state == RECOVERING:
+    if began_uncleanly(partition):
         # Somebody led in the epoch before this one, as far as can be known here, unless it was seen to have no leader.
         was_leaderless = type(role) is Follower and role.leader == NOBODY and role.epoch == epoch - 1
         last_led = epoch - 2 if was_leaderless else epoch - 1
@@ -176,6 +176,14 @@ def at_beginning(hosted: "Hosted", partition: Partition, now: Instant) -> list[L
             )
         ]
     return []
+
+
+def began_uncleanly(partition: Partition) -> bool:
+    """Did its leader's epoch begin with an unclean election? A partition with one replica stays marked, and its leader
+    may since have stopped in order, and have been elected as it should be: that loses nothing more."""
+    losses = partition.losses
+    is_of_before = bool(losses) and losses[-1].new_epoch < partition.leader_epoch
+    return partition.leader_recovery_state == RECOVERING and not is_of_before
 
 
 def begins(host: "Host", hosted: "Hosted", partition: Partition, effects: list[Effect], now: Instant) -> bool:

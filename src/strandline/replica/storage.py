@@ -139,6 +139,8 @@ class Storage:
                 self.namesakes.setdefault(name, [namesake]).append(hosted)
             self.host.put(hosted)
         effects += self.findings.end(log_dir)
+        if self.host.ledger.is_news(log_dir.path):  # or another start soon would find it again, as a further loss
+            self.save_now(log_dir, HIGH_WATERMARKS, rows.high_watermarks | self.high_watermarks(log_dir))
 
     def open(self, at: TopicIdPartition, found: "Double", now: Instant) -> Hosted:
         """Open a log that lies on disk."""
@@ -458,11 +460,14 @@ class Storage:
         """A log was cut. A saved recovery point above its new end would vouch, after a power loss, for batches that it
         gets next, so it is lowered durably before anything is appended: this once, the disk is waited for. The `Save`
         that follows overtakes an older one that may be on its way."""
+        effects: list[Effect] = []
         for log_dir in list(self.directories.live):
             self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
             if self.host.ledger.is_news(log_dir.path):  # or a start would find the loss a second time
-                self.save_now(log_dir, HIGH_WATERMARKS, self.high_watermarks(log_dir))
-        return self.save_recovery_points() + self.save_cleaned()
+                high_watermarks = self.high_watermarks(log_dir)
+                if self.save_now(log_dir, HIGH_WATERMARKS, high_watermarks):
+                    effects += self.save(log_dir, HIGH_WATERMARKS, high_watermarks)
+        return effects + self.save_recovery_points() + self.save_cleaned()
 
     def flush_now(self, now: Instant) -> None:
         """At shutdown: everything durable, and the checkpoints say so."""

@@ -81,6 +81,19 @@ def test_replicas_and_elections_are_told_by_time_and_each_says_where_it_is_known
     assert (answer.node_id, answer.error_code, answer.left_out, answer.lost_records) == (1, 0, 0, 8)
 
 
+def test_a_directory_whose_ledger_could_not_be_read_is_named() -> None:
+    made = Jbod()
+    made.create_in(*HOME)
+    made.fail(1, "/d1")
+    made.produce(1)
+    made.run(6_000)
+    assert not ask(made).unread, "what it has was read before, if nothing was there either"
+    made.kill(NodeId(1))
+    made.dead = ("/d1",)
+    made.start(NodeId(1))
+    assert ask(made).unread == ("/d1",)
+
+
 @pytest.mark.parametrize(
     ("topics", "causes"),
     [(("t",), ["elected", "cut"]), (("gone", "never"), ["of old"]), ((), []), (None, ["of old", "elected", "cut"])],

@@ -31,6 +31,15 @@ def strandline(*arguments: str, **environment: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "strandline", "sim", "--seed", "1", "--json"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 class FakeMessage:
     def topic(self) -> str:
         return "t"

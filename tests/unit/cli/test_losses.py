@@ -1,6 +1,7 @@
 """What brokers tell of losses, put together; and in words."""
 
 import pytest
+from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.brokers import Silence
@@ -23,7 +24,7 @@ ELECTED = Loss(
 )
 
 
-def cut(node: int, start: int, end: int, time_ms: int = 2000, new_epoch: int = 4) -> Loss:
+def cut(node: int, start: int, end: int, time_ms: int = 2000, new_epoch: int = 4, old_epoch: int = 3) -> Loss:
     return Loss(
         topic="t",
         where="replica",
@@ -32,7 +33,7 @@ def cut(node: int, start: int, end: int, time_ms: int = 2000, new_epoch: int = 4
         end=end,
         certainty=EXACTLY,
         replica=node,
-        old_epoch=3,
+        old_epoch=old_epoch,
         new_epoch=new_epoch,
         time_ms=time_ms,
         cause="truncated",
@@ -53,9 +54,29 @@ def test_two_replicas_that_lost_the_same_are_two_entries_of_records_that_count_o
     ledger = merged({1: told(1, cut(1, 10, 15)), 3: told(3, cut(3, 12, 20))})
     assert len(ledger.losses) == 2
     assert exactly_lost(ledger.losses) == 10
-    assert exactly_lost((cut(1, 0, 5), cut(1, 0, 5, new_epoch=9))) == 10, "offsets that were lost, written, and lost"
+    assert exactly_lost((cut(1, 0, 5), cut(1, 0, 5, new_epoch=9, old_epoch=4))) == 10, "lost, written, and lost"
     assert exactly_lost((cut(1, 0, 5), cut(3, 7, 9), cut(2, 1, 2))) == 7
     assert exactly_lost((ELECTED,)) == 0, "of which it is not known exactly"
+
+
+def test_a_replica_that_returns_after_further_elections_lost_nothing_more() -> None:
+    assert exactly_lost((cut(1, 0, 5), cut(3, 0, 5, new_epoch=9))) == 5
+    assert exactly_lost((cut(1, 0, 5), cut(3, 0, 7, new_epoch=9, old_epoch=2))) == 7
+    assert exactly_lost((cut(1, 0, 5), cut(2, 0, 5, old_epoch=4, new_epoch=6), cut(3, 0, 5, new_epoch=9))) == 10
+
+
+@pytest.mark.parametrize("certainty", [AT_MOST, UNKNOWN])
+def test_what_a_replica_found_missing_is_lost_if_it_then_leads_with_what_was_left(certainty: int) -> None:
+    """A topic with one replica, or with one that was the last in sync."""
+    found = cut(2, 40, 50, time_ms=100, new_epoch=-1, old_epoch=2)
+    leads = replace(cut(2, 40, 50), end=NO_END, certainty=certainty)
+    assert (exactly_lost((found, leads)), missing_copies((found, leads))) == (10, 0)
+    others = (cut(1, 40, 50), cut(3, 40, 45, new_epoch=5))
+    assert exactly_lost((found, leads, *others)) == 10, "what others cut to be like it counts once"
+    again = (replace(found, end=43, time_ms=3000), replace(leads, old_epoch=7, new_epoch=8, time_ms=3000))
+    assert exactly_lost((found, leads, *others, *again)) == 13, "its log ended there twice"
+    copied = replace(leads, start=50)
+    assert (exactly_lost((found, copied)), missing_copies((found, copied))) == (0, 10)
 
 
 def test_what_one_replica_found_missing_is_no_loss_where_its_leader_has_it() -> None:
@@ -73,6 +94,9 @@ def test_a_ledger_that_not_all_brokers_told_is_incomplete() -> None:
     assert ledger.silent == {2: "does not run", 3: "refuses: KAFKA_STORAGE_ERROR"}
     assert not ledger.is_complete
     assert not merged({1: told(1, left_out=2)}).is_complete
+    unread = merged({1: told(1), 2: replace(told(2), unread=("/d1",))})
+    assert (unread.unread, unread.is_complete) == (((2, "/d1"),), False)
+    assert summary([], unread, 0, 0) == "nothing that the others know of was lost"
 
 
 @pytest.mark.parametrize(

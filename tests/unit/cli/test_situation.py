@@ -324,8 +324,10 @@ def test_a_reassignment_says_what_it_waits_for_and_how_it_is_cancelled() -> None
 
 def test_a_leader_that_was_elected_uncleanly_says_so() -> None:
     facts = led((1, 2, 3))
-    finding = one(replace(facts, state=replace(facts.state, is_recovering=True)))
+    alone = replace(facts.state, isr=(1,), min_isr=1, is_recovering=True)
+    finding = judge(replace(facts, state=alone))[-1]
     assert (finding.what, finding.needs_action) == ("it recovers from an unclean election", False)
+    assert not judge(replace(facts, state=replace(facts.state, is_recovering=True))), "with one replica it stays so"
 
 
 def test_a_leader_that_is_gone_is_about_to_be_replaced() -> None:

@@ -101,8 +101,17 @@ def test_what_a_start_finds_again_is_not_noted_again(disk: DictDisk) -> None:
     assert ledger.write(ROOT, [lost(time_ms=2_000)]) == []
     other = lost(new_epoch=5)
     assert ledger.write(ROOT, [other, other]) == [other], "another epoch, another loss"
-    assert ledger.write(ROOT, [lost()]) == [lost()], "only the latest is compared"
+    assert ledger.write(ROOT, [lost()]) == [lost()], "only the latest are compared"
     assert ledger.write(ROOT, [lost(at=TopicIdPartition(AT.topic_id, 4))]) != [], "of another partition"
+
+
+def test_events_that_come_together_are_not_noted_again_either(disk: DictDisk) -> None:
+    """A cut through a batch is two: they are noted before all cuts of an answer, and by each cut."""
+    ledger, both = Ledger(disk), [lost(4, 5, AT_MOST), lost(5, 9)]
+    assert ledger.write(ROOT, both) == both
+    assert ledger.write(ROOT, both) == []
+    assert reopened(disk)[0].write(ROOT, both) == []
+    assert ledger.records == 4
 
 
 def test_the_latest_10000_are_kept_and_of_the_others_their_sum(disk: DictDisk) -> None:

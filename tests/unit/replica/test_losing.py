@@ -162,6 +162,17 @@ def test_the_saved_high_watermark_comes_down_with_the_log(world: World) -> None:
     assert noted(world, 3) == [(2, 5, EXACTLY)]
 
 
+def test_a_save_that_was_on_its_way_does_not_bring_the_high_watermark_back(world: World) -> None:
+    """It may reach the disk after the one that was waited for, so another follows it."""
+    cut_of_committed(world)
+    node = world.nodes[NodeId(3)]
+    hosted = node.host.find(AT)
+    assert hosted is not None
+    node.host.ledger.news["/data3"] = None
+    saves = {effect.path: effect.content for effect in node.storage.truncated() if isinstance(effect, Save)}
+    assert saves[f"/data3/{HIGH_WATERMARKS}"] == format_offsets({NAME: hosted.high_watermark})
+
+
 def test_many_followers_that_cut_at_once_wait_for_the_disk_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [TopicIdPartition(AT.topic_id, n) for n in range(1, 6)]
     for at in others:
@@ -244,6 +255,19 @@ def test_a_process_that_dies_again_before_its_checkpoint_is_saved_notes_it_once(
     assert noted(world, 3) == [(2, 4, EXACTLY)]
 
 
+def test_one_that_has_led_meanwhile_notes_it_once_too(world: World) -> None:
+    """It wrote less than was lost, so that its log ends below the old checkpoint again."""
+    world.change(leader=3, isr=(3,))
+    lose_tail(world, 3, 2)
+    checkpointed(world, 3, 4)
+    world.cut = {NodeId(1), NodeId(2), NodeId(3)}
+    world.start(NodeId(3), clean=False)
+    world.produce(3, 1, acks=1)
+    world.kill(NodeId(3))
+    world.start(NodeId(3), clean=False)
+    assert [row for row in noted(world, 3) if row[2] == EXACTLY] == [(2, 4, EXACTLY)]
+
+
 def test_a_log_that_is_not_there_any_more_may_have_had_all_up_to_its_checkpoint(world: World) -> None:
     world.kill(NodeId(3))
     checkpointed(world, 3, 4)
@@ -324,6 +348,16 @@ def test_who_leads_on_in_a_new_epoch_has_noted_it_already(world: World) -> None:
     led_uncleanly_by(world, 2)
     world.change(leader=2)
     assert len(noted(world, 2)) == 1
+
+
+def test_who_was_elected_uncleanly_before_and_comes_back_in_order_notes_nothing_more(world: World) -> None:
+    """Nobody else is in sync yet, or ever will be: the partition is still marked as recovering."""
+    world.change(leader=NOBODY, isr=())
+    led_uncleanly_by(world, 2, losses=(r.LossEvent(start=5, certainty=AT_MOST, old_epoch=1, new_epoch=2),))
+    world.change(leader=NOBODY, isr=(), eligible_leader_replicas=(2,))
+    world.change(leader=2, isr=(2,))
+    assert type(role_of(world, 2)) is Leader
+    assert noted(world, 2) == [(5, NO_END, AT_MOST)]
 
 
 def test_many_leaders_that_begin_at_once_wait_for_the_disk_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

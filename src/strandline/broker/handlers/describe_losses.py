@@ -43,6 +43,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         losses=tuple(loss for _, loss in reversed(latest)),
         left_out=len(found) - len(latest),
         lost_records=ledger.records,
+        unread=tuple(path for path in node.broker.replicas.host.directories.offline if path not in ledger.books),
     )
     return [Reply(received.to, response)]
 

@@ -16,6 +16,7 @@ from strandline.wire.schema import (
     Nullable,
     NullableString,
     String,
+    Tag,
     UuidField,
     message,
 )
@@ -52,3 +53,5 @@ class DescribeLossesResponse(Message, frozen=True):
     losses: tuple[Loss, ...] = ()  # by time
     left_out: Int32 = 0  # how many more there are than the limit let through
     lost_records: Int64 = 0  # of the exact ranges in this broker's ledger, since it began
+    # Log directories that have been offline since this broker's start, so that what their ledgers have is not told.
+    unread: Annotated[tuple[String, ...], Tag(0)] = ()
