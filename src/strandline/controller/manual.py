@@ -2,8 +2,8 @@
 
 A designated replica leads, or the one with the longest log, found in the Balanced way or in the Aggressive. Only where
 nobody leads. Each is a recovery that somebody waits for (`recovery.py`); the answer comes when all partitions that were
-asked for have leaders, or the time of the request is up: then what has no leader yet is given up. Of two requests for a
-partition the later one counts.
+asked for have leaders, or the time of the request is up: then who has answered is chosen from, and what has no leader
+even so is given up, as it is when the connection closes. Of two requests for a partition the later one counts.
 """
 
 from collections.abc import Iterator
@@ -81,6 +81,13 @@ class Manual:
             if place is not None:
                 why = "another election of it was asked for in the meantime"
                 asked.results[place] = result(at.partition, E.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
+
+    def disconnected(self, connection: int) -> None:
+        """Nobody waits any more for what was asked over this connection: what follows is not what somebody wants."""
+        for asked in [asked for asked in self.asked if asked.to.connection == connection]:
+            self.asked.remove(asked)
+            for at in asked.waiting:
+                self.recoveries.give_up(at)
 
     def done(self, image: Image, now: Instant) -> Iterator[tuple[Asked, ElectLeadersResponse]]:
         """The requests that can be answered by now."""

@@ -75,3 +75,14 @@ def test_who_is_designated_counts_in_a_designation_only() -> None:
     cluster.say(3, (0, 20))
     cluster.say(2, (0, 30))
     assert cluster.leader == 2
+
+
+def test_nobody_is_elected_for_who_has_gone() -> None:
+    cluster = leaderless()
+    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE, timeout_ms=LONG_MS), 3, connection=77) is None
+    cluster.say(2, (0, 30))
+    cluster.disconnect(77)
+    cluster.say(3, (0, 20))
+    cluster.pause(LONG_MS)
+    assert (cluster.leader, cluster.controller.recoveries.partitions) == (NOBODY, {})
+    assert not cluster.controller.manual.asked
