@@ -41,6 +41,11 @@ class Caller(Value, frozen=True):
     host: str  # of the remote side, without port
     listener: str  # the listener name: "PLAINTEXT", "CONTROLLER"
 
+    @property
+    def named(self) -> str:
+        """For people."""
+        return f"{self.client_id or 'somebody'} at {self.host}"
+
 
 class Received(Value, frozen=True):
     """A request arrived and was parsed. `message` is one of wire.messages' requests."""

@@ -22,6 +22,7 @@ from strandline.wire.messages.elect_leaders import (
     DESIGNATION,
     LONGEST_LOG_AGGRESSIVE,
     LONGEST_LOG_BALANCED,
+    OWN_VERSION,
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
@@ -35,7 +36,6 @@ WAYS = {
     LONGEST_LOG_AGGRESSIVE: ("longest_log_aggressive", Strategy.AGGRESSIVE),
 }
 PARTITIONS_MAX = 1000  # of one request (KIP-966); what is over is to be asked for again
-FIRST_VERSION = 3
 
 Place = tuple[str, int]  # topic, partition
 
@@ -60,7 +60,7 @@ class Manual:
         asked = Asked(event.to, request, after(basis.now, request.timeout_ms), {}, {})
         self.asked.append(asked)
         way, strategy = WAYS[request.election_type]
-        cause = f"{way} election, asked for by {event.caller.client_id or 'somebody'} at {event.caller.host}"
+        cause = f"{way} election, asked for by {request.asked_by or event.caller.named}"
         for count, (name, index, designated) in enumerate(wanted(request, basis)):
             outcome = why_not(name, index, designated, request, basis)
             if count >= PARTITIONS_MAX:
@@ -114,7 +114,7 @@ class Manual:
 
 
 def is_manual(request: object, version: int) -> bool:
-    return isinstance(request, ElectLeadersRequest) and request.election_type in WAYS and version >= FIRST_VERSION
+    return isinstance(request, ElectLeadersRequest) and request.election_type in WAYS and version >= OWN_VERSION
 
 
 def wanted(request: ElectLeadersRequest, basis: Basis) -> Iterator[tuple[str, int, int | None]]:
