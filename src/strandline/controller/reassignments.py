@@ -6,8 +6,8 @@ replicas that the partition had before the first; to cancel is to wish for just 
 
 Invariants:
   - what begins and what cancels takes nobody from the ISR or the ELR whom min ISR needs: the high watermark would stand
-    still, what was committed would lie on too few replicas, or nobody could lead (KIP-966); and nobody from LastKnownElr
-    while these two are empty: a Balanced recovery waits for all of it;
+    still, what was committed would lie on too few replicas, or nobody could lead (KIP-966); and while these two are
+    empty, nobody from LastKnownElr: a Balanced recovery waits for all of it;
   - each partition of a request succeeds or fails alone.
 """
 
