@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, ReplyTo, ToController
+from strandline.base.effects import NAME_SHOWN, Answered, Caller, Effect, Failed, Failure, Reply, ReplyTo, ToController
 from strandline.base.errors import ErrorCode as E
 from strandline.base.time import NEVER, Instant
 from strandline.broker.forward import ANSWER_MS, RETRY_MS, WAITING_MAX, Forwarding
@@ -110,6 +110,12 @@ def test_an_election_by_hand_is_waited_for_until_the_controller_has_said_that_it
     by_hand = ElectLeadersRequest(election_type=LONGEST_LOG_AGGRESSIVE, timeout_ms=60_000)
     forwarding = Forwarding()
     assert asked(forwarding.forward(TO, by_hand, 3, by_hand.timeout_ms, T)).timeout_ms == 60_000 + ANSWER_MS
+
+
+def test_who_asked_is_named_in_a_short_line() -> None:
+    assert Caller("an\nadmin", "10.0.0.1", "PLAINTEXT").named == "anadmin at 10.0.0.1"
+    assert Caller("", "10.0.0.1", "PLAINTEXT").named == "somebody at 10.0.0.1"
+    assert len(Caller("x" * 9000, "h", "PLAINTEXT").named) == NAME_SHOWN + len(" at h")
 
 
 def test_what_this_node_asks_itself_answers_nobody() -> None:
