@@ -34,12 +34,21 @@ class ReplyTo(Value, frozen=True):
     stamp: int = 0  # the driver's own: when it read the request, if it measures
 
 
+NAME_SHOWN = 100  # letters of a client id
+
+
 class Caller(Value, frozen=True):
     """Who asked: for group members, quotas and error messages."""
 
     client_id: str
     host: str  # of the remote side, without port
     listener: str  # the listener name: "PLAINTEXT", "CONTROLLER"
+
+    @property
+    def named(self) -> str:
+        """For people, in a line: a client may call itself anything."""
+        name = "".join(letter for letter in self.client_id[:NAME_SHOWN] if letter.isprintable())
+        return f"{name or 'somebody'} at {self.host}"
 
 
 class Received(Value, frozen=True):

@@ -11,10 +11,12 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.broker.refusals import error_in, refusal_of
+from strandline.controller.manual import is_manual
 
 NAME = "forward"
 RETRY_MS = 50
 WAITING_MAX = 1000
+ANSWER_MS = 1000  # for the answer to come of what was decided in the last moment
 MOVED = (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # the second in answers of the quorum
 
 
@@ -40,6 +42,9 @@ class Forwarding:
             return self.answer(to, refusal_of(message, ErrorCode.REQUEST_TIMED_OUT))
         self.count += 1
         patience = self.timeout_ms_max if timeout_ms is None else min(max(timeout_ms, 1000), self.timeout_ms_max)
+        if timeout_ms is not None and is_manual(message, version):
+            # Whoever is told too early that nobody was elected may do worse; and the controller would go on.
+            patience = max(timeout_ms, 0) + ANSWER_MS
         self.out[self.count] = Waiting(to, message, version, after(now, patience))
         return [self.ask(self.count, now)]
 

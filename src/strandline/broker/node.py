@@ -47,6 +47,7 @@ from strandline.broker.lifecycle import Left
 from strandline.broker.parts import Parts, auto_topic
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.controller.controller import Controller
+from strandline.controller.manual import is_manual
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
 from strandline.quorum.quorum import Quorum
@@ -310,9 +311,9 @@ class Node:
             return self.received(Received(to, self.own_caller, effect.message), now)
         if leader not in self.voters:
             return self.answered(Failed(effect.token, Failure.CLOSED), now)
-        return [
-            Send(self.voters[leader], "controller", effect.message, effect.version, effect.timeout_ms, effect.token)
-        ]
+        # Answers come in order, and an election by hand waits for replicas: heartbeats must not wait behind it.
+        channel = "elections" if is_manual(effect.message, effect.version) else "controller"
+        return [Send(self.voters[leader], channel, effect.message, effect.version, effect.timeout_ms, effect.token)]
 
     def own_request_answered(self, reply: Reply, now: Instant) -> list[Effect]:
         return self.answered(Answered(self.own_requests.pop(reply.to.sequence), reply.message), now)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
@@ -20,6 +22,7 @@ from strandline.broker.handlers import (
     get_replica_log_info,
 )
 from strandline.broker.refusals import refusal_of
+from strandline.controller.manual import is_manual
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
@@ -42,7 +45,7 @@ from strandline.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from strandline.wire.messages.describe_losses import DescribeLossesRequest
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest
+from strandline.wire.messages.elect_leaders import OWN_VERSION, UNCLEAN, ElectLeadersRequest
 from strandline.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from strandline.wire.messages.fetch import FetchRequest
 from strandline.wire.messages.fetch_snapshot import FetchSnapshotRequest
@@ -125,8 +128,11 @@ def to_controller(node: Node, received: Received, now: Instant) -> list[Effect]:
 
 def pass_on(node: Node, received: Received, now: Instant) -> list[Effect]:
     """A client may ask any broker; the active controller answers."""
-    timeout_ms = getattr(received.message, "timeout_ms", None)
-    return node.forwarding.forward(received.to, received.message, received.to.api_version, timeout_ms, now)
+    message, version = received.message, received.to.api_version
+    if isinstance(message, ElectLeadersRequest) and (is_manual(message, version) or message.election_type == UNCLEAN):
+        # Who wanted what may lose records is written down, and the controller sees this node alone.
+        message, version = replace(message, asked_by=received.caller.named), OWN_VERSION
+    return node.forwarding.forward(received.to, message, version, getattr(message, "timeout_ms", None), now)
 
 
 BROKER_ROUTES: dict[type, Route] = {

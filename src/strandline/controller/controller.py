@@ -170,6 +170,7 @@ class Controller:
             case Probed(("controller", "probe", node, epoch, attempt), why) if self.is_active:
                 return self.probed(node, epoch, attempt, why, now)
             case Disconnected(connection) if self.is_active:
+                self.manual.disconnected(connection)
                 return self.disconnected(connection)
             case Answered(("controller", "logs", node, serial), message) if self.is_active:
                 self.recoveries.answered(node, serial, message, now)
@@ -274,7 +275,8 @@ class Controller:
         if self.next_unclean <= now:
             effects += self.sweep_unclean(now)
         self.recoveries.expire(now)
-        effects += self.answer_elections(now)
+        if self.manual.deadline() <= now:
+            self.recoveries.is_due = True  # whoever has answered by then may be elected, before that is given up
         while self.recoveries.is_due:  # what is written may be reason to look again
             changes, more = self.recoveries.advance(self.basis(now), self.heartbeats.ends)
             effects += [*more, *self.write(changes, now), *self.answer_elections(now)]

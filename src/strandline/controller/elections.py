@@ -37,7 +37,7 @@ def plan_elections(request: ElectLeadersRequest, basis: Basis) -> Plan:
     for name, indexes in wanted:
         results: list[PartitionResult] = []
         for index in indexes:
-            outcome = plan_election(name, index, request.election_type, basis)
+            outcome = plan_election(name, index, request.election_type, request.asked_by, basis)
             error, message = E.NONE, None
             if isinstance(outcome, Refusal):
                 error, message = outcome.error, outcome.message
@@ -51,7 +51,7 @@ def plan_elections(request: ElectLeadersRequest, basis: Basis) -> Plan:
     return Plan(tuple(records.values()), ElectLeadersResponse(replica_election_results=tuple(topics)))
 
 
-def plan_election(name: str, index: int, kind: int, basis: Basis) -> PartitionChangeRecord | Refusal:
+def plan_election(name: str, index: int, kind: int, asked_by: str, basis: Basis) -> PartitionChangeRecord | Refusal:
     topic = basis.image.topic_named(name)
     if topic is None:
         return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
@@ -64,7 +64,8 @@ def plan_election(name: str, index: int, kind: int, basis: Basis) -> PartitionCh
     rules = basis.rules(topic)
     if kind == UNCLEAN:
         rules = replace(rules, last_resort=LastResort.ANYBODY)
-    wish = Wish(election=Election.PREFERRED) if kind == PREFERRED else Wish(cause="unclean election, asked for")
+    cause = "unclean election, asked for" + (f" by {asked_by}" if asked_by else "")
+    wish = Wish(election=Election.PREFERRED) if kind == PREFERRED else Wish(cause=cause)
     change = plan_change(TopicIdPartition(topic.topic_id, index), old, wish, rules)
     if change is not None:
         return change

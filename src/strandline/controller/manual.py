@@ -2,8 +2,8 @@
 
 A designated replica leads, or the one with the longest log, found in the Balanced way or in the Aggressive. Only where
 nobody leads. Each is a recovery that somebody waits for (`recovery.py`); the answer comes when all partitions that were
-asked for have leaders, or the time of the request is up: then what has no leader yet is given up. Of two requests for a
-partition the later one counts.
+asked for have leaders, or the time of the request is up: then who has answered is chosen from, and what has no leader
+even so is given up, as it is when the connection closes. Of two requests for a partition the later one counts.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from strandline.wire.messages.elect_leaders import (
     DESIGNATION,
     LONGEST_LOG_AGGRESSIVE,
     LONGEST_LOG_BALANCED,
+    OWN_VERSION,
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
@@ -35,7 +36,6 @@ WAYS = {
     LONGEST_LOG_AGGRESSIVE: ("longest_log_aggressive", Strategy.AGGRESSIVE),
 }
 PARTITIONS_MAX = 1000  # of one request (KIP-966); what is over is to be asked for again
-FIRST_VERSION = 3
 
 Place = tuple[str, int]  # topic, partition
 
@@ -60,7 +60,7 @@ class Manual:
         asked = Asked(event.to, request, after(basis.now, request.timeout_ms), {}, {})
         self.asked.append(asked)
         way, strategy = WAYS[request.election_type]
-        cause = f"{way} election, asked for by {event.caller.client_id or 'somebody'} at {event.caller.host}"
+        cause = f"{way} election, asked for by {request.asked_by or event.caller.named}"
         for count, (name, index, designated) in enumerate(wanted(request, basis)):
             outcome = why_not(name, index, designated, request, basis)
             if count >= PARTITIONS_MAX:
@@ -81,6 +81,13 @@ class Manual:
             if place is not None:
                 why = "another election of it was asked for in the meantime"
                 asked.results[place] = result(at.partition, E.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
+
+    def disconnected(self, connection: int) -> None:
+        """Nobody waits any more for what was asked over this connection: what follows is not what somebody wants."""
+        for asked in [asked for asked in self.asked if asked.to.connection == connection]:
+            self.asked.remove(asked)
+            for at in asked.waiting:
+                self.recoveries.give_up(at)
 
     def done(self, image: Image, now: Instant) -> Iterator[tuple[Asked, ElectLeadersResponse]]:
         """The requests that can be answered by now."""
@@ -107,7 +114,7 @@ class Manual:
 
 
 def is_manual(request: object, version: int) -> bool:
-    return isinstance(request, ElectLeadersRequest) and request.election_type in WAYS and version >= FIRST_VERSION
+    return isinstance(request, ElectLeadersRequest) and request.election_type in WAYS and version >= OWN_VERSION
 
 
 def wanted(request: ElectLeadersRequest, basis: Basis) -> Iterator[tuple[str, int, int | None]]:

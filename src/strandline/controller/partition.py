@@ -257,7 +257,8 @@ def elect(old: Partition, sets: Sets, wish: Wish, rules: Rules) -> Elected:
         return Elected(wish.designated, "unclean", wish.cause)
     resort = rules.last_resort
     if resort is not LastResort.NOBODY and not sets.isr and not sets.elr and lives(sets.last_leader):
-        return Elected(sets.last_leader, "unclean", "the last known leader leads again: nobody is in sync or eligible")
+        why = "the last known leader leads again: nobody is in sync or eligible"
+        return Elected(sets.last_leader, "unclean", wish.cause or why)
     if resort is LastResort.ANYBODY:
         for node in (*without(sets.replicas, sets.adding), *sets.adding):  # these may have nothing yet
             if lives(node):

@@ -6,7 +6,8 @@ replicas that the partition had before the first; to cancel is to wish for just 
 
 Invariants:
   - what begins and what cancels takes nobody from the ISR or the ELR whom min ISR needs: the high watermark would stand
-    still, what was committed would lie on too few replicas, or nobody could lead (KIP-966);
+    still, what was committed would lie on too few replicas, or nobody could lead (KIP-966); and while these two are
+    empty, nobody from LastKnownElr: a Balanced recovery waits for all of it;
   - each partition of a request succeeds or fails alone.
 """
 
@@ -135,8 +136,8 @@ def why_unsafe(name: str, old: Partition, assignment: Assignment, rules: Rules) 
             f"Unable to change the assignment of {name} now: of its {there} only {list(left)} would be left, and "
             f"min.insync.replicas is {needed}. Wait until more replicas are in sync."
         )
-    if keeps_isr and keeps_elr and (last_known or not old.last_known_elr):
-        return None  # Nobody could lead cleanly before, and who is known to have had everything is still asked first.
+    if keeps_isr and keeps_elr and len(last_known) == len(old.last_known_elr):
+        return None  # Nobody could lead cleanly before, and all who are known to have had everything are still asked.
     located = zip(assignment.replicas, assignment.directories, strict=True)
     if rules.last_resort is LastResort.ANYBODY and any(rules.is_acceptable(*replica) for replica in located):
         return None

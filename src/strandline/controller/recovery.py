@@ -45,6 +45,7 @@ class Recovery:
         self.cause = cause
         self.designated = designated
         self.is_manual = is_manual
+        self.interrupted: Recovery | None = None  # goes on, by its own time, if this one by hand elects nobody
 
 
 class Recoveries:
@@ -95,13 +96,18 @@ class Recoveries:
     def begin_manual(
         self, at: TopicIdPartition, strategy: Strategy, designated: NodeId, cause: str, ends: Instant
     ) -> None:
-        self.partitions[at] = Recovery(strategy, ends, cause, designated, is_manual=True)
+        before = self.partitions.get(at)
+        self.partitions[at] = recovery = Recovery(strategy, ends, cause, designated, is_manual=True)
+        recovery.interrupted = before.interrupted if before is not None and before.is_manual else before
         self.is_due = True
 
     def give_up(self, at: TopicIdPartition) -> None:
         """Who asked for it no longer waits."""
-        if at in self.partitions and self.partitions[at].is_manual:
+        recovery = self.partitions.get(at)
+        if recovery is not None and recovery.is_manual:
             del self.partitions[at]
+            if recovery.interrupted is not None:
+                self.partitions[at] = recovery.interrupted
             self.is_due = True
 
     # --- events

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, ReplyTo, ToController
+from strandline.base.effects import NAME_SHOWN, Answered, Caller, Effect, Failed, Failure, Reply, ReplyTo, ToController
 from strandline.base.errors import ErrorCode as E
 from strandline.base.time import NEVER, Instant
-from strandline.broker.forward import RETRY_MS, WAITING_MAX, Forwarding
+from strandline.broker.forward import ANSWER_MS, RETRY_MS, WAITING_MAX, Forwarding
 from strandline.broker.refusals import error_in, refusal_of
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, pass_on, to_controller
 from strandline.wire.codec import encode_bytes
@@ -32,7 +32,7 @@ from strandline.wire.messages.describe_quorum import (
     PartitionDataResponse,
     TopicDataResponse,
 )
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.elect_leaders import LONGEST_LOG_AGGRESSIVE, ElectLeadersRequest, TopicPartitions
 from strandline.wire.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
 from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
@@ -104,6 +104,18 @@ def test_time_is_bounded_by_request_timeout_ms_and_that_is_it_where_the_client_s
     assert asked(forwarding.forward(TO, CREATE, 7, 10**9, T)).timeout_ms == 4_000
     assert asked(forwarding.forward(TO, CREATE, 7, 2_000, T)).timeout_ms == 2_000
     assert asked(forwarding.forward(TO, CREATE, 7, None, T)).timeout_ms == 4_000
+
+
+def test_an_election_by_hand_is_waited_for_until_the_controller_has_said_that_its_time_is_up() -> None:
+    by_hand = ElectLeadersRequest(election_type=LONGEST_LOG_AGGRESSIVE, timeout_ms=60_000)
+    forwarding = Forwarding()
+    assert asked(forwarding.forward(TO, by_hand, 3, by_hand.timeout_ms, T)).timeout_ms == 60_000 + ANSWER_MS
+
+
+def test_who_asked_is_named_in_a_short_line() -> None:
+    assert Caller("an\nadmin", "10.0.0.1", "PLAINTEXT").named == "anadmin at 10.0.0.1"
+    assert Caller("", "10.0.0.1", "PLAINTEXT").named == "somebody at 10.0.0.1"
+    assert len(Caller("x" * 9000, "h", "PLAINTEXT").named) == NAME_SHOWN + len(" at h")
 
 
 def test_what_this_node_asks_itself_answers_nobody() -> None:

@@ -1,7 +1,7 @@
 """Elections by hand that ask replicas first: what else happens to a partition while somebody waits for its leader."""
 
 from tests.unit.controller.cluster import Cluster
-from tests.unit.controller.recovered import Recovered, elect
+from tests.unit.controller.recovered import TIMEOUT, Recovered, elect
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY
@@ -74,4 +74,31 @@ def test_who_is_designated_counts_in_a_designation_only() -> None:
     assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE, 3), 3) is None
     cluster.say(3, (0, 20))
     cluster.say(2, (0, 30))
+    assert cluster.leader == 2
+
+
+def test_nobody_is_elected_for_who_has_gone() -> None:
+    cluster = leaderless()
+    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE, timeout_ms=LONG_MS), 3, connection=77) is None
+    cluster.say(2, (0, 30))
+    cluster.disconnect(77)
+    cluster.say(3, (0, 20))
+    cluster.pause(LONG_MS)
+    assert (cluster.leader, cluster.controller.recoveries.partitions) == (NOBODY, {})
+    assert not cluster.controller.manual.asked
+
+
+def test_a_recovery_goes_on_by_its_own_time_after_a_vain_election_by_hand() -> None:
+    cluster = Recovered(strategy="Aggressive")
+    cluster.alter("t", (1, 2))
+    cluster.fence(3)
+    cluster.lose(1, 2)
+    cluster.beat(2)
+    cluster.say(2, (0, 5))
+    cluster.pause(TIMEOUT - 3000)
+    for _ in range(2):
+        assert cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=1000), 3) is None
+    cluster.pause(2999)
+    assert cluster.leader == NOBODY
+    cluster.pause(1)
     assert cluster.leader == 2

@@ -45,6 +45,36 @@ def test_by_hand_balanced_waits_no_longer_than_who_asks() -> None:
     assert (cluster.leader, cluster.controller.recoveries.partitions) == (NOBODY, {})
 
 
+def test_by_hand_who_has_answered_when_the_time_is_up_is_chosen_from() -> None:
+    cluster = Recovered(strategy="None", is_managed=False)
+    cluster.alter("t", (1, 2))
+    cluster.lose(1, 2)
+    cluster.beat(2)
+    assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE), 3) is None
+    sequence = cluster.sequence
+    cluster.say(3, (0, 20))
+    cluster.pause(4999)
+    assert (cluster.leader, cluster.answer_to(sequence)) == (NOBODY, None), "2 is there, and may still answer"
+    cluster.pause(1)
+    assert cluster.leader == 3
+    assert cluster.answer_to(sequence).replica_election_results[0].partition_result[0].error_code == E.NONE
+
+
+def test_by_hand_balanced_chooses_when_the_time_is_up_if_all_who_were_eligible_last_have_answered() -> None:
+    cluster = Recovered(4, strategy="None", is_managed=False)
+    cluster.alter("t", (1, 2))
+    cluster.lose(1, 2)
+    for node in (1, 2):
+        cluster.beat(node)
+    assert cluster.ask(elect(LONGEST_LOG_BALANCED), 3) is None
+    for node, end in ((1, 20), (2, 30), (3, 5)):
+        cluster.say(node, (0, end))
+    cluster.pause(4999)
+    assert cluster.leader == NOBODY
+    cluster.pause(1)
+    assert cluster.leader == 2
+
+
 def test_by_hand_a_designated_replica_leads_though_another_has_more() -> None:
     cluster = Recovered(strategy="None", is_managed=False)
     cluster.alter("t", (1, 2))

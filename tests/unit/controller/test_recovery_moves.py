@@ -50,6 +50,23 @@ def test_who_was_named_may_have_been_taken_away_in_the_meantime() -> None:
     assert cluster.leader == NOBODY
 
 
+def test_who_may_have_the_most_is_not_taken_away_while_nobody_leads() -> None:
+    """4 was being added, and in sync with 1. Balanced waits for both: to cancel would throw away the log of one."""
+    cluster = Recovered(4)
+    move(cluster, (1, 2))
+    assert move(cluster, (3, 4))[0] is E.NONE
+    cluster.alter("t", (1, 4))
+    cluster.lose(1, 4)
+    assert set(cluster.partition("t").last_known_elr) == {1, 4}
+    assert move(cluster, None)[0] is E.INVALID_REPLICA_ASSIGNMENT
+    cluster.beat(1)
+    assert (cluster.asked(), cluster.leader) == ([], NOBODY)
+    cluster.beat(4)
+    for node, end in ((1, 10), (2, 5), (4, 20)):
+        cluster.say(node, (0, end))
+    assert cluster.leader == 4
+
+
 def test_without_a_manager_others_lead_before_one_that_is_being_added() -> None:
     cluster = moving("None", is_managed=False)
     cluster.beat(1)  # not who led last

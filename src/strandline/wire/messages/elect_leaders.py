@@ -6,9 +6,22 @@ told of it. Its types of elections beyond Kafka's two have numbers of our own.
 
 from typing import Annotated
 
-from strandline.wire.schema import Group, Int8, Int16, Int32, Message, Nullable, NullableString, String, V, message
+from strandline.wire.schema import (
+    Group,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    Nullable,
+    NullableString,
+    String,
+    Tag,
+    V,
+    message,
+)
 
 PREFERRED, UNCLEAN = 0, 1
+OWN_VERSION = 3
 DESIGNATION, LONGEST_LOG_BALANCED, LONGEST_LOG_AGGRESSIVE = 2, 3, 4  # from version 3 on
 
 
@@ -23,6 +36,7 @@ class ElectLeadersRequest(Message, frozen=True):
     election_type: Annotated[Int8, V("1+")] = PREFERRED
     topic_partitions: Annotated[tuple[TopicPartitions, ...] | None, Nullable()] = ()
     timeout_ms: Int32 = 60_000
+    asked_by: Annotated[String, V("3+"), Tag(10_000)] = ""  # as the node knows it that passes the request on
 
 
 class PartitionResult(Group, frozen=True):
