@@ -3,9 +3,9 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -34,6 +34,7 @@ def sim(
     *,
     seed: int | None = None,
     seeds: str = "",
+    eligible: Literal["gentle", "ruthless"] | None = None,
     plan: Path | None = None,
     jobs: int = os.cpu_count() or 1,
     twice: Annotated[bool, Parameter(negative="")] = False,
@@ -52,6 +53,9 @@ def sim(
         run this one, and tell the whole story if it fails
     seeds
         run many, as 1..1000, on several processes
+    eligible
+        with --seeds: only those with Eligible Leader Replicas, and faults that must be survived (gentle: at most min ISR
+        − 1 lossy shutdowns at a time), or more than that (ruthless: what is lost must be in the loss ledger)
     plan
         run what an earlier failure wrote down
     jobs
@@ -87,7 +91,10 @@ def sim(
     if planted:
         sys.exit(hunt(PLANTED[planted], parse_seeds(seeds) if seeds else (), jobs, json_output))
     if seeds:
-        sys.exit(campaign(parse_seeds(seeds), jobs, twice=twice, json_output=json_output))
+        wanted = [seed for seed in parse_seeds(seeds) if eligible is None or is_eligible(seed, eligible)]
+        if not wanted:
+            fail(f"none of the seeds {seeds} is {eligible}, with Eligible Leader Replicas: name more", status=2)
+        sys.exit(campaign(wanted, jobs, twice=twice, json_output=json_output))
     chosen = read(plan) if plan is not None else draw_plan(seed if seed is not None else 1)
     replay = f"strandline sim --plan {plan}" if plan is not None else f"strandline sim --seed {chosen.seed}"
     sys.exit(one(chosen, replay, out, shrink_runs=shrink_runs if shrink else 0, draws=trace, json_output=json_output))
@@ -166,7 +173,12 @@ def tell(plan: Plan, outcome: Outcome, seen: Trace, replay: str, out: Path, *, i
 # --- many
 
 
-def campaign(seeds: range, jobs: int, *, twice: bool, json_output: bool) -> int:
+def is_eligible(seed: int, how: str) -> bool:
+    options = draw_plan(seed).options
+    return options.elr and options.is_ruthless == (how == "ruthless")
+
+
+def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool) -> int:
     failed: list[Outcome] = []
     seen: Counter[str] = Counter()
     virtual_ms = events = 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from strandline.cli.sim import is_eligible
 from strandline.sim.plan import draw_plan, read_plan, write_plan
 
 PLANTED = "joins-below-high-watermark"
@@ -87,3 +88,17 @@ def test_planted_bugs_are_listed() -> None:
     status, out, _ = sim("--planted", "list", "--json")
     assert status == 0
     assert PLANTED in {row["name"] for row in json.loads(out)}
+
+
+def test_a_campaign_may_leave_out_seeds_by_what_their_faults_take() -> None:
+    assert sim("--seeds", "1..100", "--eligible", "gentle")[0] == 2, (
+        "the first hundred have no Eligible Leader Replicas"
+    )
+    first = {how: next(seed for seed in range(101, 400) if is_eligible(seed, how)) for how in ("gentle", "ruthless")}
+    for how, seed in first.items():
+        options = draw_plan(seed).options
+        assert (options.elr, options.is_ruthless) == (True, how == "ruthless")
+    seed = first["gentle"]
+    status, out, _ = sim("--seeds", f"101..{seed}", "--eligible", "gentle", "--jobs", "1")
+    assert status == 0
+    assert out.splitlines()[-1].startswith(f"seeds {seed}..{seed}: 1 ok, 0 failed")
