@@ -54,8 +54,8 @@ def sim(
     seeds
         run many, as 1..1000, on several processes
     eligible
-        with --seeds: only those with Eligible Leader Replicas, and faults that must be survived (gentle: at most min ISR
-        − 1 lossy shutdowns at a time), or more than that (ruthless: what is lost must be in the loss ledger)
+        with --seeds: only those with Eligible Leader Replicas, and faults that must be survived (gentle: at most
+        min ISR − 1 lossy shutdowns at a time), or more (ruthless: what is lost must be in the loss ledger)
     plan
         run what an earlier failure wrote down
     jobs
