@@ -191,6 +191,13 @@ class RealTurmoil:
     def someone(self, rng: Random) -> RealMachine:
         return rng.choice(list(self.machines.values()))
 
+    # A real kill takes nothing from the page cache: even of replicas that are all believed to have lost something, the
+    # recovery finds one that has everything.
+    someone_to_kill = someone
+
+    def shut_down(self, machine: RealMachine) -> None:
+        machine.shut_down()
+
     def later(self, span_ms: int, act: Callable[[], object]) -> None:
         self.due.append((time.monotonic() + span_ms / 1000, act))
 
