@@ -42,7 +42,8 @@ class Relays:
         async def listen() -> None:
             async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 try:
-                    with suppress(OSError, EOFError):
+                    # asyncio complains of a connection's task that ends as one that was cancelled.
+                    with suppress(OSError, EOFError, asyncio.CancelledError):
                         await self.serve(node, port, reader, writer)
                 finally:
                     abort(writer)
