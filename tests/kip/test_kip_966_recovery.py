@@ -17,11 +17,7 @@ from strandline.metadata.records import FeatureLevelRecord
 
 def recovering(strategy: str = "Balanced") -> Recovered:
     """1 and 2 were eligible last, and have stopped uncleanly; 3 had left before. All are back."""
-    cluster = Recovered(strategy=strategy)
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered(strategy=strategy).outage()
     assert cluster.asked() == [1, 2, 3]
     return cluster
 

@@ -26,7 +26,7 @@ from strandline.cli.partitions_file import designated_leader as designated_in
 from strandline.cli.partitions_file import read_partitions
 from strandline.cli.replica_logs import ask_replicas
 from strandline.wire.messages.describe_losses import Loss
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.elect_leaders import PARTITIONS_MAX, ElectLeadersRequest, TopicPartitions
 
 E = ErrorCode
 Wanted = dict[Place, int]  # partitions, and who shall lead each; -1: whoever it turns out to be
@@ -35,7 +35,6 @@ Type = Literal[
 ]
 MISSPELT = {"longest_log_agressive": "longest_log_aggressive"}  # so it stands in the KIP
 KAFKAS_VERSION, OWN_VERSION = 2, 3
-REQUEST_PARTITIONS_MAX = 1000  # of one request (KIP-966)
 ELECTION_TIMEOUT_MS = 60_000
 SEEN_WITHIN_S = 5.0
 
@@ -184,8 +183,8 @@ def elect(bootstrap: str, kind: Kind, wanted: Wanted | None) -> Results:
         return ask_for(bootstrap, kind, None)
     found: Results = {}
     places = list(wanted)
-    for first in range(0, len(places), REQUEST_PARTITIONS_MAX):
-        piece = {at: wanted[at] for at in places[first : first + REQUEST_PARTITIONS_MAX]}
+    for first in range(0, len(places), PARTITIONS_MAX):
+        piece = {at: wanted[at] for at in places[first : first + PARTITIONS_MAX]}
         found |= ask_for(bootstrap, kind, piece)
     return found
 

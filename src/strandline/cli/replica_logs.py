@@ -4,18 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicIdPartition
 from strandline.base.value import Value
 from strandline.cli.brokers import BrokerAt, Silence, ask_each
 from strandline.cli.partitions import PartitionState, Place
 from strandline.metadata.losses import Evidence
 from strandline.wire.messages.get_replica_log_info import (
-    GetReplicaLogInfoRequest,
+    PARTITIONS_MAX,
     GetReplicaLogInfoResponse,
     PartitionLogInfo,
-    TopicPartitions,
+    request_of,
 )
-
-PARTITIONS_MAX = 2000  # of one request
 
 
 class ReplicaLog(Value, frozen=True):
@@ -31,13 +30,12 @@ class ReplicaLog(Value, frozen=True):
     recovered_uncleanly: bool = False
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """Who is higher has more of the log (KIP-966)."""
-        return (self.last_epoch, self.end_offset)
-
-    @property
     def evidence(self) -> Evidence:
         return Evidence(self.last_epoch, self.end_offset, self.high_watermark)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return self.evidence.rank
 
 
 class Unasked(Value, frozen=True):
@@ -61,19 +59,15 @@ def ask_replicas(states: Iterable[PartitionState], brokers: Mapping[int, BrokerA
     told: dict[tuple[Place, int], Told] = {}
     for first in range(0, max(map(len, hosted.values()), default=0), PARTITIONS_MAX):
         asked = {node: found[first : first + PARTITIONS_MAX] for node, found in hosted.items() if found[first:]}
-        answers = ask_each(brokers, {node: request_of(node, found) for node, found in asked.items()}, 0)
+        answers = ask_each(brokers, {node: request_of(node, ids(found)) for node, found in asked.items()}, 0)
         for node, found in asked.items():
             rows = read(node, found, answers[node])
             told |= {(state.at, node): row for state, row in zip(found, rows, strict=True)}
     return {state.at: tuple(told[state.at, node] for node in state.replicas) for state in states}
 
 
-def request_of(node: int, states: Iterable[PartitionState]) -> GetReplicaLogInfoRequest:
-    topics: dict[Any, list[int]] = {}
-    for state in states:
-        topics.setdefault(state.topic_id, []).append(state.at.partition)
-    rows = tuple(TopicPartitions(topic_id=topic_id, partitions=tuple(found)) for topic_id, found in topics.items())
-    return GetReplicaLogInfoRequest(broker_id=node, topic_partitions=rows)
+def ids(states: Iterable[PartitionState]) -> Iterator[TopicIdPartition]:
+    return (TopicIdPartition(state.topic_id, state.at.partition) for state in states)
 
 
 def read(node: int, states: Iterable[PartitionState], answer: GetReplicaLogInfoResponse | Silence) -> Iterator[Told]:

@@ -59,7 +59,7 @@ from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.image import Image, Partition
+from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY, STRATEGY_KEYS, UNCLEAN_KEY, Strategy, strategy_in
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -340,11 +340,8 @@ class Controller:
         assert {b.node_id for b in self.image.brokers.values() if not b.fenced} <= set(self.heartbeats.ends)
         for topic in self.image.topics.values():
             for partition in topic.partitions.values():
-                assert partition.leader < 0 or self.lives(partition.leader, partition)
-                assert len(partition.isr) < 2 or all(self.lives(node, partition) for node in partition.isr)
-
-    def lives(self, node: NodeId, partition: Partition) -> bool:
-        return self.image.is_active(node) and self.image.is_online(node, partition)
+                assert partition.leader < 0 or self.image.lives(partition.leader, partition)
+                assert len(partition.isr) < 2 or all(self.image.lives(node, partition) for node in partition.isr)
 
 
 # Which plan decides about a request: (request, basis, API version, is the broker's session alive?).

@@ -10,6 +10,7 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import TopicIdPartition
 from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.controller.partition import Election, LastResort, Wish, plan_change
+from strandline.metadata.image import Partition, Topic
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.elect_leaders import (
     PREFERRED,
@@ -51,13 +52,22 @@ def plan_elections(request: ElectLeadersRequest, basis: Basis) -> Plan:
     return Plan(tuple(records.values()), ElectLeadersResponse(replica_election_results=tuple(topics)))
 
 
-def plan_election(name: str, index: int, kind: int, asked_by: str, basis: Basis) -> PartitionChangeRecord | Refusal:
+def sought(name: str, index: int, basis: Basis) -> tuple[Topic, Partition] | Refusal:
+    """The partition of which a leader shall be elected."""
     topic = basis.image.topic_named(name)
     if topic is None:
         return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
-    old = topic.partitions.get(index)
-    if old is None:
+    partition = topic.partitions.get(index)
+    if partition is None:
         return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    return topic, partition
+
+
+def plan_election(name: str, index: int, kind: int, asked_by: str, basis: Basis) -> PartitionChangeRecord | Refusal:
+    found = sought(name, index, basis)
+    if isinstance(found, Refusal):
+        return found
+    topic, old = found
     is_there = old.leader == old.replicas[0] if kind == PREFERRED else old.leader >= 0
     if is_there:
         return Refusal(E.ELECTION_NOT_NEEDED, message_of(E.ELECTION_NOT_NEEDED))

@@ -84,7 +84,7 @@ class Heartbeats:
     def probe(self, broker: Broker) -> list[Probe]:
         before = self.probing.get(broker.node_id, Probing(broker.epoch, 0))
         attempt = before.attempt + 1
-        endpoint = broker.endpoints.get(self.listener) or next(iter(broker.endpoints.values()), None)
+        endpoint = broker.endpoint(self.listener)
         if endpoint is None:
             return []
         self.probing[broker.node_id] = Probing(broker.epoch, attempt, before.refusals)

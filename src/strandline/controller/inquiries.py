@@ -4,22 +4,17 @@ A broker that does not answer is asked again after a pause, for as long as someb
 request that was given up is not taken.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from strandline.base.effects import Send
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.metadata.image import Broker
 from strandline.metadata.losses import Evidence
-from strandline.wire.messages.get_replica_log_info import (
-    GetReplicaLogInfoRequest,
-    GetReplicaLogInfoResponse,
-    TopicPartitions,
-)
+from strandline.wire.messages.get_replica_log_info import PARTITIONS_MAX, GetReplicaLogInfoResponse, request_of
 
-PARTITIONS_MAX = 2000  # of one request; brokers answer no more
 TIMEOUT_MS = 3000
 PAUSE_MS = 300  # before a broker is asked again for what it did not say
 
@@ -45,8 +40,7 @@ class Inquiries:
         for node, ats in wanted.items():
             if node in self.under_way or node in self.again_at:
                 continue
-            endpoints = brokers[node].endpoints
-            endpoint = endpoints.get(self.listener) or next(iter(endpoints.values()), None)
+            endpoint = brokers[node].endpoint(self.listener)
             if endpoint is None:
                 continue
             self.serial += 1
@@ -54,9 +48,8 @@ class Inquiries:
             first = self.asked.get(node, 0) % len(ats)
             some = (ats[first:] + ats[:first])[:PARTITIONS_MAX]
             self.asked[node] = first + len(some)
-            request = GetReplicaLogInfoRequest(broker_id=node, topic_partitions=by_topic(some))
             token = ("controller", "logs", node, self.serial)
-            yield Send(endpoint, "recovery", request, 0, TIMEOUT_MS, token)
+            yield Send(endpoint, "recovery", request_of(node, some), 0, TIMEOUT_MS, token)
 
     def answered(
         self, node: NodeId, serial: int, response: GetReplicaLogInfoResponse | None, now: Instant
@@ -84,10 +77,3 @@ class Inquiries:
         for node in over:
             del self.again_at[node]
         return bool(over)
-
-
-def by_topic(ats: Iterable[TopicIdPartition]) -> tuple[TopicPartitions, ...]:
-    topics: dict[Uuid, list[int]] = {}
-    for at in ats:
-        topics.setdefault(at.topic_id, []).append(at.partition)
-    return tuple(TopicPartitions(topic_id=topic, partitions=tuple(found)) for topic, found in topics.items())

@@ -15,7 +15,8 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.time import NEVER, Instant, after
 from strandline.controller.basis import Basis, Refusal
-from strandline.controller.recovery import Recoveries, lives
+from strandline.controller.elections import sought
+from strandline.controller.recovery import Recoveries
 from strandline.metadata.image import Image
 from strandline.metadata.strategy import Strategy
 from strandline.wire.messages.elect_leaders import (
@@ -23,6 +24,7 @@ from strandline.wire.messages.elect_leaders import (
     LONGEST_LOG_AGGRESSIVE,
     LONGEST_LOG_BALANCED,
     OWN_VERSION,
+    PARTITIONS_MAX,
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
@@ -35,7 +37,6 @@ WAYS = {
     LONGEST_LOG_BALANCED: ("longest_log_balanced", Strategy.BALANCED),
     LONGEST_LOG_AGGRESSIVE: ("longest_log_aggressive", Strategy.AGGRESSIVE),
 }
-PARTITIONS_MAX = 1000  # of one request (KIP-966); what is over is to be asked for again
 
 Place = tuple[str, int]  # topic, partition
 
@@ -134,12 +135,10 @@ def why_not(
     name: str, index: int, designated: int | None, request: ElectLeadersRequest, basis: Basis
 ) -> Refusal | TopicIdPartition:
     """The partition that shall have a leader, or why there is none to be elected."""
-    topic = basis.image.topic_named(name)
-    if topic is None:
-        return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
-    partition = topic.partitions.get(index)
-    if partition is None:
-        return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    found = sought(name, index, basis)
+    if isinstance(found, Refusal):
+        return found
+    topic, partition = found
     if partition.leader != NOBODY:
         return Refusal(E.ELECTION_NOT_NEEDED, message_of(E.ELECTION_NOT_NEEDED))
     if request.election_type == DESIGNATION:
@@ -147,7 +146,7 @@ def why_not(
             return Refusal(E.INVALID_REQUEST, f"No leader is designated for {name}-{index}")
         if designated not in partition.replicas:
             return Refusal(E.INVALID_REQUEST, f"Broker {designated} has no replica of {name}-{index}")
-        if not lives(NodeId(designated), partition, basis):
+        if not basis.image.lives(NodeId(designated), partition):
             return Refusal(
                 E.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"The replica of {name}-{index} on {designated} is offline"
             )

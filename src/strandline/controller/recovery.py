@@ -27,7 +27,7 @@ from strandline.base.time import NEVER, Instant, after
 from strandline.controller.basis import Basis
 from strandline.controller.inquiries import Answer, Inquiries
 from strandline.controller.partition import Wish, plan_change
-from strandline.controller.standing import Standing, standing_of
+from strandline.controller.standing import Standing, standing_in
 from strandline.metadata.image import Image, Partition, Topic
 from strandline.metadata.records import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord
 from strandline.metadata.strategy import Strategy
@@ -60,10 +60,7 @@ class Recoveries:
 
     def begin(self, image: Image) -> None:
         """From the image that a new controller begins with."""
-        for topic in image.topics.values():
-            for index, partition in topic.partitions.items():
-                if partition.leader == NOBODY:
-                    self.leaderless[TopicIdPartition(topic.topic_id, index)] = None
+        self.leaderless = dict.fromkeys(image.leaderless())
         self.is_due = bool(self.leaderless)
 
     def written(self, records: Iterable[Any], image: Image) -> None:
@@ -171,7 +168,8 @@ class Recoveries:
         if before is not None and before.is_manual:
             return
         strategy = basis.strategy(topic)
-        if not basis.config.is_recovery_managed or stands(partition, strategy, basis) is not Standing.RECOVERY:
+        is_managed = basis.config.is_recovery_managed
+        if not is_managed or standing_in(basis.image, partition, strategy, is_managed) is not Standing.RECOVERY:
             self.partitions.pop(at, None)
             return
         if before is None or before.strategy is not strategy:
@@ -196,13 +194,7 @@ class Recoveries:
     def check(self, image: Image) -> None:
         assert set(self.partitions) <= set(self.leaderless)
         assert set(self.answers) <= set(self.leaderless)
-        found = {
-            TopicIdPartition(topic.topic_id, index)
-            for topic in image.topics.values()
-            for index, partition in topic.partitions.items()
-            if partition.leader == NOBODY
-        }
-        assert set(self.leaderless) == found
+        assert set(self.leaderless) == set(image.leaderless())
 
 
 def choice(
@@ -228,13 +220,8 @@ def choice(
 
 
 def best_of(partition: Partition, known: dict[NodeId, Answer]) -> NodeId:
-    """The most data: the highest (last written leader epoch, log end offset); of equals the first replica."""
-
-    def amount(node: NodeId) -> tuple[int, int]:
-        evidence = known[node].evidence
-        return evidence.last_epoch, evidence.end_offset
-
-    return max((node for node in partition.replicas if node in known), key=amount)
+    """The most data; of equals the first replica."""
+    return max((node for node in partition.replicas if node in known), key=lambda node: known[node].evidence.rank)
 
 
 def candidates(partition: Partition) -> Iterator[NodeId]:
@@ -247,22 +234,9 @@ def candidates(partition: Partition) -> Iterator[NodeId]:
 def active_replicas(partition: Partition, designated: NodeId, basis: Basis) -> list[NodeId]:
     """Those that might lead: their brokers are active and their directories online."""
     asked = (*candidates(partition), designated)
-    return [node for node in partition.replicas if node in asked and lives(node, partition, basis)]
+    return [node for node in partition.replicas if node in asked and basis.image.lives(node, partition)]
 
 
 def expected_replicas(partition: Partition, heard_of: Collection[NodeId], basis: Basis) -> list[NodeId]:
     """Those that are active, or about to be: a broker that has just registered reads the metadata log first."""
     return [node for node in candidates(partition) if node in heard_of and basis.image.is_online(node, partition)]
-
-
-def lives(node: NodeId, partition: Partition, basis: Basis) -> bool:
-    return basis.image.is_active(node) and basis.image.is_online(node, partition)
-
-
-def stands(partition: Partition, strategy: Strategy, basis: Basis) -> Standing:
-    def is_there(node: NodeId) -> bool:
-        return lives(node, partition, basis)
-
-    return standing_of(
-        partition, strategy, basis.config.is_recovery_managed, is_there, basis.image.brokers.__contains__
-    )

@@ -55,6 +55,13 @@ def standing_of(
     return Standing.RECOVERY if all(map(lives, known)) else Standing.LAST_ELIGIBLE
 
 
+def standing_in(image: Image, partition: Partition, strategy: Strategy, is_managed: bool) -> Standing:
+    """The same, by what the metadata say of the brokers."""
+    return standing_of(
+        partition, strategy, is_managed, lambda node: image.lives(node, partition), image.brokers.__contains__
+    )
+
+
 def standings(
     image: Image, static: Mapping[str, ConfigValue], is_managed: bool
 ) -> Iterator[tuple[TopicIdPartition, Standing]]:
@@ -65,9 +72,4 @@ def standings(
             continue
         strategy = strategy_of(image, topic.name, static)
         for index, partition in without:
-
-            def lives(node: NodeId, partition: Partition = partition) -> bool:
-                return image.is_active(node) and image.is_online(node, partition)
-
-            standing = standing_of(partition, strategy, is_managed, lives, image.brokers.__contains__)
-            yield TopicIdPartition(topic.topic_id, index), standing
+            yield TopicIdPartition(topic.topic_id, index), standing_in(image, partition, strategy, is_managed)

@@ -108,6 +108,17 @@ class Image:
         broker = self.brokers.get(node)
         return broker is not None and broker.is_online(directory_of(partition, node))
 
+    def lives(self, node: NodeId, partition: Partition) -> bool:
+        """May this broker's replica lead now, or enter an ISR?"""
+        return self.is_active(node) and self.is_online(node, partition)
+
+    def leaderless(self) -> Iterator[TopicIdPartition]:
+        """All partitions that nobody leads."""
+        for topic in self.topics.values():
+            for index, partition in topic.partitions.items():
+                if partition.leader == NOBODY:
+                    yield TopicIdPartition(topic.topic_id, index)
+
     def topic_config(
         self, topic: str, key: str, static: Mapping[str, ConfigValue], broker: str = CLUSTER_DEFAULT
     ) -> ConfigValue:

@@ -21,6 +21,11 @@ class Evidence(NamedTuple):
     end_offset: int
     high_watermark: int
 
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Who is higher has more of the log (KIP-966)."""
+        return self.last_epoch, self.end_offset
+
 
 def loss_of(
     replica: NodeId, last_led: int, old_epoch: int, evidence: Evidence | None, time_ms: int, cause: str

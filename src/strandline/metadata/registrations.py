@@ -76,6 +76,10 @@ class Broker(Value, frozen=True):
         """Is there a directory for new ones (KIP-1066)? A broker that names no directories has one."""
         return not self.log_dirs or any(directory not in self.cordoned for directory in self.log_dirs)
 
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """Where it listens: by this name, else by any."""
+        return self.endpoints.get(listener) or next(iter(self.endpoints.values()), None)
+
     @property
     def is_active(self) -> bool:
         """May it lead, or enter an ISR (KIP-841)?"""

@@ -10,11 +10,15 @@ from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.broker.handlers import get_replica_log_info
-from strandline.broker.handlers.get_replica_log_info import PARTITIONS_MAX
 from strandline.broker.lifecycle import Identity, Lifecycle, LifecycleConfig, Registered
 from strandline.metadata import records as r
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.get_replica_log_info import GetReplicaLogInfoRequest, PartitionLogInfo, TopicPartitions
+from strandline.wire.messages.get_replica_log_info import (
+    PARTITIONS_MAX,
+    GetReplicaLogInfoRequest,
+    PartitionLogInfo,
+    TopicPartitions,
+)
 
 
 class FakeBroker:

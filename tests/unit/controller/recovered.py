@@ -1,7 +1,7 @@
 """A cluster whose controller recovers a partition, and brokers that say of their logs what a test wants."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from tests.unit.controller.cluster import Cluster
 
@@ -48,6 +48,14 @@ class Recovered(Cluster):
             self.fence(node)
         for node in nodes:
             self.register(node)
+
+    def outage(self) -> Self:
+        """Broker 3 falls behind; 1 and 2, which have everything, stop uncleanly one after the other, and come back."""
+        self.alter("t", (1, 2))
+        self.lose(1, 2)
+        for node in (1, 2):
+            self.beat(node)
+        return self
 
     def asked(self) -> list[int]:
         """Who is being asked, once everything that was due is done."""

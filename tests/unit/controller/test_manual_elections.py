@@ -61,11 +61,7 @@ def test_by_hand_who_has_answered_when_the_time_is_up_is_chosen_from() -> None:
 
 
 def test_by_hand_balanced_chooses_when_the_time_is_up_if_all_who_were_eligible_last_have_answered() -> None:
-    cluster = Recovered(4, strategy="None", is_managed=False)
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered(4, strategy="None", is_managed=False).outage()
     assert cluster.ask(elect(LONGEST_LOG_BALANCED), 3) is None
     for node, end in ((1, 20), (2, 30), (3, 5)):
         cluster.say(node, (0, end))

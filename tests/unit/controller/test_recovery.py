@@ -9,12 +9,13 @@ from tests.unit.controller.recovered import TIMEOUT, Recovered
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.controller.inquiries import PARTITIONS_MAX, Answer, Inquiries
+from strandline.controller.inquiries import Answer, Inquiries
 from strandline.controller.recovery import best_of
 from strandline.metadata import records as r
 from strandline.metadata.image import RECOVERING
 from strandline.metadata.losses import AT_MOST, NO_END, Evidence
 from strandline.metadata.strategy import STRATEGY_KEY
+from strandline.wire.messages.get_replica_log_info import PARTITIONS_MAX
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -46,11 +47,7 @@ def test_balanced_waits_until_all_who_were_eligible_last_are_there() -> None:
 
 
 def test_balanced_elects_the_most_data_once_all_who_are_there_have_answered() -> None:
-    cluster = Recovered()
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered().outage()
     cluster.say(1, (0, 70))
     assert cluster.leader == NOBODY
     cluster.say(2, (0, 90))
@@ -62,11 +59,7 @@ def test_balanced_elects_the_most_data_once_all_who_are_there_have_answered() ->
 
 
 def test_balanced_does_not_wait_for_others_longer_than_the_timeout() -> None:
-    cluster = Recovered()
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered().outage()
     cluster.say(1, (0, 70))
     cluster.say(2, (0, 60))
     cluster.pause(TIMEOUT - 1000)
@@ -76,11 +69,7 @@ def test_balanced_does_not_wait_for_others_longer_than_the_timeout() -> None:
 
 
 def test_balanced_waits_for_all_who_were_eligible_last_beyond_the_timeout() -> None:
-    cluster = Recovered()
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered().outage()
     cluster.say(1, (0, 70))
     cluster.say(3, (0, 50))
     cluster.pause(3 * TIMEOUT)
@@ -90,11 +79,7 @@ def test_balanced_waits_for_all_who_were_eligible_last_beyond_the_timeout() -> N
 
 
 def test_balanced_begins_anew_if_one_of_them_goes_again() -> None:
-    cluster = Recovered()
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered().outage()
     cluster.say(1, (0, 70))
     cluster.fence(1)
     cluster.say(2, (0, 60))
@@ -149,11 +134,7 @@ def test_aggressive_does_not_wait_for_eligible_replicas_that_are_fenced() -> Non
 
 
 def test_aggressive_is_done_as_soon_as_every_replica_has_answered() -> None:
-    cluster = Recovered(strategy="Aggressive")
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered(strategy="Aggressive").outage()
     cluster.say(3, (0, 80))
     cluster.say(2, (0, 90))
     cluster.say(1, (0, 85))
@@ -176,11 +157,7 @@ def test_aggressive_takes_the_first_answer_after_the_timeout() -> None:
 
 
 def test_none_asks_nobody_until_the_strategy_is_another() -> None:
-    cluster = Recovered(strategy="None")
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered(strategy="None").outage()
     cluster.pause(2 * TIMEOUT)
     assert (cluster.asked(), cluster.leader) == ([], NOBODY)
     configure(cluster, "Balanced")
@@ -199,11 +176,7 @@ def test_nobody_is_asked_where_recovery_is_not_managed() -> None:
 
 
 def damaged() -> Recovered:
-    cluster = Recovered()
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered().outage()
     cluster.say(3, (0, 50))
     cluster.say(2, (0, 60))
     return cluster
@@ -258,11 +231,7 @@ def test_another_controller_begins_anew() -> None:
 
 
 def test_the_later_epoch_wins_over_the_longer_log() -> None:
-    cluster = Recovered()
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered().outage()
     cluster.say(1, (3, 500))
     cluster.say(2, (4, 10))
     cluster.say(3, (3, 900))
@@ -296,11 +265,7 @@ def test_the_ledger_says_from_where_on_records_may_be_lost() -> None:
 
 def test_the_ledger_trusts_an_older_log_up_to_its_high_watermark() -> None:
     """It may have records of an old leader in the place of others that a later one committed."""
-    cluster = Recovered()
-    cluster.alter("t", (1, 2))
-    cluster.lose(1, 2)
-    for node in (1, 2):
-        cluster.beat(node)
+    cluster = Recovered().outage()
     for node in (1, 2, 3):
         cluster.say(node, (-1, 60), high_watermark=40)
     (loss,) = cluster.partition("t").losses

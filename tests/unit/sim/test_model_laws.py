@@ -303,7 +303,7 @@ def test_a_recovery_that_does_not_wait_for_all_who_were_eligible_last_is_noticed
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Balanced: whoever is not there may be the one who has everything."""
-    monkeypatch.setattr(recovery, "stands", lambda *_: Standing.RECOVERY)
+    monkeypatch.setattr(recovery, "standing_in", lambda *_: Standing.RECOVERY)
     monkeypatch.setattr(recovery, "choice", first_answer)
     why = told(replace(MANAGED, strategies=(BALANCED,)))[-1]
     assert why == "wrong: broker 2 was elected by a recovery (Balanced) that may not end yet"

@@ -21,6 +21,7 @@ from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Part
 from strandline.metadata.registrations import MIGRATING_DIRECTORY
 from strandline.replica.hosted import Host
 from strandline.wire.messages.get_replica_log_info import (
+    PARTITIONS_MAX,
     GetReplicaLogInfoRequest,
     GetReplicaLogInfoResponse,
     PartitionLogInfo,
@@ -29,8 +30,6 @@ from strandline.wire.messages.get_replica_log_info import (
 
 if TYPE_CHECKING:
     from strandline.broker.node import Node
-
-PARTITIONS_MAX = 2000
 
 
 def answer(node: Node, received: Received, now: Instant) -> list[Effect]:

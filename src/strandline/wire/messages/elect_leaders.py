@@ -22,6 +22,7 @@ from strandline.wire.schema import (
 
 PREFERRED, UNCLEAN = 0, 1
 OWN_VERSION = 3
+PARTITIONS_MAX = 1000  # of one election that asks replicas first (KIP-966); what is over is to be asked for again
 DESIGNATION, LONGEST_LOG_BALANCED, LONGEST_LOG_AGGRESSIVE = 2, 3, 4  # from version 3 on
 
 

@@ -4,9 +4,10 @@ The fields are the KIP's. Apache Kafka has shipped no such API, so it has a key 
 of it. What goes beyond the KIP lies in tagged fields.
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
-from strandline.base.ids import ZERO_UUID
+from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
 from strandline.wire.schema import (
     Bool,
     Group,
@@ -20,6 +21,8 @@ from strandline.wire.schema import (
     UuidField,
     message,
 )
+
+PARTITIONS_MAX = 2000  # of one request (KIP-966); what is over is refused, and to be asked for again
 
 
 class TopicPartitions(Group, frozen=True):
@@ -55,3 +58,12 @@ class TopicPartitionLogInfo(Group, frozen=True):
 class GetReplicaLogInfoResponse(Message, frozen=True):
     broker_epoch: Int64 = -1
     topic_partition_log_info_list: tuple[TopicPartitionLogInfo, ...] = ()
+
+
+def request_of(broker: int, ats: Iterable[TopicIdPartition]) -> GetReplicaLogInfoRequest:
+    """The question to one broker about these partitions."""
+    topics: dict[Uuid, list[int]] = {}
+    for at in ats:
+        topics.setdefault(at.topic_id, []).append(at.partition)
+    rows = tuple(TopicPartitions(topic_id=topic, partitions=tuple(found)) for topic, found in topics.items())
+    return GetReplicaLogInfoRequest(broker_id=broker, topic_partitions=rows)
