@@ -5,7 +5,7 @@ from pathlib import Path
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli import configs, features, last_replica, log_dirs, reassignments, scale, topics
+from strandline.cli import configs, features, last_replica, log_dirs, pipeline, reassignments, scale, topics
 from strandline.cli.consume import consume
 from strandline.cli.explain import explain
 from strandline.cli.format import format_storage, random_uuid
@@ -37,6 +37,7 @@ app.command(last_replica.app)
 app.command(scale.app)
 app.command(sim)
 app.command(model)
+app.command(pipeline.app)
 
 
 @app.command

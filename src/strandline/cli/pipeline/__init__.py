@@ -1,0 +1,8 @@
+"""`strandline pipeline`: topics, tables and replicas through Spark. One job, one file.
+
+Spark is imported when a job runs, so that the other commands start without it.
+"""
+
+from cyclopts import App
+
+app = App(name="pipeline", help="Topics, tables and whole clusters through Spark.")

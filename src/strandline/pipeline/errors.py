@@ -1,0 +1,37 @@
+"""What a user did wrong, or must know before a job can go on; and what Spark's long errors say in one sentence."""
+
+import re
+
+REASON = re.compile(r"strandline\.pipeline\.errors\.\w+: (?P<problem>.*?)(?:\n  (?P<advice>\S.*?))?(?:\n|$)")
+
+
+class PipelineError(Exception):
+    """`problem` says what is wrong and where, `advice` what to do next. Crosses Spark's processes as text."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(problem, advice)
+        self.problem = problem
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.problem}\n  {self.advice}" if self.advice else self.problem
+
+
+class BadOption(PipelineError):
+    """An option, or a set of them, that makes no sense."""
+
+
+class DataLoss(PipelineError):
+    """Records that were asked for are there no longer, or are others now (failOnDataLoss=true)."""
+
+
+def sentence_of(error: BaseException) -> PipelineError:
+    """What went wrong, for people: our own words where they are in it, else the first line of Spark's."""
+    if isinstance(error, PipelineError):
+        return error
+    text = str(error)
+    found = list(REASON.finditer(text))
+    if found:
+        return PipelineError(found[-1]["problem"], found[-1]["advice"] or "")
+    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    return PipelineError(first.strip())

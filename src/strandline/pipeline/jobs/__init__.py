@@ -1,0 +1,1 @@
+"""One job, one file: read, transforms, write; what a notebook calls."""

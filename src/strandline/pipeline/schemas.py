@@ -1,0 +1,115 @@
+"""The rows that cross a boundary: what sources give, what jobs take, what they find.
+
+Timestamps are in UTC, offsets as in Kafka: `last_*` inclusive, `end` exclusive, −1 not known.
+"""
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+TYPES: dict[str, DataType] = {
+    "binary": BinaryType(),
+    "boolean": BooleanType(),
+    "int": IntegerType(),
+    "long": LongType(),
+    "string": StringType(),
+    "timestamp": TimestampType(),
+    "headers": ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())])),
+}
+
+
+def rows(*columns: str) -> StructType:
+    """`"offset long"` is a column; all may be null, as Spark's Kafka connector has it."""
+    return StructType([StructField(name, TYPES[kind]) for name, kind in (column.split() for column in columns)])
+
+
+TOPIC_ROW = rows(
+    "key binary",
+    "value binary",
+    "topic string",
+    "partition int",
+    "offset long",
+    "timestamp timestamp",
+    "timestampType int",
+)
+TOPIC_ROW_WITH_HEADERS = StructType([*TOPIC_ROW.fields, StructField("headers", TYPES["headers"])])
+
+REPLICA = ("broker int", "directory string", "topic string", "topic_id string", "partition int")
+
+REPLICA_BATCH = rows(
+    *REPLICA,
+    "segment long",  # the first offset that the file may have: its name
+    "position long",  # bytes from the file's start
+    "size int",
+    "base_offset long",
+    "last_offset long",
+    "leader_epoch int",
+    "records int",
+    "producer_id long",
+    "producer_epoch int",
+    "base_sequence int",
+    "attributes int",
+    "crc long",
+    "crc_ok boolean",
+    "base_timestamp timestamp",
+    "max_timestamp timestamp",
+    "fault string",  # null; torn: the file ends in a batch; corrupt: none begins here; crc; misplaced: wrong offsets
+)
+REPLICA_RECORD = rows(
+    *REPLICA,
+    "segment long",
+    "position long",  # of the record's batch
+    "offset long",
+    "timestamp timestamp",
+    "timestampType int",
+    "key binary",
+    "value binary",
+    "headers headers",
+    "leader_epoch int",
+    "producer_id long",
+    "producer_epoch int",
+    "sequence int",
+    "is_control boolean",
+    "is_transactional boolean",
+)
+REPLICA_SEGMENT = rows(
+    *REPLICA,
+    "segment long",
+    "size long",
+    "is_active boolean",
+    "index_entries long",
+    "index_last_offset long",
+    "time_index_entries long",
+    "producer_snapshot boolean",
+)
+REPLICA_INDEX = rows(*REPLICA, "segment long", "entry long", "offset long", "position long")
+REPLICA_CHECKPOINT = rows(
+    *REPLICA,
+    "high_watermark long",
+    "recovery_point long",
+    "log_start_offset long",
+    "clean_shutdown boolean",
+    "log_end_offset long",
+)
+REPLICA_EPOCH = rows(*REPLICA, "leader_epoch int", "start_offset long")
+
+ACKNOWLEDGED = rows("topic string", "partition int", "offset long", "crc32 long", "time_ms long")
+FINDING = rows(
+    "rule string",
+    "severity string",
+    "topic string",
+    "partition int",
+    "broker int",  # null: more than one
+    "offset long",
+    "end long",
+    "what string",
+)

@@ -1,0 +1,47 @@
+"""One Spark session and two clusters of real processes for all tests here; one worker of pytest runs them."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from strandline.pipeline.session import session
+from strandline.server.local_cluster import LocalCluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+TESTED = [str(ROOT / "src"), str(ROOT)]  # Spark's workers import them too
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.filterwarnings("default"))  # PySpark's own
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    os.environ["PYTHONPATH"] = os.pathsep.join([*TESTED, os.environ.get("PYTHONPATH", "")])
+    running = session("local[2]", {"spark.sql.shuffle.partitions": "2"}, "tests")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """One node that no test stops."""
+    with LocalCluster(tmp_path_factory.mktemp("broker"), 1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def cluster3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Three nodes that no test stops."""
+    with LocalCluster(tmp_path_factory.mktemp("cluster3"), 3) as cluster:
+        yield cluster
