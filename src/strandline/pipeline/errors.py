@@ -2,7 +2,7 @@
 
 import re
 
-REASON = re.compile(r"strandline\.pipeline\.errors\.\w+: (?P<problem>.*?)(?:\n  (?P<advice>\S.*?))?(?:\n|$)")
+REASON = re.compile(r"strandline\.pipeline\.(?:\w+\.)*errors\.\w+: (?P<problem>.*?)(?:\n  (?P<advice>\S.*?))?(?:\n|$)")
 
 
 class PipelineError(Exception):

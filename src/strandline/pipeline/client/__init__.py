@@ -1,0 +1,45 @@
+"""A synchronous client of Kafka's protocol over our own wire code; what it decides is in its modules' first lines."""
+
+from strandline.pipeline.client.cluster import EARLIEST, LATEST, Broker, Cluster, PartitionView, TopicView
+from strandline.pipeline.client.config import READ_COMMITTED, READ_UNCOMMITTED, ClientConfig
+from strandline.pipeline.client.errors import (
+    AuthenticationFailed,
+    KafkaError,
+    LogTruncated,
+    OffsetOutOfRange,
+    ProduceFailed,
+    TimedOut,
+    TopicIdChanged,
+    UnknownTopic,
+    Unreachable,
+    Unsupported,
+)
+from strandline.pipeline.client.fetching import Fetched, Reader
+from strandline.pipeline.client.offsets import Found
+from strandline.pipeline.client.secret import Secret
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "READ_COMMITTED",
+    "READ_UNCOMMITTED",
+    "AuthenticationFailed",
+    "Broker",
+    "ClientConfig",
+    "Cluster",
+    "Fetched",
+    "Found",
+    "KafkaError",
+    "LogTruncated",
+    "OffsetOutOfRange",
+    "PartitionView",
+    "ProduceFailed",
+    "Reader",
+    "Secret",
+    "TimedOut",
+    "TopicIdChanged",
+    "TopicView",
+    "UnknownTopic",
+    "Unreachable",
+    "Unsupported",
+]
