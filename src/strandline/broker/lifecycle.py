@@ -187,7 +187,11 @@ class Lifecycle:
                 self.in_flight = 0
                 self.next_send = now
             case Registering():
-                self.role = Left(clean=False)
+                self.leave_unasked()
+
+    def leave_unasked(self) -> None:
+        """Stop without a controlled shutdown."""
+        self.role = Left(clean=False)
 
     # --- questions to the controller
 

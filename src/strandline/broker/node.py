@@ -135,10 +135,13 @@ class Node:
         return done + self.settle(effects, now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
-        """Begin a controlled shutdown; it ends with `Halt`."""
-        if self.broker is None or not self.config.boolean("controlled.shutdown.enable"):
-            return self.settle(self.stop(clean=self.broker is None, now=now), now)
-        self.broker.lifecycle.leave(now)
+        """Begin to stop, with the controller's consent if so configured; it ends with `Halt`."""
+        if self.broker is None:
+            return self.settle(self.stop(clean=True, now=now), now)
+        if self.config.boolean("controlled.shutdown.enable"):
+            self.broker.lifecycle.leave(now)
+        else:
+            self.broker.lifecycle.leave_unasked()
         return self.settle([], now)
 
     def check(self) -> None:
@@ -284,14 +287,16 @@ class Node:
 
     def part(self, *, clean: bool, now: Instant) -> list[Effect]:
         """The others elect a leader of the quorum while this node makes its logs durable: that may take seconds, and
-        what a step does is performed after it."""
+        what a step does is performed after it. A flush under way is waited for: should it fail, the kernel would call
+        the next one done, and the logs would be said to be whole."""
         if self.quorum.is_leader:
             self.is_parting = True
             effects = self.quorum.resign(now)
             if self.controller is not None:
                 effects += self.follow_leadership(self.controller, now)  # it must write no more
             return effects
-        return [] if self.is_parting else self.stop(clean=clean, now=now)
+        is_flushing = self.broker is not None and bool(self.broker.replicas.storage.flushing)
+        return [] if self.is_parting or is_flushing else self.stop(clean=clean, now=now)
 
     def stop(self, *, clean: bool, now: Instant) -> list[Effect]:
         self.halted = True
