@@ -64,7 +64,7 @@ class TopicReader(DataSourceReader):
         self.narrowed = Narrowed()
 
     @property
-    def pushFilters(self) -> Pushing:  # type: ignore[override]  # noqa: N802  # see Pushing
+    def pushFilters(self) -> Pushing:  # noqa: N802  # see Pushing
         return Pushing(self)
 
     def partitions(self) -> list[InputPartition]:

@@ -181,7 +181,7 @@ def choose(chosen: Chosen, there: Mapping[str, TopicView]) -> tuple[dict[str, To
             names = [name for name in sorted(there) if name not in INTERNAL and whole.fullmatch(name)]
             return {name: there[name] for name in names}, {}
         case Assigned(partitions=partitions):
-            found, missing = {}, {}
+            found, missing = {}, dict[str, str]()
             for name in sorted(partitions):
                 topic = there.get(name)
                 numbers = [each for each in partitions[name] if topic and each in topic.partitions]

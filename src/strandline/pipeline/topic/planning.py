@@ -86,7 +86,7 @@ def share(waiting: Mapping[K, int], limit: int) -> dict[K, int]:
         for key in sorted(given, key=lambda key: -(waiting[key] * limit % total)):
             if over == 0:
                 break
-            if given[key] < waiting[key]:
+            if waiting[key] * limit >= total:  # Those that got their one instead of nothing have had theirs.
                 given[key] += 1
                 over += 1
     return given

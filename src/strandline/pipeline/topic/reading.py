@@ -103,7 +103,8 @@ class Reading(Value, frozen=True):
                         aborted=fetched.aborted,
                         read_committed=self.config.isolation_level == READ_COMMITTED,
                     )
-                    epoch = UNKNOWN  # The client knows those of the batches that it has read.
+                    here = max(here, min(fetched.next_offset, work.end))  # without a batch: it was compacted away
+                    epoch = fetched.leader_epoch
                     yield from batches
                 break
             except OffsetOutOfRange as error:

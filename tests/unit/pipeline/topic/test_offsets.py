@@ -26,14 +26,15 @@ from strandline.pipeline.topic.offsets import (
 class Log:
     """One partition as its leader answers for it: what epochs began where, with the broker's own code."""
 
-    def __init__(self, *epochs: tuple[int, int], start: int = 0, end: int) -> None:
+    def __init__(self, *epochs: tuple[int, int], start: int = 0, end: int, leader_epoch: int = 0) -> None:
         self.epochs = Epochs([EpochStart(*each) for each in epochs])
         self.start, self.end = start, end
+        self.leader_epoch = leader_epoch
         self.asked = 0
 
     @property
     def seen(self) -> Seen:
-        return Seen(max(self.epochs.latest, 0), self.start, self.end)
+        return Seen(max(self.epochs.latest, self.leader_epoch), self.start, self.end)
 
     def ask(self, topic: str, partition: int, epoch: int) -> tuple[int, int]:
         self.asked += 1
@@ -137,7 +138,7 @@ def test_a_new_leader_that_does_not_know_its_high_watermark_yet_has_lost_nothing
 
 
 def test_a_log_that_was_wiped_is_a_truncation() -> None:
-    assert kinds(Log(end=0).losses(Position(10, 3))) == [("truncated", 0)]
+    assert kinds(Log(end=0, leader_epoch=7).losses(Position(10, 3))) == [("truncated", 0)]
     assert kinds(Log((0, 0), end=5).losses(Position(10))) == [("truncated", 5)]
 
 

@@ -148,7 +148,8 @@ def test_the_least_of_a_trigger_is_not_more_than_the_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "ms"), [("15m", 900_000), ("2 min", 120_000), ("30s", 30_000), ("500ms", 500), ("70", 70), ("1H", 3_600_000)]
+    ("text", "ms"),
+    [("15m", 900_000), ("2 min", 120_000), ("30s", 30_000), ("500ms", 500), ("70", 70), ("1H", 3_600_000)],
 )
 def test_times_are_written_as_for_spark(text: str, ms: int) -> None:
     assert milliseconds(text, "maxTriggerDelay") == ms
