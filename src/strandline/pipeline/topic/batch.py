@@ -45,7 +45,7 @@ class Pushing:
     is its default. It tells by `__func__`; so this one looks inherited, and is called only where that is true.
     """
 
-    __func__ = DataSourceReader.pushFilters
+    __func__ = staticmethod(DataSourceReader.pushFilters)
 
     def __init__(self, reader: "TopicReader") -> None:
         self.reader = reader

@@ -50,13 +50,12 @@ class Looking:
         self.epochs: dict[tuple[str, int, str, int], dict[int, tuple[int, int]]] = {}
         self.view: View = {}
 
-    def look(self, known: Iterable[str] | None = ()) -> View:
+    def look(self, may_be_gone: Iterable[str] | None = ()) -> View:
         """Log starts and ends of all partitions that were chosen.
 
-        Raises PipelineError if one that was asked for by name does not exist; the topics that are `known` may be gone
-        (None: all of them).
+        Raises PipelineError if one that was asked for by name does not exist, unless that may be so (None: of all).
         """
-        topics = self.topics(known)
+        topics = self.topics(may_be_gone)
         asked = [(name, number) for name, topic in topics.items() for number in sorted(topic.partitions)]
         # The end first: records may come and go between the two, and a log's start never passes its end.
         ends = self.cluster.list_offsets(dict.fromkeys(asked, LATEST))
@@ -69,14 +68,14 @@ class Looking:
         self.view = {name: SeenTopic(topics[name].topic_id, seen[name]) for name in topics}
         return self.view
 
-    def topics(self, known: Iterable[str] | None) -> dict[str, TopicView]:
+    def topics(self, may_be_gone: Iterable[str] | None) -> dict[str, TopicView]:
         wanted = self.options.chosen
-        may_be_gone = None if known is None else set(known)
+        known = None if may_be_gone is None else set(may_be_gone)
         for attempt in range(self.options.retries + 1):
             found, missing = choose(wanted, self.cluster.topics(names_of(wanted)))
-            if may_be_gone is None:
+            if known is None:
                 return found
-            missing = {shown: name for shown, name in missing.items() if name not in may_be_gone}
+            missing = {shown: name for shown, name in missing.items() if name not in known}
             if not missing:
                 return found
             if attempt < self.options.retries:

@@ -92,7 +92,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         looking = self.look_again()
-        view = looking.look(known=None)  # What is gone is told where a batch should have read it.
+        view = looking.look(may_be_gone=None)  # What is gone is told where a batch should have read it.
         self.target = Offsets(ends_of(view))
 
     # --- how far a trigger reads
@@ -143,11 +143,13 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         looking = self.look_again()
         tries = max(self.options.retries, 1)
         pause_s = max(self.options.retry_interval_ms / 1000, CONFIRM_S / tries)
-        view = looking.look(known=since.topics)
+        is_lenient = not (self.options.fail_on_data_loss or since.is_fresh)
+        may_be_gone = None if is_lenient else since.topics
+        view = looking.look(may_be_gone)
         lost = losses(since.topics, view, looking.ask)
         for _ in range(tries if lost else 0):
             self.sleep(pause_s)
-            view = looking.look(known=since.topics)
+            view = looking.look(may_be_gone)
             lost = losses(since.topics, view, looking.ask)
             if not lost:
                 break

@@ -76,6 +76,7 @@ class Topic:
     def grow(self, partitions: int) -> None:
         done(self.admin.create_partitions([NewPartitions(self.name, partitions)]))
         until(lambda: leads(self.cluster, self.name, partitions - 1))
+        self.producer = Producer(quiet(self.cluster.bootstrap, linger_ms=0))  # librdkafka is slow to hear of it
 
 
 def done(futures: Mapping[Any, Future[Any]]) -> None:
