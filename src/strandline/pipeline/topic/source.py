@@ -1,6 +1,7 @@
 """The format "strandline": one data source for topics, read and written, in batches and as streams."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -23,6 +24,8 @@ from strandline.pipeline.topic.stream import TopicStreamReader
 
 if TYPE_CHECKING:
     import pyarrow
+
+SINK = "strandline.pipeline.sink.writer"  # imported where something is written: readers do without
 
 
 class DefaultSource(DataSource):
@@ -50,14 +53,12 @@ class DefaultSource(DataSource):
         return TopicStreamReader(self.options, arrow_schema(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from strandline.pipeline.sink.writer import batch_writer
-
-        return batch_writer(self.options, schema, overwrite)
+        writer: DataSourceWriter = import_module(SINK).batch_writer(self.options, schema, overwrite)
+        return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        from strandline.pipeline.sink.writer import stream_writer
-
-        return stream_writer(self.options, schema, overwrite)
+        writer: DataSourceStreamWriter = import_module(SINK).stream_writer(self.options, schema, overwrite)
+        return writer
 
 
 def ends_at_load(options: Mapping[str, str]) -> Snapshot | None:
