@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from strandline.base.value import Value
 from strandline.pipeline.client import Cluster, TopicView
 from strandline.pipeline.errors import BadOption, PipelineError
-from strandline.pipeline.topic.offsets import Lost, Position, Seen, SeenTopic, epoch_before
+from strandline.pipeline.topic.offsets import Lost, Position, Positions, Seen, SeenTopic, epoch_before, losses
 from strandline.pipeline.topic.options import (
     EARLIEST,
     LATEST,
@@ -63,7 +63,7 @@ class Looking:
         seen: dict[str, dict[int, Seen]] = {name: {} for name in topics}
         for name, number in asked:
             start, end = starts[name, number].offset, ends[name, number]
-            epoch = max(end.leader_epoch, 0) if end.leader_epoch >= 0 else topics[name].partitions[number].leader_epoch
+            epoch = end.leader_epoch if end.leader_epoch >= 0 else topics[name].partitions[number].leader_epoch
             seen[name][number] = Seen(epoch, start, max(start, end.offset))
         self.view = {name: SeenTopic(topics[name].topic_id, seen[name]) for name in topics}
         return self.view
@@ -100,6 +100,13 @@ class Looking:
         if epoch not in answers:
             answers[epoch] = self.cluster.epoch_end(topic, partition, epoch)
         return answers[epoch]
+
+    def losses(self, known: Positions) -> list[Lost]:
+        """What of the known positions is lost, by what was seen last; and what is not chosen any more."""
+        found = losses(known, self.view, self.ask)
+        return [
+            each if is_chosen(self.options.chosen, each.topic, each.partition) else not_chosen(each) for each in found
+        ]
 
     def position(self, topic: str, partition: int, offset: int) -> Position:
         """`offset` with the leader epoch of the record before it."""
@@ -176,8 +183,7 @@ def choose(chosen: Chosen, there: Mapping[str, TopicView]) -> tuple[dict[str, To
             found = {name: there[name] for name in sorted(topics) if name in there}
             return found, {name: name for name in topics if name not in there}
         case Matching(pattern=pattern):
-            whole = re.compile(pattern)
-            names = [name for name in sorted(there) if name not in INTERNAL and whole.fullmatch(name)]
+            names = [name for name in sorted(there) if name not in INTERNAL and re.fullmatch(pattern, name)]
             return {name: there[name] for name in names}, {}
         case Assigned(partitions=partitions):
             found, missing = {}, dict[str, str]()
@@ -189,6 +195,22 @@ def choose(chosen: Chosen, there: Mapping[str, TopicView]) -> tuple[dict[str, To
                     of = {each: topic.partitions[each] for each in numbers}
                     found[name] = TopicView(name=name, topic_id=topic.topic_id, partitions=of)
             return found, missing
+
+
+def is_chosen(chosen: Chosen, topic: str, partition: int) -> bool:
+    """Would it be read, if it is there?"""
+    match chosen:
+        case Subscribed(topics=topics):
+            return topic in topics
+        case Matching(pattern=pattern):
+            return topic not in INTERNAL and re.fullmatch(pattern, topic) is not None
+        case Assigned(partitions=partitions):
+            return partition in partitions.get(topic, ())
+
+
+def not_chosen(lost: Lost) -> Lost:
+    what = f"{lost.topic}-{lost.partition} is in the checkpoint, and the source's options do not choose it any more"
+    return Lost(lost.topic, lost.partition, "not chosen", what, None)
 
 
 def flat(tree: Mapping[str, Mapping[int, int]]) -> dict[Partition, int]:

@@ -33,7 +33,6 @@ from strandline.pipeline.topic.offsets import (
     TopicPositions,
     data_loss,
     from_json,
-    losses,
     to_json,
 )
 from strandline.pipeline.topic.options import stream_options
@@ -146,11 +145,11 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         is_lenient = not (self.options.fail_on_data_loss or since.is_fresh)
         may_be_gone = None if is_lenient else since.topics
         view = looking.look(may_be_gone)
-        lost = losses(since.topics, view, looking.ask)
+        lost = looking.losses(since.topics)
         for _ in range(tries if lost else 0):
             self.sleep(pause_s)
             view = looking.look(may_be_gone)
-            lost = losses(since.topics, view, looking.ask)
+            lost = looking.losses(since.topics)
             if not lost:
                 break
         if lost and self.options.fail_on_data_loss:

@@ -280,6 +280,19 @@ def test_a_topic_that_is_gone_stops_the_query_and_is_passed_over_where_loss_is_f
     assert lenient.values() == []
 
 
+def test_a_query_that_goes_on_with_other_topics_is_told_what_it_leaves(
+    make_topic: MakeTopic, start_query: StartQuery
+) -> None:
+    topic, other = make_topic(), make_topic()
+    query = start_query(topic.options)
+    query.trigger()
+    query.options["subscribe"] = other.name
+    query.crash()
+    with pytest.raises(DataLoss) as lost:
+        query.trigger()
+    assert f"{topic.name}-0 is in the checkpoint, and the source's options do not choose it" in lost.value.problem
+
+
 def test_a_topic_that_never_was_is_an_error_that_says_so(make_topic: MakeTopic, start_query: StartQuery) -> None:
     query = start_query({**make_topic().options, "subscribe": "nowhere"})
     with pytest.raises(PipelineError) as refused:
