@@ -1,9 +1,10 @@
 """Topics as DataFrames and streams, in a real Spark, from real nodes."""
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,18 @@ from confluent_kafka import Producer, TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.functions import unix_micros
+from pyspark.sql.types import StructType
 from tests.cluster.driving import admin_of, create, leads, quiet, until
 
 from strandline.pipeline.errors import sentence_of
 from strandline.pipeline.schemas import TOPIC_ROW, TOPIC_ROW_WITH_HEADERS
+from strandline.pipeline.topic.source import DefaultSource, arrow_schema
+from strandline.pipeline.topic.stream import TopicStreamReader
 from strandline.server.local_cluster import LocalCluster
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.streaming.query import StreamingQuery
 
 PARTITIONS = 3
@@ -307,27 +312,39 @@ def test_retention_that_overtakes_the_stream_ends_it_with_a_sentence(
     assert f"{topic}-0 now begins at offset 5: the records from 3 on" in sentence_of(lost.value).problem
 
 
+class CountedReader(TopicStreamReader):
+    def latestOffset(self, start: dict[str, Any], limit: "ReadLimit") -> dict[str, Any]:  # noqa: N802
+        with open(self.config.client_id, "a") as calls:
+            calls.write(".")
+        return super().latestOffset(start, limit)
+
+
+class Counted(DefaultSource):
+    """The topic source, but each question of Spark leaves a mark in a file."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "counted"
+
+    def streamReader(self, schema: StructType) -> CountedReader:  # noqa: N802
+        return CountedReader(self.options, arrow_schema(schema))
+
+
 def test_an_idle_stream_asks_a_few_times_a_second(
     spark: "SparkSession", broker: LocalCluster, topic: str, tmp_path: Path, write: Callable[..., None]
 ) -> None:
+    """Without a trigger interval Spark asks as fast as it is answered: by itself nearly a hundred times."""
     write(3)
-    frame = (
-        spark.readStream.format("strandline")
-        .options(**{"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic, "startingOffsets": "earliest"})
-        .load()
-    )
-    writer = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "idle"))
+    calls = tmp_path / "calls"
+    spark.dataSource.register(Counted)
+    options = {"subscribe": topic, "startingOffsets": "earliest", "kafka.client.id": str(calls)}
+    frame = spark.readStream.format("counted").option("kafka.bootstrap.servers", broker.bootstrap).options(**options)
+    writer = frame.load().writeStream.format("noop").option("checkpointLocation", str(tmp_path / "idle"))
     query = writer.start()
-    with closing(Stopping(query)):
+    try:
         until(lambda: any(each["numInputRows"] for each in query.recentProgress), 60)
-        until(lambda: query.status["message"].startswith("Waiting"), 30)
-        idle = next(each for each in reversed(query.recentProgress))
-        assert idle["sources"][0]["description"]
-
-
-class Stopping:
-    def __init__(self, query: "StreamingQuery") -> None:
-        self.query = query
-
-    def close(self) -> None:
-        self.query.stop()
+        before, began = calls.stat().st_size, time.monotonic()
+        until(lambda: calls.stat().st_size >= before + 5, 30)
+        assert time.monotonic() - began > 1
+    finally:
+        query.stop()
