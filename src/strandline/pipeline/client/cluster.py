@@ -22,6 +22,7 @@ from strandline.pipeline.client.connection import Connection
 from strandline.pipeline.client.errors import (
     AuthenticationFailed,
     KafkaError,
+    TopicIdChanged,
     UnknownTopic,
     Unreachable,
     Unsupported,
@@ -334,7 +335,7 @@ class Cluster:
 
     def settle(self, patience: Patience, error: KafkaError, topics: Sequence[str]) -> None:
         """After a failure: raise it if it does not pass by itself, else wait a little and ask for metadata anew."""
-        if isinstance(error, UnknownTopic):
+        if isinstance(error, UnknownTopic | TopicIdChanged):
             if patience.limit_ms - patience.left_ms > MISSING_PATIENCE_MS:
                 raise error
         elif not passes_by_itself(error):
