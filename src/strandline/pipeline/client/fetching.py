@@ -118,7 +118,7 @@ class Reader:
         view = self.cluster.partition(self.topic, self.partition)[0]
         if self.is_other(view):
             view = self.cluster.view(self.topic, fresh=True)  # what is known may be old
-        if self.is_other(view):
+        if self.topic_id and self.is_other(view):
             raise TopicIdChanged(self.topic, self.topic_id, view.topic_id)
         self.topic_id = self.topic_id or view.topic_id
         return view
