@@ -16,7 +16,7 @@ from typing import Any
 
 from crc32c import crc32c
 
-from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, NO_PRODUCER_ID, SEQUENCE_MAX
+from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, NO_PRODUCER_ID, NO_SEQUENCE, SEQUENCE_MAX
 
 PRODUCER = Layout(">qhi")  # producer id, epoch, base sequence
 PRODUCER_AT = 43
@@ -54,7 +54,10 @@ class Pending:
 
 
 class Lane:
-    def __init__(self, topic: str, partition: int, producer_id: int, epoch: int, sequence: int) -> None:
+    def __init__(
+        self, topic: str, partition: int, producer_id: int, epoch: int, sequence: int, *, stamps: bool = True
+    ) -> None:
+        self.stamps = stamps  # into batches, with their CRC; not into those that come finished
         self.topic = topic
         self.partition = partition
         self.producer_id = producer_id  # −1: not idempotent
@@ -88,6 +91,8 @@ class Lane:
         if self.is_idempotent:
             batch.stamp(self.producer_id, self.epoch, self.sequence)
             self.sequence = self.sequence + batch.count & SEQUENCE_MAX
+        elif self.stamps:
+            batch.stamp(NO_PRODUCER_ID, -1, NO_SEQUENCE)
         self.pending.append(batch)
 
     def next_to_send(self, now: float) -> Pending | None:

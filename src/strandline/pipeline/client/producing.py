@@ -163,7 +163,8 @@ class Producer:
             self.producer = init_producer_id(self.cluster)
         if self.producer is not None and self.stamps:
             producer_id, epoch = self.producer
-        return Lane(topic, partition, producer_id, epoch, self.sequences.get((topic, partition), 0))
+        first = self.sequences.get((topic, partition), 0)
+        return Lane(topic, partition, producer_id, epoch, first, stamps=self.stamps)
 
     # --- out
 
