@@ -15,7 +15,10 @@ from strandline.pipeline.client.errors import (
     Unsupported,
 )
 from strandline.pipeline.client.fetching import Fetched, Reader
+from strandline.pipeline.client.groups import Committed
+from strandline.pipeline.client.lanes import Pending
 from strandline.pipeline.client.offsets import Found
+from strandline.pipeline.client.producing import Produced, Producer
 from strandline.pipeline.client.secret import Secret
 
 __all__ = [
@@ -27,13 +30,17 @@ __all__ = [
     "Broker",
     "ClientConfig",
     "Cluster",
+    "Committed",
     "Fetched",
     "Found",
     "KafkaError",
     "LogTruncated",
     "OffsetOutOfRange",
     "PartitionView",
+    "Pending",
     "ProduceFailed",
+    "Produced",
+    "Producer",
     "Reader",
     "Secret",
     "TimedOut",

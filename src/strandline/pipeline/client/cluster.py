@@ -15,22 +15,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from strandline.base.errors import ErrorCode, is_retriable
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, Uuid, parse_uuid, uuid_text
+from strandline.pipeline.client import groups
 from strandline.pipeline.client.config import ClientConfig
 from strandline.pipeline.client.connection import Connection
 from strandline.pipeline.client.errors import (
-    AuthenticationFailed,
     KafkaError,
     TopicIdChanged,
     UnknownTopic,
     Unreachable,
     Unsupported,
+    passes_by_itself,
     refused,
 )
 from strandline.pipeline.client.fetching import Fetched, Reader
+from strandline.pipeline.client.groups import Committed
 from strandline.pipeline.client.offsets import Found, epoch_end, list_offsets
 from strandline.pipeline.client.patience import Patience
+from strandline.pipeline.client.producing import Produced, Producer, init_producer_id
 from strandline.wire.messages.list_offsets import EARLIEST, LATEST
 from strandline.wire.messages.metadata import (
     MetadataRequest,
@@ -203,10 +206,11 @@ class Cluster:
                     raise
                 patience.pause(error.problem)
 
-    def refresh(self, names: Sequence[str] | None) -> dict[str, TopicView]:
-        """Ask once. An empty sequence asks for the brokers alone, None for all topics."""
+    def refresh(self, names: Sequence[str] | None, *, creates: bool = False) -> dict[str, TopicView]:
+        """Ask once. An empty sequence asks for the brokers alone, None for all topics. `creates`: brokers may create
+        what is missing, if they are configured to; a later question finds it."""
         asked = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
-        answer, connection = self.ask_any(MetadataRequest(topics=asked, allow_auto_topic_creation=False))
+        answer, connection = self.ask_any(MetadataRequest(topics=asked, allow_auto_topic_creation=creates))
         assert isinstance(answer, MetadataResponse)
         if answer.error_code:
             raise refused(answer.error_code, f"{connection} answers no metadata")
@@ -331,6 +335,39 @@ class Cluster:
         limit_ms = self.config.default_api_timeout_ms if patience_ms is None else patience_ms
         return self.reader(topic, partition, **how).read(start, end, leader_epoch, limit_ms)
 
+    # --- writing
+
+    def produce(
+        self, topic: str, partition: int, batch: bytes, *, acks: int = -1, timeout_ms: int | None = None
+    ) -> Produced:
+        """Write one batch as it is (its base offset 0), and wait. Tried again until delivery.timeout.ms is over: a
+        batch without producer id and sequence may then be written twice. For many batches: `Producer`.
+
+        Raises `ProduceFailed`, `UnknownTopic`, `KafkaError`."""
+        taken: list[Produced] = []
+        with Producer(self, acknowledged=taken.append, stamps=False, acks=acks, timeout_ms=timeout_ms) as producer:
+            producer.send(topic, partition, bytearray(batch))
+            producer.flush()
+        return taken[0]
+
+    def init_producer_id(self) -> tuple[int, int]:
+        """A producer id that nobody had before, and its epoch."""
+        return init_producer_id(self)
+
+    # --- groups
+
+    def find_coordinator(self, group: str) -> Broker:
+        """The broker that keeps the group's offsets. Raises `TimedOut`, `KafkaError`."""
+        return groups.find_coordinator(self, group)
+
+    def offset_commit(self, group: str, offsets: Mapping[Partition, int | Committed]) -> None:
+        """Commit for a group without members. Raises `KafkaError` (UNKNOWN_MEMBER_ID if it has some), `TimedOut`."""
+        groups.offset_commit(self, group, offsets)
+
+    def offset_fetch(self, group: str, asked: Sequence[Partition] | None = None) -> dict[Partition, Committed]:
+        """What the group has committed, for all partitions or those asked for; nothing where it has committed none."""
+        return groups.offset_fetch(self, group, asked)
+
     # --- after a failure
 
     def settle(self, patience: Patience, error: KafkaError, topics: Sequence[str]) -> None:
@@ -346,13 +383,6 @@ class Cluster:
         except KafkaError as failed:
             if not passes_by_itself(failed):
                 raise
-
-
-def passes_by_itself(error: KafkaError) -> bool:
-    """Is it worth trying again?"""
-    if isinstance(error, AuthenticationFailed | Unsupported | UnknownTopic):
-        return False
-    return isinstance(error, Unreachable) or is_retriable(error.code)
 
 
 def view_of(topic: MetadataResponseTopic) -> TopicView:

@@ -4,7 +4,7 @@ A broker's refusal that passes by itself (no leader yet, a connection that broke
 times and never seen here. What is raised is for the caller to decide about, or for a user to read.
 """
 
-from strandline.base.errors import ErrorCode, error_of, message_of
+from strandline.base.errors import ErrorCode, error_of, is_retriable, message_of
 from strandline.pipeline.errors import PipelineError
 
 
@@ -31,6 +31,11 @@ def refused(code: int, what: str, message: str | None = None) -> KafkaError:
     """`what` was refused, with the broker's own words if it sent some."""
     known = error_of(code)
     return KafkaError(known, f"{what}: {known.name}: {message or message_of(known)}")
+
+
+def passes_by_itself(error: KafkaError) -> bool:
+    """Is it worth trying again? What has a class of its own is final, but for a broker that is not reached."""
+    return isinstance(error, Unreachable) or (type(error) is KafkaError and is_retriable(error.code))
 
 
 class Unreachable(KafkaError):
@@ -125,10 +130,21 @@ class ProduceFailed(KafkaError):
     """A batch was not written, or nobody knows (`maybe_written`)."""
 
     def __init__(
-        self, code: int, topic: str, partition: int, what: str, *, records: tuple[int, ...] = (), maybe: bool = False
+        self,
+        code: int,
+        topic: str,
+        partition: int,
+        what: str,
+        *,
+        records: tuple[int, ...] = (),
+        count: int = 0,
+        maybe: bool = False,
+        tag: object = None,
     ) -> None:
         super().__init__(code, f"cannot write to {topic}-{partition}: {what}")
         self.topic = topic
         self.partition = partition
         self.records = records  # those of the batch that are to blame, counted from 0
+        self.count = count  # how many the batch has
         self.maybe_written = maybe
+        self.tag = tag  # the sender's

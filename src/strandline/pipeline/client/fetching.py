@@ -116,10 +116,15 @@ class Reader:
     def pinned(self) -> "TopicView":
         """The topic, which must be the one that was read before."""
         view = self.cluster.partition(self.topic, self.partition)[0]
-        if self.topic_id and view.topic_id and view.topic_id != self.topic_id:
+        if self.is_other(view):
+            view = self.cluster.view(self.topic, fresh=True)  # what is known may be old
+        if self.topic_id and self.is_other(view):
             raise TopicIdChanged(self.topic, self.topic_id, view.topic_id)
         self.topic_id = self.topic_id or view.topic_id
         return view
+
+    def is_other(self, view: "TopicView") -> bool:
+        return bool(self.topic_id and view.topic_id) and view.topic_id != self.topic_id
 
     def ask(self, offset: int, leader_epoch: int, leased: Connection | None = None) -> Asked:
         """Send one fetch. `leased` is gone on with if it leads to the right broker, else given back."""

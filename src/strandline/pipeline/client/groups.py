@@ -1,0 +1,139 @@
+"""Offsets of consumer groups, for others to see: committed and read without being a member.
+
+The group's coordinator is asked for anew whenever it has moved.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from strandline.base.errors import error_of
+from strandline.pipeline.client.errors import KafkaError, refused
+from strandline.pipeline.client.patience import Patience
+from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from strandline.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from strandline.wire.schema import Message
+
+if TYPE_CHECKING:
+    from strandline.pipeline.client.cluster import Broker, Cluster, Partition
+
+SEVERAL_KEYS_SINCE = 4  # of FindCoordinator
+SEVERAL_GROUPS_SINCE, GROUPS_BY_ID_SINCE = 8, 10  # of OffsetFetch
+COMMIT_BY_ID_SINCE = 10
+CONTROL = "control"
+
+
+class Committed(NamedTuple):
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+def find_coordinator(cluster: "Cluster", group: str) -> "Broker":
+    patience = Patience(cluster.config, f"asking for the coordinator of group {group}")
+    while True:
+        try:
+            return coordinator_now(cluster, group)
+        except KafkaError as error:
+            cluster.settle(patience, error, ())
+
+
+def coordinator_now(cluster: "Cluster", group: str) -> "Broker":
+    answer, connection = cluster.ask_any(FindCoordinatorRequest(key=group, coordinator_keys=(group,)))
+    row: Any = answer.coordinators[0] if answer.coordinators else answer
+    if row.error_code:
+        raise refused(row.error_code, f"{connection} names no coordinator of group {group}", row.error_message)
+    if row.node_id not in cluster.by_id:
+        cluster.refresh(())
+    host, port = cluster.address_of(row.node_id)
+    found = cluster.by_id[row.node_id]
+    return found._replace(host=host, port=port)
+
+
+def offset_commit(cluster: "Cluster", group: str, offsets: "Mapping[Partition, int | Committed]") -> None:
+    """See `Cluster.offset_commit`."""
+    if not offsets:
+        return
+    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+    for (topic, partition), given in offsets.items():
+        row = given if isinstance(given, Committed) else Committed(given)
+        topics.setdefault(topic, []).append(
+            OffsetCommitRequestPartition(
+                partition_index=partition,
+                committed_offset=row.offset,
+                committed_leader_epoch=row.leader_epoch,
+                committed_metadata=row.metadata,
+            )
+        )
+    request = OffsetCommitRequest(
+        group_id=group,
+        topics=tuple(OffsetCommitRequestTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()),
+    )
+    answer = ask_coordinator(cluster, group, request, COMMIT_BY_ID_SINCE - 1, f"committing offsets of group {group}")
+    for topic in answer.topics:
+        for row in topic.partitions:
+            if row.error_code:
+                where = f"{topic.name}-{row.partition_index}"
+                raise refused(row.error_code, f"group {group} cannot commit an offset of {where}")
+
+
+def offset_fetch(cluster: "Cluster", group: str, asked: "Sequence[Partition] | None") -> "dict[Partition, Committed]":
+    """See `Cluster.offset_fetch`."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in asked or ():
+        topics.setdefault(topic, []).append(partition)
+    rows = None
+    if asked is not None:
+        rows = tuple(OffsetFetchRequestTopics(name=name, partition_indexes=tuple(p)) for name, p in topics.items())
+    old = tuple(OffsetFetchRequestTopic(name=name, partition_indexes=tuple(p)) for name, p in topics.items())
+    request = OffsetFetchRequest(
+        group_id=group,
+        topics=None if asked is None else old,
+        groups=(OffsetFetchRequestGroup(group_id=group, topics=rows),),
+    )
+    answer = ask_coordinator(cluster, group, request, GROUPS_BY_ID_SINCE - 1, f"asking for offsets of group {group}")
+    answered = answer.groups[0] if answer.groups else answer
+    found: dict[Partition, Committed] = {}
+    for topic in answered.topics:
+        for row in topic.partitions:
+            if row.error_code:
+                raise refused(row.error_code, f"the offset of {topic.name}-{row.partition_index} in group {group}")
+            if row.committed_offset >= 0:
+                found[topic.name, row.partition_index] = Committed(
+                    row.committed_offset, row.committed_leader_epoch, row.metadata or ""
+                )
+    return found
+
+
+def ask_coordinator(cluster: "Cluster", group: str, request: Message, version_max: int, what: str) -> Any:
+    """The coordinator's answer, asked again while its first error passes by itself."""
+    patience = Patience(cluster.config, what)
+    while True:
+        try:
+            broker = coordinator_now(cluster, group)
+            connection = cluster.connection(broker.id)
+            version = min(connection.version_of(type(request)), version_max)
+            answer = connection.ask(request, version)
+            code = first_error(answer)
+            if not code:
+                return answer
+            raise refused(code, f"{what}: {connection} refuses")
+        except KafkaError as error:
+            cluster.settle(patience, error, ())
+
+
+def first_error(answer: Any) -> int:
+    """Of the whole answer or of the first partition that has one."""
+    top = getattr(answer, "error_code", 0) or next((g.error_code for g in getattr(answer, "groups", ())), 0)
+    rows = [row.error_code for topic in answer.topics for row in topic.partitions]
+    rows += [r.error_code for g in getattr(answer, "groups", ()) for t in g.topics for r in t.partitions]
+    return error_of(top or next((code for code in rows if code), 0))
