@@ -5,6 +5,7 @@ Invariants, with either backend and whatever the bytes say:
   - it finds exactly the batches that `wire.batch.scan` finds.
 """
 
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ POSITION, BASE, SIZE, EPOCH, MAGIC, CRC, ATTRIBUTES, DELTA, BASE_TIMESTAMP, MAX_
 PRODUCER_ID, PRODUCER_EPOCH, SEQUENCE, COUNT = range(10, 14)
 WIDTH = 14
 ROWS = 4096  # of headers that are read at once
+LARGE_BATCH_BYTES = 4096
+KERNEL = "strandline.pipeline.decode.kernel"
 
 Table = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -43,11 +46,11 @@ def as_bytes(buffer: Buffer) -> Bytes:
 def walk(buffer: Buffer, start: int = 0, limit: int | None = None, compiled: bool | None = None) -> Heads:
     """The headers of all complete batches that begin at `start` and lie before `limit` (the buffer's end if None).
 
-    `compiled` chooses a backend; the best there is if None.
+    `compiled` chooses a backend; what is likely to be done first if None.
     """
     limit = len(buffer) if limit is None else min(limit, len(buffer))
     assert start >= 0
-    if not (backend() == "numba" if compiled is None else compiled):
+    if not (is_worth_compiling(buffer, start, limit) if compiled is None else compiled):
         return walk_in_python(memoryview(buffer)[:limit], start)
     from strandline.pipeline.decode import kernel
 
@@ -59,6 +62,16 @@ def walk(buffer: Buffer, start: int = 0, limit: int | None = None, compiled: boo
         parts.append(part[:count])
         if tail >= 0:
             return Heads(parts[0] if len(parts) == 1 else np.concatenate(parts), int(start), TAILS[tail])
+
+
+def is_worth_compiling(buffer: Buffer, start: int, limit: int) -> bool:
+    """numba takes half a second of a new process: as long as Python takes for the headers of gigabytes, unless the
+    batches are small."""
+    if KERNEL not in sys.modules and limit - start >= HEADER.size:
+        length = HEADER.unpack_from(buffer, start)[1]
+        if length >= LARGE_BATCH_BYTES:
+            return False
+    return backend() == "numba"
 
 
 def walk_in_python(view: memoryview, start: int) -> Heads:

@@ -1,0 +1,9 @@
+"""Replicas as they lie on disk, or as brokers show them: the source of `format("strandline-replica")`.
+
+Read a log while its broker writes to it: what is read is what was there when the read was planned, or `LogChanged`.
+"""
+
+from strandline.pipeline.replica.source import ReplicaSource
+from strandline.pipeline.replica.windows import LogChanged
+
+__all__ = ["LogChanged", "ReplicaSource"]

@@ -1,0 +1,71 @@
+"""`format("strandline-replica")`: the logs of brokers as tables, from their directories or over the wire."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from strandline.pipeline.decode import Columns
+from strandline.pipeline.errors import BadOption
+from strandline.pipeline.replica.options import SCHEMAS, Request, parse
+from strandline.pipeline.replica.planning import Logs, Pieces, plan
+from strandline.pipeline.replica.rows import batch_rows, record_rows
+
+
+class ReplicaSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "strandline-replica"
+
+    def schema(self) -> StructType:
+        return SCHEMAS[parse(self.options).level]
+
+    def reader(self, schema: StructType) -> "ReplicaReader":
+        return ReplicaReader(parse(self.options), schema)
+
+
+class ReplicaReader(DataSourceReader):
+    """Reads what one query asks for. Pickled into every task."""
+
+    def __init__(self, request: Request, schema: StructType) -> None:
+        self.request = request
+        self.schema = schema
+        check_schema(request.level, schema)
+
+    def partitions(self) -> list[InputPartition]:
+        return plan(self.request)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Arrow batches, or rows of the levels that have few. Raises `LogChanged` if what was planned is there no
+        longer: then the rows that were given do not count."""
+        match partition:
+            case Pieces(pieces=pieces):
+                schema = to_arrow_schema(self.schema, timezone="UTC")
+                for piece in pieces:
+                    if self.request.level == "batch":
+                        yield from batch_rows(piece, schema, reports_changes=self.request.reports_changes)
+                    else:
+                        yield from record_rows(piece, Columns.of(schema), drops_damage=self.request.drops_damage)
+            case Logs(replicas=replicas):
+                from strandline.pipeline.replica.files import ROWS_OF
+
+                names = self.schema.fieldNames()
+                for replica in replicas:
+                    for row in ROWS_OF[self.request.level](replica):
+                        known = {**replica._asdict(), **row}
+                        yield tuple(known[name] for name in names)
+
+
+def check_schema(level: str, schema: StructType) -> None:
+    """A schema that the user gave may leave columns out, in any order."""
+    known = {field.name: field.dataType for field in SCHEMAS[level]}
+    for field in schema:
+        if field.name not in known:
+            raise BadOption(f"level {level} has no column {field.name!r}", f"there are {', '.join(known)}")
+        if field.dataType != known[field.name]:
+            raise BadOption(
+                f"the column {field.name!r} is {known[field.name].simpleString()}, not {field.dataType.simpleString()}",
+                "cast it in the query",
+            )

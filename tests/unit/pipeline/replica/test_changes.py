@@ -1,0 +1,182 @@
+"""A broker goes on with a log while it is read: what was planned is read, or `LogChanged` says that it cannot be."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.pipeline.replica.logs import bases, batch, batches, change, directory, faults, log_file, rows, write_log
+
+from strandline.log.checkpoints import format_epochs
+from strandline.log.epochs import EpochStart
+from strandline.pipeline.replica import LogChanged, walking, windows
+from strandline.pipeline.replica.options import SCHEMAS, parse
+from strandline.pipeline.replica.source import ReplicaReader
+
+SIZE = len(batch(0))
+Planned = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "WINDOW_BYTES", 2 * SIZE)
+    monkeypatch.setattr(walking, "GRACE_SECONDS", (0.001, 0.001))
+
+
+def planned(at: Path, level: str = "batch", **options: str) -> Planned:
+    """A plan of now, and how to read it later."""
+    reader = ReplicaReader(parse({"path": str(at), "level": level, **options}), SCHEMAS[level])
+    splits = reader.partitions()
+    return lambda: [row for split in splits for part in reader.read(split) for row in part.to_pylist()]
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Path:
+    """A log of two segments: offsets 0 to 39, and from 40 on."""
+    write_log(directory(tmp_path), "t-0", batches(0, 10), batches(40, 6))
+    return tmp_path / "node1"
+
+
+ALL = list(range(0, 64, 4))
+
+
+def test_what_was_appended_after_the_plan_is_not_read(at: Path) -> None:
+    read = planned(at)
+    with log_file(at / "t-0", 40).open("ab") as file:
+        file.write(batch(64))
+    assert bases(read()) == ALL
+    assert bases(rows(at)) == [*ALL, 64]
+
+
+def test_a_write_that_was_under_way_is_no_torn_tail(at: Path) -> None:
+    """The plan saw half a batch; the rest comes before it is read."""
+    coming = batch(64)
+    with log_file(at / "t-0", 40).open("ab") as file:
+        file.write(coming[:100])
+        file.flush()
+        read = planned(at)
+        assert faults(read()) == [(6 * SIZE, "torn")]
+        file.write(coming[100:])
+        file.flush()
+    found = read()
+    assert (bases(found), faults(found)) == (ALL, [])
+
+
+def test_a_write_is_waited_for(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    coming, path = batch(64), log_file(at / "t-0", 40)
+    with path.open("ab") as file:
+        file.write(coming[:100])
+    read = planned(at)
+    waiting = threading.Event()
+
+    def write_on(seconds: float) -> None:
+        waiting.set()
+        with path.open("ab") as file:
+            file.write(coming[100:])
+
+    monkeypatch.setattr(walking.time, "sleep", write_on)
+    found = read()
+    assert waiting.is_set()
+    assert (bases(found), faults(found)) == (ALL, [])
+
+
+def test_a_segment_was_cut(at: Path) -> None:
+    for level in ("batch", "record"):
+        read = planned(at, level)
+        os.truncate(log_file(at / "t-0", 40), 3 * SIZE)
+        with pytest.raises(LogChanged, match=rf"40.log was cut from {6 * SIZE} to {3 * SIZE} bytes\n  read again"):
+            read()
+        (at / "t-0" / f"{40:020d}.log").write_bytes(b"".join(batches(40, 6)))
+
+
+def test_retention_took_a_segment(at: Path) -> None:
+    """While its file is there under another name, it is read; then nothing is."""
+    read = planned(at)
+    gone = log_file(at / "t-0")
+    gone.rename(f"{gone}.deleted")
+    assert bases(read()) == ALL
+    os.remove(f"{gone}.deleted")
+    with pytest.raises(LogChanged, match="is gone: retention"):
+        read()
+    assert bases(rows(at)) == ALL[10:]
+
+
+def test_an_open_segment_outlives_retention(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = planned(at, subscribe="t")
+    judge = walking.judge
+
+    def remove_first(*arguments: Any) -> Any:
+        log_file(at / "t-0").unlink(missing_ok=True)
+        return judge(*arguments)
+
+    monkeypatch.setattr(walking, "judge", remove_first)
+    assert bases(read()) == ALL
+
+
+def test_compaction_put_another_file_in_its_place(at: Path) -> None:
+    read = planned(at)
+    other = at / "t-0" / "other"
+    other.write_bytes(log_file(at / "t-0").read_bytes())
+    other.rename(log_file(at / "t-0"))
+    with pytest.raises(LogChanged, match="is another file now: compaction"):
+        read()
+
+
+def test_a_segment_that_was_sealed_is_written_to(at: Path) -> None:
+    """Truncation made it the active one again."""
+    read = planned(at)
+    change(log_file(at / "t-0"), 9 * SIZE, batch(36, epoch=2))
+    os.utime(log_file(at / "t-0"), ns=(1, 1))
+    with pytest.raises(LogChanged, match="was written to, though it was not the active segment"):
+        read()
+
+
+def test_the_topic_was_deleted(at: Path) -> None:
+    read = planned(at)
+    (at / "t-0").rename(at / "t-0.0a-delete")
+    with pytest.raises(LogChanged, match="is gone"):
+        read()
+
+
+def test_a_log_was_cut_and_has_grown_again(at: Path) -> None:
+    """Sizes tell nothing; leader epochs do."""
+    path = at / "t-0"
+    read = planned(at)
+    half = planned(at)
+    os.truncate(log_file(path, 40), 2 * SIZE)
+    with log_file(path, 40).open("ab") as file:
+        for each in batches(48, 8, epoch=5):
+            file.write(each)
+    (path / "leader-epoch-checkpoint").write_bytes(format_epochs([EpochStart(1, 0), EpochStart(5, 48)]))
+    found = read()  # all of it was read after the change, and is what the checkpoint says
+    assert (bases(found), faults(found)) == (ALL, [])
+    # Now as if the windows before the cut had been read before it.
+    content = b"".join(batches(40, 6))
+    log_file(path, 40).write_bytes(content + batch(64, epoch=5))
+    with pytest.raises(LogChanged, match=r"t-0 in .*node1 was cut, and written again from 48 on in epoch 5"):
+        half()
+
+
+def test_a_new_leader_is_no_change(at: Path) -> None:
+    path = at / "t-0"
+    read = planned(at)
+    with log_file(path, 40).open("ab") as file:
+        file.write(batch(64, epoch=5))
+    (path / "leader-epoch-checkpoint").write_bytes(format_epochs([EpochStart(1, 0), EpochStart(5, 64)]))
+    assert bases(read()) == ALL
+
+
+def test_epochs_that_were_wrong_all_along_are_no_change(at: Path) -> None:
+    (at / "t-0" / "leader-epoch-checkpoint").write_bytes(format_epochs([EpochStart(1, 0), EpochStart(7, 20)]))
+    assert bases(planned(at)()) == ALL
+
+
+def test_a_change_can_be_a_row(at: Path) -> None:
+    """For who would rather know which log it was than try again."""
+    read = planned(at, whenChanged="report")
+    os.truncate(log_file(at / "t-0", 40), 3 * SIZE)
+    found = read()
+    assert bases(found) == ALL[:10]
+    assert [(row["segment"], row["position"], row["fault"]) for row in found if row["fault"]] == [(40, 0, "changed")]
