@@ -10,6 +10,7 @@ from pyspark.sql.types import (
     DataType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -112,4 +113,30 @@ FINDING = rows(
     "offset long",
     "end long",
     "what string",
+)
+
+COUNTS = MapType(StringType(), LongType())
+SEED_SPAN = rows("run string", "first long", "last long")  # both seeds inclusive
+SEED_BLOCK = rows("run string", "first long", "last long", "seeds long", "failed long", "ms long")
+SEED = StructType(
+    [
+        *rows(
+            "seed long",
+            "run string",  # first; again: once more, in a process that hashes differently
+            "verdict string",  # ok, failed, crashed, timed out, died
+            "check string",  # what was broken
+            "error string",  # its evidence, and the last lines of the story
+            "replay string",  # the command that shows it
+            "digest string",  # of all effects
+            "ms long",  # on the wall
+            "virtual_ms long",
+            "events long",  # that nodes handled
+            "operations long",  # of clients
+            "exceeded long",  # partitions where more failed than is promised to survive
+            "code_version string",
+            "place string",  # host:process
+        ).fields,
+        StructField("faults", COUNTS),  # how often each kind struck
+        StructField("seen", COUNTS),  # and what else happened
+    ]
 )
