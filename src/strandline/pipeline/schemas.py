@@ -140,3 +140,70 @@ SEED = StructType(
         StructField("seen", COUNTS),  # and what else happened
     ]
 )
+
+KEY_STRUCT = StructType(
+    [StructField("topic", StringType()), StructField("topic_id", BinaryType()), StructField("partition", IntegerType())]
+)
+RECORD_STRUCT = StructType([StructField("key", KEY_STRUCT), *rows("value binary", "offset long").fields])
+HISTORY_LINE = StructType(  # docs/histories.md; a line of JSON, or a row of a table, has some of these
+    [
+        *rows(
+            "record string",
+            "run string",
+            "index long",
+            "process string",
+            "kind string",
+            "began_ms long",
+            "ended_ms long",
+            "outcome string",
+            "acks int",
+            "is_idempotent boolean",
+        ).fields,
+        StructField("writes", ArrayType(RECORD_STRUCT)),
+        StructField("reads", ArrayType(RECORD_STRUCT)),
+        *rows("error string", "transactional_id string", "is_read_committed boolean").fields,
+        StructField("key", KEY_STRUCT),
+        *rows(
+            "trimmed long",
+            "final string",
+            "is_exceeded boolean",
+            "exceeded_since_ms long",
+            "is_gone boolean",
+            "is_duplicating boolean",
+            "is_subscribed boolean",
+        ).fields,
+        StructField("ledger", ArrayType(ArrayType(LongType()))),
+    ]
+)
+HISTORY_PART = rows(
+    "run string", "topic string", "topic_id binary", "partition int", "index long", "role string", "content binary"
+)
+HISTORY_MARK = rows(
+    "run string", "process string", "topic string", "topic_id binary", "partition int", "index long", "content binary"
+)
+HISTORY_JUDGED = StructType(
+    [
+        *rows(
+            "run string",
+            "topic string",
+            "topic_id string",  # Kafka's text of it
+            "partition int",
+            "name string",  # of the anomaly, Jepsen's; null: the row is about the key, or a problem
+            "tolerated string",  # why; null: it is a violation
+            "text string",
+        ).fields,
+        StructField("offsets", ArrayType(LongType())),
+        StructField("values", ArrayType(BinaryType())),
+        StructField("writers", ArrayType(StringType())),  # operations, for people
+        StructField("readers", ArrayType(StringType())),
+        *rows(
+            "was_committed boolean",
+            "proved_ms long",  # null: not before the end
+            "operations long",
+            "writes long",
+            "reads long",
+            "problem string",  # what could not be judged
+            "lines long",  # that have the problem
+        ).fields,
+    ]
+)

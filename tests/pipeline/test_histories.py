@@ -1,0 +1,102 @@
+"""Recorded histories through Spark: the verdicts are those of the judge, whatever file they come in."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.unit.history.making import KEY, OTHER
+from tests.unit.history.test_random import Play
+from tests.unit.pipeline.histories.test_judging import expected, recorded
+
+from strandline.history.policy import Facts
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs import histories
+from strandline.pipeline.schemas import HISTORY_JUDGED, HISTORY_LINE
+
+FACTS = Facts(exceeded=(OTHER,), exceeded_ms={OTHER: 40})
+
+
+def damaged(seed: int) -> Play:
+    play = Play(seed, 60)
+    del play.history[1::3]
+    return play
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten runs, their lines in any order and in several files."""
+    folder = tmp_path_factory.mktemp("histories")
+    lines = []
+    for seed in range(10):
+        play = damaged(seed)
+        lines += recorded(play.history, FACTS, play.trimmed, play.finals, f"run {seed}")
+    Random(1).shuffle(lines)
+    (folder / "a.jsonl").write_text("".join(lines[: len(lines) // 2]))
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress("".join(lines[len(lines) // 2 :]).encode()))
+    return folder
+
+
+def wanted() -> list[tuple[object, ...]]:
+    plays = [(f"run {seed}", damaged(seed)) for seed in range(10)]
+    return sorted((run, *row) for run, p in plays for row in expected(p.history, FACTS, p.trimmed, p.finals))
+
+
+def found(spark: SparkSession, path: Path) -> list[tuple[object, ...]]:
+    rows = histories.judged(histories.lines(spark, [str(path)]))
+    assert rows.schema == HISTORY_JUDGED
+    told = [row for row in rows.collect() if row.problem is None]
+    return sorted(
+        (row.run, row.partition, row.name, row.text, row.tolerated or "", tuple(row.offsets))
+        for row in told
+        if row.name
+    )
+
+
+def test_the_verdicts_are_those_of_the_judge(spark: SparkSession, written: Path) -> None:
+    assert found(spark, written) == wanted()
+    assert len(wanted()) > 10
+
+
+def test_parquet_with_the_same_fields_is_judged_alike(spark: SparkSession, written: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    spark.read.schema(HISTORY_LINE).json(str(written)).write.parquet(str(table))
+    assert found(spark, table) == wanted()
+
+
+def test_a_summary_counts_everything_and_shows_the_first(spark: SparkSession, written: Path) -> None:
+    with histories.kept(spark, histories.judged(histories.lines(spark, [str(written)])), None) as rows:
+        summary = histories.summary(rows)
+    assert sum(summary.violations.values()) == sum(not row[4] for row in wanted())
+    assert sum(n for names in summary.tolerated.values() for n in names.values()) == sum(bool(r[4]) for r in wanted())
+    assert (summary.runs, summary.keys, summary.bad_lines, summary.status) == (10, 20, 0, 2)
+    assert {row["topic"] for row in summary.first} == {KEY.topic}
+
+
+def test_files_that_are_not_there_or_of_two_kinds_are_refused(spark: SparkSession, written: Path) -> None:
+    with pytest.raises(PipelineError, match=r"there is no .*nowhere"):
+        histories.lines(spark, [str(written / "nowhere")])
+    with pytest.raises(PipelineError, match="others Parquet"):
+        histories.lines(spark, [str(written), "a.parquet"])
+
+
+def test_the_simulators_histories_are_what_its_judge_saw(tmp_path: Path) -> None:
+    """The commands, from a run to the verdict; a torn line at the end makes it incomplete."""
+    path, out = tmp_path / "h.jsonl", tmp_path / "findings"
+    command = [sys.executable, "-m", "strandline"]
+    subprocess.run([*command, "sim", "--seed", "18", "--history", str(path)], check=True, timeout=60)
+    with path.open("a") as file:
+        file.write('{"record": "operation", "proc')
+    judge = [*command, "pipeline", "histories", str(path), "--master", "local[2]", "--json", "--out", str(out)]
+    told = subprocess.run(judge, capture_output=True, text=True, timeout=100, check=False)
+    assert told.returncode == 3, told.stderr
+    summary = json.loads(told.stdout)
+    assert summary["violations"] == {}
+    assert summary["bad_lines"] == 1
+    assert "h.jsonl: Input data was truncated" in summary["problems"][0]["problem"]
+    assert summary["operations"] > 100
+    assert list(out.glob("*.parquet"))
