@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 
@@ -13,6 +11,8 @@ from tests.unit.history.making import KEY, OTHER
 from tests.unit.history.test_random import Play
 from tests.unit.pipeline.histories.test_judging import expected, recorded
 
+from strandline.cli.pipeline.histories import histories as histories_command
+from strandline.cli.sim import sim
 from strandline.history.policy import Facts
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs import histories
@@ -84,19 +84,41 @@ def test_files_that_are_not_there_or_of_two_kinds_are_refused(spark: SparkSessio
         histories.lines(spark, [str(written), "a.parquet"])
 
 
-def test_the_simulators_histories_are_what_its_judge_saw(tmp_path: Path) -> None:
+def test_the_simulators_histories_are_what_its_judge_saw(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The commands, from a run to the verdict; a torn line at the end makes it incomplete."""
     path, out = tmp_path / "h.jsonl", tmp_path / "findings"
-    command = [sys.executable, "-m", "strandline"]
-    subprocess.run([*command, "sim", "--seed", "18", "--history", str(path)], check=True, timeout=60)
+    with pytest.raises(SystemExit) as ended:
+        sim(seed=18, history=path)
+    assert ended.value.code == 0
     with path.open("a") as file:
         file.write('{"record": "operation", "proc')
-    judge = [*command, "pipeline", "histories", str(path), "--master", "local[2]", "--json", "--out", str(out)]
-    told = subprocess.run(judge, capture_output=True, text=True, timeout=100, check=False)
-    assert told.returncode == 3, told.stderr
-    summary = json.loads(told.stdout)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        histories_command(str(path), out=out, json_output=True)
+    assert ended.value.code == 3
+    summary = json.loads(capsys.readouterr().out)
     assert summary["violations"] == {}
     assert summary["bad_lines"] == 1
     assert "h.jsonl: Input data was truncated" in summary["problems"][0]["problem"]
     assert summary["operations"] > 100
     assert list(out.glob("*.parquet"))
+
+
+def test_people_are_shown_the_evidence(spark: SparkSession, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        histories_command(str(written))
+    assert ended.value.code == 2
+    told = capsys.readouterr().out
+    names = {row[2] for row in wanted() if not row[4]}
+    assert any(f"{name} in orders-0 (run " in told for name in names)
+    assert "  read by c" in told
+    assert "20 keys of 10 runs" in told
+    assert "tolerated: " in told
+
+
+def test_a_folder_for_findings_must_be_new(spark: SparkSession, written: Path, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        histories_command(str(written), out=tmp_path)
+    assert ended.value.code == 1

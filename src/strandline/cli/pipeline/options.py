@@ -20,7 +20,8 @@ INTERRUPTED = 130
 
 @contextmanager
 def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator["SparkSession"]:
-    """A session for one command. Whatever fails in the block ends the command with a sentence, not with a traceback."""
+    """A session for one command; one that runs already is left running. Whatever fails in the block ends the command
+    with a sentence, not with a traceback."""
     from strandline.pipeline.session import check_pyspark, session
 
     settings = dict(setting(entry) for entry in conf)
@@ -30,13 +31,16 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
         fail(error.problem, error.advice)
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
 
+    is_ours = SparkSession.getActiveSession() is None
     try:
         spark = session(master, settings, f"strandline {app}")
         try:
             yield spark
         finally:
-            spark.stop()
+            if is_ours:
+                spark.stop()
     except KeyboardInterrupt:
         fail("interrupted", status=INTERRUPTED)
     except (PipelineError, PySparkException, Py4JError) as error:
