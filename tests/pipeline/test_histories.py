@@ -2,11 +2,12 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.unit.history.making import KEY, OTHER
 from tests.unit.history.test_random import Play
 from tests.unit.pipeline.histories.test_judging import expected, recorded
@@ -46,8 +47,13 @@ def wanted() -> list[tuple[object, ...]]:
     return sorted((run, *row) for run, p in plays for row in expected(p.history, FACTS, p.trimmed, p.finals))
 
 
-def found(spark: SparkSession, path: Path) -> list[tuple[object, ...]]:
-    rows = histories.judged(histories.lines(spark, [str(path)]))
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession, written: Path) -> Iterator[DataFrame]:
+    with histories.kept(spark, histories.judged(histories.lines(spark, [str(written)])), None) as rows:
+        yield rows
+
+
+def found(rows: DataFrame) -> list[tuple[object, ...]]:
     assert rows.schema == HISTORY_JUDGED
     told = [row for row in rows.collect() if row.problem is None]
     return sorted(
@@ -57,20 +63,19 @@ def found(spark: SparkSession, path: Path) -> list[tuple[object, ...]]:
     )
 
 
-def test_the_verdicts_are_those_of_the_judge(spark: SparkSession, written: Path) -> None:
-    assert found(spark, written) == wanted()
+def test_the_verdicts_are_those_of_the_judge(judged: DataFrame) -> None:
+    assert found(judged) == wanted()
     assert len(wanted()) > 10
 
 
 def test_parquet_with_the_same_fields_is_judged_alike(spark: SparkSession, written: Path, tmp_path: Path) -> None:
     table = tmp_path / "table"
     spark.read.schema(HISTORY_LINE).json(str(written)).write.parquet(str(table))
-    assert found(spark, table) == wanted()
+    assert found(histories.judged(histories.lines(spark, [str(table)]))) == wanted()
 
 
-def test_a_summary_counts_everything_and_shows_the_first(spark: SparkSession, written: Path) -> None:
-    with histories.kept(spark, histories.judged(histories.lines(spark, [str(written)])), None) as rows:
-        summary = histories.summary(rows)
+def test_a_summary_counts_everything_and_shows_the_first(judged: DataFrame) -> None:
+    summary = histories.summary(judged)
     assert sum(summary.violations.values()) == sum(not row[4] for row in wanted())
     assert sum(n for names in summary.tolerated.values() for n in names.values()) == sum(bool(r[4]) for r in wanted())
     assert (summary.runs, summary.keys, summary.bad_lines, summary.status) == (10, 20, 0, 2)
@@ -106,10 +111,14 @@ def test_the_simulators_histories_are_what_its_judge_saw(
     assert list(out.glob("*.parquet"))
 
 
-def test_people_are_shown_the_evidence(spark: SparkSession, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_are_shown_the_evidence(
+    spark: SparkSession, written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    html = tmp_path / "report.html"
     with pytest.raises(SystemExit) as ended:
-        histories_command(str(written))
+        histories_command(str(written), html=html)
     assert ended.value.code == 2
+    assert "The first of them" in html.read_text()
     told = capsys.readouterr().out
     names = {row[2] for row in wanted() if not row[4]}
     assert any(f"{name} in orders-0 (run " in told for name in names)

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from strandline.cli.pipeline.simulate import simulate as command
 from strandline.pipeline.campaign import store
 from strandline.pipeline.campaign.code import code_version
 from strandline.pipeline.campaign.definition import FIRST, Block, Campaign
@@ -72,13 +74,15 @@ def test_a_worker_with_other_code_stops_the_job_and_says_so(spark: SparkSession,
 # --- the command
 
 
-def run(*arguments: str, status: int) -> dict[str, object]:
-    told = subprocess.run([*COMMAND, *arguments, "--json"], capture_output=True, text=True, timeout=100, check=False)
-    assert told.returncode == status, told.stderr
-    return json.loads(told.stdout) if told.stdout else {"error": told.stderr}
+def ended(status: int, **options: Any) -> None:
+    with pytest.raises(SystemExit) as left:
+        command(**options)
+    assert left.value.code == status
 
 
-def test_a_killed_campaign_goes_on_with_the_blocks_that_are_left(tmp_path: Path) -> None:
+def test_a_killed_campaign_goes_on_with_the_blocks_that_are_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "campaign"
     arguments = ["--seeds", "16..19", "--engine", "local", "--jobs", "1", "--block", "1", "--out", str(folder)]
     first = subprocess.Popen([*COMMAND, *arguments])
@@ -90,37 +94,40 @@ def test_a_killed_campaign_goes_on_with_the_blocks_that_are_left(tmp_path: Path)
     done = store.done(folder)
     assert 2 <= len(done) < 5
     written = {block: store.path_of(folder, block).stat().st_mtime_ns for block in done}
-    told = run(*arguments, status=0)
+    ended(0, seeds="16..19", engine="local", jobs=1, block=1, out=folder, json_output=True)
+    told = json.loads(capsys.readouterr().out)
     assert (told["seeds"], told["ok"], told["is_complete"]) == (4, 4, True)
     assert {block: store.path_of(folder, block).stat().st_mtime_ns for block in done} == written
     assert {block for block in store.done(folder) if block.run == FIRST} == {Block(FIRST, n, n) for n in range(16, 20)}
 
 
-def test_a_failing_seed_is_exit_status_2_and_other_options_in_its_folder_1(tmp_path: Path) -> None:
-    arguments = ["--seeds", "1..1", "--engine", "local", "--out", str(tmp_path), "--again", "0"]
-    told = run(*arguments, "--planted", "votes-twice", status=2)
-    assert told["failures"] == [
-        {
-            "seed": 1,
-            "verdict": "failed",
-            "check": "AssertionError",
-            "replay": "strandline sim --seed 1 --planted votes-twice",
-        }
-    ]
-    refused = str(run(*arguments, status=1)["error"])
+def test_a_failing_seed_is_exit_status_2_and_other_options_in_its_folder_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, html = tmp_path / "campaign", tmp_path / "report.html"
+    ended(2, seeds="1", engine="local", out=out, again=0, planted="votes-twice", html=html)
+    told = capsys.readouterr().out
+    assert "seed 1: failed: AssertionError\n    strandline sim --seed 1 --planted votes-twice\n" in told
+    assert "seeds 1..1: 0 ok, 1 failed" in told
+    assert "strandline sim --seed 1 --planted votes-twice" in html.read_text()
+    ended(1, seeds="1", engine="local", out=out, again=0)
+    refused = capsys.readouterr().err
     assert "a campaign of another kind (planted: votes-twice, and now none)" in refused
     assert "name another folder with --out" in refused
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    ("options", "problem"),
     [
-        (("--seeds", "9..1"), "--seeds wants FIRST..LAST"),
-        (("--seeds", "1..2", "--planted", "nonsense"), "no planted bug named nonsense"),
-        (("--seeds", "1..2", "--again", "101"), "--again wants percent"),
-        (("--seeds", "1..2", "--limit", "0"), "--limit wants seconds"),
-        (("--seeds", "1..2", "--block", "0"), "--block wants at least 1"),
+        ({"seeds": "9..1"}, "--seeds wants FIRST..LAST"),
+        ({"seeds": "1..2", "planted": "nonsense"}, "no planted bug named nonsense"),
+        ({"seeds": "1..2", "again": 101}, "--again wants percent"),
+        ({"seeds": "1..2", "limit": 0}, "--limit wants seconds"),
+        ({"seeds": "1..2", "block": 0}, "--block wants at least 1"),
     ],
 )
-def test_what_makes_no_sense_is_said_before_anything_runs(arguments: tuple[str, ...], problem: str) -> None:
-    assert problem in str(run(*arguments, "--out", "/nowhere/at/all", status=2)["error"])
+def test_what_makes_no_sense_is_said_before_anything_runs(
+    options: dict[str, Any], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended(2, out=Path("/nowhere/at/all"), **options)
+    assert problem in capsys.readouterr().err

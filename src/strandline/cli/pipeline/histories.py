@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import Parameter
 
 from strandline.cli.connect import Json
-from strandline.cli.pipeline.options import Conf, Master, spark_session
+from strandline.cli.pipeline.options import Conf, Master, spark_session, write_report
 from strandline.pipeline.progress import progress
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ EVIDENCE_MAX = 8  # operations that are shown of each anomaly
 def histories(
     *paths: Annotated[str, Parameter(required=True)],
     out: Path | None = None,
+    html: Path | None = None,
     master: Master = None,
     conf: Conf = (),
     json_output: Json = False,
@@ -34,12 +35,18 @@ def histories(
         files or folders: JSON lines (also .gz), or Parquet (docs/histories.md)
     out
         a new folder for all findings as Parquet, with their evidence
+    html
+        write the summary as a page
     """
     with spark_session(master, conf, "histories") as spark:
         from strandline.pipeline.jobs.histories import judged, kept, lines, summary
 
         with progress(spark, "judging"), kept(spark, judged(lines(spark, paths)), out) as rows:
             found = summary(rows)
+    if html is not None:
+        from strandline.pipeline.histories.report import histories_page
+
+        write_report(html, histories_page(found))
     if json_output:
         sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
     else:

@@ -1,7 +1,9 @@
 """What all jobs have in common: where Spark runs, and errors that say what to do next."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -46,6 +48,16 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     except (PipelineError, PySparkException, Py4JError) as error:
         told = sentence_of(error)
         fail(told.problem, told.advice)
+
+
+def write_report(path: Path, markup: str) -> None:
+    from strandline.pipeline.report import write_page
+
+    try:
+        write_page(path, markup)
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror}")
+    print(f"report: {path}", file=sys.stderr)
 
 
 def setting(entry: str) -> tuple[str, str]:

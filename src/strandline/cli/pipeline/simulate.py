@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from strandline.cli.connect import Json, fail
-from strandline.cli.pipeline.options import Conf, Master, spark_session
+from strandline.cli.pipeline.options import Conf, Master, spark_session, write_report
 from strandline.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from strandline.pipeline.campaign.summary import Summary
 
 LISTED_MAX = 50  # failed seeds that are told one by one
-INCOMPLETE = 3
 
 
 def simulate(
@@ -32,6 +31,7 @@ def simulate(
     again: float = 1.0,
     eligible: Literal["gentle", "ruthless"] | None = None,
     planted: str = "",
+    html: Path | None = None,
     master: Master = None,
     conf: Conf = (),
     json_output: Json = False,
@@ -61,6 +61,8 @@ def simulate(
         only seeds with Eligible Leader Replicas: of those with survivable faults (gentle), or with more (ruthless)
     planted
         with a bug of this name planted in the code
+    html
+        write the summary as a page, with plots
     """
     campaign = campaign_of(limit, again, eligible, planted)
     wanted = seeds_of(seeds)
@@ -80,6 +82,10 @@ def simulate(
             from strandline.pipeline.jobs.simulate import on_spark
 
             summary = run(campaign, wanted, folder, on_spark(spark), block)
+    if html is not None:
+        from strandline.pipeline.campaign.report import campaign_page
+
+        write_report(html, campaign_page(summary))
     if json_output:
         told = {**msgspec.to_builtins(summary), "failed": summary.failed, "folder": str(folder)}
         sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
