@@ -14,6 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from strandline.cli.connect import Json, fail
+from strandline.history.operation import Operation
+from strandline.history.recorded import write_lines
+from strandline.sim.calm import Material
 from strandline.sim.campaign import outcomes
 from strandline.sim.diagram import write_page
 from strandline.sim.plan import Plan, draw_plan, read_plan, write_plan
@@ -42,6 +45,7 @@ def sim(
     shrink: Annotated[bool, Parameter(negative="")] = False,
     shrink_runs: int = 150,
     trace: Annotated[bool, Parameter(negative="")] = False,
+    history: Path | None = None,
     out: Path = Path(),
     json_output: Json = False,
 ) -> None:
@@ -70,6 +74,8 @@ def sim(
         runs that this may take
     trace
         draw the diagram even if nothing failed
+    history
+        with --seed or --plan: write down what clients did there, for `strandline pipeline histories`
     out
         folder for stories, diagrams and plans of failing runs
     """
@@ -80,6 +86,8 @@ def sim(
         fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
     if sum((seed is not None, bool(seeds), plan is not None)) > 1:
         fail("one of --seed, --seeds and --plan, please", status=2)
+    if history is not None and seeds:
+        fail("--history is of one run: name it with --seed or --plan", status=2)
     if planted and (seed is not None or plan is not None):
         arguments = sys.argv[1:]
         at = arguments.index("--planted") if "--planted" in arguments else -1
@@ -97,7 +105,8 @@ def sim(
         sys.exit(campaign(wanted, jobs, twice=twice, json_output=json_output))
     chosen = read(plan) if plan is not None else draw_plan(seed if seed is not None else 1)
     replay = f"strandline sim --plan {plan}" if plan is not None else f"strandline sim --seed {chosen.seed}"
-    sys.exit(one(chosen, replay, out, shrink_runs=shrink_runs if shrink else 0, draws=trace, json_output=json_output))
+    most = shrink_runs if shrink else 0
+    sys.exit(one(chosen, replay, out, shrink_runs=most, draws=trace, json_output=json_output, history=history))
 
 
 def read(path: Path) -> Plan:
@@ -117,21 +126,50 @@ def parse_seeds(text: str) -> range:
 # --- one
 
 
-def one(plan: Plan, replay: str, out: Path, *, shrink_runs: int, draws: bool, json_output: bool) -> int:
-    outcome = run_plan(plan)
+def one(
+    plan: Plan,
+    replay: str,
+    out: Path,
+    *,
+    shrink_runs: int,
+    draws: bool,
+    json_output: bool,
+    history: Path | None = None,
+) -> int:
+    kept: list[tuple[Sequence[Operation], Material]] = []  # of the last run
+
+    def keep(operations: Sequence[Operation], material: Material) -> None:
+        kept[:] = [(operations, material)]
+
+    outcome = run_plan(plan, keep=keep)
     console = Console(stderr=True)
     if not outcome.is_ok or draws:
         if shrink_runs and not outcome.is_ok:
             plan, outcome = shrunk(plan, outcome, shrink_runs, console)
         seen = Trace()
-        again = run_plan(plan, seen)
+        again = run_plan(plan, seen, keep)
         assert again.digest == outcome.digest, "the same plan ran differently"
         replay = tell(plan, outcome, seen, replay, out, is_shrunk=shrink_runs > 0, quiet=json_output)
+    if history is not None:
+        write_history(history, f"sim seed {plan.seed}", *kept[0])
     if json_output:
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
     else:
         print(verdict(outcome))
     return 0 if outcome.is_ok else 1
+
+
+def write_history(path: Path, run: str, operations: Sequence[Operation], material: Material) -> None:
+    lines = write_lines(operations, material.facts, material.trimmed, material.finals, run)
+    try:
+        path.write_bytes(b"".join(lines))
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror}")
+    if not material.finals:
+        print(
+            "the run was broken off before everything was read: what nobody had the time to read will count as unseen",
+            file=sys.stderr,
+        )
 
 
 def verdict(outcome: Outcome) -> str:

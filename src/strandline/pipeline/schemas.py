@@ -10,6 +10,7 @@ from pyspark.sql.types import (
     DataType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -112,4 +113,97 @@ FINDING = rows(
     "offset long",
     "end long",
     "what string",
+)
+
+COUNTS = MapType(StringType(), LongType())
+SEED_SPAN = rows("run string", "first long", "last long")  # both seeds inclusive
+SEED_BLOCK = rows("run string", "first long", "last long", "seeds long", "failed long", "ms long")
+SEED = StructType(
+    [
+        *rows(
+            "seed long",
+            "run string",  # first; again: once more, in a process that hashes differently
+            "verdict string",  # ok, failed, crashed, timed out, died
+            "check string",  # what was broken
+            "error string",  # its evidence, and the last lines of the story
+            "replay string",  # the command that shows it
+            "digest string",  # of all effects
+            "ms long",  # on the wall
+            "virtual_ms long",
+            "events long",  # that nodes handled
+            "operations long",  # of clients
+            "exceeded long",  # partitions where more failed than is promised to survive
+            "code_version string",
+            "place string",  # host:process
+        ).fields,
+        StructField("faults", COUNTS),  # how often each kind struck
+        StructField("seen", COUNTS),  # and what else happened
+    ]
+)
+
+KEY_STRUCT = StructType(
+    [StructField("topic", StringType()), StructField("topic_id", BinaryType()), StructField("partition", IntegerType())]
+)
+RECORD_STRUCT = StructType([StructField("key", KEY_STRUCT), *rows("value binary", "offset long").fields])
+HISTORY_LINE = StructType(  # docs/histories.md; a line of JSON, or a row of a table, has some of these
+    [
+        *rows(
+            "record string",
+            "run string",
+            "index long",
+            "process string",
+            "kind string",
+            "began_ms long",
+            "ended_ms long",
+            "outcome string",
+            "acks int",
+            "is_idempotent boolean",
+        ).fields,
+        StructField("writes", ArrayType(RECORD_STRUCT)),
+        StructField("reads", ArrayType(RECORD_STRUCT)),
+        *rows("error string", "transactional_id string", "is_read_committed boolean").fields,
+        StructField("key", KEY_STRUCT),
+        *rows(
+            "trimmed long",
+            "final string",
+            "is_exceeded boolean",
+            "exceeded_since_ms long",
+            "is_gone boolean",
+            "is_duplicating boolean",
+            "is_subscribed boolean",
+        ).fields,
+        StructField("ledger", ArrayType(ArrayType(LongType()))),
+    ]
+)
+HISTORY_PART = rows(
+    "run string", "topic string", "topic_id binary", "partition int", "index long", "role string", "content binary"
+)
+HISTORY_MARK = rows(
+    "run string", "process string", "topic string", "topic_id binary", "partition int", "index long", "content binary"
+)
+HISTORY_JUDGED = StructType(
+    [
+        *rows(
+            "run string",
+            "topic string",
+            "topic_id string",  # Kafka's text of it
+            "partition int",
+            "name string",  # of the anomaly, Jepsen's; null: the row is about the key, or a problem
+            "tolerated string",  # why; null: it is a violation
+            "text string",
+        ).fields,
+        StructField("offsets", ArrayType(LongType())),
+        StructField("values", ArrayType(BinaryType())),
+        StructField("writers", ArrayType(StringType())),  # operations, for people
+        StructField("readers", ArrayType(StringType())),
+        *rows(
+            "was_committed boolean",
+            "proved_ms long",  # null: not before the end
+            "operations long",
+            "writes long",
+            "reads long",
+            "problem string",  # what could not be judged
+            "lines long",  # that have the problem
+        ).fields,
+    ]
 )

@@ -2,10 +2,12 @@
 leader and a whole ISR, clients come through, replicas agree; then the histories are judged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from strandline.base.ids import NOBODY, TopicPartition
+from strandline.base.value import Value
 from strandline.history.judge import judge
+from strandline.history.operation import Key
 from strandline.history.policy import Facts
 from strandline.sim import loss_ledger
 from strandline.sim.clients.admin import Admin
@@ -42,7 +44,8 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     world.run_until("all replicas still agree", lambda: why_not_healed(world), BOUND_MS)
     with world.holding("the end"):
         world.laws.final()
-    judged(world, scene, {reader.at: reader.name for reader in last})
+    scene.last = {reader.at: reader.name for reader in last}
+    judged(world, scene)
 
 
 def left_dead(world: World) -> Machine | None:
@@ -135,18 +138,34 @@ def finish(world: World, clients: Sequence[Client]) -> None:
     world.run_until("all clients are done", why_not, BOUND_MS)
 
 
-def judged(world: World, scene: Scene, last: Mapping[TopicPartition, str]) -> None:
-    """The clients' histories, by Jepsen's anomalies. `last`: who has read all of a partition as it is now."""
+def judged(world: World, scene: Scene) -> None:
+    """The clients' histories, by Jepsen's anomalies."""
+    material = material_of(world, scene)
+    judgement = judge(world.history.operations, material.facts, material.trimmed, material.finals)
+    if judgement.violations:
+        raise world.violated(judgement.violations[0].name, judgement.report())
+
+
+class Material(Value, frozen=True):
+    """What a judgement needs beside the operations."""
+
+    facts: Facts
+    trimmed: dict[Key, int]
+    finals: dict[Key, str]
+
+
+def material_of(world: World, scene: Scene) -> Material:
     names, trimmed = {}, {}
     for at, name in world.laws.partitions.names.items():
         names[at] = key_of(name, at.topic_id)
     for at, copies in world.laws.copies().items():
-        trimmed[names[at]] = max(hosted.log.log_start_offset for _, hosted in copies)
+        if at in names:
+            trimmed[names[at]] = max(hosted.log.log_start_offset for _, hosted in copies)
     living = world.laws.metadata.image.topics
     finals = {
-        names[at]: last[name]
+        names[at]: scene.last[name]
         for at, name in world.laws.partitions.names.items()
-        if at.topic_id in living and name in last
+        if at.topic_id in living and name in scene.last
     }
     exceeded = {names[at]: fault.since_ms for at, fault in world.damage.exceeded.items() if at in names}
     lost = {names[at]: found for at, found in loss_ledger.ranges(world).items() if at in names}
@@ -157,6 +176,4 @@ def judged(world: World, scene: Scene, last: Mapping[TopicPartition, str]) -> No
         is_duplicating=world.options.weather.duplicated_permille > 0,
         ledger=lost if loss_ledger.may_be_asked(world) else None,
     )
-    judgement = judge(world.history.operations, facts, trimmed, finals)
-    if judgement.violations:
-        raise world.violated(judgement.violations[0].name, judgement.report())
+    return Material(facts, trimmed, finals)

@@ -3,8 +3,11 @@
 A run follows from its plan alone. Whatever is wrong is one `Violation`, the first one.
 """
 
+from collections.abc import Callable, Sequence
+
 from strandline.base.value import Value
-from strandline.sim.calm import calm
+from strandline.history.operation import Operation
+from strandline.sim.calm import Material, calm, material_of
 from strandline.sim.clients.admin import Admin
 from strandline.sim.faults.table import ELIGIBLE, FAULTS, MOVES, SCRIPTED
 from strandline.sim.faults.turmoil import Turmoil
@@ -18,6 +21,7 @@ from strandline.sim.world import World
 
 START_MS = 30_000  # a cluster without faults must have started by then
 SETUP_MS = 700  # what the admin has to make topics before clients begin
+Keep = Callable[[Sequence[Operation], Material], None]
 
 
 class Outcome(Value, frozen=True):
@@ -41,13 +45,17 @@ def run_seed(seed: int, trace: Trace | None = None) -> Outcome:
     return run_plan(draw_plan(seed), trace)
 
 
-def run_plan(plan: Plan, trace: Trace | None = None) -> Outcome:
+def run_plan(plan: Plan, trace: Trace | None = None, keep: Keep | None = None) -> Outcome:
+    """`keep` is given what clients did, and what is known beside it, when the run is over or broken off."""
     world = World(plan.seed, plan.options, trace)
+    scene = Scene(world)
     check = evidence = ""
     try:
-        play(world, plan)
+        play(world, scene, plan)
     except Violation as violation:
         check, evidence = violation.check, violation.evidence
+    if keep is not None:
+        keep(world.history.operations, material_of(world, scene))
     return Outcome(
         seed=plan.seed,
         check=check,
@@ -62,12 +70,11 @@ def run_plan(plan: Plan, trace: Trace | None = None) -> Outcome:
     )
 
 
-def play(world: World, plan: Plan) -> None:
+def play(world: World, scene: Scene, plan: Plan) -> None:
     options = plan.options
     for machine in world.machines.values():
         machine.start()
     world.run_until("all brokers are in", world.why_not_whole, START_MS)
-    scene = Scene(world)
     admin = Admin(scene, "admin")
     scene.enter(admin)
     setting = Setting(options.min_isr, options.replication_factor, options.segment_bytes, options.pace_ms)

@@ -3,7 +3,7 @@
 from random import Random
 
 from strandline.base.effects import Endpoint
-from strandline.base.ids import TopicIdPartition, Uuid
+from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.history.operation import History
 from strandline.sim.actor import Actor
 from strandline.sim.clients.client import Client
@@ -17,6 +17,7 @@ class Scene:
         self.world = world
         self.clients: list[Client] = []
         self.gone: dict[Uuid, None] = {}  # topics that may be deleted by now
+        self.last: dict[TopicPartition, str] = {}  # by which client each has been read wholly, after all else was over
 
     def enter(self, client: Client) -> None:
         self.clients.append(client)

@@ -5,4 +5,9 @@ Spark is imported when a job runs, so that the other commands start without it.
 
 from cyclopts import App
 
+from strandline.cli.pipeline.histories import histories
+from strandline.cli.pipeline.simulate import simulate
+
 app = App(name="pipeline", help="Topics, tables and whole clusters through Spark.")
+app.command(simulate)
+app.command(histories)

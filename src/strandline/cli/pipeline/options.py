@@ -1,7 +1,9 @@
 """What all jobs have in common: where Spark runs, and errors that say what to do next."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -20,7 +22,8 @@ INTERRUPTED = 130
 
 @contextmanager
 def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator["SparkSession"]:
-    """A session for one command. Whatever fails in the block ends the command with a sentence, not with a traceback."""
+    """A session for one command; one that runs already is left running. Whatever fails in the block ends the command
+    with a sentence, not with a traceback."""
     from strandline.pipeline.session import check_pyspark, session
 
     settings = dict(setting(entry) for entry in conf)
@@ -30,18 +33,31 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
         fail(error.problem, error.advice)
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
 
+    is_ours = SparkSession.getActiveSession() is None
     try:
         spark = session(master, settings, f"strandline {app}")
         try:
             yield spark
         finally:
-            spark.stop()
+            if is_ours:
+                spark.stop()
     except KeyboardInterrupt:
         fail("interrupted", status=INTERRUPTED)
     except (PipelineError, PySparkException, Py4JError) as error:
         told = sentence_of(error)
         fail(told.problem, told.advice)
+
+
+def write_report(path: Path, markup: str) -> None:
+    from strandline.pipeline.report import write_page
+
+    try:
+        write_page(path, markup)
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror}")
+    print(f"report: {path}", file=sys.stderr)
 
 
 def setting(entry: str) -> tuple[str, str]:
