@@ -5,4 +5,7 @@ Spark is imported when a job runs, so that the other commands start without it.
 
 from cyclopts import App
 
+from strandline.cli.pipeline.ingest import ingest
+
 app = App(name="pipeline", help="Topics, tables and whole clusters through Spark.")
+app.command(ingest)

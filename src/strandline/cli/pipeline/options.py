@@ -44,8 +44,8 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
         fail(told.problem, told.advice)
 
 
-def setting(entry: str) -> tuple[str, str]:
+def setting(entry: str, flag: str = "--conf") -> tuple[str, str]:
     key, equals, value = entry.partition("=")
     if not (key and equals):
-        fail(f"--conf wants key=value, and got {entry!r}", status=2)
+        fail(f"{flag} wants key=value, and got {entry!r}", status=2)
     return key, value

@@ -5,7 +5,6 @@ between the two, that is taken back when the batch comes again, and both are wri
 the declaration has changed since.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -54,7 +53,6 @@ class Ingestion:
         self.quarantine: ParquetTable | None = None
         if pipeline.may_quarantine:
             self.quarantine = ParquetTable(pipeline.quarantine, application=application, schema=QUARANTINED)
-        self.batches = 0
         self.keeps = False  # did the last batch have bad records? Then the next is kept while it is gone through twice
 
     def close(self) -> None:
@@ -84,7 +82,6 @@ class Ingestion:
             if self.quarantine is not None and aside is not None:
                 self.quarantine.abandon(aside)
             raise
-        self.batches += 1
         return Taken(batch, told.account)
 
     def write(self, records: DataFrame, layout: Layout, aside: Layout | None) -> Told:
@@ -133,10 +130,10 @@ class Ingestion:
             if application != mine:
                 refuse_overlap(account, other, application)
 
-    def compact(self, spark: Any) -> None:
-        """After every so many batches, as declared."""
+    def compact(self, spark: Any, batch: int) -> None:
+        """After every so many batches, as declared. Batches are counted over restarts."""
         wanted = self.pipeline.told.sink.compaction
-        if wanted.every and self.batches and self.batches % wanted.every == 0:
+        if wanted.every and (batch + 1) % wanted.every == 0:
             self.table.compact(spark, wanted.target_mb << 20, wanted.files_min)
             if self.quarantine is not None:
                 self.quarantine.compact(spark, wanted.target_mb << 20, wanted.files_min)
@@ -215,6 +212,3 @@ def starting_behind(account: Account) -> str:
 
     ends = {topic: {str(number): end for number, end in of.items()} for topic, of in account.ends.items()}
     return f"starting = '{json.dumps(ends)}'"
-
-
-Take = Callable[[DataFrame, int], None]

@@ -4,16 +4,17 @@ A query that is stopped in mid-batch loses nothing, but its work. So a wish to s
 refused at its very beginning, before anything is written, and the query ends with that.
 """
 
+import contextlib
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strandline.base.value import Value
@@ -23,6 +24,7 @@ from strandline.pipeline.ingest.declaration import Pipeline
 from strandline.pipeline.tables.account import Account
 
 POLL_S = 1
+LOGGER = "org.apache.spark.sql.execution.streaming"
 
 
 class Outcome(Value, frozen=True):
@@ -44,7 +46,7 @@ class Outcome(Value, frozen=True):
                 "first_offset": span.first,
                 "end_offset": span.end,
                 "records": span.records,
-                "missing": max(0, span.missing),
+                "missing": None if total.is_dense is None else max(0, span.missing),
                 "duplicates": max(0, -span.missing),
             }
             for topic, of in sorted(total.spans.items())
@@ -92,6 +94,7 @@ class Running:
         self.error: BaseException | None = None
         self.wants_stop = threading.Event()
         self.began = time.monotonic()
+        log_level(self.spark, "OFF")  # what fails is told once, by `wait`
         writer = records.writeStream.queryName(pipeline.told.name).foreachBatch(self.take)
         writer = writer.option("checkpointLocation", pipeline.checkpoint)
         if pipeline.trigger_ms is None:
@@ -113,7 +116,7 @@ class Running:
             if self.told is not None:
                 self.told(taken)
             if not taken.was_there:
-                self.ingestion.compact(records.sparkSession)
+                self.ingestion.compact(records.sparkSession, batch)
         except BaseException as error:
             self.error = error  # what Spark makes of it has no words of ours
             raise
@@ -132,6 +135,7 @@ class Running:
             if not isinstance(self.error, Stopped):
                 raise self.error if isinstance(self.error, PipelineError) else sentence_of(error) from None
         finally:
+            log_level(self.spark, "WARN")
             account = self.close()
         seconds = time.monotonic() - self.began
         is_stopped = self.wants_stop.is_set()
@@ -148,6 +152,14 @@ class Running:
         return account
 
 
+def log_level(spark: SparkSession, level: str) -> None:
+    """How loud Spark is about streaming queries: it prints two pages for each that ends with an error."""
+    jvm: Any = spark.sparkContext._jvm
+    with contextlib.suppress(Py4JError):
+        levels = jvm.org.apache.logging.log4j.Level
+        jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(LOGGER, levels.toLevel(level))
+
+
 def application_of(records: DataFrame) -> str:
     """The id of the query whose batch this is: the checkpoint has it, so it is the same after every restart."""
     found = records.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
@@ -156,7 +168,7 @@ def application_of(records: DataFrame) -> str:
     return str(found)
 
 
-@contextmanager
+@contextlib.contextmanager
 def stopping_on_signals(running: Running) -> Iterator[None]:
     """SIGTERM and the first Ctrl-C end the run after its batch; the second Ctrl-C ends it at once."""
 
