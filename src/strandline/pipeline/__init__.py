@@ -9,6 +9,11 @@ from typing import Any
 FACES = {
     "session": "strandline.pipeline.session",
     "PipelineError": "strandline.pipeline.errors",
+    "ingest": "strandline.pipeline.jobs.ingest",
+    "ingesting": "strandline.pipeline.jobs.ingest",
+    "good_and_bad": "strandline.pipeline.jobs.ingest",
+    "open_table": "strandline.pipeline.tables",
+    "read_table": "strandline.pipeline.tables",
 }
 
 

@@ -60,8 +60,8 @@ def write_report(path: Path, markup: str) -> None:
     print(f"report: {path}", file=sys.stderr)
 
 
-def setting(entry: str) -> tuple[str, str]:
+def setting(entry: str, flag: str = "--conf") -> tuple[str, str]:
     key, equals, value = entry.partition("=")
     if not (key and equals):
-        fail(f"--conf wants key=value, and got {entry!r}", status=2)
+        fail(f"{flag} wants key=value, and got {entry!r}", status=2)
     return key, value

@@ -1,0 +1,87 @@
+"""Many small files become few: the same rows, in the same order, by tasks that hold one row group at a time."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from strandline.base.value import Value
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.tables.files import DataFile, Layout, hive_folder, local_path
+from strandline.pipeline.tables.writing import GROUP_BYTES_MAX, OpenFile, open_input
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Compacted(Value, frozen=True):
+    files_before: int = 0
+    files_after: int = 0
+    bytes_after: int = 0
+
+
+class Merge(Value, frozen=True):
+    """One task: which files become which."""
+
+    sources: list[str]
+    rows: int
+    layout: Layout
+    name: str
+    values: dict[str, str | None]
+
+
+def plan_merges(groups: Sequence[Sequence[DataFile]], root: str, layout: Layout) -> list[Merge]:
+    """`root`: what the files' paths are relative to."""
+    merges = []
+    for number, group in enumerate(groups):
+        values = group[0].values
+        assert all(file.values == values for file in group), "files of different partitions"
+        name = f"{layout.prefix}-{number:05d}{layout.suffix}"
+        relative = "/".join(part for part in (hive_folder(values), name) if part)
+        sources = [file.path if is_whole(file.path) else f"{root}/{file.path}" for file in group]
+        merges.append(Merge(sources, sum(file.rows for file in group), layout, relative, values))
+    return merges
+
+
+def is_whole(path: str) -> bool:
+    return path.startswith(("/", "file:")) or "://" in path
+
+
+def merge_all(spark: "SparkSession | None", merges: Sequence[Merge]) -> list[DataFile]:
+    """Run each merge as a task of Spark, or one after the other here."""
+    if spark is None:
+        return [merge(each) for each in merges]
+    texts = [msgspec.json.encode(merge).decode() for merge in merges]
+    plans = spark.createDataFrame([(text,) for text in texts], "plan string").repartition(len(texts))
+    found = plans.mapInArrow(run_merges, "file string").collect()
+    return [msgspec.json.decode(row.file, type=DataFile) for row in found]
+
+
+def run_merges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        merges = [msgspec.json.decode(text, type=Merge) for text in batch.column("plan").to_pylist()]
+        yield pa.RecordBatch.from_pydict({"file": [msgspec.json.encode(merge(each)).decode() for each in merges]})
+
+
+def merge(plan: Merge) -> DataFile:
+    """Copy all rows of some files into one. Raises PipelineError if there are other rows than were committed."""
+    file = None
+    for source in plan.sources:
+        with open_input(source) as data, pq.ParquetFile(data) as reader:
+            file = file or OpenFile(plan.layout.folder, plan.name, plan.values, reader.schema_arrow)
+            for batch in reader.iter_batches():
+                file.add(batch)
+                if file.waiting >= GROUP_BYTES_MAX:
+                    file.write()
+    assert file is not None, "a merge of no files"
+    file.write()
+    merged = file.close()
+    if merged.rows != plan.rows:
+        raise PipelineError(
+            f"{len(plan.sources)} files beginning with {local_path(plan.sources[0]) or plan.sources[0]} have"
+            f" {merged.rows} rows, and {plan.rows} were committed",
+            "somebody else has changed them: the table is left as it is",
+        )
+    return merged

@@ -1,0 +1,162 @@
+"""A Delta table that takes each batch exactly once, without a jar.
+
+Tasks write Parquet files into the table's folder, where no reader sees them before the log names them; the driver puts
+one commit into the log, with the application's transaction: (application, batch). Delta's log is the only truth.
+Files of a try that did not come to its commit lie in a folder of that batch, and are deleted when it is tried again.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import msgspec
+
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.tables.account import Account
+from strandline.pipeline.tables.compacting import Compacted
+from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, value_text
+from strandline.pipeline.tables.reading import read_files
+from strandline.pipeline.tables.schema import arrow_schema, column_differences, differs, narrow, repartitioned
+from strandline.pipeline.tables.table import Table, require_local
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+APPLICATION = "strandline.application"
+ACCOUNT = "strandline.account"  # of the application's batches so far, in each commit's metadata
+DATA = "data"
+VACUUM_HOURS = 168  # files that no version needs, after a compaction: readers of old versions have a week
+
+
+class DeltaTable(Table):
+    def __init__(self, path: str, *, application: str, schema: "StructType", partition_by: Sequence[str] = ()) -> None:
+        super().__init__(application, schema, partition_by)
+        self.path = require_local(path, "delta")
+        self.table = self.open_or_create()
+        self.require_same()
+        self.known = self.read_accounts()
+
+    def open_or_create(self) -> Any:
+        from deltalake import DeltaTable as Delta
+        from deltalake import Schema
+
+        if Delta.is_deltatable(self.path):
+            return Delta(self.path)
+        if os.path.isdir(self.path) and any(not name.startswith("_strandline") for name in os.listdir(self.path)):
+            raise PipelineError(f"{self.path} has files, but is no Delta table", "name a new folder")
+        schema = Schema.from_arrow(arrow_schema(self.schema))
+        return Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
+
+    def require_same(self) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        has = from_arrow_schema(arrow_of(self.table))
+        differences = column_differences(has, self.schema)
+        if differences:
+            raise differs(self.path, differences)
+        by = tuple(self.table.metadata().partition_columns)
+        if by != self.partition_by:
+            raise repartitioned(self.path, by, self.partition_by)
+
+    def last_batch(self) -> int | None:
+        found = self.table.transaction_version(self.application)
+        return None if found is None else int(found)
+
+    def accounts(self) -> dict[str, Account]:
+        return self.known
+
+    def read_accounts(self) -> dict[str, Account]:
+        """From the newest commit of each application that the log still has."""
+        found: dict[str, Account] = {}
+        for commit in self.table.history():
+            if APPLICATION in commit and commit[APPLICATION] not in found:
+                found[commit[APPLICATION]] = msgspec.json.decode(commit[ACCOUNT], type=Account)
+        return found
+
+    def begin(self, batch: int) -> Layout:
+        relative = f"{DATA}/{batch_prefix(self.application, batch)}"
+        folder = os.path.join(self.path, relative)
+        shutil.rmtree(folder, ignore_errors=True)
+        return Layout(folder, batch_prefix(self.application, batch), ".parquet", self.partition_by)
+
+    def commit(self, batch: int, layout: Layout, files: Sequence[DataFile], account: Account) -> None:
+        from deltalake.transaction import AddAction, CommitProperties, Transaction
+
+        whole = self.account().plus(account)
+        now = int(time.time() * 1000)
+        relative = os.path.relpath(layout.folder, self.path)
+        adds = [
+            AddAction(f"{relative}/{file.path}", file.size_bytes, file.values, now, True, stats_of(file))
+            for file in files
+        ]
+        properties = CommitProperties(
+            custom_metadata={APPLICATION: self.application, ACCOUNT: msgspec.json.encode(whole).decode()},
+            app_transactions=[Transaction(self.application, batch)],
+        )
+        self.table.create_write_transaction(
+            adds,
+            mode="append",
+            schema=self.table.schema(),
+            partition_by=list(self.partition_by),
+            commit_properties=properties,
+        )
+        self.table.update_incremental()
+        self.known = {**self.known, self.application: whole}
+
+    def abandon(self, layout: Layout) -> None:
+        shutil.rmtree(layout.folder, ignore_errors=True)
+
+    def compact(self, spark: "SparkSession | None", target_bytes: int = FILE_BYTES, files_min: int = 2) -> Compacted:
+        """Delta's own OPTIMIZE, in this process; then what no version of the last week needs is deleted."""
+        told = self.table.optimize.compact(target_size=target_bytes)
+        self.table.vacuum(retention_hours=VACUUM_HOURS, dry_run=False)
+        added = told["filesAdded"]
+        size = msgspec.json.decode(added).get("totalSize", 0) if isinstance(added, str) else added.get("totalSize", 0)
+        return Compacted(told["numFilesRemoved"], told["numFilesAdded"], size)
+
+    def read(self, spark: "SparkSession") -> "DataFrame":
+        return read(spark, self.path)
+
+
+def stats_of(file: DataFile) -> str:
+    """What the log says of a file's columns: readers skip by it what they need not open."""
+    return msgspec.json.encode({"numRecords": file.rows}).decode()
+
+
+def arrow_of(table: Any) -> Any:
+    """The table's columns as Arrow has them in Spark."""
+    import pyarrow as pa
+
+    return narrow(pa.schema(table.schema().to_arrow()))
+
+
+def read(spark: "SparkSession", path: str) -> "DataFrame":
+    """The newest version. Raises PipelineError where rows have been deleted one by one."""
+    from deltalake import DeltaTable as Delta
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    root = require_local(path, "delta")
+    table = Delta(root)
+    if "deletionVectors" in (table.protocol().reader_features or []):
+        raise PipelineError(f"{path} may have deletion vectors, which are not read here", "read it by deltalake")
+    by = table.metadata().partition_columns
+    files = []
+    for row in rows_of(table.get_add_actions(flatten=True)):
+        values = {name: text_of(row[f"partition.{name}"]) for name in by}
+        files.append(DataFile(unquote(row["path"]), row["num_records"] or 0, row["size_bytes"], values))
+    return read_files(spark, from_arrow_schema(arrow_of(table)), files, root)
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    import pyarrow as pa
+
+    found: list[dict[str, Any]] = pa.table(table).to_pylist()
+    return found
+
+
+def text_of(value: Any) -> str | None:
+    return None if value is None else value_text(value)

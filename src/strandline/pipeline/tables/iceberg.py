@@ -1,0 +1,213 @@
+"""An Iceberg table that takes each batch exactly once, without a jar.
+
+Tasks write Parquet files below the table's location, where no reader sees them before a snapshot names them; the driver
+adds them in one commit to the catalog, together with the table property that says which batch was the last. So the
+property outlives the snapshots that are expired. Files of a try that did not come to its commit lie in a folder of that
+batch, and are deleted when it is tried again.
+
+Without a catalog's properties the table is one of a SQLite catalog beside it: `catalog.db` in the folder above.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.tables.account import Account
+from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
+from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, bins, local_path
+from strandline.pipeline.tables.reading import read_files
+from strandline.pipeline.tables.schema import arrow_schema, column_differences, differs, narrow, repartitioned
+from strandline.pipeline.tables.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+BATCH = "strandline.batch."
+ACCOUNT = "strandline.account."
+NAMESPACE = "default"
+TRIES_MAX = 5
+
+
+class IcebergTable(Table):
+    def __init__(
+        self,
+        name: str,
+        *,
+        application: str,
+        schema: "StructType",
+        partition_by: Sequence[str] = (),
+        catalog: Mapping[str, str] | None = None,
+    ) -> None:
+        """`name`: `namespace.table` in a catalog whose properties are given, else a folder."""
+        super().__init__(application, schema, partition_by)
+        self.name = name
+        self.catalog, self.identifier, location = open_catalog(name, catalog)
+        self.table = self.open_or_create(location)
+        self.require_same()
+
+    def open_or_create(self, location: str | None) -> Any:
+        if self.catalog.table_exists(self.identifier):
+            return self.catalog.load_table(self.identifier)
+        folder = None if location is None else local_path(location)
+        if folder is not None and os.path.isdir(folder) and sorted(os.listdir(folder)) not in ([], ["_strandline"]):
+            raise PipelineError(f"{folder} has files, but is no table of its catalog", "name a new folder")
+        self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
+        creating = self.catalog.create_table_transaction(self.identifier, arrow_schema(self.schema), location)
+        with creating as transaction:
+            if self.partition_by:
+                with transaction.update_spec() as spec:
+                    for column in self.partition_by:
+                        spec.add_identity(column)
+        return self.catalog.load_table(self.identifier)
+
+    def require_same(self) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        differences = column_differences(from_arrow_schema(arrow_of(self.table)), self.schema)
+        if differences:
+            raise differs(self.name, differences)
+        schema = self.table.schema()
+        by = tuple(schema.find_column_name(field.source_id) for field in self.table.spec().fields)
+        if by != self.partition_by:
+            raise repartitioned(self.name, by, self.partition_by)
+
+    def last_batch(self) -> int | None:
+        found = self.table.properties.get(BATCH + self.application)
+        return None if found is None else int(found)
+
+    def accounts(self) -> dict[str, Account]:
+        return {
+            key.removeprefix(ACCOUNT): msgspec.json.decode(text, type=Account)
+            for key, text in self.table.properties.items()
+            if key.startswith(ACCOUNT)
+        }
+
+    def begin(self, batch: int) -> Layout:
+        prefix = batch_prefix(self.application, batch)
+        folder = f"{self.table.location()}/data/{prefix}"
+        forget(folder)
+        return Layout(folder, prefix, ".parquet", self.partition_by, keeps_values=True)
+
+    def commit(self, batch: int, layout: Layout, files: Sequence[DataFile], account: Account) -> None:
+        """If another writer's commit came first, the table is read again, and only a batch that it lacks is added."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        paths = [f"{layout.folder}/{file.path}" for file in files]
+        for remaining in reversed(range(TRIES_MAX)):
+            if self.has(batch):
+                return
+            whole = msgspec.json.encode(self.account().plus(account)).decode()
+            noted = {BATCH + self.application: str(batch), ACCOUNT + self.application: whole}
+            try:
+                with self.table.transaction() as transaction:
+                    if paths:
+                        transaction.add_files(paths, {"strandline.batch": str(batch)}, check_duplicate_files=False)
+                    transaction.set_properties(noted)
+                return
+            except CommitFailedException:
+                if not remaining:
+                    raise
+                time.sleep(0.1)
+                self.table.refresh()
+
+    def abandon(self, layout: Layout) -> None:
+        forget(layout.folder)
+
+    def data_files(self) -> list[tuple[Any, DataFile]]:
+        """The catalog's view of each file and ours. Raises PipelineError if rows have been deleted one by one."""
+        by = self.partition_by
+        found = []
+        for task in self.table.scan().plan_files():
+            if task.delete_files:
+                raise PipelineError(
+                    f"{self.name} has delete files, which are not read here", "compact it elsewhere first"
+                )
+            file = task.file
+            values = {name: None if file.partition[i] is None else str(file.partition[i]) for i, name in enumerate(by)}
+            found.append((file, DataFile(file.file_path, file.record_count, file.file_size_in_bytes, values)))
+        return found
+
+    def compact(self, spark: "SparkSession | None", target_bytes: int = FILE_BYTES, files_min: int = 2) -> Compacted:
+        """One commit that replaces files by others with the same rows. Old snapshots keep theirs until they expire."""
+        from pyiceberg.io.pyarrow import parquet_file_to_data_file
+
+        theirs = {ours.path: file for file, ours in self.data_files()}
+        groups = bins([ours for _, ours in self.data_files()], target_bytes, files_min)
+        if not groups:
+            return Compacted()
+        prefix = f"compacted-{time.time_ns()}"
+        layout = Layout(
+            f"{self.table.location()}/data/{prefix}", prefix, ".parquet", self.partition_by, keeps_values=True
+        )
+        merged = merge_all(spark, plan_merges(groups, "", layout))
+        with (
+            self.table.transaction() as transaction,
+            transaction.update_snapshot(snapshot_properties={"strandline.compaction": "true"}).overwrite() as change,
+        ):
+            for file in merged:
+                path = f"{layout.folder}/{file.path}"
+                change.append_data_file(parquet_file_to_data_file(self.table.io, transaction.table_metadata, path))
+            for group in groups:
+                for ours in group:
+                    change.delete_data_file(theirs[ours.path])
+        return Compacted(sum(map(len, groups)), len(merged), sum(file.size_bytes for file in merged))
+
+    def read(self, spark: "SparkSession") -> "DataFrame":
+        return read_files(spark, self.schema, [ours for _, ours in self.data_files()], "")
+
+
+def open_catalog(name: str, properties: Mapping[str, str] | None) -> tuple[Any, tuple[str, ...], str | None]:
+    """The catalog, the table's identifier in it, and where a new table shall be."""
+    from pyiceberg.catalog import load_catalog
+
+    if properties:
+        given = dict(properties)
+        identifier = tuple(name.split("."))
+        if len(identifier) < 2:
+            raise PipelineError(f"an Iceberg table in a catalog is named namespace.table, not {name!r}")
+        return load_catalog(given.pop("name", None), **given), identifier, None
+    folder = local_path(name)
+    if folder is None:
+        raise PipelineError(
+            f"an Iceberg table at {name} needs a catalog",
+            'give one: [sink.catalog] type = "rest", uri = "…", and a table',
+        )
+    warehouse, table = os.path.split(folder.rstrip("/"))
+    os.makedirs(warehouse, exist_ok=True)
+    uri = f"sqlite:///{warehouse}/catalog.db"
+    catalog = load_catalog("strandline", type="sql", uri=uri, warehouse=f"file://{warehouse}")
+    return catalog, (NAMESPACE, table), f"file://{folder}"
+
+
+def arrow_of(table: Any) -> Any:
+    """The table's columns as Arrow has them in Spark."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    return narrow(schema_to_pyarrow(table.schema(), include_field_ids=False))
+
+
+def forget(folder: str) -> None:
+    """Delete what a try left. Elsewhere than on this machine it stays: no snapshot names it."""
+    local = local_path(folder)
+    if local is not None:
+        shutil.rmtree(local, ignore_errors=True)
+
+
+def read(spark: "SparkSession", name: str, catalog: Mapping[str, str] | None = None) -> "DataFrame":
+    """The newest snapshot."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    found, identifier, _ = open_catalog(name, catalog)
+    table = found.load_table(identifier)
+    files = []
+    for task in table.scan().plan_files():
+        if task.delete_files:
+            raise PipelineError(f"{name} has delete files, which are not read here", "compact it elsewhere first")
+        files.append(DataFile(task.file.file_path, task.file.record_count, task.file.file_size_in_bytes))
+    return read_files(spark, from_arrow_schema(arrow_of(table)), files, "")

@@ -1,0 +1,111 @@
+"""Delta and Iceberg tables take each batch once: their logs say which they have, whatever lies in their folders."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.unit.pipeline.tables.rows import SCHEMA, rows, whole, write
+
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.schemas import rows as columns
+from strandline.pipeline.tables import Table, open_table
+
+FORMATS = ("delta", "iceberg")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::UserWarning")
+Opener = Callable[..., Table]
+
+
+@pytest.fixture(params=FORMATS)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
+    def opener(
+        application: str = "app-1", partition_by: tuple[str, ...] = ("region",), schema: object = SCHEMA
+    ) -> Table:
+        path = str(tmp_path / "tables" / "orders")
+        return open_table(request.param, path, application=application, schema=schema, partition_by=partition_by)
+
+    opener.format = request.param
+    opener.path = tmp_path / "tables" / "orders"
+    return opener
+
+
+def seen(opener: Opener) -> list[tuple[int, str | None]]:
+    """The offsets and regions that the format's own library sees."""
+    if opener.format == "delta":
+        from deltalake import DeltaTable
+
+        table = DeltaTable(str(opener.path)).to_pyarrow_table()
+    else:
+        from pyiceberg.catalog import load_catalog
+
+        catalog = load_catalog("strandline", type="sql", uri=f"sqlite:///{opener.path.parent}/catalog.db")
+        table = catalog.load_table("default.orders").scan().to_arrow()
+    return sorted(((row["offset"], row["region"]) for row in table.to_pylist()), key=str)
+
+
+def expected(end: int) -> list[tuple[int, str | None]]:
+    return sorted(((offset, ("eu", "us", None)[offset % 3]) for offset in range(end)), key=str)
+
+
+def test_a_batch_is_there_once_though_it_is_written_twice(opened: Opener) -> None:
+    table = opened()
+    write(table, 0, [rows(0, 4)], [rows(4, 6)])
+    assert write(table, 0, [rows(0, 4)]).was_there
+    write(table, 1, [])
+    write(table, 2, [rows(6, 9)])
+    again = opened()
+    assert again.last_batch() == 2
+    assert whole(again.account()) == (9, True, {"orders": {0: 9}})
+    assert write(again, 2, [rows(6, 9)]).was_there
+    assert seen(opened) == expected(9)
+
+
+def test_a_try_that_did_not_come_to_its_commit_leaves_nothing(opened: Opener) -> None:
+    from strandline.pipeline.tables.writing import Plan, write_rows
+
+    table = opened()
+    write(table, 0, [rows(0, 3)])
+    write_rows([rows(3, 6)], Plan(table.begin(1)), 0)  # and its process dies
+    assert seen(opened) == expected(3)
+    again = opened()
+    assert again.last_batch() == 0
+    write(again, 1, [rows(3, 6)])
+    assert seen(opened) == expected(6)
+    files = [path for path in opened.path.rglob("*.parquet") if "_delta_log" not in path.parts]
+    assert len(files) == 6, "the files of the first try are gone"
+
+
+def test_small_files_become_few_with_the_same_rows_and_the_batches_stay_known(opened: Opener) -> None:
+    table = opened()
+    for batch in range(4):
+        write(table, batch, [rows(batch * 3, batch * 3 + 3)])
+    told = table.compact(None)
+    assert (told.files_before, told.files_after) == (12, 3)
+    assert seen(opened) == expected(12)
+    assert opened().last_batch() == 3
+    assert whole(opened().account()) == (12, True, {"orders": {0: 12}})
+    write(opened(), 4, [rows(12, 15)])
+    assert seen(opened) == expected(15)
+
+
+def test_other_columns_and_another_partitioning_are_refused(opened: Opener) -> None:
+    opened()
+    with pytest.raises(PipelineError, match="amount is bigint there, not string"):
+        opened(schema=columns("topic string", "partition int", "offset long", "region string", "amount string"))
+    with pytest.raises(PipelineError, match="is partitioned by region, not by nothing"):
+        opened(partition_by=())
+
+
+def test_applications_count_for_themselves_and_know_of_one_another(opened: Opener) -> None:
+    write(opened("app-1"), 3, [rows(0, 3)])
+    two = opened("app-2")
+    assert two.last_batch() is None
+    assert two.accounts()["app-1"].rows == 3
+    write(two, 0, [rows(3, 5)])
+    assert (opened("app-1").account().rows, opened("app-2").account().rows) == (3, 2)
+
+
+def test_a_folder_with_other_files_is_refused(opened: Opener) -> None:
+    opened.path.mkdir(parents=True)
+    (opened.path / "report.csv").write_text("")
+    with pytest.raises(PipelineError, match="has files, but is no"):
+        opened()
