@@ -12,6 +12,8 @@ FACES = {
     "ingest": "strandline.pipeline.jobs.ingest",
     "ingesting": "strandline.pipeline.jobs.ingest",
     "good_and_bad": "strandline.pipeline.jobs.ingest",
+    "LagListener": "strandline.pipeline.lag.listener",
+    "read_samples": "strandline.pipeline.lag.frames",
     "open_table": "strandline.pipeline.tables",
     "read_table": "strandline.pipeline.tables",
 }

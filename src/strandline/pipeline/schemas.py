@@ -207,3 +207,19 @@ HISTORY_JUDGED = StructType(
         ).fields,
     ]
 )
+
+LAG_SAMPLE = rows(  # one reader, one partition, one time
+    "time timestamp",
+    "kind string",  # group, query, or topic: nobody reads, it says what was written
+    "reader string",  # the group or query
+    "topic string",
+    "partition int",
+    "log_start_offset long",
+    "end_offset long",  # high watermark, or last stable offset with read_committed
+    "position long",  # the next to be read; null: nothing was committed
+    "lag long",
+    "expired long",  # deleted before it was read
+    "delay_ms long",  # age of the next record
+    "batch long",  # of a query: the last committed one
+)
+EMITTED = rows("lane int", "partition int", "rows long", "end_offset long")  # end_offset: behind the lane's last batch

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 Master = Annotated[str | None, Parameter(help="where Spark runs; local[*] if neither this nor spark-submit says")]
 Conf = Annotated[Sequence[str], Parameter(name="--conf", negative="", help="a setting of Spark, key=value; repeatable")]
+Options = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--option", negative="", help="an option of the client, key=value: security.protocol=SSL; repeatable"
+    ),
+]
 
 INTERRUPTED = 130
 
@@ -65,3 +71,10 @@ def setting(entry: str, flag: str = "--conf") -> tuple[str, str]:
     if not (key and equals):
         fail(f"{flag} wants key=value, and got {entry!r}", status=2)
     return key, value
+
+
+def kafka_options(bootstrap: str, entries: Sequence[str]) -> dict[str, str]:
+    """The connector's `kafka.*` options from --bootstrap-server and --option; the prefix may be left out."""
+    named = dict(setting(entry, "--option") for entry in entries)
+    given = {key if key.startswith("kafka.") else f"kafka.{key}": value for key, value in named.items()}
+    return {**given, "kafka.bootstrap.servers": bootstrap}

@@ -1,0 +1,232 @@
+"""`strandline pipeline lag`: who is behind, by how much, and whether that grows. Only reports need Spark."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from msgspec import to_builtins
+from rich.console import Console
+from rich.live import Live
+
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.pipeline.options import Conf, Master, Options, kafka_options, setting, spark_session, write_report
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.lag.samples import TOPIC, Sample, append
+from strandline.pipeline.lag.table import line_of, rows_of, table_of
+from strandline.pipeline.lag.watching import watch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from strandline.pipeline.lag.sampling import Sampler
+
+Names = Annotated[Sequence[str], Parameter(negative="")]
+BEHIND = 2
+
+
+def lag(
+    *,
+    group: Names = (),
+    query: Names = (),
+    topic: Names = (),
+    every: float = 1.0,
+    for_: Annotated[float | None, Parameter(name="--for")] = None,
+    once: bool = False,
+    file: Path | None = None,
+    from_: Annotated[Sequence[str], Parameter(name="--from", negative="")] = (),
+    html: Path | None = None,
+    commit_to: str | None = None,
+    max_lag: int | None = None,
+    read_committed: bool = False,
+    option: Options = (),
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    master: Master = None,
+    conf: Conf = (),
+    json_output: Json = False,
+) -> None:
+    """Lag of consumer groups and streaming queries, throughput, delay and skew, until Ctrl-C or as long as you say.
+
+    Lag is how many records lie between a reader's position and the end of what may be read. Delay is the age of the
+    record that is to be read next, by its timestamp. Without --group, --query and --topic all groups are watched.
+    Exit status 0: fine, 1: an error, 2: more behind than --max-lag at the end.
+
+    Parameters
+    ----------
+    group
+        a consumer group; repeatable
+    query
+        a streaming query's checkpoint folder, or NAME=FOLDER; it may be running; repeatable
+    topic
+        a topic that is watched though nobody reads it; repeatable
+    every
+        seconds between two samples
+    for_
+        how many seconds to watch; until Ctrl-C if not given
+    once
+        one sample, and no more
+    file
+        append the samples to this file, JSON lines
+    from_
+        report on files of samples instead of a cluster; Parquet too, where the name ends so; repeatable
+    html
+        write a page with plots in the end
+    commit_to
+        commit the positions of the one --query to this consumer group with each sample, so that other tools see it
+    max_lag
+        exit with status 2 if a reader is more than so many records behind at the end
+    read_committed
+        the end is the last stable offset, as consumers with that isolation level have it, not the high watermark
+    """
+    if from_ and (group or query or topic or file or commit_to or once):
+        fail("--from reports on files: it goes with --html, --json and --max-lag alone", status=2)
+    if every <= 0 or (for_ is not None and for_ < 0):
+        fail("--every is a number of seconds above 0, and --for is not below 0", status=2)
+    if commit_to is not None and len(query) != 1:
+        fail("--commit-to goes with one --query", status=2)
+    if from_:
+        with spark_session(master, conf, "lag") as spark:
+            from strandline.pipeline.lag.frames import read_samples
+
+            last = report(spark, read_samples(spark, *from_), html, json_output)
+        judge(last, max_lag)
+        return
+    options = kafka_options(bootstrap, option)
+    with sampling(options, group, query, topic, read_committed, commit_to) as sampler:
+        kept = run(sampler, every, 0.0 if once else for_, file, json_output, commit_to, keeps=html is not None)
+    if html is not None:
+        with spark_session(master, conf, "lag") as spark:
+            from strandline.pipeline.lag.frames import frame_of
+
+            report(spark, frame_of(spark, kept), html, json_output=False, quiet=True)
+    judge([to_builtins(sample) for sample in last_of(kept)], max_lag)
+
+
+@contextmanager
+def sampling(
+    options: dict[str, str],
+    groups: Sequence[str],
+    queries: Sequence[str],
+    topics: Sequence[str],
+    read_committed: bool,
+    commit_to: str | None,
+) -> "Iterator[Sampler]":
+    """Whatever fails in the block ends the command with a sentence."""
+    from strandline.pipeline.client import ClientConfig, Cluster
+    from strandline.pipeline.lag.sampling import Sampler
+
+    named = dict(setting(entry, "--query") if "=" in entry else (Path(entry).name, entry) for entry in queries)
+    try:
+        with Cluster(ClientConfig.of(options)) as cluster:
+            yield Sampler(
+                cluster,
+                groups=None if not (groups or queries or topics) else groups,
+                queries=named,
+                topics=topics,
+                isolation=int(read_committed),
+                commit_to=commit_to,
+            )
+    except PipelineError as error:
+        fail(error.problem, error.advice)
+
+
+def run(
+    sampler: "Sampler",
+    every: float,
+    for_s: float | None,
+    file: Path | None,
+    json_output: bool,
+    commit_to: str | None,
+    *,
+    keeps: bool,
+) -> list[Sample]:
+    """Watch, show and keep. Returns all samples if `keeps`, else those of the last time."""
+    console = Console()
+    live = Live(console=console, auto_refresh=False) if console.is_terminal and not json_output else None
+    kept: list[Sample] = []
+    before: Sequence[Sample] = ()
+
+    def failed(error: PipelineError) -> None:
+        print(f"no sample: {error.problem}", file=sys.stderr)
+
+    try:
+        if live is not None:
+            live.start()
+        for samples in watch(sampler.sample, every_s=every, for_s=for_s, failed=failed):
+            if file is not None:
+                append(file, samples)
+            kept = [*kept, *samples] if keeps else list(samples)
+            show(before, samples, live, json_output)
+            before = samples
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if live is not None:
+            live.stop()
+    return kept
+
+
+def show(before: Sequence[Sample], samples: Sequence[Sample], live: Live | None, json_output: bool) -> None:
+    if json_output:
+        print(json.dumps([to_builtins(sample) for sample in samples]), flush=True)
+        return
+    if not samples:
+        print("nobody has committed offsets, and no --topic is given", file=sys.stderr)
+        return
+    rows, time_ms = rows_of(before, samples), samples[0].time_ms
+    if live is not None:
+        live.update(table_of(rows, time_ms), refresh=True)
+    else:
+        print("\n".join(line_of(row, time_ms) for row in rows), flush=True)
+
+
+def report(
+    spark: "SparkSession", samples: Any, html: Path | None, json_output: bool, *, quiet: bool = False
+) -> list[dict[str, Any]]:
+    """The summary, as a table or JSON, and the page. Returns the summary's rows."""
+    from strandline.pipeline.jobs.lag import lag as job
+    from strandline.pipeline.lag.page import lag_page
+    from strandline.pipeline.lag.transforms import thinned
+
+    samples = samples.cache()
+    tables = job(samples)
+    summary = [row.asDict() for row in tables["summary"].collect()]
+    if json_output:
+        skew = [row.asDict() for row in tables["skew"].collect()]
+        print(json.dumps({"summary": summary, "skew": skew}, default=text_of))
+    elif not quiet:
+        for row in summary:
+            print(", ".join(f"{name} {text_of(value)}" for name, value in row.items() if value is not None))
+    if html is not None:
+        write_report(html, lag_page(job(thinned(samples))))
+    return summary
+
+
+def text_of(value: object) -> str:
+    return (
+        value.isoformat() if isinstance(value, datetime) else f"{value:.3g}" if isinstance(value, float) else str(value)
+    )
+
+
+def last_of(samples: Sequence[Sample]) -> list[Sample]:
+    latest = max((sample.time_ms for sample in samples), default=0)
+    return [sample for sample in samples if sample.time_ms == latest]
+
+
+def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
+    """Ends the command with status 2 if somebody is too far behind. Lags of one reader and topic are added up."""
+    if max_lag is None:
+        return
+    lags: dict[tuple[str, str, str], int] = {}
+    for row in rows:
+        if row["kind"] != TOPIC:
+            key = (row["kind"], row["reader"], row["topic"])
+            lags[key] = lags.get(key, 0) + (row.get("lag") or 0)
+    behind = {key: value for key, value in lags.items() if value > max_lag}
+    if behind:
+        (kind, reader, topic), value = max(behind.items(), key=lambda item: item[1])
+        fail(f"{kind} {reader} is {value:,} records behind in topic '{topic}': more than {max_lag:,}", status=BEHIND)

@@ -1,0 +1,1 @@
+"""How far readers are behind topics, consumer groups and streaming queries alike, sampled over time."""

@@ -1,0 +1,114 @@
+"""What a checkpoint keeps, and what it is refused for."""
+
+from pathlib import Path
+
+import pytest
+
+from strandline.pipeline.emit.checkpoint import Checkpoint
+from strandline.pipeline.emit.plan import (
+    Finished,
+    Lane,
+    Plan,
+    Target,
+    TopicNow,
+    Written,
+    decode_plan,
+    encode,
+    why_not_resumable,
+    why_not_this_run,
+)
+from strandline.pipeline.errors import PipelineError
+
+PLAN = Plan(
+    source="table /data/orders",
+    topic="orders",
+    topic_id="AAAAAAAAAAAAAAAAAAAAAA",
+    targets=(Target(0, 100, 4), Target(1, 0, 4)),
+    lanes=(Lane(0, "part-0.parquet", 10, 1000, 0), Lane(1, "part-1.parquet", 5, 1001, 0)),
+    made_ms=1,
+)
+
+
+def now(**other: object) -> TopicNow:
+    same = {"topic_id": PLAN.topic_id, "log_start_offsets": {0: 0, 1: 0}, "end_offsets": {0: 130, 1: 7}}
+    return TopicNow(**{**same, **other})  # type: ignore[arg-type]
+
+
+def why(seen: TopicNow | None) -> str:
+    return str(why_not_resumable(PLAN, seen))
+
+
+def test_the_same_topic_with_more_in_it_is_gone_on_with() -> None:
+    assert why_not_resumable(PLAN, now()) is None
+    assert why_not_resumable(PLAN, now(log_start_offsets={0: 100, 1: 0}, end_offsets={0: 100, 1: 0})) is None
+
+
+def test_what_a_search_could_not_tell_is_refused() -> None:
+    assert "'orders' does not exist any more" in why(None)
+    assert "deleted and created anew" in why(now(topic_id="BAAAAAAAAAAAAAAAAAAAAA"))
+    assert "had 2 partitions when the run began, and has 3" in why(now(end_offsets={0: 130, 1: 7, 2: 0}))
+    assert "orders-0 begins at offset 101 now, and rows of this run may lie from 100 on" in why(
+        now(log_start_offsets={0: 101, 1: 0})
+    )
+    assert "orders-0 has lost its end: it ended at offset 100 when the run began, and at 99 now" in why(
+        now(end_offsets={0: 99, 1: 7})
+    )
+
+
+def test_another_source_or_topic_is_refused_and_named() -> None:
+    assert why_not_this_run(PLAN, "table /data/orders", "orders") is None
+    other = why_not_this_run(PLAN, "table /data/customers", "orders")
+    assert other is not None
+    assert "/data/orders" in other.problem
+    assert "/data/customers" in other.problem
+    assert "'orders', not 'payments'" in str(why_not_this_run(PLAN, "table /data/orders", "payments"))
+
+
+def test_a_plan_comes_back_as_it_was_and_a_damaged_one_is_named() -> None:
+    content = encode(PLAN)
+    assert decode_plan(content, "p") == PLAN
+    with pytest.raises(PipelineError, match=r"/c/plan\.json is damaged"):
+        decode_plan(content[:-20], "/c/plan.json")
+    with pytest.raises(PipelineError, match="is no plan of an emit run"):
+        decode_plan(b"{}", "p")
+    with pytest.raises(PipelineError, match="of version 2, this program knows 1"):
+        decode_plan(content.replace(b'"version": 1', b'"version": 2'), "p")
+
+
+def test_a_checkpoint_keeps_what_it_is_given(tmp_path: Path) -> None:
+    checkpoint = Checkpoint((tmp_path / "c").as_uri())
+    with checkpoint.held():
+        assert (checkpoint.plan(), checkpoint.finished(), checkpoint.lane_written(0)) == (None, None, None)
+        checkpoint.rows.mkdir()
+        for lane in PLAN.lanes:
+            (checkpoint.rows / lane.file).write_bytes(b"")
+        checkpoint.keep_plan(PLAN)
+        written = (Written(0, 1, 10, 10, 4),)
+        checkpoint.keep_lane(0, written)
+        again = Checkpoint(str(tmp_path / "c"))
+        assert (again.plan(), again.lane_written(0), again.lane_written(1)) == (PLAN, written, None)
+        checkpoint.keep_finished(Finished(10, 2, written))
+        assert again.finished() == Finished(10, 2, written)
+        assert not checkpoint.rows.exists()
+
+
+def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
+    with (
+        Checkpoint(str(tmp_path / "c")).held(),
+        pytest.raises(PipelineError, match="another run uses"),
+        Checkpoint(str(tmp_path / "c")).held(),
+    ):
+        pass
+    with Checkpoint(str(tmp_path / "c")).held():
+        pass
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    with (
+        pytest.raises(PipelineError, match="no checkpoint of an emit run: it holds offsets"),
+        Checkpoint(str(tmp_path)).held(),
+    ):
+        pass
+    with pytest.raises(PipelineError, match="scheme s3"):
+        Checkpoint("s3://bucket/c")

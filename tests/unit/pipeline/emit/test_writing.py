@@ -1,0 +1,133 @@
+"""A lane written to a naive topic: real files, real batches, an outlet that refuses, forgets and is late."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.unit.pipeline.emit.broker import Batch, Leader
+
+from strandline.base.errors import ErrorCode
+from strandline.pipeline.client import ClientConfig
+from strandline.pipeline.emit.encoding import encode
+from strandline.pipeline.emit.lane import Acknowledged, Found, Refused, Searched, Track
+from strandline.pipeline.emit.plan import Lane
+from strandline.pipeline.emit.rows import pieces
+from strandline.pipeline.emit.writing import Writing
+from strandline.pipeline.errors import PipelineError
+from strandline.wire.batch import patch_create_time, read_header
+from strandline.wire.record import all_records
+
+LANE = Lane(0, "rows.parquet", 0, producer_id=7, producer_epoch=0)
+PARTITIONS = 3
+CONFIG = ClientConfig.of({"kafka.bootstrap.servers": "nobody:1"})
+
+
+class Killed(Exception):
+    pass
+
+
+class Naive:
+    """Leaders of all partitions. `kill_after`: so many batches are taken, then the process dies before the answer."""
+
+    def __init__(self, leaders: list[Leader], random: Random, kill_after: int, size_max: int = 1 << 20) -> None:
+        self.leaders = leaders
+        self.random = random
+        self.kill_after = kill_after
+        self.size_max = size_max
+        self.waiting: list[tuple[int, Acknowledged | Refused]] = []
+
+    def send(self, partition: int, first: int, count: int, sequence: int, batch: Any) -> None:
+        if self.kill_after == 0:
+            raise Killed
+        self.kill_after -= 1
+        patch_create_time(batch, read_header(batch))  # signs it, as the producer does
+        header = read_header(batch)
+        assert (header.record_count, header.base_sequence) == (count, sequence)
+        if len(batch) > self.size_max:
+            self.waiting.append((partition, Refused(first, count, ErrorCode.MESSAGE_TOO_LARGE)))
+            return
+        rows = tuple(int(record.value or b"") for record in all_records(batch))
+        leader = self.leaders[partition]
+        taken = leader.append(header.producer_id, header.base_sequence, rows)
+        leader.replicate(leader.end)
+        leader.show()
+        if isinstance(taken, Batch):
+            self.waiting.append((partition, Acknowledged(first, count, taken.base_offset, 0)))
+        else:
+            self.waiting.append((partition, Refused(first, count, taken)))
+
+    def answers(self) -> Iterable[tuple[int, Acknowledged | Refused]]:
+        assert self.waiting, "it waits for nothing"
+        count = self.random.randint(1, len(self.waiting))
+        now, self.waiting = self.waiting[:count], self.waiting[count:]
+        return now
+
+    def search(self, partition: int, offset: int, leader_epoch: int) -> Iterable[Found | Searched]:
+        for batch in self.leaders[partition].log:
+            if batch.base_offset >= offset and batch.producer == 7:
+                last = batch.sequence + len(batch.rows) - 1
+                yield Found(batch.sequence, last, batch.base_offset, batch.end - 1, batch.epoch)
+        yield Searched(self.leaders[partition].end)
+
+
+def write(path: str, leaders: list[Leader], random: Random, *, kill_after: int = -1, **bounds: int) -> Writing:
+    tracks = {p: Track(written=0, end_offset=0, leader_epoch=0) for p in range(PARTITIONS)}
+    outlet = Naive(leaders, random, kill_after, bounds.get("size_max", 1 << 20))
+    writing = Writing(
+        LANE,
+        tracks,
+        outlet,
+        lambda rows, sequence: encode(rows, LANE, sequence, CONFIG, 1_000),
+        topic="t",
+        batch_bytes=random.choice([200, 1000, 5000]),
+        sleep=lambda _: None,
+    )
+    writing.run(pieces(path, 0, PARTITIONS))
+    return writing
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    rows = 2000
+    keys = [None if at % 4 else b"%d" % (at % 9) for at in range(rows)]
+    values = [b"%d" % at for at in range(rows)]
+    table = pa.table({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=300)
+    return str(tmp_path / "rows.parquet")
+
+
+def test_killed_again_and_again_it_ends_with_each_row_once_and_in_order(path: str) -> None:
+    for seed in range(6):
+        random = Random(seed)
+        leaders = [Leader() for _ in range(PARTITIONS)]
+        for _ in range(5):
+            with pytest.raises(Killed):
+                write(path, leaders, random, kill_after=random.randint(0, 4))
+        write(path, leaders, random)
+        rows = [[row for batch in leader.log for row in batch.rows] for leader in leaders]
+        assert all(found == sorted(found) for found in rows)
+        assert sorted(row for found in rows for row in found) == list(range(2000))
+
+
+def test_a_run_over_what_is_all_there_sends_little_and_changes_nothing(path: str) -> None:
+    leaders = [Leader() for _ in range(PARTITIONS)]
+    write(path, leaders, Random(1))
+    before = [leader.end for leader in leaders]
+    again = write(path, leaders, Random(2))
+    assert [leader.end for leader in leaders] == before
+    assert again.kept_bytes == 0
+
+
+def test_batches_that_are_too_large_for_the_topic_become_smaller(path: str) -> None:
+    leaders = [Leader() for _ in range(PARTITIONS)]
+    write(path, leaders, Random(3), size_max=120)
+    assert sum(leader.end for leader in leaders) == 2000
+
+
+def test_a_row_that_is_too_large_is_named(path: str) -> None:
+    with pytest.raises(PipelineError, match=r"lane 0, t-\d: row 0 was refused with MESSAGE_TOO_LARGE"):
+        write(path, [Leader() for _ in range(PARTITIONS)], Random(3), size_max=60)
