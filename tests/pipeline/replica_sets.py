@@ -144,9 +144,11 @@ def bit_rot(replica: Replica, rng: random.Random) -> None:
 
 def torn(replica: Replica, rng: random.Random) -> None:
     if row := picked(replica, rng):
-        at = replica.batches.index(row)
-        gone = [b for b in replica.batches[at + 1 :] if b["segment"] == row["segment"]]
-        replica.batches = [b for b in replica.batches if b not in gone]
+        fault = rng.choice(["torn", "corrupt"])
+        if fault == "torn":  # of something else than a batch the end may be known
+            at = replica.batches.index(row)
+            gone = [b for b in replica.batches[at + 1 :] if b["segment"] == row["segment"]]
+            replica.batches = [b for b in replica.batches if b not in gone]
         row |= {
             "fault": rng.choice(["torn", "corrupt"]),
             "base_offset": None,

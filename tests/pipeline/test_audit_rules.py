@@ -83,8 +83,9 @@ def broken(replica: Replica) -> Iterator[tuple[str, int, int]]:
                 b for b in readable(replica) if b["segment"] == row["segment"] and b["position"] < row["position"]
             ]
             start = max((b["last_offset"] + 1 for b in before), default=row["segment"])
-            end = following(replica, row["segment"]) or max(replica.high_watermark, start + 1)
-            yield row["fault"], start, end
+            after = [b for b in readable(replica) if b["segment"] == row["segment"] and b["position"] > row["position"]]
+            end = after[0]["base_offset"] if after else following(replica, row["segment"]) or replica.high_watermark
+            yield row["fault"], start, max(end, start + 1)
     for row in readable(replica):
         after = following(replica, row["segment"])
         if after is not None and after <= row["last_offset"] < replica.high_watermark:

@@ -12,8 +12,9 @@ RULES = {
     "corrupt": "bytes that are no batch",
     "misplaced": "a batch lies in a segment whose offsets are others",
 }
-GOOD = "coalesce(good, segment)"  # nothing can be read from there to the next segment
-IS_LOST = f"(following is not null or {GOOD} < high_watermark)"
+GOOD = "coalesce(good, segment)"  # nothing can be read from there
+NEXT = "coalesce(next_good, following)"  # to there; null: to the end
+IS_LOST = f"({NEXT} is not null or {GOOD} < high_watermark)"
 BEYOND = "(fault is null or fault = 'crc') and last_offset >= following and last_offset < high_watermark"
 
 
@@ -22,13 +23,13 @@ def cases() -> list[str]:
     end = "greatest(last_offset, base_offset) + 1"
     lost = {
         "offset": GOOD,
-        "end": f"coalesce(following, greatest(high_watermark, {GOOD} + 1))",
+        "end": f"greatest(coalesce({NEXT}, high_watermark), {GOOD} + 1)",
         "severity": f"if({IS_LOST}, '{ERROR}', '{WARNING}')",
     }
     unread = f"if({IS_LOST}, '', ', above all that is known to be committed')"
     crc = said("the batch at byte %d of segment %d has another checksum than it says", "position", "segment")
     torn = said("segment %d ends within the batch that begins at byte %d%s", "segment", "position", unread)
-    corrupt = said("segment %d has no batch from byte %d on%s", "segment", "position", unread)
+    corrupt = said("segment %d has %d bytes at %d that are no batch%s", "segment", "size", "position", unread)
     place = ("segment", "base_offset", "last_offset", "position")
     misplaced = said("segment %d has a batch of the offsets %d to %d at byte %d", *place)
     return [

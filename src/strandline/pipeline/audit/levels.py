@@ -36,7 +36,8 @@ def read_levels(spark: "SparkSession", options: "dict[str, str]", compacted: Seq
     """`options`: those of the replica source, without `level`. Everything but records is read now, and kept."""
 
     def level(name: str) -> "DataFrame":
-        return normal(spark.read.format(FORMAT).options(**options, level=name).load())
+        changed = {"whenChanged": "report"} if name == "batch" else {}
+        return normal(spark.read.format(FORMAT).options(**options, **changed, level=name).load())
 
     def absent(schema: "StructType") -> "DataFrame":
         return spark.createDataFrame([], schema)
@@ -44,7 +45,7 @@ def read_levels(spark: "SparkSession", options: "dict[str, str]", compacted: Seq
     def records(topics: Sequence[str]) -> "DataFrame":
         chosen = {key: text for key, text in options.items() if not key.startswith("subscribe")}
         chosen |= {} if "assign" in options else {"subscribe": ",".join(topics)}
-        rows = spark.read.format(FORMAT).options(**chosen, level="record").load()
+        rows = spark.read.format(FORMAT).options(**chosen, level="record", mode="DROPMALFORMED").load()
         return normal(rows).where(F.col("topic").isin(list(topics)))
 
     def read(*names: str) -> "list[DataFrame]":
@@ -73,3 +74,25 @@ def kept(rows: "DataFrame") -> "DataFrame":
     """Read now, and not again."""
     rows.persist().count()
     return rows
+
+
+def without_changed(levels: Levels) -> tuple[Levels, tuple[str, ...]]:
+    """Without the replicas that changed while they were read; and which these are."""
+    changed = local(levels.batches.where("fault = 'changed'").select(*REPLICA).distinct())
+    names = tuple(
+        f"{row['topic']}-{row['partition']} in {row['directory'] or 'the log'} of broker {row['broker']}"
+        for row in changed.collect()
+    )
+    if not names:
+        return levels, ()
+
+    def rest(rows: "DataFrame") -> "DataFrame":
+        return rows.join(F.broadcast(changed), list(REPLICA), "left_anti")
+
+    return levels._replace(
+        batches=rest(levels.batches),
+        checkpoints=rest(levels.checkpoints),
+        indexes=rest(levels.indexes),
+        epochs=rest(levels.epochs),
+        segments=rest(levels.segments),
+    ), names

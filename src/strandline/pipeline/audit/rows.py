@@ -25,8 +25,10 @@ ALIKE = ("rule", "severity", "topic", "partition", "broker")
 
 def normal(rows: "DataFrame") -> "DataFrame":
     """Keys without nulls, so that they join."""
-    keys = ("directory", "topic_id")
-    return rows.selectExpr(*(f"coalesce({name}, '') as {name}" if name in keys else name for name in rows.columns))
+    keys = {"broker": "-1", "directory": "''", "topic_id": "''"}
+    return rows.selectExpr(
+        *(f"coalesce({name}, {keys[name]}) as {name}" if name in keys else name for name in rows.columns)
+    )
 
 
 def local(rows: "DataFrame") -> "DataFrame":

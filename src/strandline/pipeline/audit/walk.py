@@ -19,12 +19,15 @@ def along_the_logs(batches: "DataFrame", known: "DataFrame", segments: "DataFram
     before = "rows between unbounded preceding and 1 preceding"
     in_log = f"over (partition by {files} order by segment, position {before})"
     in_file = f"over (partition by {file} order by position {before})"
+    after = "rows between 1 following and unbounded following"
+    later_in_file = f"over (partition by {file} order by position {after})"
     end = f"if({SOUND}, last_offset + 1, null)"
     walked = batches.selectExpr(
         "*",
         f"last_value({end}, true) {in_log} as expected",
         f"last_value(if({SOUND}, leader_epoch, null), true) {in_log} as epoch_before",
         f"max({end}) {in_file} as good",
+        f"first_value(if({SOUND}, base_offset, null), true) {later_in_file} as next_good",
     ).join(F.broadcast(following(segments)), [*REPLICA, "segment"], "left")
     odd = sequences.with_skipped(walked).where(
         "fault is not null or base_offset <> expected or leader_epoch < epoch_before or last_offset >= following"
