@@ -6,15 +6,16 @@ from typing import Any
 
 from strandline.cli import replica_logs, situation
 from strandline.cli.behind import out_of_sync
-from strandline.cli.brokers import BrokerAt, Silence, ask_each, brokers_of
+from strandline.cli.brokers import brokers_of
 from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.leaderless import judge_leaderless
-from strandline.cli.loss_ledger import ask_ledger
 from strandline.cli.partitions import PartitionState, Place, chosen, numbers
 from strandline.cli.partitions import as_json as state_as_json
 from strandline.cli.replica_logs import ReplicaLog, Told, Unasked, ask_replicas, words
 from strandline.cli.situation import WATCHED_S, Facts, Finding, judge_control, judge_led, status_of
+from strandline.server.brokers import BrokerAt, Silence, ask_each
+from strandline.server.loss_ledger import ask_ledger
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from strandline.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,

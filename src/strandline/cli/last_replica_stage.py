@@ -17,13 +17,13 @@ from confluent_kafka.cimpl import NewTopic
 from strandline.base.ids import METADATA_TOPIC
 from strandline.cli.brokers import brokers_of
 from strandline.cli.connect import client_config
-from strandline.cli.loss_ledger import Ledger, ask_ledger
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.framing import decode_record
 from strandline.metadata.image import Image
 from strandline.metadata.registrations import Partition
 from strandline.server.ask import ask
 from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess, StartFailed, free_ports
+from strandline.server.loss_ledger import Ledger, ask_ledger
 from strandline.server.power_loss import durable_files
 from strandline.server.relays import Relays
 from strandline.wire.batch import batches

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from strandline.base.value import Value
 from strandline.cli.last_replica_stage import BROKERS, Stage, durable_end, log_end, numbers_on
-from strandline.cli.loss_ledger import Ledger, exactly_lost, missing_copies
 from strandline.cli.loss_words import range_words
+from strandline.server.loss_ledger import Ledger, exactly_lost, missing_copies
 
 Say = Callable[[str], None]
 

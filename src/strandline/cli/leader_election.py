@@ -18,13 +18,13 @@ from strandline.cli.brokers import brokers_of
 from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.election_plan import Kind, Outcome, Plan, lines_of, plan_election
-from strandline.cli.loss_ledger import METADATA, ask_ledger
-from strandline.cli.loss_ledger import as_json as loss_as_json
 from strandline.cli.losses import line_of as loss_line
 from strandline.cli.partitions import PartitionState, Place, describe_partitions
 from strandline.cli.partitions_file import designated_leader as designated_in
 from strandline.cli.partitions_file import read_partitions
 from strandline.cli.replica_logs import ask_replicas
+from strandline.server.loss_ledger import METADATA, ask_ledger
+from strandline.server.loss_ledger import as_json as loss_as_json
 from strandline.wire.messages.describe_losses import Loss
 from strandline.wire.messages.elect_leaders import PARTITIONS_MAX, ElectLeadersRequest, TopicPartitions
 

@@ -13,10 +13,10 @@ from strandline.base.errors import ErrorCode
 from strandline.cli.brokers import brokers_of
 from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.cli.loss_ledger import METADATA, Ledger, as_json, ask_ledger, exactly_lost, missing_copies
 from strandline.cli.loss_words import CERTAINTIES, range_words, records
 from strandline.cli.partitions import pages, parse_place
 from strandline.metadata.losses import EXACTLY, NO_END
+from strandline.server.loss_ledger import METADATA, Ledger, as_json, ask_ledger, exactly_lost, missing_copies
 
 NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
 

@@ -6,9 +6,9 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition
 from strandline.base.value import Value
-from strandline.cli.brokers import BrokerAt, Silence, ask_each
 from strandline.cli.partitions import PartitionState, Place
 from strandline.metadata.losses import Evidence
+from strandline.server.brokers import BrokerAt, Silence, ask_each
 from strandline.wire.messages.get_replica_log_info import (
     PARTITIONS_MAX,
     GetReplicaLogInfoResponse,

@@ -13,9 +13,9 @@ from typing import Any
 
 from strandline.base.value import Value
 from strandline.cli.behind import Behind
-from strandline.cli.brokers import BrokerAt
 from strandline.cli.partitions import PartitionState, numbers
 from strandline.cli.replica_logs import ReplicaLog, Told, Unasked
+from strandline.server.brokers import BrokerAt
 
 HEALTHY, ACTION, MISSING = 0, 2, 3  # what `explain` ends with
 WATCHED_S = 3  # how long a replica is watched that is out of sync

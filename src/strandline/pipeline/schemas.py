@@ -100,6 +100,7 @@ REPLICA_CHECKPOINT = rows(
     "log_start_offset long",
     "clean_shutdown boolean",
     "log_end_offset long",
+    "cleaned_to long",  # how far a cleaner has been; null: never, so that the log has no gaps
 )
 REPLICA_EPOCH = rows(*REPLICA, "leader_epoch int", "start_offset long")
 

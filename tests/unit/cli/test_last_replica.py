@@ -8,8 +8,8 @@ from rich.console import Console
 from strandline.cli.last_replica import as_json, is_shown, show
 from strandline.cli.last_replica_page import page
 from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, judged, ledger_words, remark
-from strandline.cli.loss_ledger import Ledger
 from strandline.metadata.losses import EXACTLY
+from strandline.server.loss_ledger import Ledger
 from strandline.wire.messages.describe_losses import Loss
 
 

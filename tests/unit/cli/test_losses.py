@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
-from strandline.cli.brokers import Silence
-from strandline.cli.loss_ledger import as_json, exactly_lost, merged, missing_copies
 from strandline.cli.loss_words import range_words
 from strandline.cli.losses import line_of, summary
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
+from strandline.server.brokers import Silence
+from strandline.server.loss_ledger import as_json, exactly_lost, merged, missing_copies
 from strandline.wire.messages.describe_losses import DescribeLossesResponse, Loss
 
 ELECTED = Loss(

@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from strandline.cli.behind import Behind
-from strandline.cli.brokers import BrokerAt
 from strandline.cli.explain import is_healthy, judge, lines_of, max_status
 from strandline.cli.partitions import PartitionState, Place
 from strandline.cli.replica_logs import ReplicaLog, Told, Unasked
 from strandline.cli.situation import ACTION, HEALTHY, MISSING, Facts, Finding, status_of
+from strandline.server.brokers import BrokerAt
 
 BROKERS = {node: BrokerAt(node, "h", 9000 + node) for node in (1, 2, 3)}
 DOWN = "does not run: nobody listens at h:1"

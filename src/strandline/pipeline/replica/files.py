@@ -15,7 +15,7 @@ from strandline.pipeline.replica.located import Replica, SegmentFile
 from strandline.pipeline.replica.places import epochs_content, segments
 from strandline.pipeline.replica.planning import index_entries, is_batch, raw_entries
 from strandline.pipeline.replica.windows import File, LogChanged, end_offset_of
-from strandline.replica.rows import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_checkpoint
+from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from strandline.server.disk import RealDisk
 
 Row = dict[str, Any]
@@ -66,6 +66,7 @@ def checkpoint_rows(replica: Replica) -> Iterator[Row]:
         return None if rows is None else rows.get(at)
 
     high_watermark, recovery_point, log_start = of(HIGH_WATERMARKS), of(RECOVERY_POINTS), of(LOG_STARTS)
+    cleaned_to = of(CLEANED)
     files = segments(replica)  # after the checkpoints: the log only grows
     yield {
         "high_watermark": high_watermark,
@@ -73,6 +74,7 @@ def checkpoint_rows(replica: Replica) -> Iterator[Row]:
         "log_start_offset": files[0].base if log_start is None and files else log_start,
         "clean_shutdown": os.path.exists(f"{replica.directory}/{CLEAN_SHUTDOWN}"),
         "log_end_offset": log_end_offset(files[-1]) if files else None,
+        "cleaned_to": cleaned_to,
     }
 
 

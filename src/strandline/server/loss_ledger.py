@@ -9,8 +9,8 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.base.value import Value
-from strandline.cli.brokers import BrokerAt, Silence, ask_each
 from strandline.metadata.losses import EXACTLY, NO_END
+from strandline.server.brokers import BrokerAt, Silence, ask_each
 from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
 METADATA = "metadata"

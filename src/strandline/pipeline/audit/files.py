@@ -1,0 +1,87 @@
+"""What a user names, before Spark reads it: which log directories and acknowledgement files can be read at all."""
+
+import glob
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql.types import StringType, StructField, StructType
+
+from strandline.base.ports import DiskError
+from strandline.log.directory import META_PROPERTIES, parse_directory_name, read_meta
+from strandline.pipeline.schemas import ACKNOWLEDGED
+from strandline.server.disk import RealDisk
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BROKEN = "_corrupt_record"
+
+
+class Readable(NamedTuple):
+    paths: tuple[str, ...]
+    unread: tuple[str, ...]  # the others, each with the reason
+
+
+def readable_directories(directories: Sequence[str]) -> Readable:
+    paths: dict[str, None] = {}
+    unread = []
+    for given in directories:
+        matches = sorted(glob.glob(given)) if glob.has_magic(given) else [given]
+        unread += [] if matches else [f"{given}: matches nothing"]
+        for path in matches:
+            why = why_unreadable(path)
+            if why is None:
+                paths[os.path.abspath(path)] = None
+            else:
+                unread.append(f"{path}: {why}")
+    return Readable(tuple(paths), tuple(unread))
+
+
+def why_unreadable(directory: str) -> str | None:
+    """None if it is a log directory of which everything can be read."""
+    try:
+        names = sorted(os.listdir(directory))
+        logs = [name for name in names if parse_directory_name(name) is not None]
+        if read_meta(RealDisk(), directory) is None:
+            return f"it has no {META_PROPERTIES}, and is no log directory"
+        for name in logs:
+            path = f"{directory}/{name}"
+            closed = [f"{name}/{file}" for file in os.listdir(path) if not os.access(f"{path}/{file}", os.R_OK)]
+            if closed:
+                return f"{closed[0]} cannot be read"
+    except FileNotFoundError:
+        return None if os.path.isdir(directory) else "there is no such directory"  # a log was deleted just now
+    except OSError as error:
+        return error.strerror or str(error)
+    except DiskError as error:
+        return str(error)
+    return None
+
+
+def read_acknowledged(spark: "SparkSession", paths: Sequence[str]) -> "tuple[DataFrame, tuple[str, ...]]":
+    """schemas.ACKNOWLEDGED, read now, of JSON lines or Parquet; and what could not be read."""
+    unread: list[str] = []
+    rows = spark.createDataFrame([], ACKNOWLEDGED)
+    for given in paths:
+        matches = sorted(glob.glob(given)) if glob.has_magic(given) else [given]
+        unread += [] if matches else [f"{given}: matches nothing"]
+        for path in matches:
+            if not os.access(path, os.R_OK):
+                unread.append(f"{path}: {'cannot be read' if os.path.exists(path) else 'there is no such file'}")
+            elif path.endswith(".parquet"):
+                found = spark.read.parquet(f"file://{os.path.abspath(path)}")
+                rows = rows.unionByName(found.select(*(name for name in ACKNOWLEDGED.names)))
+            else:
+                text = spark.read.schema(StructType([*ACKNOWLEDGED.fields, StructField(BROKEN, StringType())])).json(
+                    f"file://{os.path.abspath(path)}"
+                )
+                kept = text.persist()
+                bad = kept.where(
+                    f"{BROKEN} is not null or topic is null or partition is null or offset is null"
+                ).count()
+                unread += [f"{path}: {bad:,} lines make no sense"] if bad else []
+                rows = rows.unionByName(kept.where(f"{BROKEN} is null and topic is not null").drop(BROKEN))
+    held = rows.where("partition is not null and offset is not null").persist()
+    held.count()
+    return held, tuple(unread)

@@ -1,0 +1,105 @@
+"""Columns that all rules share, and how a finding is written.
+
+A rule's `case` is SQL: a struct where it found something, null elsewhere; `found` makes rows of them. So one pass over
+rows serves many rules, and a sentence is put together only where there is something to say.
+"""
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+
+from strandline.pipeline.schemas import FINDING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+PARTITION = ("topic", "topic_id", "partition")
+REPLICA = ("broker", "directory", *PARTITION)
+ERROR, WARNING = "error", "warning"
+CONTROL = 0x20  # in a batch's attributes
+ALIKE = ("rule", "severity", "topic", "partition", "broker")
+
+
+def normal(rows: "DataFrame") -> "DataFrame":
+    """Keys without nulls, so that they join."""
+    keys = {"broker": "-1", "directory": "''", "topic_id": "''"}
+    return rows.selectExpr(
+        *(f"coalesce({name}, {keys[name]}) as {name}" if name in keys else name for name in rows.columns)
+    )
+
+
+def local(rows: "DataFrame") -> "DataFrame":
+    """The same rows, read now and held by the driver: for what grows with the number of replicas, never with bytes."""
+    return rows.sparkSession.createDataFrame(rows.toArrow(), rows.schema)
+
+
+def case(
+    condition: str, rule: str, what: str, *, offset: str, end: str, severity: str = f"'{ERROR}'", broker: str = "broker"
+) -> str:
+    """All but `rule` is SQL. `what`: a sentence on the first offset; `end`: exclusive; `broker`: null if several."""
+    shown = {
+        "rule": f"'{rule}'",
+        "severity": severity,
+        "topic": "topic",
+        "partition": "partition",
+        "broker": broker,
+        "offset": offset,
+        "end": end,
+        "what": what,
+    }
+    fields = ", ".join(
+        f"'{field.name}', cast({shown[field.name]} as {field.dataType.simpleString()})" for field in FINDING.fields
+    )
+    return f"if({condition}, named_struct({fields}), null)"
+
+
+def said(text: str, *columns: str) -> str:
+    """SQL of a sentence with columns in it."""
+    quoted = text.replace("'", "\\'")
+    return f"format_string('{quoted}', {', '.join(columns)})"
+
+
+def found(rows: "DataFrame", *cases: str) -> "DataFrame":
+    """FINDING rows."""
+    return rows.selectExpr(f"inline(array_compact(array({', '.join(cases)})))")
+
+
+def all_of(parts: "Sequence[DataFrame]") -> "DataFrame":
+    return reduce(lambda one, other: one.unionByName(other), parts)
+
+
+def in_runs(findings: "DataFrame") -> "DataFrame":
+    """What follows one another without a gap is one finding, from the first offset to the last end; and what was found
+    alike in several replicas is one, with `broker` null."""
+    alike = ", ".join(ALIKE)
+    order = f"over (partition by {alike} order by offset, end"
+    reached = f"max(end) {order} rows between unbounded preceding and 1 preceding)"
+    # By rule alone: then nothing that follows moves rows again.
+    begun = findings.repartition("rule").selectExpr("*", f"if(offset <= {reached}, 0, 1) as begins")
+    numbered = begun.selectExpr("*", f"sum(begins) {order}) as run")
+    runs = numbered.groupBy(*ALIKE, "run").agg(
+        F.expr("min(offset) as offset"), F.expr("max(end) as end"), F.expr("min_by(what, offset) as what")
+    )
+    same = runs.groupBy("rule", "severity", "topic", "partition", "offset", "end").agg(
+        F.expr("array_sort(collect_set(broker)) as brokers"), F.expr("min(what) as what")
+    )
+    return same.selectExpr(
+        *("rule", "severity", "topic", "partition"),
+        "if(size(brokers) = 1, brokers[0], null) as broker",
+        *("offset", "end"),
+        "if(size(brokers) > 1, concat('brokers ', concat_ws(', ', brokers), ': ', what), what) as what",
+    )
+
+
+def first_of_each(findings: "DataFrame", limit: int) -> "DataFrame":
+    """The first `limit` findings of each rule, each with `count`, how many the rule has."""
+    order = "order by topic, partition, offset, broker, end"
+    ranked = findings.selectExpr(
+        "*",
+        "count(*) over (partition by rule) as count",
+        f"row_number() over (partition by rule {order}) as rank",
+    )
+    return ranked.where(f"rank <= {limit}").drop("rank")
