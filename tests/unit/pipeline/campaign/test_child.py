@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -119,6 +120,14 @@ def test_nobody_runs_on_when_the_rows_are_wanted_no_more() -> None:
         place = next(rows).place
     process = int(place.rpartition(":")[2])
     assert is_gone(process)
+
+
+@pytest.mark.parametrize(("again", "hash_seed"), [(False, b"1"), (True, b"2")])
+def test_second_runs_are_in_processes_that_hash_differently(again: bool, hash_seed: bytes) -> None:
+    rows: Iterator[SeedRow] = seed_rows(task(18, 1000, again=again, again_per_10000=10_000, limit_s=0.05))
+    with closing(rows):  # type: ignore[type-var]
+        process = next(rows).place.rpartition(":")[2]
+        assert b"PYTHONHASHSEED=" + hash_seed in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
 
 
 def test_a_cut_life_line_ends_the_process_in_the_middle_of_a_seed() -> None:

@@ -32,6 +32,17 @@ def test_a_block_none_of_whose_seeds_counts_is_done_all_the_same(tmp_path: Path)
     assert list(store.rows_in(tmp_path, block)) == []
 
 
+def test_a_block_takes_the_place_of_another_at_once_and_is_never_half_there(tmp_path: Path) -> None:
+    block = Block(FIRST, 7, 8)
+    store.write_rows(tmp_path, block, [GOOD])
+    before = tmp_path / "before"
+    before.hardlink_to(store.path_of(tmp_path, block))
+    content = before.read_bytes()
+    store.write_rows(tmp_path, block, [GOOD, BAD])
+    assert before.read_bytes() == content
+    assert [path.name for path in (tmp_path / "blocks").iterdir()] == ["first-7-8.parquet"]
+
+
 def test_spark_reads_the_same_columns() -> None:
     assert to_arrow_schema(SEED).names == store.SEED.names == list(SeedRow.__struct_fields__)
     assert [field.type for field in to_arrow_schema(SEED)] == [field.type for field in store.SEED]

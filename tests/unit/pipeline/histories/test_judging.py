@@ -6,11 +6,12 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.unit.history.making import KEY, OTHER, assign, poll, send
 from tests.unit.history.test_random import Play
 
 from strandline.history.judge import judge
-from strandline.history.operation import Key, Operation
+from strandline.history.operation import Key, Kind, Operation
 from strandline.history.policy import Facts
 from strandline.history.recorded import write_lines
 from strandline.pipeline.histories.judging import Judged, judge_parts
@@ -86,6 +87,12 @@ def test_damage_is_found_at_all() -> None:
     names = {row[1] for rows in found for row in rows}
     assert {"lost-write", "poll-skip", "duplicate", "G1a"} & names
     assert {bool(row[3]) for rows in found for row in rows} == {True, False}
+
+
+def test_a_start_that_reads_at_once_parts_what_it_reads_from_what_came_before() -> None:
+    anew = structs.replace(poll("c", (0, "a")), kind=Kind.ASSIGN)
+    history = [send("p", "a", at=0), poll("c", (0, "a")), anew]
+    assert verdicts(spread(recorded(history, Facts()))) == expected(history, Facts(), {}, {}) == []
 
 
 def test_what_was_judged_is_counted_per_key() -> None:
