@@ -5,13 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThan, InputPartition
 from pyspark.sql.types import StructType
+from tests.cluster.driving import quiet
 from tests.unit.pipeline.topic.conftest import Topic
 
 from strandline.pipeline.client.errors import Unreachable
 from strandline.pipeline.errors import BadOption, DataLoss, PipelineError
+from strandline.pipeline.schemas import TYPES
 from strandline.pipeline.topic.batch import TopicReader
 from strandline.pipeline.topic.source import DefaultSource
 
@@ -49,6 +52,19 @@ def test_only_the_columns_that_are_wanted_are_made_in_the_order_that_is_wanted(m
     topic = make_topic()
     topic.write(7, key=b"k", timestamp_ms=1_000_000)
     assert rows(reader_of(topic.options, StructType().add("offset", "long").add("key", "binary"))) == [(0, b"k")]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_records_of_every_codec_are_read_with_their_headers(make_topic: MakeTopic, codec: str) -> None:
+    topic = make_topic()
+    producer = Producer(quiet(topic.cluster.bootstrap, compression_type=codec, linger_ms=50))
+    for number in range(500):
+        producer.produce(topic.name, b"%d" % number * 50, headers=[("n", b"%d" % number), ("n", None)])
+    assert producer.flush(20) == 0
+    schema = StructType().add("value", "binary").add("headers", TYPES["headers"])
+    found = rows(reader_of(topic.options, schema))
+    assert [value for value, _ in found] == [b"%d" % number * 50 for number in range(500)]
+    assert found[7][1] == [{"key": "n", "value": b"7"}, {"key": "n", "value": None}]
 
 
 def test_a_column_that_no_topic_has_is_refused(make_topic: MakeTopic) -> None:
