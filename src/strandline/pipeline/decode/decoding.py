@@ -47,11 +47,12 @@ OFFSET_MAX = (1 << 63) - 1
 
 
 class Origin(NamedTuple):
-    """What is the same in all rows: where the bytes came from. `position`: of the buffer's first byte in its file."""
+    """What is the same in all rows: where the bytes came from. `position`: of the buffer's first byte in its file; None
+    if there is none."""
 
     topic: str
     partition: int
-    position: int = 0
+    position: int | None = 0
     segment: int | None = None
     broker: int | None = None
     directory: str | None = None
@@ -59,7 +60,9 @@ class Origin(NamedTuple):
 
     def __str__(self) -> str:
         where = f"{self.topic}-{self.partition}"
-        return where if self.directory is None else f"{self.directory}/{where}/{self.segment:020d}.log"
+        if self.directory is not None and self.segment is not None:
+            return f"{self.directory}/{where}/{self.segment:020d}.log"
+        return where if self.broker is None else f"{where} on broker {self.broker}"
 
 
 def decode(
@@ -126,7 +129,7 @@ def check_crcs_of(table: Table, buffer: Buffer, origin: Origin) -> None:
 
 
 def corrupt(row: Table, origin: Origin, why: str) -> Corrupt:
-    place = f"the batch at offset {row[at.BASE]} (byte {origin.position + row[at.POSITION]})"
+    place = f"the batch at offset {row[at.BASE]} (byte {(origin.position or 0) + row[at.POSITION]})"
     return Corrupt(f"{origin}: {place} is corrupt: {why}")
 
 
@@ -279,6 +282,8 @@ def column(field: pa.Field, rows: Rows, table: Table, origin: Origin, count: int
         case "timestampType":
             return of_batch((table[:, at.ATTRIBUTES] & LOG_APPEND_TIME) // LOG_APPEND_TIME)
         case "position":
+            if origin.position is None:
+                return pa.nulls(count, field.type)
             return of_batch(table[:, at.POSITION] + origin.position)
         case "leader_epoch":
             return of_batch(table[:, at.EPOCH])

@@ -1,22 +1,25 @@
 """The rows of the levels batch and record, as Arrow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from strandline.pipeline.client import TimedOut, Unreachable
 from strandline.pipeline.decode import Columns, Origin, decode_heads
 from strandline.pipeline.decode import heads as at
 from strandline.pipeline.decode.decoding import check_headers
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.replica.planning import Piece
-from strandline.pipeline.replica.walking import CORRUPT, FAULTS, SOUND, TORN, Damage, Judged, judged
+from strandline.pipeline.replica.remote import Offsets
+from strandline.pipeline.replica.walking import CORRUPT, FAULTS, SOUND, TORN, Damage, Judged
 from strandline.pipeline.replica.windows import LogChanged
 from strandline.wire.compress import Corrupt
 
 ROWS_MAX = 1 << 16  # in one Arrow batch
 CHANGED = "changed"
+UNREACHABLE = "unreachable"
 OF_HEADER = {
     "base_offset": at.BASE,
     "leader_epoch": at.EPOCH,
@@ -28,7 +31,7 @@ OF_HEADER = {
     "crc": at.CRC,
 }
 OF_TIME = {"base_timestamp": at.BASE_TIMESTAMP, "max_timestamp": at.MAX_TIMESTAMP}
-MILLISECONDS_MAX = (1 << 63) // 1000
+YEAR_1_MS, YEAR_9999_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 class DamagedLog(PipelineError):
@@ -38,40 +41,54 @@ class DamagedLog(PipelineError):
 # --- batches
 
 
-def batch_rows(piece: Piece, schema: pa.Schema, *, reports_changes: bool) -> Iterator[pa.RecordBatch]:
-    """A row for each batch of the piece, and for each stretch of bytes that is none.
+def batch_rows(
+    part: Piece | Offsets, source: Iterator[Judged | Damage], schema: pa.Schema, *, reports_changes: bool
+) -> Iterator[pa.RecordBatch]:
+    """A row for each batch of the part, and for each stretch of bytes that is none.
 
-    With `reports_changes` a log that changed has one row instead, whose fault is "changed". Raises `LogChanged`.
+    With `reports_changes` a log that changed has one row instead, whose fault is "changed"; and one whose broker does
+    not answer has one whose fault is "unreachable". Raises `LogChanged`, `Unreachable`.
     """
-    rows = BatchRows(piece, schema)
+    rows = BatchRows(origin_of(part), schema)
     try:
-        for found in judged(piece):
+        for found in source:
             rows.add(found)
             if rows.count >= ROWS_MAX and not reports_changes:
                 yield rows.take()
-    except LogChanged:
+    except (LogChanged, Unreachable, TimedOut) as error:
         if not reports_changes:
             raise
-        rows = BatchRows(piece, schema)
-        rows.add(Damage(piece.start, piece.end - piece.start, len(FAULTS)))
+        rows = BatchRows(origin_of(part), schema)
+        rows.add_missing(part, CHANGED if isinstance(error, LogChanged) else UNREACHABLE)
     if rows.count:
         yield rows.take()
 
 
 class BatchRows:
-    """Rows of one piece, gathered."""
+    """Rows of one part, gathered."""
 
-    def __init__(self, piece: Piece, schema: pa.Schema) -> None:
-        self.piece = piece
+    def __init__(self, origin: Origin, schema: pa.Schema) -> None:
+        self.origin = origin
         self.schema = schema
         self.parts: list[pa.RecordBatch] = []
         self.count = 0
 
     def add(self, found: Judged | Damage) -> None:
         """Tables are copied out of the window, whose memory is used again."""
-        part = self.of_damage(found) if isinstance(found, Damage) else self.of_batches(found)
-        self.parts.append(part)
-        self.count += part.num_rows
+        if isinstance(found, Damage):
+            known = {"position": found.position, "size": found.size, "fault": FAULTS[found.fault]}
+            self.parts.append(self.of_what_is_known(known))
+        else:
+            self.parts.append(self.of_batches(found))
+        self.count += self.parts[-1].num_rows
+
+    def add_missing(self, part: Piece | Offsets, fault: str) -> None:
+        """Of a part that could not be read: all its bytes in one row."""
+        known: dict[str, object] = {"fault": fault}
+        if isinstance(part, Piece):
+            known |= {"position": part.start, "size": part.end - part.start}
+        self.parts.append(self.of_what_is_known(known))
+        self.count += 1
 
     def take(self) -> pa.RecordBatch:
         parts, self.parts, self.count = self.parts, [], 0
@@ -79,40 +96,32 @@ class BatchRows:
         return whole
 
     def of_batches(self, found: Judged) -> pa.RecordBatch:
-        positions = found.table[:, at.POSITION] + found.window.position
-        arrays = [
-            batch_column(field, found.table, positions, found.crc_ok, found.faults, self.piece) for field in self.schema
-        ]
+        arrays = [batch_column(field, found, self.origin) for field in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def of_damage(self, found: Damage) -> pa.RecordBatch:
-        known = {
-            **origin_of(self.piece)._asdict(),
-            "position": found.position,
-            "size": found.size,
-            "fault": [*FAULTS, CHANGED][found.fault],
-        }
+    def of_what_is_known(self, known: Mapping[str, object]) -> pa.RecordBatch:
+        known = {**self.origin._asdict(), "position": None, **known}
         arrays = [pa.array([known.get(field.name)], field.type) for field in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def batch_column(
     field: pa.Field,
-    table: at.Table,
-    positions: NDArray[np.int64],
-    crc_ok: NDArray[np.bool_],
-    faults: NDArray[np.int64],
-    piece: Piece,
+    found: Judged,
+    origin: Origin,
 ) -> pa.Array:
+    table, faults = found.table, found.faults
     match field.name:
         case "position":
-            return pa.array(positions)
+            if origin.position is None:
+                return pa.nulls(len(table), field.type)
+            return pa.array(table[:, at.POSITION] + found.window.position)
         case "size":
             return pa.array(table[:, at.SIZE]).cast(field.type)
         case "last_offset":
             return pa.array(table[:, at.BASE] + table[:, at.DELTA])
         case "crc_ok":
-            return pa.array(crc_ok)
+            return pa.array(found.crc_ok)
         case "fault":
             if not faults.any():
                 return pa.nulls(len(table), field.type)
@@ -122,43 +131,48 @@ def batch_column(
         case name if name in OF_TIME:
             return times(table[:, OF_TIME[name]], field.type)
         case name:
-            return pa.repeat(pa.scalar(getattr(origin_of(piece), name), field.type), len(table))
+            return pa.repeat(pa.scalar(getattr(origin, name), field.type), len(table))
 
 
 def times(milliseconds: NDArray[np.int64], kind: pa.DataType) -> pa.Array:
-    """Null where microseconds cannot say it."""
-    wrong = (milliseconds > MILLISECONDS_MAX) | (milliseconds < -MILLISECONDS_MAX)
+    """Null where no calendar has it, as a rotten header may say: Python could not read it."""
+    wrong = (milliseconds > YEAR_9999_MS) | (milliseconds < YEAR_1_MS)
     return pa.array(np.where(wrong, 0, milliseconds) * 1000, mask=wrong).cast(kind)
 
 
-def origin_of(piece: Piece, position: int = 0) -> Origin:
-    replica = piece.replica
+def origin_of(part: Piece | Offsets, position: int = 0) -> Origin:
+    if isinstance(part, Offsets):
+        return part.origin
+    replica = part.replica
     return Origin(
-        replica.topic, replica.partition, position, piece.file.base, replica.broker, replica.directory, replica.topic_id
+        replica.topic, replica.partition, position, part.file.base, replica.broker, replica.directory, replica.topic_id
     )
 
 
 # --- records
 
 
-def record_rows(piece: Piece, columns: Columns, *, drops_damage: bool) -> Iterator[pa.RecordBatch]:
+def record_rows(
+    part: Piece | Offsets, source: Iterator[Judged | Damage], columns: Columns, *, drops_damage: bool
+) -> Iterator[pa.RecordBatch]:
     """A row for each record, those of control batches too. A torn end of the log is passed over: nothing there was
     ever acknowledged that is not on other replicas.
 
     Raises `DamagedLog` unless `drops_damage`: then what makes no sense is left out. Raises `LogChanged`.
     """
-    for found in judged(piece):
+    for found in source:
         if isinstance(found, Damage):
-            if not (drops_damage or (found.fault == TORN and piece.file.is_active)):
+            is_end = found.fault == TORN and isinstance(part, Piece) and part.file.is_active
+            if not (drops_damage or is_end):
                 what = "no batch begins" if found.fault == CORRUPT else "the file ends in a batch"
-                raise damaged(piece, f"{what} at byte {found.position} ({found.size} bytes)")
+                raise damaged(part, f"{what} at byte {found.position} ({found.size} bytes)")
             continue
-        table, origin = found.table, origin_of(piece, found.window.position)
+        table, origin = found.table, origin_of(part, found.window.position)
         if not found.crc_ok.all() or (found.faults != SOUND).any():
             if not drops_damage:
                 index = int((found.faults != SOUND).argmax())
                 where = f"offset {table[index, at.BASE]}, byte {found.window.position + table[index, at.POSITION]}"
-                raise damaged(piece, f"the batch at {where} has the fault {FAULTS[found.faults[index]]!r}")
+                raise damaged(part, f"the batch at {where} has the fault {FAULTS[found.faults[index]]!r}")
             table = table[found.faults == SOUND]
         try:
             check_headers(table, origin)
@@ -166,7 +180,7 @@ def record_rows(piece: Piece, columns: Columns, *, drops_damage: bool) -> Iterat
             yield from list(decoded) if drops_damage else decoded
         except Corrupt as error:  # the CRC is right, so it was written like that
             if not drops_damage:
-                raise damaged(piece, str(error)) from None
+                raise damaged(part, str(error)) from None
             yield from decodable(found, table, columns, origin)
 
 
@@ -181,8 +195,8 @@ def decodable(found: Judged, table: at.Table, columns: Columns, origin: Origin) 
             continue
 
 
-def damaged(piece: Piece, what: str) -> DamagedLog:
+def damaged(part: Piece | Offsets, what: str) -> DamagedLog:
     return DamagedLog(
-        f"{piece.file.path}: {what}",
+        f"{part.file.path if isinstance(part, Piece) else part.origin}: {what}",
         "level = batch shows every fault; mode = DROPMALFORMED reads the records that are sound",
     )

@@ -3,15 +3,19 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from strandline.pipeline.client import ClientConfig, Cluster
 from strandline.pipeline.decode import Columns
 from strandline.pipeline.errors import BadOption
+from strandline.pipeline.replica import remote
 from strandline.pipeline.replica.options import SCHEMAS, Request, parse
-from strandline.pipeline.replica.planning import Logs, Pieces, plan
+from strandline.pipeline.replica.planning import Logs, Piece, Pieces, plan
 from strandline.pipeline.replica.rows import batch_rows, record_rows
+from strandline.pipeline.replica.walking import Damage, Judged, judged
 
 
 class ReplicaSource(DataSource):
@@ -23,31 +27,35 @@ class ReplicaSource(DataSource):
         return SCHEMAS[parse(self.options).level]
 
     def reader(self, schema: StructType) -> "ReplicaReader":
-        return ReplicaReader(parse(self.options), schema)
+        request = parse(self.options)
+        config = None if request.paths else ClientConfig.of(dict(request.kafka))
+        return ReplicaReader(request, schema, config)
 
 
 class ReplicaReader(DataSourceReader):
     """Reads what one query asks for. Pickled into every task."""
 
-    def __init__(self, request: Request, schema: StructType) -> None:
+    def __init__(self, request: Request, schema: StructType, config: ClientConfig | None = None) -> None:
         self.request = request
+        self.config = config  # of the brokers, if no log directories are read
         self.schema = schema
         check_schema(request.level, schema)
 
     def partitions(self) -> list[InputPartition]:
-        return plan(self.request)
+        return plan(self.request) if self.config is None else remote.plan(self.request, self.config)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches, or rows of the levels that have few. Raises `LogChanged` if what was planned is there no
         longer: then the rows that were given do not count."""
         match partition:
             case Pieces(pieces=pieces):
-                schema = to_arrow_schema(self.schema, timezone="UTC")
                 for piece in pieces:
-                    if self.request.level == "batch":
-                        yield from batch_rows(piece, schema, reports_changes=self.request.reports_changes)
-                    else:
-                        yield from record_rows(piece, Columns.of(schema), drops_damage=self.request.drops_damage)
+                    yield from self.rows(piece, judged(piece))
+            case remote.Ranges(ranges=ranges):
+                assert self.config is not None
+                with Cluster(self.config) as cluster:
+                    for offsets in ranges:
+                        yield from self.rows(offsets, remote.judged_remotely(cluster, offsets))
             case Logs(replicas=replicas):
                 from strandline.pipeline.replica.files import ROWS_OF
 
@@ -56,6 +64,12 @@ class ReplicaReader(DataSourceReader):
                     for row in ROWS_OF[self.request.level](replica):
                         known = {**replica._asdict(), **row}
                         yield tuple(known[name] for name in names)
+
+    def rows(self, part: Piece | remote.Offsets, source: Iterator[Judged | Damage]) -> Iterator[pa.RecordBatch]:
+        schema = to_arrow_schema(self.schema, timezone="UTC")
+        if self.request.level == "batch":
+            return batch_rows(part, source, schema, reports_changes=self.request.reports_changes)
+        return record_rows(part, source, Columns.of(schema), drops_damage=self.request.drops_damage)
 
 
 def check_schema(level: str, schema: StructType) -> None:

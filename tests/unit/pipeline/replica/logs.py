@@ -16,6 +16,7 @@ from strandline.pipeline.replica.options import SCHEMAS, parse
 from strandline.pipeline.replica.planning import Piece, Pieces, plan
 from strandline.pipeline.replica.rows import batch_rows
 from strandline.pipeline.replica.source import ReplicaReader
+from strandline.pipeline.replica.walking import judged
 from strandline.server.disk import RealDisk
 from strandline.wire.batch import build, read_header
 
@@ -98,7 +99,7 @@ def rows(path: Path, level: str = "batch", **options: str) -> list[dict[str, Any
 
 def rows_of(piece: Piece) -> list[dict[str, Any]]:
     schema = to_arrow_schema(SCHEMAS["batch"], timezone="UTC")
-    return [row for part in batch_rows(piece, schema, reports_changes=False) for row in part.to_pylist()]
+    return [row for part in batch_rows(piece, judged(piece), schema, reports_changes=False) for row in part.to_pylist()]
 
 
 def faults(found: list[dict[str, Any]]) -> list[tuple[int, str]]:

@@ -1,0 +1,178 @@
+"""Replicas over the wire: what each broker that has one shows of its own log, up to its own high watermark.
+
+Followers answer for themselves (KIP-392), so that replicas can be compared without their disks. Segments, positions
+and directories are not known here, and neither is what lies above the high watermark.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from pyspark.sql.datasource import InputPartition
+
+from strandline.pipeline.client import (
+    ClientConfig,
+    Cluster,
+    LogTruncated,
+    OffsetOutOfRange,
+    TimedOut,
+    TopicIdChanged,
+    TopicView,
+    UnknownTopic,
+    Unreachable,
+)
+from strandline.pipeline.decode import Origin, walk
+from strandline.pipeline.decode.heads import BASE, DELTA
+from strandline.pipeline.replica.located import Replica
+from strandline.pipeline.replica.options import Request
+from strandline.pipeline.replica.walking import BAD_CRC, MISPLACED, SOUND, Damage, Judged, crcs_ok, fallen
+from strandline.pipeline.replica.windows import LogChanged, Window
+
+FETCH_BYTES = 4 << 20
+RANGES_MAX = 1024  # of one replica
+FETCHED_AT_PLANNING = 1 << 16
+PATIENCE_MS = 5_000  # with one broker, while a read is planned
+CHANGES = (OffsetOutOfRange, LogTruncated, TopicIdChanged, UnknownTopic)
+
+
+class Offsets(NamedTuple):
+    """Batches of a replica whose last offsets lie in [start, end)."""
+
+    replica: Replica
+    start: int
+    end: int
+    is_reachable: bool = True
+
+    @property
+    def origin(self) -> Origin:
+        r = self.replica
+        return Origin(r.topic, r.partition, None, None, r.broker, None, r.topic_id)
+
+
+class Ranges(InputPartition):
+    """One split."""
+
+    def __init__(self, ranges: list[Offsets]) -> None:
+        super().__init__(None)
+        self.ranges = tuple(ranges)
+
+
+# --- planning
+
+
+def plan(request: Request, config: ClientConfig) -> list[InputPartition]:
+    """One split for each replica that is wanted, more for large ones. Raises `KafkaError`: `Unreachable` for a broker
+    that has a replica and does not answer, unless the request wants to be told of it in a row."""
+    with Cluster(config) as cluster:
+        topics = cluster.topics(list(asked_for(request)) or None)
+        missing = [name for name in asked_for(request) if name not in topics]
+        if missing:
+            raise UnknownTopic(missing[0])
+        silent: dict[int, Unreachable] = {}
+        splits: list[InputPartition] = []
+        for name in sorted(topics):
+            for partition, view in sorted(topics[name].partitions.items()):
+                if not request.wanted.has(name, partition):
+                    continue
+                for broker in view.replicas:
+                    replica = Replica(broker, "", name, topics[name].topic_id or None, partition, "")
+                    splits += ranges_of(cluster, replica, topics, request, silent)
+    return splits
+
+
+def asked_for(request: Request) -> tuple[str, ...]:
+    """Topics that must be there."""
+    return request.wanted.topics or tuple(topic for topic, _ in request.wanted.assigned)
+
+
+def ranges_of(
+    cluster: Cluster,
+    replica: Replica,
+    topics: Mapping[str, TopicView],
+    request: Request,
+    silent: dict[int, Unreachable],
+) -> Iterator[Ranges]:
+    assert replica.broker is not None
+    try:
+        if replica.broker in silent:
+            raise silent[replica.broker]
+        start, end, size = extent(cluster, replica)
+    except (Unreachable, TimedOut) as error:
+        if not request.reports_changes:
+            raise Unreachable(
+                f"the replica of {replica.topic}-{replica.partition} on broker {replica.broker} cannot be read: "
+                f"{error.problem}",
+                "start the broker; or read the log directories; or option('whenChanged', 'report'), for a row about it",
+            ) from None
+        silent[replica.broker] = Unreachable(error.problem)
+        yield Ranges([Offsets(replica, 0, 0, is_reachable=False)])
+        return
+    if start >= end:
+        return
+    count = min(RANGES_MAX, end - start, max(1, round(size / request.split_bytes)))
+    edges = [start + (end - start) * i // count for i in range(count + 1)]
+    for low, high in pairwise(edges):
+        yield Ranges([Offsets(replica, low, high)])
+
+
+def extent(cluster: Cluster, replica: Replica) -> tuple[int, int, int]:
+    """Where the replica's log starts, its high watermark, and about how many bytes lie between."""
+    assert replica.broker is not None
+    at = (replica.topic, replica.partition)
+    more: dict[str, Any] = {
+        "replica": replica.broker,
+        "max_bytes": FETCHED_AT_PLANNING,
+        "wait_ms": 0,
+        "topic_id": replica.topic_id,
+    }
+    offset = 0
+    while True:
+        try:
+            fetched = cluster.fetch(*at, offset, patience_ms=PATIENCE_MS, isolation=0, **more)
+        except OffsetOutOfRange as error:
+            if error.log_start_offset <= offset:
+                raise
+            offset = error.log_start_offset
+            continue
+        start, end = max(fetched.log_start_offset, offset), fetched.high_watermark
+        sample = fetched.next_offset - offset
+        size = len(fetched.records) * (end - start) // sample if sample > 0 else 0
+        return start, end, size
+
+
+# --- reading
+
+
+def judged_remotely(cluster: Cluster, offsets: Offsets) -> Iterator[Judged | Damage]:
+    """The batches of a range, as a file's. Raises `LogChanged`."""
+    replica, last = offsets.replica, -1
+    if not offsets.is_reachable:
+        raise Unreachable(f"broker {replica.broker} did not answer when the read was planned")
+    fetches = cluster.read(
+        replica.topic,
+        replica.partition,
+        offsets.start,
+        offsets.end,
+        replica=replica.broker,
+        topic_id=replica.topic_id,
+        isolation=0,
+        max_bytes=FETCH_BYTES,
+    )
+    try:
+        for fetched in fetches:
+            heads = walk(fetched.records)
+            table = heads.table
+            ends = table[:, BASE] + table[:, DELTA]
+            table = table[(ends >= offsets.start) & (ends < offsets.end)]
+            if not len(table):
+                continue
+            crc_ok = crcs_ok(table, fetched.records)
+            faults = np.where(crc_ok, SOUND, BAD_CRC)
+            bases, lasts = table[:, BASE].tolist(), (table[:, BASE] + table[:, DELTA]).tolist()
+            if bases[0] <= last or any(base <= end for base, end in zip(bases[1:], lasts, strict=False)):
+                faults = np.where(crc_ok & fallen(bases, lasts, (~crc_ok).tolist(), last, None), MISPLACED, faults)
+            last = max([last, *(end for end, fault in zip(lasts, faults.tolist(), strict=True) if fault == SOUND)])
+            yield Judged(Window(fetched.records, 0, heads, None), table, crc_ok, faults)
+    except CHANGES as error:
+        raise LogChanged(f"{replica.topic}-{replica.partition} on broker {replica.broker}: {error.problem}") from None
