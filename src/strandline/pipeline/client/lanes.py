@@ -5,6 +5,7 @@ Invariants (executed by `check`):
     earlier one failed, where there is no idempotence
   - what was sent and not acknowledged is sent again, all of it, in order, and only after every answer that can still
     come has come (`in_flight` is 0): a broker that remembers five batches then knows each of them again
+  - the first batch of a producer goes alone: a broker that does not know the producer takes any sequence for its first
 """
 
 import time
@@ -65,6 +66,7 @@ class Lane:
         self.sequence = sequence  # of the next batch
         self.pending: deque[Pending] = deque()
         self.in_flight = 0
+        self.is_known = False  # to the broker, by an acknowledged batch
         self.leader = -1  # who has what is in flight
         self.failed = ""  # why what is in flight will have to be sent again
         self.lost_sequence = False  # the broker does not know what came before
@@ -99,6 +101,8 @@ class Lane:
         """The first batch that waits. Nothing is sent while a failure is being settled."""
         if self.failed or now < self.retry_at:
             return None
+        if self.is_idempotent and self.in_flight and not self.is_known:
+            return None
         return next((batch for batch in self.pending if batch.state is State.WAITS), None)
 
     def sent(self, batch: Pending, leader: int) -> None:
@@ -111,6 +115,7 @@ class Lane:
     def acknowledged(self, batch: Pending) -> None:
         assert batch.state is State.SENT
         batch.state = State.DONE
+        self.is_known = True
         self.in_flight -= 1
         if not self.failed:
             self.tries = 0
@@ -156,7 +161,7 @@ class Lane:
     def renew(self, producer_id: int, epoch: int) -> None:
         """Another producer goes on with what is left, in a sequence of its own."""
         assert self.in_flight == 0
-        self.producer_id, self.epoch, self.sequence = producer_id, epoch, 0
+        self.producer_id, self.epoch, self.sequence, self.is_known = producer_id, epoch, 0, False
         for batch in self.pending:
             batch.stamp(producer_id, epoch, self.sequence)
             self.sequence = self.sequence + batch.count & SEQUENCE_MAX

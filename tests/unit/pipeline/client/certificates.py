@@ -1,0 +1,27 @@
+"""A certificate authority for tests, and what it signs."""
+
+import subprocess
+from pathlib import Path
+
+KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+
+def openssl(*arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+
+def make_authority(folder: Path, name: str = "ca") -> None:
+    """NAME.pem and NAME.key."""
+    files = ("-keyout", str(folder / f"{name}.key"), "-out", str(folder / f"{name}.pem"))
+    openssl("req", "-x509", *KEY, "-days", "2", "-subj", f"/CN={name}", *files)
+
+
+def make_certificate(folder: Path, name: str, alternative: str = "IP:127.0.0.1", authority: str = "ca") -> None:
+    """NAME.pem and NAME.key, signed by the authority for this host."""
+    request, extensions = folder / f"{name}.csr", folder / f"{name}.ext"
+    extensions.write_text(f"subjectAltName={alternative}\n")
+    files = ("-keyout", str(folder / f"{name}.key"), "-out", str(request))
+    openssl("req", *KEY, "-subj", f"/CN={name}", *files)
+    signer = ("-CA", str(folder / f"{authority}.pem"), "-CAkey", str(folder / f"{authority}.key"), "-CAcreateserial")
+    made = ("-out", str(folder / f"{name}.pem"), "-extfile", str(extensions))
+    openssl("x509", "-req", "-in", str(request), *signer, "-days", "2", *made)
