@@ -4,10 +4,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup demo bench test check sim lint clean
+.PHONY: help setup demo demo-pipeline bench test check sim lint clean
 
 help: ## what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 setup: $(STAMP) ## the virtual environment, with everything in it
 
@@ -20,6 +20,9 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP) ## three nodes, the leader killed under load, nothing lost
 	@$(BIN)/strandline demo
+
+demo-pipeline: $(STAMP) ## events become a table through Spark, while a leader and the pipeline are killed
+	@$(BIN)/strandline demo pipeline
 
 bench: $(STAMP) ## throughput of the cluster that `strandline up` runs; options in ARGS="…"
 	@$(BIN)/strandline bench $(ARGS)

@@ -14,6 +14,7 @@ from strandline.cli.losses import losses
 from strandline.cli.metrics import metrics
 from strandline.cli.model import model
 from strandline.cli.node import run_node
+from strandline.cli.pipeline.demo import pipeline_demo
 from strandline.cli.produce import produce
 from strandline.cli.sim import sim
 from strandline.cli.up import up
@@ -33,6 +34,7 @@ app.command(consume)
 app.command(format_storage, name="format")
 app.command(random_uuid)
 app.command(metrics)
+last_replica.app.command(pipeline_demo, name="pipeline")
 app.command(last_replica.app)
 app.command(scale.app)
 app.command(sim)

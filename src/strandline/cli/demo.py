@@ -219,9 +219,9 @@ def make_topic(cluster: LocalCluster, partitions: int) -> None:
     wait_whole(cluster)
 
 
-def partition_states(cluster: LocalCluster, besides: int = 0) -> dict[int, PartitionState]:
+def partition_states(cluster: LocalCluster, besides: int = 0, topic: str = TOPIC) -> dict[int, PartitionState]:
     """As a running node's metadata has it; not node `besides`, which may still be reading old metadata."""
-    request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name=TOPIC),))
+    request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name=topic),))
     node = next(node for node in cluster.nodes if node.running and node.node_id != besides)
     answer = ask("127.0.0.1", node.port, request, 0)
     return {

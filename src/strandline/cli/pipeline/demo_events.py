@@ -67,6 +67,8 @@ class ShopWriter:
         self.acknowledged = 0
         self.failed = 0
         self.by_second: dict[int, int] = {}  # acknowledgements, by the second of the Unix epoch
+        self.last_s = 0.0  # when the last one came
+        self.silence_s = 0.0  # the longest time without one
         self.file: IO[str] = acknowledged.open("w")
         self.producer = Producer(client_config(bootstrap, acks="all", **{"enable.idempotence": True, "linger.ms": 5}))
 
@@ -85,6 +87,8 @@ class ShopWriter:
             "time_ms": int(now * 1000),
         }
         self.file.write(json.dumps(row) + "\n")
+        self.silence_s = max(self.silence_s, now - (self.last_s or now))
+        self.last_s = now
         self.acknowledged += 1
         self.by_second[int(now)] = self.by_second.get(int(now), 0) + 1
 
