@@ -77,7 +77,7 @@ class Streaming:
         """The values of each batch of a run with Trigger.AvailableNow. Raises what ended it."""
         self.batches.clear()
         query = self.start(**options)
-        query.awaitTermination(60)
+        query.awaitTermination(100)
         assert not query.isActive
         self.progress = query.recentProgress
         return self.batches
@@ -309,6 +309,25 @@ def test_retention_that_overtakes_the_stream_ends_it_with_a_sentence(
     with pytest.raises(PySparkException) as lost:
         streaming.run()
     assert f"{topic}-0 now begins at offset 5: the records from 3 on" in sentence_of(lost.value).problem
+
+
+def test_a_leader_that_dies_while_a_stream_reads_costs_no_record(spark: "SparkSession", tmp_path: Path) -> None:
+    with LocalCluster(tmp_path / "cluster", 3) as cluster:
+        create(cluster, "t")
+        producer = Producer(quiet(cluster.bootstrap))
+        for number in range(40):
+            producer.produce("t", b"%d" % number)
+        assert producer.flush(20) == 0
+        streaming = Streaming(spark, cluster, "t", tmp_path)
+        taken = streaming.take
+
+        def take(frame: "DataFrame", number: int) -> None:
+            if number == 1:
+                cluster.node(leads(cluster, "t")).kill()  # planned with this leader, read from the next one
+            taken(frame, number)
+
+        streaming.take = take  # type: ignore[method-assign]
+        assert flat(streaming.run(maxOffsetsPerTrigger=15)) == list(range(40))
 
 
 class CountedReader(TopicStreamReader):
