@@ -8,6 +8,7 @@ Invariants:
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from strandline.pipeline.client import ClientConfig, Cluster
@@ -87,18 +88,9 @@ class TopicReader(DataSourceReader):
             if self.narrowed.takes(topic, partition):
                 start, end = self.narrowed.offsets(starts.offsets[at], end)
                 wanted.append(TopicRange(topic, topic_id, partition, start, end))
-        wanted = self.not_older(looking, wanted)
+        wanted = [each for each in self.not_older(looking, wanted) if each.size > 0]
         return [
-            TopicRange(
-                each.topic,
-                each.topic_id,
-                each.partition,
-                each.start,
-                each.end,
-                looking.position(each.topic, each.partition, each.end).epoch,
-            )
-            for each in wanted
-            if each.size > 0
+            replace(each, end_epoch=looking.position(each.topic, each.partition, each.end).epoch) for each in wanted
         ]
 
     def end_at_load(self, at: Partition, topic_id: str) -> int:
@@ -117,15 +109,13 @@ class TopicReader(DataSourceReader):
         since = self.narrowed.since_ms
         if since is None:
             return ranges
-        asked = {(each.topic, each.partition): since for each in ranges if each.size > 0}
-        found = looking.cluster.list_offsets(asked)
-        later = []
-        for each in ranges:
-            if each.size > 0:
-                first = found[each.topic, each.partition].offset
-                start = each.end if first < 0 else max(each.start, first)
-                later.append(TopicRange(each.topic, each.topic_id, each.partition, start, each.end))
-        return later
+        ranges = [each for each in ranges if each.size > 0]
+        found = looking.cluster.list_offsets({(each.topic, each.partition): since for each in ranges})
+        firsts = [found[each.topic, each.partition].offset for each in ranges]
+        return [
+            replace(each, start=each.end if first < 0 else max(each.start, first))
+            for each, first in zip(ranges, firsts, strict=True)
+        ]
 
     def tell(self, lost: list[Lost]) -> None:
         if lost and self.options.fail_on_data_loss:

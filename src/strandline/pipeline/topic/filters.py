@@ -8,8 +8,8 @@ Invariants:
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
+from msgspec.structs import replace
 from pyspark.sql.datasource import (
     EqualNullSafe,
     EqualTo,
@@ -108,10 +108,10 @@ def by_name(wanted: Narrowed, each: Filter, column: str) -> Narrowed | None:
     if not all(type(value) is kind for value in values):
         return None
     if isinstance(each, Not):
-        return changed(wanted, **{f"not_{column}s": (*getattr(wanted, f"not_{column}s"), *values)})
+        return replace(wanted, **{f"not_{column}s": (*getattr(wanted, f"not_{column}s"), *values)})
     before = getattr(wanted, f"{column}s")
     kept = tuple(value for value in values if before is None or value in before)
-    return changed(wanted, **{f"{column}s": kept})
+    return replace(wanted, **{f"{column}s": kept})
 
 
 def by_number(wanted: Narrowed, each: Filter, first: str, end: str) -> Narrowed | None:
@@ -133,7 +133,7 @@ def by_number(wanted: Narrowed, each: Filter, first: str, end: str) -> Narrowed 
         case _:
             return None
     bounds = {first: max(getattr(wanted, first), low), end: min(getattr(wanted, end), high)}
-    return changed(wanted, **bounds)
+    return replace(wanted, **bounds)
 
 
 def by_time(wanted: Narrowed, each: Filter) -> Narrowed | None:
@@ -150,15 +150,10 @@ def by_time(wanted: Narrowed, each: Filter) -> Narrowed | None:
             return None
     if since <= 0:
         return wanted  # Kafka reads negative timestamps as names of offsets.
-    return changed(wanted, since_ms=max(since, wanted.since_ms or 0))
+    return replace(wanted, since_ms=max(since, wanted.since_ms or 0))
 
 
 def microseconds(value: datetime) -> int:
     aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     span = aware - EPOCH
     return (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
-
-
-def changed(wanted: Narrowed, **fields: Any) -> Narrowed:
-    now = {name: getattr(wanted, name) for name in Narrowed.__struct_fields__}
-    return Narrowed(**{**now, **fields})

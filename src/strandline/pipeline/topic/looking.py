@@ -4,6 +4,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 
+from msgspec.structs import replace
+
 from strandline.base.value import Value
 from strandline.pipeline.client import Cluster, TopicView
 from strandline.pipeline.errors import BadOption, PipelineError
@@ -210,7 +212,7 @@ def is_chosen(chosen: Chosen, topic: str, partition: int) -> bool:
 
 def not_chosen(lost: Lost) -> Lost:
     what = f"{lost.topic}-{lost.partition} is in the checkpoint, and the source's options do not choose it any more"
-    return Lost(lost.topic, lost.partition, "not chosen", what, None)
+    return replace(lost, kind="not chosen", what=what, resume=None)
 
 
 def flat(tree: Mapping[str, Mapping[int, int]]) -> dict[Partition, int]:

@@ -40,8 +40,9 @@ OPTIONS: dict[str, str] = {  # name: default, as the page on the connector shows
     "fetchOffset.numRetries": "3",
     "fetchOffset.retryIntervalMs": "10",
 }
-OF_SINKS = ("topic", "deliveryGuarantee")  # one table may be read and written
-OF_SPARK = ("path",)  # given for tables of the catalog
+OF_SINKS = ("topic", "deliveryGuarantee")  # one set of options may serve to read and to write
+OF_SPARK = ("path",)  # what load(path) gives
+OF_CATALOG = "provider"  # only tables of Spark's catalog have it
 STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 BATCH_ONLY = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 
@@ -148,6 +149,12 @@ def refuse_point(offsets: Partitions, point: int, words: str) -> None:
 
 def read_options(given: Mapping[str, str], default_start: Edge) -> TopicOptions:
     folded = fold(given)
+    if OF_CATALOG in folded:
+        raise BadOption(
+            "a topic cannot be a table of Spark's catalog: when such a table is read, Spark gives a source in Python "
+            "none of the table's options",
+            "Use CREATE TEMPORARY VIEW … USING strandline OPTIONS (…), which keeps them.",
+        )
     refuse_unknown(given)
     return TopicOptions(
         chosen=chosen(folded),

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from strandline.base.value import Value
 
 K = TypeVar("K")
@@ -46,15 +48,7 @@ def split(ranges: Sequence[TopicRange], min_partitions: int | None, max_records:
 def pieces(whole: TopicRange, count: int) -> list[TopicRange]:
     bounds = [whole.start + whole.size * at // count for at in range(count + 1)]
     return [
-        TopicRange(
-            topic=whole.topic,
-            topic_id=whole.topic_id,
-            partition=whole.partition,
-            start=start,
-            end=end,
-            end_epoch=whole.end_epoch,
-            start_epoch=whole.start_epoch if start == whole.start else -1,
-        )
+        replace(whole, start=start, end=end, start_epoch=whole.start_epoch if start == whole.start else -1)
         for start, end in pairwise(bounds)
     ]
 

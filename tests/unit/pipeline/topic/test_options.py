@@ -117,6 +117,13 @@ def test_options_of_the_sink_and_of_spark_itself_may_be_there_too() -> None:
     assert batch_options({**EVENTS, "topic": "out", "path": "/warehouse/t", "kafka.acks": "all"})
 
 
+def test_a_table_of_the_catalog_is_refused_since_its_options_would_be_lost() -> None:
+    table = {**EVENTS, "option.subscribe": "events", "provider": "strandline", "owner": "me"}
+    with pytest.raises(BadOption) as refused:
+        batch_options(table)
+    assert "CREATE TEMPORARY VIEW" in refused.value.advice
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
