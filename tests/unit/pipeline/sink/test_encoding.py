@@ -1,5 +1,6 @@
 """Rows become records: the kernel, its twin, and the project's own record writer make the same bytes."""
 
+import sys
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -11,7 +12,7 @@ from tests.unit.pipeline.sink.rows import Row, batch_of, row_lists
 
 from strandline.pipeline.client import ClientConfig, Pending
 from strandline.pipeline.sink import kernel, twin
-from strandline.pipeline.sink.batches import Growing, Where, splitter
+from strandline.pipeline.sink.batches import Growing, SlowEncoding, Where, encoders, splitter
 from strandline.pipeline.sink.layout import NO_BYTES, nulls, rows_of
 from strandline.wire.batch import append_record, build, read_header, read_produced
 from strandline.wire.compress import Codec
@@ -195,3 +196,12 @@ def test_a_column_that_is_missing_is_null() -> None:
         [],
     )
     assert len(nulls(2).offsets) == 3
+
+
+def test_without_numba_the_twin_writes_and_a_warning_names_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoders.cache_clear()
+    monkeypatch.setitem(sys.modules, "strandline.pipeline.sink.kernel", None)
+    monkeypatch.delattr("strandline.pipeline.sink.kernel")
+    with pytest.warns(SlowEncoding, match="15 times slower"):
+        assert encoders() is twin
+    encoders.cache_clear()
