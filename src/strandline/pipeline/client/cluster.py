@@ -367,7 +367,9 @@ class Cluster:
     # --- after a failure
 
     def settle(self, patience: Patience, error: KafkaError, topics: Sequence[str]) -> None:
-        """After a failure: raise it if it does not pass by itself, else wait a little and ask for metadata anew."""
+        """After a failure: raise it if it does not pass by itself, else wait a little and ask for metadata anew.
+
+        That a topic is missing, or another one, is believed after a while: brokers do not learn of it all at once."""
         if isinstance(error, UnknownTopic | TopicIdChanged):
             if patience.limit_ms - patience.left_ms > MISSING_PATIENCE_MS:
                 raise error

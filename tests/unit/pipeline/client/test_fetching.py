@@ -143,7 +143,9 @@ def test_an_offset_that_retention_has_taken_says_what_there_is() -> None:
     assert (caught.value.log_start_offset, caught.value.high_watermark) == (5, 8)
 
 
-def test_a_topic_of_another_id_in_mid_read() -> None:
+def test_a_topic_of_another_id_in_mid_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told after a while: a broker that has not yet heard of the new topic would tell the old id."""
+    monkeypatch.setattr("strandline.pipeline.client.cluster.MISSING_PATIENCE_MS", 50)
     with Partition(batch(0), ErrorCode.UNKNOWN_TOPIC_ID) as broker, opened(broker) as cluster:
         reading = cluster.read("t", 0, 0, 9)
         next(reading)
