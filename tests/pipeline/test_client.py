@@ -39,7 +39,8 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
-def cluster(broker: LocalCluster) -> Cluster:
+def cluster(broker: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    monkeypatch.setattr("strandline.pipeline.client.cluster.MISSING_PATIENCE_MS", 300)
     with Cluster(config_of(broker.bootstrap)) as opened:
         yield opened  # type: ignore[misc]
 

@@ -104,6 +104,12 @@ def test_what_the_broker_finds_too_large_is_split_and_the_row_that_cannot_be_is_
     assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+def test_rows_that_the_broker_refuses_one_by_one_are_named(broker: LocalCluster) -> None:
+    topic = create_topic(broker.bootstrap, cleanup_policy="compact")
+    with pytest.raises(ProduceFailed, match=r"INVALID_RECORD.*row 1, 3 of task 3"):
+        written(broker, topic, table(key=[b"a", None, b"c", None], value=[b"1", b"2", b"3", b"4"]))
+
+
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_compressed_rows_are_read_by_librdkafka(broker: LocalCluster, codec: str) -> None:
     topic = create_topic(broker.bootstrap)
@@ -120,7 +126,8 @@ def test_acknowledgements(broker: LocalCluster, acks: str) -> None:
     assert values_in(broker, topic) == [b"a", b"b"]
 
 
-def test_a_topic_that_brokers_do_not_create_is_missed_by_name(tmp_path: Path) -> None:
+def test_a_topic_that_brokers_do_not_create_is_missed_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strandline.pipeline.sink.writing.TOPIC_WAIT_MS", 300)
     with (
         LocalCluster(tmp_path, 1, properties={"auto.create.topics.enable": "false"}) as nodes,
         pytest.raises(KafkaError, match="topic missing does not exist, and the brokers do not create it"),

@@ -4,12 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql.datasource import DataSource
-from pyspark.sql.types import StructType
 from tests.pipeline.client_clusters import consumed, create_topic
 
 from strandline.pipeline.errors import sentence_of
-from strandline.pipeline.sink.writer import BatchWriter, StreamWriter, batch_writer, stream_writer
 from strandline.server.local_cluster import LocalCluster
 
 if TYPE_CHECKING:
@@ -18,29 +15,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(180)
 
 
-class SinkAlone(DataSource):
-    """The sink of "strandline" without its source."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "strandline-sink"
-
-    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
-        return batch_writer(self.options, schema, overwrite)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
-        return stream_writer(self.options, schema, overwrite)
-
-
-ROWS = "CAST(id AS STRING) key, to_json(struct(id)) value, array(named_struct('key', 'h', 'value', X'01')) headers"
+ROWS = (
+    "CAST(id AS STRING) key",
+    "to_json(struct(id)) value",
+    "array(named_struct('key', 'h', 'value', X'01')) headers",
+)
 
 
 def test_a_batch_query_and_a_stream_write_all_rows(spark: "SparkSession", broker: LocalCluster, tmp_path: Path) -> None:
-    spark.dataSource.register(SinkAlone)
     topic = create_topic(broker.bootstrap, 2)
     options = {"kafka.bootstrap.servers": broker.bootstrap, "topic": topic}
-    rows = spark.range(1000).selectExpr(*[ROWS])
-    rows.write.format("strandline-sink").options(**options).mode("append").save()
+    rows = spark.range(1000).selectExpr(*ROWS)
+    rows.write.format("strandline").options(**options).mode("append").save()
     found = [message for partition in range(2) for message in consumed(broker.bootstrap, topic, partition)]
     assert sorted(int(message.key()) for message in found) == list(range(1000))
     assert {tuple(message.headers()) for message in found} == {(("h", b"\x01"),)}
@@ -48,7 +34,7 @@ def test_a_batch_query_and_a_stream_write_all_rows(spark: "SparkSession", broker
     rows.write.parquet(str(tmp_path / "rows"))
     stream = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "rows"))
     query = (
-        stream.writeStream.format("strandline-sink")
+        stream.writeStream.format("strandline")
         .options(**options, checkpointLocation=str(tmp_path / "checkpoint"))
         .trigger(availableNow=True)
         .start()
@@ -60,14 +46,13 @@ def test_a_batch_query_and_a_stream_write_all_rows(spark: "SparkSession", broker
 
 
 def test_errors_are_one_sentence(spark: "SparkSession", broker: LocalCluster) -> None:
-    spark.dataSource.register(SinkAlone)
     topic = create_topic(broker.bootstrap, max_message_bytes="1000")
     options = {"kafka.bootstrap.servers": broker.bootstrap, "topic": topic}
     rows = spark.range(10).selectExpr("repeat('x', IF(id = 7, 5000, 10)) value").coalesce(1)
     with pytest.raises(Exception) as caught:  # Spark's own classes differ by version
-        rows.write.format("strandline-sink").options(**options).mode("append").save()
+        rows.write.format("strandline").options(**options).mode("append").save()
     assert f"cannot write to {topic}-0: MESSAGE_TOO_LARGE" in sentence_of(caught.value).problem
     assert "row 7 of task 0" in sentence_of(caught.value).problem
     with pytest.raises(Exception) as caught:
-        rows.write.format("strandline-sink").options(**options, deliveryGuarantee="exactly-once").mode("append").save()
+        rows.write.format("strandline").options(**options, deliveryGuarantee="exactly-once").mode("append").save()
     assert sentence_of(caught.value).problem.startswith("deliveryGuarantee=exactly-once: this cluster has no transact")

@@ -6,8 +6,8 @@ which travels between processes; it does not.
 Invariants:
   - a request that may be sent twice is sent again after a broken connection or a refusal that passes by itself, with
     metadata asked anew, until its time is over
-  - connections for metadata and small questions, for fetches and for produce requests are not the same ones, so that
-    nobody waits behind a long poll
+  - questions have a connection of their own to each broker, readers and producers lease others: nobody waits behind a
+    long poll
 """
 
 import time
@@ -45,7 +45,6 @@ from strandline.wire.schema import Message
 
 __all__ = ["EARLIEST", "LATEST", "Broker", "Cluster", "PartitionView", "TopicView"]
 
-CONTROL, FETCH, PRODUCE = "control", "fetch", "produce"  # what a connection is for
 NOBODY = -1
 MISSING_PATIENCE_MS = 3000  # a broker may not yet have heard of a topic that was just created
 Partition = tuple[str, int]
@@ -83,7 +82,7 @@ class Cluster:
         self.by_id: dict[int, Broker] = {}
         self.known: dict[str, TopicView] = {}
         self.cluster_id = ""
-        self.connections: dict[tuple[str, int, str], Connection] = {}
+        self.connections: dict[tuple[str, int], Connection] = {}  # for questions
         self.idle: dict[tuple[str, int], list[Connection]] = {}  # those of readers
         self.suspects: dict[tuple[str, int], float] = {}  # addresses that did not answer lately, and when
 
@@ -103,10 +102,9 @@ class Cluster:
 
     # --- connections
 
-    def connection(self, broker: int, purpose: str = CONTROL) -> Connection:
-        """The open connection to this broker for this purpose. Raises `Unreachable`."""
-        host, port = self.address_of(broker)
-        return self.open(host, port, purpose)
+    def connection(self, broker: int) -> Connection:
+        """The open connection to this broker for questions; nothing is in flight on it. Raises `Unreachable`."""
+        return self.open(*self.address_of(broker))
 
     def address_of(self, broker: int) -> tuple[str, int]:
         found = self.by_id.get(broker)
@@ -114,14 +112,13 @@ class Cluster:
             raise Unreachable(f"the cluster has no broker {broker} now")
         return found.host, found.port
 
-    def open(self, host: str, port: int, purpose: str) -> Connection:
-        kept = self.connections.get((host, port, purpose))
-        if kept is not None and (kept.in_flight or not kept.is_stale()) and kept.is_open:
-            return kept
+    def open(self, host: str, port: int) -> Connection:
+        kept = self.connections.get((host, port))
         if kept is not None:
+            if not kept.is_stale():
+                return kept
             kept.close()
-        fresh = self.dialled(host, port)
-        self.connections[host, port, purpose] = fresh
+        fresh = self.connections[host, port] = self.dialled(host, port)
         return fresh
 
     def dialled(self, host: str, port: int) -> Connection:
@@ -152,15 +149,14 @@ class Cluster:
         """Whom to ask for metadata: who answered before, then the others, then the bootstrap servers."""
         rows = [(broker.host, broker.port) for broker in self.by_id.values()]
         rows += [address for address in self.config.bootstrap if address not in rows]
-        connected = {(host, port) for host, port, purpose in self.connections if purpose == CONTROL}
-        yield from sorted(rows, key=lambda row: (self.suspects.get(row, 0.0), row not in connected))
+        yield from sorted(rows, key=lambda row: (self.suspects.get(row, 0.0), row not in self.connections))
 
     def ask_any(self, message: Message) -> tuple[Any, Connection]:
         """The answer of whichever broker answers first, tried one after the other, and from whom it is."""
         failures: list[str] = []
         for host, port in self.addresses():
             try:
-                connection = self.open(host, port, CONTROL)
+                connection = self.open(host, port)
                 return connection.ask(message), connection
             except (Unreachable, Unsupported) as error:
                 self.suspects[host, port] = time.monotonic()
@@ -371,7 +367,9 @@ class Cluster:
     # --- after a failure
 
     def settle(self, patience: Patience, error: KafkaError, topics: Sequence[str]) -> None:
-        """After a failure: raise it if it does not pass by itself, else wait a little and ask for metadata anew."""
+        """After a failure: raise it if it does not pass by itself, else wait a little and ask for metadata anew.
+
+        That a topic is missing, or another one, is believed after a while: brokers do not learn of it all at once."""
         if isinstance(error, UnknownTopic | TopicIdChanged):
             if patience.limit_ms - patience.left_ms > MISSING_PATIENCE_MS:
                 raise error

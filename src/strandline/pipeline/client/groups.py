@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 SEVERAL_KEYS_SINCE = 4  # of FindCoordinator
 SEVERAL_GROUPS_SINCE, GROUPS_BY_ID_SINCE = 8, 10  # of OffsetFetch
 COMMIT_BY_ID_SINCE = 10
-CONTROL = "control"
 
 
 class Committed(NamedTuple):

@@ -1,12 +1,13 @@
 """Arrow columns as plain arrays of numbers and bytes, as the kernel and its twin take them."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+N = TypeVar("N", bound=np.generic)
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -36,9 +37,16 @@ class Rows(NamedTuple):
     headers: Heads
 
 
-NO_BYTES: U8 = np.empty(0, np.uint8)
-NO_OFFSETS: I64 = np.zeros(0, np.int64)
-NO_BLOBS = Blobs(np.zeros(1, np.int64), NO_BYTES, NO_BYTES)
+def frozen(array: NDArray[N]) -> NDArray[N]:
+    """Not to be written to. All of these arrays are so, whoever owns their memory: to numba that is part of their
+    type, and each combination of types would be compiled anew."""
+    array.setflags(write=False)
+    return array
+
+
+NO_BYTES: U8 = frozen(np.empty(0, np.uint8))
+NO_OFFSETS: I64 = frozen(np.zeros(0, np.int64))
+NO_BLOBS = Blobs(frozen(np.zeros(1, np.int64)), NO_BYTES, NO_BYTES)
 NO_HEADERS = Heads(NO_OFFSETS, NO_BLOBS, NO_BLOBS)
 
 
@@ -50,22 +58,22 @@ def blobs(column: pa.Array) -> Blobs:
     _, starts, content = column.buffers()
     offsets = np.frombuffer(starts, np.int64 if wide else np.int32)[column.offset : column.offset + len(column) + 1]
     return Blobs(
-        offsets.astype(np.int64),
-        NO_BYTES if content is None else np.frombuffer(content, np.uint8),
+        frozen(offsets.astype(np.int64)),
+        NO_BYTES if content is None else frozen(np.frombuffer(content, np.uint8)),
         valid_bytes(column),
     )
 
 
 def nulls(rows: int) -> Blobs:
     """A column that is not there."""
-    return Blobs(np.zeros(rows + 1, np.int64), NO_BYTES, np.zeros(rows, np.uint8))
+    return Blobs(frozen(np.zeros(rows + 1, np.int64)), NO_BYTES, frozen(np.zeros(rows, np.uint8)))
 
 
 def valid_bytes(column: pa.Array) -> U8:
     if not column.null_count:
         return NO_BYTES
     valid: U8 = pc.is_valid(column).to_numpy(zero_copy_only=False).astype(np.uint8)
-    return valid
+    return frozen(valid)
 
 
 def heads(column: pa.Array) -> Heads:
@@ -73,7 +81,7 @@ def heads(column: pa.Array) -> Heads:
     if column.null_count:
         column = pc.coalesce(column, pa.scalar([], type=column.type))
     names, contents = column.values.flatten()
-    return Heads(np.asarray(column.offsets).astype(np.int64), blobs(names), blobs(contents))
+    return Heads(frozen(np.asarray(column.offsets).astype(np.int64)), blobs(names), blobs(contents))
 
 
 def rows_of(batch: Any, names: "dict[str, int]") -> Rows:

@@ -69,7 +69,7 @@ class ScriptedBroker:
     def serve(self, plain: socket.socket) -> None:
         session = Session()
         self.sessions.append(session)
-        plain.settimeout(5)
+        plain.settimeout(2)
         with suppress(OSError), plain:
             connection = self.tls.wrap_socket(plain, server_side=True) if self.tls else plain
             with connection:

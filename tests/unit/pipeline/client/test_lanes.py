@@ -79,8 +79,8 @@ class Partition(RuleBasedStateMachine):
     def nothing_is_doubled_and_order_holds(self) -> None:
         self.lane.check()
         assert self.log == list(range(len(self.log)))
-        assert self.told == list(range(len(self.told)))
-        assert len(self.told) <= len(self.log)
+        assert len(set(self.told)) == len(self.told)  # not in order where an earlier one was written, but refused
+        assert all(tag in self.log for tag in self.told)
 
 
 Partition.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

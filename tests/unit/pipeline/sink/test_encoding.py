@@ -1,5 +1,6 @@
 """Rows become records: the kernel, its twin, and the project's own record writer make the same bytes."""
 
+import sys
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -11,8 +12,8 @@ from tests.unit.pipeline.sink.rows import Row, batch_of, row_lists
 
 from strandline.pipeline.client import ClientConfig, Pending
 from strandline.pipeline.sink import kernel, twin
-from strandline.pipeline.sink.batches import Growing, Where, splitter
-from strandline.pipeline.sink.layout import NO_BYTES, nulls, rows_of
+from strandline.pipeline.sink.batches import Growing, SlowEncoding, Where, encoders, splitter
+from strandline.pipeline.sink.layout import NO_BYTES, frozen, nulls, rows_of
 from strandline.wire.batch import append_record, build, read_header, read_produced
 from strandline.wire.compress import Codec
 from strandline.wire.record import records
@@ -113,7 +114,7 @@ def test_a_header_without_a_key_is_refused(code: object) -> None:
 @given(key=st.binary(max_size=40))
 def test_keys_go_where_every_client_of_kafka_sends_them(key: bytes) -> None:
     assert twin.murmur2(key) == their_murmur2(key) & 0xFFFF_FFFF
-    array = np.frombuffer(b"##" + key + b"##", np.uint8)
+    array = frozen(np.frombuffer(b"##" + key + b"##", np.uint8))
     assert kernel.murmur2(array, 2, 2 + len(key)) == twin.murmur2(key)
 
 
@@ -139,7 +140,7 @@ def test_a_given_partition_goes_before_the_key_and_one_that_is_missing_is_found(
     out = np.zeros(3, np.int32)
 
     def target(given: list[int], valid: list[int], partitions: int = 4, ignores: int = 0) -> object:
-        has = np.array(valid, np.uint8) if valid else NO_BYTES
+        has = frozen(np.array(valid, np.uint8)) if valid else NO_BYTES
         where = np.array(given, np.int32)
         bad = code.targets(columns.keys, where, has, everything, partitions, ignores, out)  # type: ignore[attr-defined]
         return out.tolist() if bad < 0 else int(bad)
@@ -195,3 +196,30 @@ def test_a_column_that_is_missing_is_null() -> None:
         [],
     )
     assert len(nulls(2).offsets) == 3
+
+
+def test_without_numba_the_twin_writes_and_a_warning_names_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoders.cache_clear()
+    monkeypatch.setitem(sys.modules, "strandline.pipeline.sink.kernel", None)
+    monkeypatch.delattr("strandline.pipeline.sink.kernel")
+    with pytest.warns(SlowEncoding, match="15 times slower"):
+        assert encoders() is twin
+    encoders.cache_clear()
+
+
+def test_the_kernel_is_compiled_once_whatever_the_columns_are() -> None:
+    """Columns that Spark sends are not writable, those that are missing are made here: one type for all."""
+    received = pa.ipc.open_stream(stream_of(batch_of([Row(b"k", b"v", [("h", b"x")]), Row(None, None, None)])))
+    batch = received.read_next_batch()
+    for names in (COLUMNS, {"value": 1}, {"value": 1, "headers": 2}):
+        growing = Growing(config(), kernel.encode)
+        growing.append(rows_of(batch, names), np.arange(2, dtype=np.int64), 0, 0)
+        assert growing.count == 2
+    assert len(kernel.encode.signatures) == 1  # type: ignore[attr-defined]
+
+
+def stream_of(batch: pa.RecordBatch) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()

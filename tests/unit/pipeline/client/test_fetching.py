@@ -1,0 +1,182 @@
+"""Fetches from a broker whose every answer is written down here: gaps, closer replicas, truncations, other topics."""
+
+from typing import Any
+
+import pytest
+from tests.unit.pipeline.client.scripted import ScriptedBroker, Session
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import Uuid, uuid_text
+from strandline.pipeline.client import (
+    ClientConfig,
+    Cluster,
+    KafkaError,
+    LogTruncated,
+    OffsetOutOfRange,
+    TimedOut,
+    TopicIdChanged,
+    UnknownTopic,
+)
+from strandline.wire.batch import build
+from strandline.wire.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from strandline.wire.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from strandline.wire.record import all_records
+
+FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
+
+
+class Partition(ScriptedBroker):
+    """One partition, led by broker 1; broker 2 listens at the same port. It answers fetches row by row."""
+
+    def __init__(self, *rows: PartitionData | ErrorCode, fetch_version: int = 18) -> None:
+        super().__init__({3: self.town, 1: self.fetch}, versions_max={1: fetch_version})
+        self.rows = list(rows)
+        self.asked: list[Any] = []
+        self.topic_id = FIRST
+        self.is_there = True
+
+    def town(self, session: Session, request: Any) -> MetadataResponse:
+        rows = (MetadataResponsePartition(leader_id=1, leader_epoch=4, replica_nodes=(1, 2), isr_nodes=(1, 2)),)
+        code = ErrorCode.NONE if self.is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        topic = MetadataResponseTopic(error_code=code, name="t", topic_id=self.topic_id, partitions=rows)
+        brokers = [MetadataResponseBroker(node_id=i, host="127.0.0.1", port=self.port) for i in (1, 2)]
+        return MetadataResponse(brokers=tuple(brokers), topics=(topic,))
+
+    def fetch(self, session: Session, request: FetchRequest) -> FetchResponse:
+        (topic,) = request.topics
+        self.asked.append((topic, topic.partitions[0], request))
+        row = self.rows.pop(0) if self.rows else PartitionData(high_watermark=0, records=b"")
+        if isinstance(row, ErrorCode):
+            row = PartitionData(error_code=row, high_watermark=-1, records=b"")
+        answered = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=(row,))
+        return FetchResponse(responses=(answered,))
+
+
+def batch(offset: int, epoch: int = 4, high_watermark: int = 100) -> PartitionData:
+    data = build([(0, None, b"%d" % offset, ())], base_offset=offset, leader_epoch=epoch)
+    return PartitionData(high_watermark=high_watermark, last_stable_offset=high_watermark, records=data)
+
+
+def empty(high_watermark: int) -> PartitionData:
+    return PartitionData(high_watermark=high_watermark, last_stable_offset=high_watermark, records=b"")
+
+
+def opened(broker: Partition, **options: str) -> Cluster:
+    given = {f"kafka.{key.replace('_', '.')}": value for key, value in options.items()}
+    servers = {"kafka.bootstrap.servers": f"127.0.0.1:{broker.port}", "kafka.retry.backoff.ms": "5"}
+    return Cluster(ClientConfig.of({**servers, **given}))
+
+
+def test_each_fetch_says_what_the_one_before_it_has_found() -> None:
+    with Partition(batch(0, epoch=2), batch(1, epoch=3), batch(2)) as broker, opened(broker) as cluster:
+        found = []
+        for fetched in cluster.read("t", 0, 0, 3, leader_epoch=1, topic_id=uuid_text(FIRST)):
+            found += [record.value for record in all_records(bytes(fetched.records))]
+        assert found == [b"0", b"1", b"2"]
+        said = [(row.fetch_offset, row.last_fetched_epoch, row.current_leader_epoch) for _, row, _ in broker.asked]
+        assert said == [(0, 1, 4), (1, 2, 4), (2, 3, 4)]
+        assert {topic.topic_id for topic, _, _ in broker.asked} == {FIRST}
+
+
+def test_a_broker_that_knows_no_topic_ids_is_asked_by_name() -> None:
+    with Partition(batch(0), fetch_version=12) as broker, opened(broker) as cluster:
+        assert cluster.fetch("t", 0, 0).next_offset == 1
+        assert broker.asked[0][0].topic == "t"
+
+
+def test_offsets_that_a_cleaner_has_taken_are_passed_over_when_they_are_missed_twice() -> None:
+    with Partition(batch(0), empty(10), empty(10)) as broker, opened(broker) as cluster:
+        assert [row.next_offset for row in cluster.read("t", 0, 0, 10)] == [1, 10]
+    with Partition(batch(0), empty(10), batch(5), batch(9)) as broker, opened(broker) as cluster:
+        assert [row.next_offset for row in cluster.read("t", 0, 0, 10)] == [1, 6, 10]
+
+
+def test_a_reader_of_committed_records_waits_for_the_last_stable_offset() -> None:
+    open_transaction = PartitionData(high_watermark=10, last_stable_offset=1, records=b"")
+    rows = [batch(0), open_transaction, open_transaction, open_transaction]
+    with Partition(*rows) as broker, opened(broker, isolation_level="read_committed") as cluster:
+        reading = cluster.read("t", 0, 0, 10, patience_ms=100)
+        assert next(reading).next_offset == 1
+        with pytest.raises(TimedOut, match="Cannot fetch record for offset 1 of t-0 in 100 milliseconds"):
+            next(reading)
+        assert broker.asked[0][2].isolation_level == 1
+
+
+def test_aborted_transactions_are_told() -> None:
+    aborted = (AbortedTransaction(producer_id=7, first_offset=3),)
+    row = PartitionData(high_watermark=5, last_stable_offset=5, aborted_transactions=aborted, records=b"")
+    with Partition(row) as broker, opened(broker) as cluster:
+        assert cluster.fetch("t", 0, 3).aborted == ((7, 3),)
+
+
+def test_a_closer_replica_is_read_when_the_leader_names_one() -> None:
+    closer = PartitionData(high_watermark=9, preferred_read_replica=2, records=b"")
+    rows = [closer, batch(0), batch(1), ErrorCode.OFFSET_NOT_AVAILABLE, batch(2)]
+    with Partition(*rows) as broker, opened(broker, client_rack="r") as cluster:
+        assert [row.broker for row in cluster.read("t", 0, 0, 3)] == [2, 2, 1]
+        assert {request.rack_id for _, _, request in broker.asked} == {"r"}
+
+
+def test_a_truncation_says_where_the_epoch_ends_now() -> None:
+    row = PartitionData(diverging_epoch=EpochEndOffset(epoch=2, end_offset=7), records=b"")
+    with Partition(row) as broker, opened(broker) as cluster, pytest.raises(LogTruncated) as caught:
+        cluster.fetch("t", 0, 9, leader_epoch=3)
+    assert (caught.value.offset, caught.value.diverging_epoch, caught.value.end_offset) == (9, 2, 7)
+
+
+def test_an_offset_that_retention_has_taken_says_what_there_is() -> None:
+    row = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=5, high_watermark=8, records=b"")
+    with Partition(row) as broker, opened(broker) as cluster, pytest.raises(OffsetOutOfRange) as caught:
+        cluster.fetch("t", 0, 1)
+    assert (caught.value.log_start_offset, caught.value.high_watermark) == (5, 8)
+
+
+def test_a_topic_of_another_id_in_mid_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told after a while: a broker that has not yet heard of the new topic would tell the old id."""
+    monkeypatch.setattr("strandline.pipeline.client.cluster.MISSING_PATIENCE_MS", 50)
+    with Partition(batch(0), ErrorCode.UNKNOWN_TOPIC_ID) as broker, opened(broker) as cluster:
+        reading = cluster.read("t", 0, 0, 9)
+        next(reading)
+        broker.topic_id = SECOND
+        with pytest.raises(TopicIdChanged) as caught:
+            next(reading)
+        assert (caught.value.expected, caught.value.found) == (uuid_text(FIRST), uuid_text(SECOND))
+
+
+def test_a_topic_that_is_gone_in_mid_read_is_missed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strandline.pipeline.client.cluster.MISSING_PATIENCE_MS", 50)
+    with Partition(batch(0), *[ErrorCode.UNKNOWN_TOPIC_ID] * 50) as broker, opened(broker) as cluster:
+        reading = cluster.read("t", 0, 0, 9)
+        next(reading)
+        broker.is_there = False
+        with pytest.raises(UnknownTopic):
+            next(reading)
+
+
+def test_what_is_refused_for_good_is_told_by_name() -> None:
+    with Partition(ErrorCode.TOPIC_AUTHORIZATION_FAILED) as broker, opened(broker) as cluster:
+        with pytest.raises(KafkaError, match="cannot fetch t-0 at offset 0: TOPIC_AUTHORIZATION_FAILED"):
+            cluster.fetch("t", 0, 0)
+        broker.rows = [batch(0)]
+        assert cluster.fetch("t", 0, 0).next_offset == 1
+
+
+def test_a_read_that_is_given_up_leaves_nothing_under_way() -> None:
+    with Partition(*[batch(i) for i in range(5)]) as broker, opened(broker) as cluster:
+        reading = cluster.read("t", 0, 0, 5)
+        next(reading)
+        reading.close()
+        broker.rows = [batch(0)]
+        assert cluster.fetch("t", 0, 0).next_offset == 1
