@@ -24,10 +24,11 @@ from strandline.pipeline.client import (
 )
 from strandline.pipeline.decode import Origin, walk
 from strandline.pipeline.decode.heads import BASE, DELTA
+from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.located import Replica
 from strandline.pipeline.replica.options import Request
 from strandline.pipeline.replica.walking import BAD_CRC, MISPLACED, SOUND, Damage, Judged, crcs_ok, fallen
-from strandline.pipeline.replica.windows import LogChanged, Window
+from strandline.pipeline.replica.windows import Window
 
 FETCH_BYTES = 4 << 20
 RANGES_MAX = 1024  # of one replica

@@ -10,11 +10,10 @@ from strandline.pipeline.client import TimedOut, Unreachable
 from strandline.pipeline.decode import Columns, Origin, decode_heads
 from strandline.pipeline.decode import heads as at
 from strandline.pipeline.decode.decoding import check_headers
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.replica.errors import DamagedLog, LogChanged
 from strandline.pipeline.replica.planning import Piece
 from strandline.pipeline.replica.remote import Offsets
 from strandline.pipeline.replica.walking import CORRUPT, FAULTS, SOUND, TORN, Damage, Judged
-from strandline.pipeline.replica.windows import LogChanged
 from strandline.wire.compress import Corrupt
 
 ROWS_MAX = 1 << 16  # in one Arrow batch
@@ -32,10 +31,6 @@ OF_HEADER = {
 }
 OF_TIME = {"base_timestamp": at.BASE_TIMESTAMP, "max_timestamp": at.MAX_TIMESTAMP}
 YEAR_1_MS, YEAR_9999_MS = -62_135_596_800_000, 253_402_300_799_999
-
-
-class DamagedLog(PipelineError):
-    """Records that were asked for make no sense."""
 
 
 # --- batches

@@ -18,9 +18,8 @@ from tests.unit.pipeline.replica.logs import (
 
 from strandline.log.clean_shutdown import FILE as CLEAN_SHUTDOWN
 from strandline.pipeline.errors import BadOption
-from strandline.pipeline.replica import windows
+from strandline.pipeline.replica import DamagedLog, windows
 from strandline.pipeline.replica.options import parse
-from strandline.pipeline.replica.rows import DamagedLog
 from strandline.pipeline.replica.source import ReplicaReader, ReplicaSource
 from strandline.wire.batch import CRC_AT, HEADER_SIZE, build
 from strandline.wire.compress import Codec
