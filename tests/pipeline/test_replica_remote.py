@@ -29,7 +29,7 @@ def write(cluster: LocalCluster, topic: str, count: int) -> None:
 
 
 def reader(cluster: LocalCluster, **options: str) -> ReplicaReader:
-    given = {BOOTSTRAP: cluster.bootstrap, "kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": "3000"}
+    given = {BOOTSTRAP: cluster.bootstrap, "kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": "15000"}
     return ReplicaSource({**given, **options}).reader(ReplicaSource({**given, **options}).schema())
 
 

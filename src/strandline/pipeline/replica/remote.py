@@ -76,7 +76,7 @@ def plan(request: Request, config: ClientConfig) -> list[InputPartition]:
             for partition, view in sorted(topics[name].partitions.items()):
                 if not request.wanted.has(name, partition):
                     continue
-                for broker in view.replicas:
+                for broker in sorted(view.replicas):
                     replica = Replica(broker, "", name, topics[name].topic_id or None, partition, "")
                     splits += ranges_of(cluster, replica, topics, request, silent)
     return splits
