@@ -31,8 +31,8 @@ class ReplicaSource(DataSource):
     | minPartitions | cores | smaller splits, if there would be fewer |
     | node | meta.properties | whose directory it is, where that file is missing |
     | mode | FAILFAST | of records: DROPMALFORMED leaves out what is damaged |
-    | whenChanged | fail | of batches: report says in a row, of fault "changed", that a log was cut, compacted or deleted
-      between plan and read, or, of fault "unreachable", that a broker did not answer |
+    | whenChanged | fail | of batches: with report, a log that was cut, compacted or deleted between plan and read is a
+      row of fault "changed", and one whose broker does not answer a row of fault "unreachable" |
 
     A schema with fewer columns (`spark.read.schema("offset long, value binary")`) makes only those.
     """

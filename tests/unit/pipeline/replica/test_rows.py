@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from tests.unit.pipeline.replica.logs import (
     batch,
@@ -64,6 +65,12 @@ def test_only_the_wanted_columns(tmp_path: Path) -> None:
         reader = ReplicaReader(parse({"path": str(at), "level": level}), schema)
         (first, *_) = reader.read(reader.partitions()[0])
         assert (len(first) if level == "segment" else first.schema.names) == (1 if level == "segment" else names)
+
+
+def test_nothing_to_read_is_a_split_without_rows() -> None:
+    """Spark makes one of its own where there is none."""
+    reader = ReplicaReader(parse({"path": "/x"}), StructType([]))
+    assert list(reader.read(InputPartition(None))) == []
 
 
 def test_a_column_that_a_level_does_not_have() -> None:
