@@ -49,14 +49,14 @@ def batch_rows(
         for found in source:
             rows.add(found)
             if rows.count >= ROWS_MAX and not reports_changes:
-                yield rows.take()
+                yield from rows.take()
     except (LogChanged, Unreachable, TimedOut) as error:
         if not reports_changes:
             raise
         rows = BatchRows(origin_of(part), schema)
         rows.add_missing(part, CHANGED if isinstance(error, LogChanged) else UNREACHABLE)
     if rows.count:
-        yield rows.take()
+        yield from rows.take()
 
 
 class BatchRows:
@@ -85,10 +85,10 @@ class BatchRows:
         self.parts.append(self.of_what_is_known(known))
         self.count += 1
 
-    def take(self) -> pa.RecordBatch:
+    def take(self) -> list[pa.RecordBatch]:
         parts, self.parts, self.count = self.parts, [], 0
-        (whole,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
-        return whole
+        found: list[pa.RecordBatch] = pa.Table.from_batches(parts).combine_chunks().to_batches(ROWS_MAX)
+        return found
 
     def of_batches(self, found: Judged) -> pa.RecordBatch:
         arrays = [batch_column(field, found, self.origin) for field in self.schema]
