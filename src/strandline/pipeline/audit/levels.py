@@ -77,8 +77,8 @@ def kept(rows: "DataFrame") -> "DataFrame":
 
 
 def without_changed(levels: Levels) -> tuple[Levels, tuple[str, ...]]:
-    """Without the replicas that changed while they were read; and which these are."""
-    changed = local(levels.batches.where("fault = 'changed'").select(*REPLICA).distinct())
+    """Without the replicas that changed while they were read, or whose brokers do not answer; and which these are."""
+    changed = local(levels.batches.where("fault in ('changed', 'unreachable')").select(*REPLICA).distinct())
     names = tuple(
         f"{row['topic']}-{row['partition']} in {row['directory'] or 'the log'} of broker {row['broker']}"
         for row in changed.collect()

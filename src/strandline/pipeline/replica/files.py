@@ -11,10 +11,11 @@ from strandline.log.checkpoints import Unreadable, parse_epochs
 from strandline.log.clean_shutdown import FILE as CLEAN_SHUTDOWN
 from strandline.log.index import TIME_ENTRY
 from strandline.log.producer_snapshot import SUFFIX as SNAPSHOT
+from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.located import Replica, SegmentFile
 from strandline.pipeline.replica.places import epochs_content, segments
 from strandline.pipeline.replica.planning import index_entries, is_batch, raw_entries
-from strandline.pipeline.replica.windows import File, LogChanged, end_offset_of
+from strandline.pipeline.replica.windows import File, end_offset_of
 from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from strandline.server.disk import RealDisk
 

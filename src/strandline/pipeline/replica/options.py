@@ -23,6 +23,7 @@ OVER_THE_WIRE = ("batch", "record")
 DEFAULT_LEVEL = "batch"
 SPLIT_BYTES = 128 << 20
 BOOTSTRAP = "kafka.bootstrap.servers"
+PATHS = "paths"  # how Spark passes on load(["/one", "/two"]), as JSON
 FILTERS = ("subscribe", "subscribePattern", "assign")
 MODES = ("FAILFAST", "DROPMALFORMED")
 NAMES = ("path", "level", *FILTERS, "splitBytes", "minPartitions", "node", "mode", "whenChanged")
@@ -68,7 +69,8 @@ def parse(options: Mapping[str, str]) -> Request:
     level = given.get("level", DEFAULT_LEVEL).lower()
     if level not in SCHEMAS:
         raise BadOption(f"level = {level!r} is not one of {', '.join(SCHEMAS)}")
-    paths = tuple(part.strip() for part in given.get("path", "").split(",") if part.strip())
+    texts = [given.get("path", ""), *json.loads(given.get(PATHS, "[]"))]
+    paths = tuple(part.strip() for part in ",".join(texts).split(",") if part.strip())
     if paths and kafka:
         raise BadOption(f"both path and {BOOTSTRAP} are set", "read log directories, or replicas over the wire")
     if not paths and BOOTSTRAP not in kafka:
@@ -103,7 +105,7 @@ def parse(options: Mapping[str, str]) -> Request:
 def check_names(given: Mapping[str, str]) -> None:
     known = {name.lower(): name for name in NAMES}
     for name in given:
-        if name in known or name.startswith("kafka.") or name == "__metadata_columns__":
+        if name in known or name.startswith("kafka.") or name == PATHS:
             continue
         near = difflib.get_close_matches(name, known, 1)
         advice = f"did you mean {known[near[0]]}?" if near else f"there are {', '.join(NAMES)} and kafka.*"

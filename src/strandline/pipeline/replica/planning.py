@@ -13,10 +13,11 @@ from pyspark.sql.datasource import InputPartition
 
 from strandline.log.index import OFFSET_ENTRY
 from strandline.pipeline.errors import BadOption
+from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.located import Replica, SegmentFile
 from strandline.pipeline.replica.options import Request
 from strandline.pipeline.replica.places import epochs_content, replicas, segments
-from strandline.pipeline.replica.windows import BATCH_BYTES_MAX, File, LogChanged
+from strandline.pipeline.replica.windows import BATCH_BYTES_MAX, File
 from strandline.server.disk import RealDisk
 from strandline.wire.batch import HEADER_SIZE, read_header, why_invalid, why_no_batch
 

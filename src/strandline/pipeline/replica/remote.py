@@ -24,10 +24,11 @@ from strandline.pipeline.client import (
 )
 from strandline.pipeline.decode import Origin, walk
 from strandline.pipeline.decode.heads import BASE, DELTA
+from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.located import Replica
 from strandline.pipeline.replica.options import Request
 from strandline.pipeline.replica.walking import BAD_CRC, MISPLACED, SOUND, Damage, Judged, crcs_ok, fallen
-from strandline.pipeline.replica.windows import LogChanged, Window
+from strandline.pipeline.replica.windows import Window
 
 FETCH_BYTES = 4 << 20
 RANGES_MAX = 1024  # of one replica
@@ -75,7 +76,7 @@ def plan(request: Request, config: ClientConfig) -> list[InputPartition]:
             for partition, view in sorted(topics[name].partitions.items()):
                 if not request.wanted.has(name, partition):
                     continue
-                for broker in view.replicas:
+                for broker in sorted(view.replicas):
                     replica = Replica(broker, "", name, topics[name].topic_id or None, partition, "")
                     splits += ranges_of(cluster, replica, topics, request, silent)
     return splits

@@ -10,11 +10,10 @@ from strandline.pipeline.client import TimedOut, Unreachable
 from strandline.pipeline.decode import Columns, Origin, decode_heads
 from strandline.pipeline.decode import heads as at
 from strandline.pipeline.decode.decoding import check_headers
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.replica.errors import DamagedLog, LogChanged
 from strandline.pipeline.replica.planning import Piece
 from strandline.pipeline.replica.remote import Offsets
 from strandline.pipeline.replica.walking import CORRUPT, FAULTS, SOUND, TORN, Damage, Judged
-from strandline.pipeline.replica.windows import LogChanged
 from strandline.wire.compress import Corrupt
 
 ROWS_MAX = 1 << 16  # in one Arrow batch
@@ -34,10 +33,6 @@ OF_TIME = {"base_timestamp": at.BASE_TIMESTAMP, "max_timestamp": at.MAX_TIMESTAM
 YEAR_1_MS, YEAR_9999_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
-class DamagedLog(PipelineError):
-    """Records that were asked for make no sense."""
-
-
 # --- batches
 
 
@@ -54,14 +49,14 @@ def batch_rows(
         for found in source:
             rows.add(found)
             if rows.count >= ROWS_MAX and not reports_changes:
-                yield rows.take()
+                yield from rows.take()
     except (LogChanged, Unreachable, TimedOut) as error:
         if not reports_changes:
             raise
         rows = BatchRows(origin_of(part), schema)
         rows.add_missing(part, CHANGED if isinstance(error, LogChanged) else UNREACHABLE)
     if rows.count:
-        yield rows.take()
+        yield from rows.take()
 
 
 class BatchRows:
@@ -90,10 +85,10 @@ class BatchRows:
         self.parts.append(self.of_what_is_known(known))
         self.count += 1
 
-    def take(self) -> pa.RecordBatch:
+    def take(self) -> list[pa.RecordBatch]:
         parts, self.parts, self.count = self.parts, [], 0
-        (whole,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
-        return whole
+        found: list[pa.RecordBatch] = pa.Table.from_batches(parts).combine_chunks().to_batches(ROWS_MAX)
+        return found
 
     def of_batches(self, found: Judged) -> pa.RecordBatch:
         arrays = [batch_column(field, found, self.origin) for field in self.schema]

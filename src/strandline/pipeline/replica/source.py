@@ -19,6 +19,24 @@ from strandline.pipeline.replica.walking import Damage, Judged, judged
 
 
 class ReplicaSource(DataSource):
+    """`spark.read.format("strandline-replica").option(…).load("/node1/logs,/node2/logs")`.
+
+    | option | default | |
+    |---|---|---|
+    | path | | log directories, with commas between; wildcards; mounted or copied |
+    | kafka.bootstrap.servers, kafka.* | | instead of a path: each broker's own replica, up to its high watermark |
+    | level | batch | batch, record, segment, index, checkpoint, epoch; over the wire batch and record |
+    | subscribe, subscribePattern, assign | all | which topics and partitions; the metadata log only by its name |
+    | splitBytes | 128 MiB | small segments are read together up to it, large ones divided above it |
+    | minPartitions | cores | smaller splits, if there would be fewer |
+    | node | meta.properties | whose directory it is, where that file is missing |
+    | mode | FAILFAST | of records: DROPMALFORMED leaves out what is damaged |
+    | whenChanged | fail | of batches: with report, a log that was cut, compacted or deleted between plan and read is a
+      row of fault "changed", and one whose broker does not answer a row of fault "unreachable" |
+
+    A schema with fewer columns (`spark.read.schema("offset long, value binary")`) makes only those.
+    """
+
     @classmethod
     def name(cls) -> str:
         return "strandline-replica"

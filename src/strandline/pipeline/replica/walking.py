@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from strandline.log.checkpoints import Unreadable, parse_epochs
 from strandline.log.segment import OFFSET_SPAN_MAX
 from strandline.pipeline.decode.heads import BASE, CRC, DELTA, EPOCH, POSITION, SIZE, Table
+from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.places import epochs_content
 from strandline.pipeline.replica.planning import Piece
-from strandline.pipeline.replica.windows import BATCH_BYTES_MAX, File, LogChanged, Window, windows
+from strandline.pipeline.replica.windows import BATCH_BYTES_MAX, File, Window, windows
 from strandline.wire.batch import (
     ATTRIBUTES_AT,
     HEADER_SIZE,

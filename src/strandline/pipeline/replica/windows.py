@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 from strandline.pipeline.decode import Heads, walk
 from strandline.pipeline.decode.heads import BASE, DELTA
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.located import SegmentFile
 from strandline.wire.batch import HEADER_SIZE, Tail, read_header
 from strandline.wire.compress import DECOMPRESSED_SIZE_MAX
@@ -21,13 +21,6 @@ from strandline.wire.compress import DECOMPRESSED_SIZE_MAX
 WINDOW_BYTES = 4 << 20
 BATCH_BYTES_MAX = DECOMPRESSED_SIZE_MAX + HEADER_SIZE
 DELETED = ".deleted"
-
-
-class LogChanged(PipelineError):
-    """A log is not what it was when the read was planned: nothing is wrong with it, and another try may succeed."""
-
-    def __init__(self, problem: str, advice: str = "read again: a new plan sees the log as it is now") -> None:
-        super().__init__(problem, advice)
 
 
 class Window(NamedTuple):

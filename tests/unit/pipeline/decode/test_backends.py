@@ -71,3 +71,22 @@ def test_python_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         assert backends.backend() == "python"
     finally:
         backends.backend.cache_clear()
+
+
+HEADERS_ALONE = """
+import sys
+from strandline.pipeline.decode import walk
+from strandline.wire.batch import build
+large, small = build([(1, None, bytes(5000), [])]), build([(1, None, b"", [])])
+assert len(walk(large * 3).table) == 3
+print("numba" in sys.modules)
+assert len(walk(small * 3).table) == 3
+print("numba" in sys.modules)
+"""
+
+
+def test_numba_is_not_loaded_for_the_headers_of_large_batches() -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    command = [sys.executable, "-c", HEADERS_ALONE]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (run.stdout, run.stderr) == ("False\nTrue\n", "")

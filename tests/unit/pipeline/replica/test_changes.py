@@ -3,17 +3,34 @@
 import os
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from tests.unit.pipeline.replica.logs import bases, batch, batches, change, directory, faults, log_file, rows, write_log
+from tests.unit.pipeline.replica.logs import (
+    DISK,
+    bases,
+    batch,
+    batches,
+    change,
+    directory,
+    faults,
+    log_file,
+    rows,
+    write_log,
+)
 
+from strandline.base.time import Instant
 from strandline.log.checkpoints import format_epochs
+from strandline.log.config import LogConfig
 from strandline.log.epochs import EpochStart
+from strandline.log.log import Log
 from strandline.pipeline.replica import LogChanged, walking, windows
 from strandline.pipeline.replica.options import SCHEMAS, parse
 from strandline.pipeline.replica.source import ReplicaReader
+from strandline.wire.batch import build
 
 SIZE = len(batch(0))
 Planned = Callable[[], list[dict[str, Any]]]
@@ -180,3 +197,53 @@ def test_a_change_can_be_a_row(at: Path) -> None:
     found = read()
     assert bases(found) == ALL[:10]
     assert [(row["segment"], row["position"], row["fault"]) for row in found if row["fault"]] == [(40, 0, "changed")]
+
+
+@pytest.mark.parametrize("cuts", [False, True], ids=["grows", "is cut"])
+def test_while_a_broker_does_all_it_does_no_row_is_wrong(
+    tmp_path: Path, cuts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Appends, rolls, retention, and truncations with new epochs: thirty things while each read goes on."""
+    monkeypatch.undo()
+    log_dir = directory(tmp_path)
+    config = LogConfig(segment_bytes=1 << 20)
+    log = Log.open(DISK, f"{log_dir}/t-0", config, Instant(1), clean=True, recovery_point=0, log_start_offset=0)
+    stop, pace, random = threading.Event(), threading.Semaphore(200), Random(3)
+
+    def broker() -> None:
+        epoch = step = 0
+        while pace.acquire() and not stop.is_set():
+            step += 1
+            value = random.randbytes(random.choice((10, 1000, 60_000)))
+            batch = bytearray(build([(1, None, value, [])] * random.randrange(1, 4)))
+            log.append_as_leader(batch, epoch, Instant(step))
+            if cuts and step % 40 == 0:
+                log.truncate_to(max(log.log_start_offset + 1, log.log_end_offset - random.randrange(1, 60)))
+                epoch += 1
+                log.begin_epoch(epoch)
+                log.save_begun_epoch()
+            if step % 200 == 0:
+                log.advance_log_start(max(log.log_start_offset, log.log_end_offset - 300))
+                log.delete_old_segments(Instant(step), log.log_end_offset)
+
+    writer = threading.Thread(target=broker)
+    writer.start()
+    read = 0
+    try:
+        for level in ["batch", "record"] * 25:
+            pace.release(30)
+            try:
+                found = rows(log_dir, level)
+            except LogChanged:
+                continue
+            first, last = ("base_offset", "last_offset") if level == "batch" else ("offset", "offset")
+            assert [row for row in found if level == "batch" and row["fault"] is not None] == []
+            for one, two in pairwise(found):
+                assert (one[last] + 1, one["leader_epoch"]) <= (two[first], two["leader_epoch"])
+                assert one[last] + 1 == two[first]
+            read += bool(found)
+    finally:
+        stop.set()
+        pace.release()
+        writer.join()
+    assert read > 5

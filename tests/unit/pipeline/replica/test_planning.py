@@ -179,6 +179,11 @@ def test_a_swap_that_a_death_left_half_done_counts_as_done(tmp_path: Path) -> No
 # --- options
 
 
+def test_paths_are_one_text_or_a_list() -> None:
+    assert parse({"path": "/a, /b,"}).paths == ("/a", "/b")
+    assert parse({"paths": '["/a", "/b"]'}).paths == ("/a", "/b")
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from tests.unit.pipeline.replica.logs import (
     batch,
@@ -17,10 +18,10 @@ from tests.unit.pipeline.replica.logs import (
 )
 
 from strandline.log.clean_shutdown import FILE as CLEAN_SHUTDOWN
+from strandline.pipeline.decode import decoding, heads
 from strandline.pipeline.errors import BadOption
-from strandline.pipeline.replica import windows
-from strandline.pipeline.replica.options import parse
-from strandline.pipeline.replica.rows import DamagedLog
+from strandline.pipeline.replica import DamagedLog, windows
+from strandline.pipeline.replica.options import SCHEMAS, parse
 from strandline.pipeline.replica.source import ReplicaReader, ReplicaSource
 from strandline.wire.batch import CRC_AT, HEADER_SIZE, build
 from strandline.wire.compress import Codec
@@ -56,6 +57,26 @@ def test_a_row_for_each_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (last["key"], last["value"], found[0]["key"], len(found[0]["value"])) == (None, b"v", b"k0000", 512)
 
 
+def test_without_numba_the_rows_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = directory(tmp_path)
+    write_log(at, "t-0", [batch(0), batch(4, codec=Codec.LZ4), batch(8, log_append_time=5)])
+    compiled = rows(at, "record"), rows(at)
+    for module in (decoding, heads):
+        monkeypatch.setattr(module, "backend", lambda: "python")
+    assert (rows(at, "record"), rows(at)) == compiled
+
+
+def test_rows_of_many_batches_come_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strandline.pipeline.replica.rows.ROWS_MAX", 3)
+    at = directory(tmp_path)
+    write_log(at, "t-0", batches(0, 10))
+    for changes in ("fail", "report"):
+        reader = ReplicaReader(parse({"path": str(at), "whenChanged": changes}), SCHEMAS["batch"])
+        parts = [part for split in reader.partitions() for part in reader.read(split)]
+        assert [row["base_offset"] for part in parts for row in part.to_pylist()] == list(range(0, 40, 4))
+        assert max(part.num_rows for part in parts) == 3
+
+
 def test_only_the_wanted_columns(tmp_path: Path) -> None:
     at = directory(tmp_path)
     write_log(at, "t-0", batches(0, 2))
@@ -65,6 +86,12 @@ def test_only_the_wanted_columns(tmp_path: Path) -> None:
         reader = ReplicaReader(parse({"path": str(at), "level": level}), schema)
         (first, *_) = reader.read(reader.partitions()[0])
         assert (len(first) if level == "segment" else first.schema.names) == (1 if level == "segment" else names)
+
+
+def test_nothing_to_read_is_a_split_without_rows() -> None:
+    """Spark makes one of its own where there is none."""
+    reader = ReplicaReader(parse({"path": "/x"}), StructType([]))
+    assert list(reader.read(InputPartition(None))) == []
 
 
 def test_a_column_that_a_level_does_not_have() -> None:
