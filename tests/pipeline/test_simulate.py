@@ -45,7 +45,7 @@ def test_spark_and_this_machine_come_to_the_same(spark: SparkSession, tmp_path: 
 
 def test_rows_of_seeds_need_no_folder_and_failures_bring_their_commands(spark: SparkSession) -> None:
     planted = Campaign(code_version(), planted="votes-twice")
-    rows = simulate.seed_rows(simulate.blocks(spark, range(1, 2), again_per_10000=0), planted)
+    rows = simulate.seed_rows(simulate.seed_blocks(spark, range(1, 2), again_per_10000=0), planted)
     assert rows.schema == SEED
     [failed] = failures(rows).collect()
     assert (failed.seed, failed.verdict, failed.check) == (1, "failed", "AssertionError")

@@ -29,7 +29,7 @@ Batches = Iterable[pa.RecordBatch]
 T = TypeVar("T", bound=Value)
 
 
-def judged(lines: DataFrame) -> DataFrame:
+def judged_histories(lines: DataFrame) -> DataFrame:
     """`lines`: a column `value` with a line of JSON each (and `file`, for complaints), or the columns of HISTORY_LINE.
     Rows of HISTORY_JUDGED."""
     read = lines_of_text_batches if "value" in lines.columns else lines_of_row_batches

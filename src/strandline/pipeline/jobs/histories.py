@@ -1,4 +1,4 @@
-"""Recorded histories judged key by key: `judged(lines(spark, paths))`, and a summary of what was found."""
+"""Recorded histories judged key by key: `judged_histories(history_lines(spark, paths))`, and a summary of what was found."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 (PySpark's own custom)
 
 from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.histories.frames import counts, judged, keys, problems, tolerated, violations
+from strandline.pipeline.histories.frames import counts, judged_histories, keys, problems, tolerated, violations
 from strandline.pipeline.schemas import HISTORY_JUDGED, HISTORY_LINE
 
 TOLD_MAX = 20  # anomalies of one name in one key that are told, as in a judgement's report
@@ -35,7 +35,7 @@ class Summary(Value, frozen=True):
         return 2 if self.violations else 3 if self.bad_lines or not self.keys else 0
 
 
-def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+def history_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """JSON lines (also compressed: .gz), or Parquet of HISTORY_LINE; folders of either. Raises PipelineError."""
     are_tables = [is_parquet(path) for path in paths]
     if any(are_tables) and not all(are_tables):
@@ -92,4 +92,15 @@ def summary(rows: DataFrame) -> Summary:
     )
 
 
-__all__ = ["Summary", "counts", "judged", "kept", "keys", "lines", "problems", "summary", "tolerated", "violations"]
+__all__ = [
+    "Summary",
+    "counts",
+    "history_lines",
+    "judged_histories",
+    "kept",
+    "keys",
+    "problems",
+    "summary",
+    "tolerated",
+    "violations",
+]
