@@ -1,4 +1,4 @@
-"""Recorded histories judged key by key: `judged_histories(history_lines(spark, paths))`, and a summary of what was found."""
+"""Recorded histories judged key by key: `judged_histories(history_lines(spark, paths))`, and a summary of that."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

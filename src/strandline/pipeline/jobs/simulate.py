@@ -1,7 +1,7 @@
 """Campaigns of the simulator as Spark jobs: a task runs a block of seeds in a process of its own.
 
-`seed_blocks` → `seed_rows` has no folder and keeps nothing; with `on_spark` as its engine `campaign.engine.run_campaign`
-goes on where it was stopped.
+`seed_blocks` → `seed_rows` has no folder and keeps nothing; with `on_spark` as its engine
+`campaign.engine.run_campaign` goes on where it was stopped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
