@@ -129,6 +129,16 @@ def test_people_are_shown_the_evidence(
     assert "tolerated: " in told
 
 
+def test_where_there_is_nothing_nothing_is_proved(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(SystemExit) as ended:
+        histories_command(str(tmp_path))
+    assert ended.value.code == 3
+    assert "0 keys of 0 runs" in capsys.readouterr().out
+
+
 def test_a_folder_for_findings_must_be_new(spark: SparkSession, written: Path, tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as ended:
         histories_command(str(written), out=tmp_path)

@@ -138,9 +138,8 @@ def keys(rows: DataFrame) -> DataFrame:
 
 
 def problems(rows: DataFrame) -> DataFrame:
-    """run, topic, partition, problem, lines: what could not be judged."""
-    bad = rows.where(F.col("problem").isNotNull())
-    return bad.select("run", "topic", "partition", "problem", "lines")
+    """What could not be judged: `problem` says why, `lines` how many lines that is about."""
+    return rows.where(F.col("problem").isNotNull())
 
 
 def counts(rows: DataFrame) -> DataFrame:

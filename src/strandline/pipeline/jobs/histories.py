@@ -70,25 +70,32 @@ def is_parquet(path: str) -> bool:
 
 
 def summary(rows: DataFrame) -> Summary:
-    """Of rows of HISTORY_JUDGED, which are computed several times: cache them, or read them from a table."""
-    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("operations", "writes", "reads")]
-    total = keys(rows).agg(F.countDistinct("run").alias("runs"), F.count(F.lit(1)).alias("keys"), *sums).first()
-    assert total is not None
-    found = counts(rows).collect()
-    excused: dict[str, dict[str, int]] = {}
-    for row in found:
-        if row.tolerated is not None:
-            excused.setdefault(row.tolerated, {})[row.name] = row.anomalies
+    """Of rows of HISTORY_JUDGED, which are computed twice: cache them, or read them from a table."""
+    is_problem = F.col("problem").isNotNull().alias("is_problem")
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("operations", "writes", "reads", "lines")]
+    found = rows.groupBy("name", "tolerated", is_problem).agg(
+        F.count(F.lit(1)).alias("rows"), F.countDistinct("run").alias("runs"), *sums
+    )
     order = ("run", "topic", "partition", "name", "proved_ms")
-    bad = problems(rows).agg(F.coalesce(F.sum("lines"), F.lit(0)).alias("lines")).first()
-    assert bad is not None
+    told = violations(rows).orderBy(*order).limit(TOLD_MAX).unionByName(problems(rows).limit(TOLD_MAX))
+    groups = found.orderBy("name", "tolerated").collect()
+    shown = [row.asDict() for row in told.collect()]
+    excused: dict[str, dict[str, int]] = {}
+    for row in groups:
+        if row.tolerated is not None:
+            excused.setdefault(row.tolerated, {})[row.name] = row.rows
+    about = next((row for row in groups if row.name is None and not row.is_problem), None)
     return Summary(
-        **total.asDict(),
-        violations={row.name: row.anomalies for row in found if row.tolerated is None},
+        runs=about.runs if about else 0,
+        keys=about.rows if about else 0,
+        operations=about.operations if about else 0,
+        writes=about.writes if about else 0,
+        reads=about.reads if about else 0,
+        violations={row.name: row.rows for row in groups if row.name is not None and row.tolerated is None},
         tolerated=excused,
-        first=tuple(row.asDict() for row in violations(rows).orderBy(*order).limit(TOLD_MAX).collect()),
-        problems=tuple(row.asDict() for row in problems(rows).limit(TOLD_MAX).collect()),
-        bad_lines=bad.lines,
+        first=tuple(row for row in shown if row["problem"] is None),
+        problems=tuple(row for row in shown if row["problem"] is not None),
+        bad_lines=sum(row.lines for row in groups if row.is_problem),
     )
 
 
