@@ -33,6 +33,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.history.judge import judge
 from strandline.history.operation import Key
 from strandline.history.policy import Facts
+from strandline.history.recorded import write_lines
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client
 from strandline.sim.clients.consumer import Consumer
@@ -156,7 +157,8 @@ class Campaign:
             self.turmoil.end()
             time.sleep(0.05)
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self, history: Path | None = None) -> dict[str, Any]:
+        """`history`: what clients did and were told, for `strandline pipeline histories`."""
         self.done([client for workload in self.workloads for client in workload.writers])
         self.wait("all replicas hold the same bytes", self.why_not_equal, 60)
         self.done([client for workload in self.workloads for client in workload.readers])
@@ -165,6 +167,9 @@ class Campaign:
             self.stage.enter(reader)
         self.done(last)
         finals = {key_read(reader): reader.name for reader in last}
+        if history is not None:
+            lines = write_lines(self.stage.history.operations, Facts(), finals=finals, run=f"hour {self.stage.seed}")
+            history.write_bytes(b"".join(lines))
         judgement = judge(self.stage.history.operations, Facts(), finals=finals)
         if judgement.violations:
             raise Wrong(judgement.report())
@@ -218,7 +223,7 @@ def run(network: str, seconds: float, seed: int, every_s: float, folder: Path) -
         while (left := start + seconds - time.monotonic()) > 0:
             campaign.round(min(ROUND_S, left), every_s)
         faults_s = time.monotonic() - start
-        told = campaign.finish()
+        told = campaign.finish(folder / "history.jsonl")
     wall = time.monotonic() - began
     return {
         "network": network,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pyspark.sql import functions as F  # noqa: N812 (PySpark's own custom)
 
+from strandline.pipeline import session
 from strandline.pipeline.campaign.code import code_version
 from strandline.pipeline.campaign.definition import Campaign
 from strandline.pipeline.campaign.engine import run_campaign
 from strandline.pipeline.jobs import histories, simulate
-from strandline.pipeline.session import session
 
 
 def main(master: str, bootstrap: str, topic: str, folder: Path) -> None:
@@ -26,7 +26,7 @@ def main(master: str, bootstrap: str, topic: str, folder: Path) -> None:
     records = spark.read.format("strandline").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
     totals = records.load().groupBy("partition").agg(F.count("offset").alias("n"), F.max("offset").alias("last"))
     told["topic"] = sorted(list(row) for row in totals.collect())
-    rows = histories.judged(histories.lines(spark, [str(folder / "history.jsonl")])).collect()
+    rows = histories.judged_histories(histories.history_lines(spark, [str(folder / "history.jsonl")])).collect()
     told["history"] = {
         "violations": sum(row.name is not None and row.tolerated is None for row in rows),
         "problems": sum(row.problem is not None for row in rows),

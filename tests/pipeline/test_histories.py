@@ -49,7 +49,9 @@ def wanted() -> list[tuple[object, ...]]:
 
 @pytest.fixture(scope="module")
 def judged(spark: SparkSession, written: Path) -> Iterator[DataFrame]:
-    with histories.kept(spark, histories.judged(histories.lines(spark, [str(written)])), None) as rows:
+    with histories.kept(
+        spark, histories.judged_histories(histories.history_lines(spark, [str(written)])), None
+    ) as rows:
         yield rows
 
 
@@ -71,7 +73,7 @@ def test_the_verdicts_are_those_of_the_judge(judged: DataFrame) -> None:
 def test_parquet_with_the_same_fields_is_judged_alike(spark: SparkSession, written: Path, tmp_path: Path) -> None:
     table = tmp_path / "table"
     spark.read.schema(HISTORY_LINE).json(str(written)).write.parquet(str(table))
-    assert found(histories.judged(histories.lines(spark, [str(table)]))) == wanted()
+    assert found(histories.judged_histories(histories.history_lines(spark, [str(table)]))) == wanted()
 
 
 def test_a_summary_counts_everything_and_shows_the_first(judged: DataFrame) -> None:
@@ -84,9 +86,9 @@ def test_a_summary_counts_everything_and_shows_the_first(judged: DataFrame) -> N
 
 def test_files_that_are_not_there_or_of_two_kinds_are_refused(spark: SparkSession, written: Path) -> None:
     with pytest.raises(PipelineError, match=r"there is no .*nowhere"):
-        histories.lines(spark, [str(written / "nowhere")])
+        histories.history_lines(spark, [str(written / "nowhere")])
     with pytest.raises(PipelineError, match="others Parquet"):
-        histories.lines(spark, [str(written), "a.parquet"])
+        histories.history_lines(spark, [str(written), "a.parquet"])
 
 
 def test_the_simulators_histories_are_what_its_judge_saw(
@@ -125,6 +127,16 @@ def test_people_are_shown_the_evidence(
     assert "  read by c" in told
     assert "20 keys of 10 runs" in told
     assert "tolerated: " in told
+
+
+def test_where_there_is_nothing_nothing_is_proved(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(SystemExit) as ended:
+        histories_command(str(tmp_path))
+    assert ended.value.code == 3
+    assert "0 keys of 0 runs" in capsys.readouterr().out
 
 
 def test_a_folder_for_findings_must_be_new(spark: SparkSession, written: Path, tmp_path: Path) -> None:

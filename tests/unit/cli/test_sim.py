@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from strandline.cli.sim import is_eligible
+from strandline.history.judge import anomalies
+from strandline.history.policy import why_tolerated
+from strandline.history.recorded import Known, Recorded, read_line
+from strandline.history.view import views
 from strandline.sim.plan import draw_plan, read_plan, write_plan
 
 PLANTED = "joins-below-high-watermark"
@@ -32,6 +36,7 @@ def sim(*arguments: str) -> tuple[int, str, str]:
         (("--seeds", "7..3"), "FIRST..LAST"),
         (("--seeds", "all"), "FIRST..LAST"),
         (("--seed", "1", "--seeds", "1..2"), "one of --seed, --seeds and --plan"),
+        (("--seeds", "1..2", "--history", "h.jsonl"), "--history is of one run"),
         (("--planted", "no-such-bug"), "--planted list"),
         (("--plan", "/no/such/plan.json"), "/no/such/plan.json"),
     ],
@@ -102,3 +107,31 @@ def test_a_campaign_may_leave_out_seeds_by_what_their_faults_take() -> None:
     status, out, _ = sim("--seeds", f"101..{seed}", "--eligible", "gentle", "--jobs", "1")
     assert status == 0
     assert out.splitlines()[-1].startswith(f"seeds {seed}..{seed}: 1 ok, 0 failed")
+
+
+def test_a_runs_history_is_written_with_what_is_known_of_its_keys(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    status, _, err = sim("--seed", "18", "--history", str(path))
+    assert (status, err) == (0, "")
+    lines = [read_line(line) for line in path.read_bytes().splitlines()]
+    operations = [line for line in lines if isinstance(line, Recorded)]
+    keys = [line for line in lines if isinstance(line, Known)]
+    assert [operation.index for operation in operations] == list(range(len(operations)))
+    assert any(key.final for key in keys)
+    facts = {key.key: key.facts for key in keys}
+    assert all(why_tolerated(a, facts[v.key]) for v in views(operations) for a in anomalies(v))
+
+
+def test_the_history_of_a_run_that_was_broken_off_says_so_once(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    arguments = ("--planted", PLANTED, "--seed", str(SEED), "--history", str(path), "--out", str(tmp_path))
+    status, _, err = sim(*arguments)
+    assert status == 1
+    assert err.count("what nobody had the time to read will count as unseen") == 1
+    assert path.stat().st_size > 1000
+
+
+def test_a_history_that_cannot_be_written_is_told() -> None:
+    status, _, err = sim("--seed", "18", "--history", "/no/such/folder/h.jsonl")
+    assert status == 1
+    assert "/no/such/folder/h.jsonl cannot be written" in err

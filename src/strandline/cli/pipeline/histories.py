@@ -39,9 +39,9 @@ def histories(
         write the summary as a page
     """
     with spark_session(master, conf, "histories") as spark:
-        from strandline.pipeline.jobs.histories import judged, kept, lines, summary
+        from strandline.pipeline.jobs.histories import history_lines, judged_histories, kept, summary
 
-        with progress(spark, "judging"), kept(spark, judged(lines(spark, paths)), out) as rows:
+        with progress(spark, "judging"), kept(spark, judged_histories(history_lines(spark, paths)), out) as rows:
             found = summary(rows)
     if html is not None:
         from strandline.pipeline.histories.report import histories_page

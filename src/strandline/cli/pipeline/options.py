@@ -1,5 +1,6 @@
 """What all jobs have in common: where Spark runs, and errors that say what to do next."""
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j's tracebacks; what went wrong is told below
     is_ours = SparkSession.getActiveSession() is None
     try:
         spark = session(master, settings, f"strandline {app}")

@@ -69,6 +69,10 @@ def simulate(
     if block < 1:
         fail(f"--block wants at least 1, and got {block}", status=2)
     folder = out or Path(f"campaign-{campaign.code_version}")
+    try:
+        import pyarrow  # noqa: F401 (only whether it is there)
+    except ImportError:
+        fail("a campaign's rows are kept as Parquet, which needs pyarrow", "pip install 'strandline[spark]'")
     began = time.monotonic()
     if engine == "local":
         from strandline.pipeline.campaign.engine import on_this_machine

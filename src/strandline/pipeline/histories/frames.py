@@ -29,7 +29,7 @@ Batches = Iterable[pa.RecordBatch]
 T = TypeVar("T", bound=Value)
 
 
-def judged(lines: DataFrame) -> DataFrame:
+def judged_histories(lines: DataFrame) -> DataFrame:
     """`lines`: a column `value` with a line of JSON each (and `file`, for complaints), or the columns of HISTORY_LINE.
     Rows of HISTORY_JUDGED."""
     read = lines_of_text_batches if "value" in lines.columns else lines_of_row_batches
@@ -138,9 +138,8 @@ def keys(rows: DataFrame) -> DataFrame:
 
 
 def problems(rows: DataFrame) -> DataFrame:
-    """run, topic, partition, problem, lines: what could not be judged."""
-    bad = rows.where(F.col("problem").isNotNull())
-    return bad.select("run", "topic", "partition", "problem", "lines")
+    """What could not be judged: `problem` says why, `lines` how many lines that is about."""
+    return rows.where(F.col("problem").isNotNull())
 
 
 def counts(rows: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Recorded histories judged key by key: `judged(lines(spark, paths))`, and a summary of what was found."""
+"""Recorded histories judged key by key: `judged_histories(history_lines(spark, paths))`, and a summary of that."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 (PySpark's own custom)
 
 from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.histories.frames import counts, judged, keys, problems, tolerated, violations
+from strandline.pipeline.histories.frames import counts, judged_histories, keys, problems, tolerated, violations
 from strandline.pipeline.schemas import HISTORY_JUDGED, HISTORY_LINE
 
 TOLD_MAX = 20  # anomalies of one name in one key that are told, as in a judgement's report
@@ -35,7 +35,7 @@ class Summary(Value, frozen=True):
         return 2 if self.violations else 3 if self.bad_lines or not self.keys else 0
 
 
-def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+def history_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """JSON lines (also compressed: .gz), or Parquet of HISTORY_LINE; folders of either. Raises PipelineError."""
     are_tables = [is_parquet(path) for path in paths]
     if any(are_tables) and not all(are_tables):
@@ -70,26 +70,44 @@ def is_parquet(path: str) -> bool:
 
 
 def summary(rows: DataFrame) -> Summary:
-    """Of rows of HISTORY_JUDGED, which are computed several times: cache them, or read them from a table."""
-    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("operations", "writes", "reads")]
-    total = keys(rows).agg(F.countDistinct("run").alias("runs"), F.count(F.lit(1)).alias("keys"), *sums).first()
-    assert total is not None
-    found = counts(rows).collect()
-    excused: dict[str, dict[str, int]] = {}
-    for row in found:
-        if row.tolerated is not None:
-            excused.setdefault(row.tolerated, {})[row.name] = row.anomalies
+    """Of rows of HISTORY_JUDGED, which are computed twice: cache them, or read them from a table."""
+    is_problem = F.col("problem").isNotNull().alias("is_problem")
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("operations", "writes", "reads", "lines")]
+    found = rows.groupBy("name", "tolerated", is_problem).agg(
+        F.count(F.lit(1)).alias("rows"), F.countDistinct("run").alias("runs"), *sums
+    )
     order = ("run", "topic", "partition", "name", "proved_ms")
-    bad = problems(rows).agg(F.coalesce(F.sum("lines"), F.lit(0)).alias("lines")).first()
-    assert bad is not None
+    told = violations(rows).orderBy(*order).limit(TOLD_MAX).unionByName(problems(rows).limit(TOLD_MAX))
+    groups = found.orderBy("name", "tolerated").collect()
+    shown = [row.asDict() for row in told.collect()]
+    excused: dict[str, dict[str, int]] = {}
+    for row in groups:
+        if row.tolerated is not None:
+            excused.setdefault(row.tolerated, {})[row.name] = row.rows
+    about = next((row for row in groups if row.name is None and not row.is_problem), None)
     return Summary(
-        **total.asDict(),
-        violations={row.name: row.anomalies for row in found if row.tolerated is None},
+        runs=about.runs if about else 0,
+        keys=about.rows if about else 0,
+        operations=about.operations if about else 0,
+        writes=about.writes if about else 0,
+        reads=about.reads if about else 0,
+        violations={row.name: row.rows for row in groups if row.name is not None and row.tolerated is None},
         tolerated=excused,
-        first=tuple(row.asDict() for row in violations(rows).orderBy(*order).limit(TOLD_MAX).collect()),
-        problems=tuple(row.asDict() for row in problems(rows).limit(TOLD_MAX).collect()),
-        bad_lines=bad.lines,
+        first=tuple(row for row in shown if row["problem"] is None),
+        problems=tuple(row for row in shown if row["problem"] is not None),
+        bad_lines=sum(row.lines for row in groups if row.is_problem),
     )
 
 
-__all__ = ["Summary", "counts", "judged", "kept", "keys", "lines", "problems", "summary", "tolerated", "violations"]
+__all__ = [
+    "Summary",
+    "counts",
+    "history_lines",
+    "judged_histories",
+    "kept",
+    "keys",
+    "problems",
+    "summary",
+    "tolerated",
+    "violations",
+]

@@ -1,7 +1,7 @@
 """Campaigns of the simulator as Spark jobs: a task runs a block of seeds in a process of its own.
 
-`blocks` → `seed_rows` has no folder and keeps nothing; with `on_spark` as its engine `campaign.engine.run_campaign`
-goes on where it was stopped.
+`seed_blocks` → `seed_rows` has no folder and keeps nothing; with `on_spark` as its engine
+`campaign.engine.run_campaign` goes on where it was stopped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from strandline.pipeline.schemas import SEED, SEED_BLOCK, SEED_SPAN
 WRITTEN = pa.schema([(field, pa.string() if field == "run" else pa.int64()) for field in Written.__struct_fields__])
 
 
-def blocks(spark: SparkSession, seeds: range, size: int = BLOCK_SEEDS, again_per_10000: int = 100) -> DataFrame:
+def seed_blocks(spark: SparkSession, seeds: range, size: int = BLOCK_SEEDS, again_per_10000: int = 100) -> DataFrame:
     """`seeds` as rows of SEED_SPAN, each in a partition of its own."""
     return spans(spark, blocks_left(seeds, size, again_per_10000, ()))
 
