@@ -3,7 +3,9 @@
 Every job is a function that takes DataFrames and returns DataFrames. Names are imported when they are first used.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 FACES = {
@@ -19,11 +21,20 @@ FACES = {
 }
 
 
+class Face(ModuleType):
+    """Some names here are those of modules too, which Python would put in their place once they are imported."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in FACES:
+            return getattr(import_module(FACES[name]), name)
+        return super().__getattribute__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted(FACES)
+
+
 def __getattr__(name: str) -> Any:
-    if name not in FACES:
-        raise AttributeError(f"strandline.pipeline has no {name!r}: it has {', '.join(sorted(FACES))}")
-    return getattr(import_module(FACES[name]), name)
+    raise AttributeError(f"strandline.pipeline has no {name!r}: it has {', '.join(sorted(FACES))}")
 
 
-def __dir__() -> list[str]:
-    return sorted(FACES)
+sys.modules[__name__].__class__ = Face
