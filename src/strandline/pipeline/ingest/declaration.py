@@ -193,7 +193,7 @@ def pipeline(told: Mapping[str, Any], *, where: str = "the declaration", folder:
     try:
         found = msgspec.convert(dict(told), Told)
     except msgspec.ValidationError as error:
-        raise PipelineError(f"{where}: {error}", "see docs/pipeline.md for all names") from None
+        raise PipelineError(f"{where}: {error}", "docs/ingest.md has all names") from None
     try:
         return checked(found, folder)
     except PipelineError as error:
