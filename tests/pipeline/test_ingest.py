@@ -45,7 +45,7 @@ class Orders:
     def produce(self, count: int) -> None:
         producer = Producer(quiet(self.bootstrap))
         for number in range(self.count, self.count + count):
-            order = {"id": number, "amount": number % 90, "region": ("eu", "us")[number % 2]}
+            order = {"id": number, "amount": number % 90, "region": ("eu", "a=b/c %é")[number % 2]}
             value = json.dumps(order).encode() if number % 10 else b"broken"
             producer.produce(self.topic, value, b"k%d" % number, number % PARTITIONS)
         assert producer.flush(20) == 0

@@ -6,7 +6,6 @@ them until the table is opened again, `read` has the exact rows: it goes by the 
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
 from strandline.pipeline.tables.files import FILE_BYTES, STAGED, DataFile, Layout, batch_prefix, bins, sync_file
+from strandline.pipeline.tables.lock import Lock
 from strandline.pipeline.tables.manifest import (
     FOLDER,
     NAME,
@@ -53,14 +53,13 @@ class ParquetTable(Table):
         self.path = require_local(path, "parquet")
         refuse_strangers(self.path)
         self.own = os.path.join(self.path, FOLDER)
-        os.makedirs(self.own, exist_ok=True)
-        self.lock = take_lock(os.path.join(self.own, "lock"), self.path)
+        self.lock = Lock(self.path)
         try:
             self.manifest = Manifest(os.path.join(self.own, NAME))
             self.recover()
             self.require_same()
         except BaseException:
-            os.close(self.lock)
+            self.lock.release()
             raise
 
     @property
@@ -100,6 +99,8 @@ class ParquetTable(Table):
         return self.state.accounts
 
     def begin(self, batch: int) -> Layout:
+        if self.state.begun is not None:  # its commit failed, and this process goes on
+            self.recover()
         folder = os.path.join(self.own, STAGING, f"{batch:010d}-{uuid.uuid4().hex[:8]}")
         os.makedirs(folder)
         return Layout(folder, batch_prefix(self.application, batch), f".parquet{STAGED}", self.partition_by)
@@ -166,7 +167,7 @@ class ParquetTable(Table):
 
     def close(self) -> None:
         self.manifest.close()
-        os.close(self.lock)
+        self.lock.release()
 
 
 def read(spark: "SparkSession", path: str) -> "DataFrame":
@@ -219,19 +220,3 @@ def refuse_strangers(path: str) -> None:
             f"{path} has files, but no {FOLDER}: somebody else's, and rows could not be told apart",
             "name a new folder",
         )
-
-
-def take_lock(path: str, table: str) -> int:
-    """One process writes at a time. The lock ends with its process, however that ends."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(handle, 32).decode(errors="replace").strip()
-        os.close(handle)
-        raise PipelineError(
-            f"{table} is being written by another process ({holder})", "wait for it, or end it"
-        ) from None
-    os.ftruncate(handle, 0)
-    os.write(handle, f"pid {os.getpid()}\n".encode())
-    return handle

@@ -20,8 +20,15 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     def opener(
         application: str = "app-1", partition_by: tuple[str, ...] = ("region",), schema: object = SCHEMA
     ) -> Table:
+        if tables:
+            tables.pop().close()
         path = str(tmp_path / "tables" / "orders")
-        return open_table(request.param, path, application=application, schema=schema, partition_by=partition_by)
+        tables.append(
+            open_table(request.param, path, application=application, schema=schema, partition_by=partition_by)
+        )
+        return tables[-1]
+
+    tables: list[Table] = []
 
     opener.format = request.param
     opener.path = tmp_path / "tables" / "orders"
@@ -102,6 +109,21 @@ def test_applications_count_for_themselves_and_know_of_one_another(opened: Opene
     assert two.accounts()["app-1"].rows == 3
     write(two, 0, [rows(3, 5)])
     assert (opened("app-1").account().rows, opened("app-2").account().rows) == (3, 2)
+
+
+def test_odd_partition_values_come_back(opened: Opener) -> None:
+    odd = ("a=b/c d%é", None, "%3D", "ü ")
+    write(opened(), 0, [rows(0, 4, regions=odd)])
+    write(opened(), 1, [rows(4, 8, regions=odd)])
+    opened().compact(None)
+    assert seen(opened) == sorted(((offset, odd[offset % 4]) for offset in range(8)), key=str)
+
+
+def test_one_process_writes_at_a_time(opened: Opener) -> None:
+    first = opened()
+    with pytest.raises(PipelineError, match="is being written by another process"):
+        open_table(opened.format, str(opened.path), application="app-2", schema=SCHEMA, partition_by=("region",))
+    assert first.last_batch() is None
 
 
 def test_a_folder_with_other_files_is_refused(opened: Opener) -> None:

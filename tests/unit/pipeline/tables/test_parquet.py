@@ -217,7 +217,7 @@ def dies(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int | None], lis
 
 def left_by_the_dead(table: ParquetTable) -> None:
     """Locks and files end with a process."""
-    os.close(table.lock)
+    table.lock.release()
 
 
 WORK: dict[str, tuple[Callable[[ParquetTable], object], list[int]]] = {
