@@ -21,7 +21,7 @@ from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch
 from strandline.pipeline.tables.lock import Lock
 from strandline.pipeline.tables.manifest import FOLDER
 from strandline.pipeline.tables.reading import read_files
-from strandline.pipeline.tables.schema import arrow_schema, column_differences, differs, narrow, repartitioned
+from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table, require_local
 
 if TYPE_CHECKING:
@@ -59,15 +59,17 @@ class DeltaTable(Table):
         return Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
 
     def require_same(self) -> None:
+        from deltalake import Schema
         from pyspark.sql.pandas.types import from_arrow_schema
 
         has = from_arrow_schema(arrow_of(self.table))
-        differences = column_differences(has, self.schema)
-        if differences:
-            raise differs(self.path, differences)
+        new = new_columns(self.path, has, self.schema)
         by = tuple(self.table.metadata().partition_columns)
         if by != self.partition_by:
             raise repartitioned(self.path, by, self.partition_by)
+        if new:
+            self.table.alter.add_columns(list(Schema.from_arrow(arrow_schema(new)).fields))
+            self.table.update_incremental()
 
     def last_batch(self) -> int | None:
         found = self.table.transaction_version(self.application)

@@ -24,7 +24,7 @@ from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch
 from strandline.pipeline.tables.lock import Lock
 from strandline.pipeline.tables.manifest import FOLDER
 from strandline.pipeline.tables.reading import read_files
-from strandline.pipeline.tables.schema import arrow_schema, column_differences, differs, narrow, repartitioned
+from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table
 
 if TYPE_CHECKING:
@@ -78,13 +78,14 @@ class IcebergTable(Table):
     def require_same(self) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        differences = column_differences(from_arrow_schema(arrow_of(self.table)), self.schema)
-        if differences:
-            raise differs(self.name, differences)
+        new = new_columns(self.name, from_arrow_schema(arrow_of(self.table)), self.schema)
         schema = self.table.schema()
         by = tuple(schema.find_column_name(field.source_id) for field in self.table.spec().fields)
         if by != self.partition_by:
             raise repartitioned(self.name, by, self.partition_by)
+        if new:
+            with self.table.update_schema() as change:
+                change.union_by_name(arrow_schema(self.schema))
 
     def last_batch(self) -> int | None:
         found = self.table.properties.get(BATCH + self.application)

@@ -34,7 +34,7 @@ from strandline.pipeline.tables.manifest import (
     Undone,
     read_state,
 )
-from strandline.pipeline.tables.schema import same_columns
+from strandline.pipeline.tables.schema import new_columns
 from strandline.pipeline.tables.table import Table, require_local
 
 if TYPE_CHECKING:
@@ -67,17 +67,22 @@ class ParquetTable(Table):
         return self.manifest.state
 
     def require_same(self) -> None:
+        from pyspark.sql.types import StructType
+
         created = self.state.created
         if created is None:
             self.manifest.append(Created(self.schema.json(), self.partition_by))
             return
-        same_columns(self.path, created.columns, self.schema)
+        has = StructType.fromJson(json.loads(created.columns))
+        new = new_columns(self.path, has, self.schema)
         if created.partition_by != self.partition_by:
             raise PipelineError(
                 f"{self.path} is partitioned by {', '.join(created.partition_by) or 'nothing'},"
                 f" not by {', '.join(self.partition_by) or 'nothing'}",
                 "keep the table's partitioning, or write to a new folder",
             )
+        if new:
+            self.manifest.append(Created(StructType([*has, *new]).json(), self.partition_by))
 
     def recover(self) -> None:
         """Take back a batch that was begun and not committed, and finish a compaction."""
