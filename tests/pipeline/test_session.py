@@ -68,3 +68,5 @@ def test_our_own_words_are_found_in_sparks_traceback() -> None:
     assert (told.problem, told.advice) == ("no topic", "name one")
     assert str(PipelineError("a", "b")) == "a\n  b"
     assert sentence_of(ValueError("first\nsecond")).problem == "first"
+    java = "An error occurred while calling o49.load.\n: org.apache.spark.SomeException: [NOT_FOUND] Failed\n\tat x"
+    assert sentence_of(ValueError(java)).problem == "[NOT_FOUND] Failed"

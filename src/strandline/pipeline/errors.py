@@ -4,6 +4,8 @@ import re
 
 REASON = re.compile(r"strandline\.pipeline\.(?:\w+\.)*errors\.\w+: (?P<problem>.*?)(?:\n  (?P<advice>\S.*?))?(?:\n|$)")
 
+JAVA_NAME = re.compile(r"^:?\s*(?:[a-z]\w*\.)+\w+(?:Exception|Error):\s*")
+
 
 class PipelineError(Exception):
     """`problem` says what is wrong and where, `advice` what to do next. Crosses Spark's processes as text."""
@@ -33,5 +35,7 @@ def sentence_of(error: BaseException) -> PipelineError:
     found = list(REASON.finditer(text))
     if found:
         return PipelineError(found[-1]["problem"], found[-1]["advice"] or "")
-    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    return PipelineError(first.strip())
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        del lines[0]  # py4j names an object of its own; what happened stands in the second line
+    return PipelineError(JAVA_NAME.sub("", lines[0]) if lines else type(error).__name__)

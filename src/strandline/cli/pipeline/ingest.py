@@ -69,7 +69,7 @@ def ingest(
     columns
         of JSON values: "id long not null, tags array<string>"
     schema
-        of JSON values: a file with a JSON Schema, or Spark's JSON
+        of JSON values: a file with a JSON Schema, or Spark's JSON; or infer: from the topic's first records
     sql
         a query over `source`, whose rows the table takes
     partition_by

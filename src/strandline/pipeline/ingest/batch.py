@@ -71,17 +71,17 @@ class Ingestion:
         try:
             told = self.write(records, layout, aside)
             self.refuse(told.account)
-            if self.quarantine is not None and aside is not None:
-                if told.quarantine:
-                    self.quarantine.commit(batch, aside, told.quarantine, Account(rows=told.account.quarantined))
-                else:
-                    self.quarantine.abandon(aside)
-            self.table.commit(batch, layout, told.table, told.account)
         except BaseException:
             self.table.abandon(layout)
             if self.quarantine is not None and aside is not None:
                 self.quarantine.abandon(aside)
             raise
+        if self.quarantine is not None and aside is not None:
+            if told.quarantine:
+                self.quarantine.commit(batch, aside, told.quarantine, Account(rows=told.account.quarantined))
+            else:
+                self.quarantine.abandon(aside)
+        self.table.commit(batch, layout, told.table, told.account)
         return Taken(batch, told.account)
 
     def write(self, records: DataFrame, layout: Layout, aside: Layout | None) -> Told:

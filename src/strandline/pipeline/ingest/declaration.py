@@ -23,6 +23,7 @@ Action = Literal["quarantine", "drop", "warn", "fail"]
 EXPECTATIONS_MAX = 62  # a bit of a number for each
 TRIGGER = re.compile(r"^(?P<count>\d+(\.\d+)?)\s*(?P<unit>ms|s|m|h)$")
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+INFER = "infer"
 AVAILABLE_NOW = "available-now"
 COMPUTED = re.compile(r"^\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<sql>.+?)\s*$", re.DOTALL)
 
@@ -62,7 +63,7 @@ class ValueOf(Strict, frozen=True, forbid_unknown_fields=True):
 
     format: Literal["json", "text", "binary"] = "binary"
     columns: dict[str, str | dict[str, Any]] = field(default_factory=dict)
-    schema: str | None = None  # a file: JSON Schema, or Spark's JSON
+    schema: str | None = None  # a file: JSON Schema, or Spark's JSON; or "infer": from the topic's first records
     unknown: Literal["ignore", "quarantine"] = "ignore"  # fields that are not declared
     nulls: Literal["quarantine", "keep"] = "quarantine"
 
@@ -142,6 +143,11 @@ class Pipeline(Value, frozen=True):
         return tuple(each.name for each in self.partitions)
 
     @property
+    def infers(self) -> bool:
+        """Are the columns still to be found, from the topic's records?"""
+        return self.told.value.schema == INFER and not self.columns
+
+    @property
     def may_quarantine(self) -> bool:
         value = self.told.value
         is_read = value.format != "binary" or self.told.key.format == "text"
@@ -187,7 +193,7 @@ def pipeline(told: Mapping[str, Any], *, where: str = "the declaration", folder:
     try:
         found = msgspec.convert(dict(told), Told)
     except msgspec.ValidationError as error:
-        raise PipelineError(f"{where}: {error}", "see docs/pipeline.md for all names") from None
+        raise PipelineError(f"{where}: {error}", "docs/ingest.md has all names") from None
     try:
         return checked(found, folder)
     except PipelineError as error:
@@ -241,6 +247,8 @@ def read_columns(value: ValueOf, folder: str) -> tuple[Column, ...]:
         )
     if value.schema is None:
         return columns_of(value.columns)
+    if value.schema == INFER:
+        return ()
     path = os.path.join(folder, value.schema)
     return columns_of_file(read_text(path, "[value] schema"), path)
 

@@ -26,12 +26,13 @@ TOLD = schema_of(  # what is told of a row that no table takes, besides topic, p
 QUARANTINED = StructType([*schema_of("topic string", "partition int", "offset long"), *TOLD])
 PARSED = "__strandline_parsed"
 CORRUPT = "__strandline_corrupt"
+RAW = "__strandline_value"  # the record's value, for a row that turns out not to be as expected
 TEXT = "__strandline_text"
 SHOWN_CHARS = 60  # of a value, in a reason
 
 
 def parse(records: DataFrame, value: ValueOf, key: KeyOf, columns: Sequence[Column]) -> DataFrame:
-    """Topic rows in; topic, partition, offset, timestamp, key, headers, the value's columns and QUARANTINE out."""
+    """Topic rows in; topic, partition, offset, timestamp, key, headers, the value's columns, RAW and QUARANTINE out."""
     text = F.col("value").cast("string")
     rules: list[tuple[str, Expression, Expression]] = []
     parsed = records.withColumn(TEXT, text) if value.format != "binary" else records
@@ -53,7 +54,7 @@ def parse(records: DataFrame, value: ValueOf, key: KeyOf, columns: Sequence[Colu
     if "headers" in records.columns:
         kept.append(F.col("headers"))
     kept += value_columns(value, columns)
-    return parsed.select(*kept, judged(rules).alias(QUARANTINE))
+    return parsed.select(*kept, F.col("value").alias(RAW), judged(rules).alias(QUARANTINE))
 
 
 def value_columns(value: ValueOf, columns: Sequence[Column]) -> list[Expression]:

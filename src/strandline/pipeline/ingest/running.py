@@ -5,6 +5,7 @@ refused at its very beginning, before anything is written, and the query ends wi
 """
 
 import contextlib
+import logging
 import signal
 import threading
 import time
@@ -133,7 +134,7 @@ class Running:
                     self.query.stop()
         except StreamingQueryException as error:
             if not isinstance(self.error, Stopped):
-                raise self.error if isinstance(self.error, PipelineError) else sentence_of(error) from None
+                raise sentence_of(self.error or error) from self.error
         finally:
             log_level(self.spark, "WARN")
             account = self.close()
@@ -153,7 +154,8 @@ class Running:
 
 
 def log_level(spark: SparkSession, level: str) -> None:
-    """How loud Spark is about streaming queries: it prints two pages for each that ends with an error."""
+    """How loud Spark and py4j are about streaming queries: they print pages for each that ends with an error."""
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL if level == "OFF" else logging.NOTSET)
     jvm: Any = spark.sparkContext._jvm
     with contextlib.suppress(Py4JError):
         levels = jvm.org.apache.logging.log4j.Level

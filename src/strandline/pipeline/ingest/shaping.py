@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.ingest.declaration import Expectation, Partition, Pipeline
-from strandline.pipeline.ingest.parsing import TOLD
+from strandline.pipeline.ingest.parsing import RAW, TOLD
 from strandline.pipeline.tables.writing import FAILED, HIDDEN, OFFSETS, QUARANTINE
 
 VIEW = "source"
@@ -22,11 +22,11 @@ VIEW = "source"
 def shape(parsed: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Parsed rows in, rows for the writer out. With SQL only good rows come out: the bad ones have no place in it."""
     if pipeline.sql is not None:
-        rows = with_sql(parsed.where(F.col(QUARANTINE).isNull()).drop(QUARANTINE), pipeline.sql)
+        rows = with_sql(parsed.where(F.col(QUARANTINE).isNull()).drop(QUARANTINE, RAW), pipeline.sql)
         rows = rows.withColumn(QUARANTINE, F.lit(None).cast(TOLD))
     else:
         rows = parsed
-    return judge(partitioned(rows, pipeline.partitions), pipeline.expectations)
+    return judge(partitioned(rows, pipeline.partitions), pipeline.expectations).drop(RAW)
 
 
 def with_sql(good: DataFrame, sql: str) -> DataFrame:
@@ -36,6 +36,8 @@ def with_sql(good: DataFrame, sql: str) -> DataFrame:
         rows = good.sparkSession.sql(sql)
     except (AnalysisException, ParseException) as error:
         raise PipelineError(f"[transform] {first_line(error)}", f"{VIEW} has {', '.join(good.columns)}") from None
+    finally:
+        good.sparkSession.catalog.dropTempView(VIEW)
     missing = [name for name in OFFSETS if name not in rows.columns]
     if missing:
         raise PipelineError(
@@ -65,7 +67,7 @@ def with_column(rows: DataFrame, name: str, sql: str) -> DataFrame:
 
 def judge(rows: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
     """Each expectation is a bit of FAILED; rows for quarantine get their reason, unless they have one already."""
-    columns = [name for name in rows.columns if name not in HIDDEN]
+    columns = [name for name in rows.columns if name not in (*HIDDEN, RAW)]
     is_good = F.col(QUARANTINE).isNull()
     bits = F.lit(0).cast("bigint")
     for bit, expectation in enumerate(expectations):
@@ -82,7 +84,7 @@ def judge(rows: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
         .cast("timestamp")
         .alias("timestamp"),
         (F.col("key").cast("binary") if "key" in columns else F.lit(None).cast("binary")).alias("key"),
-        F.lit(None).cast("binary").alias("value"),
+        (F.col(RAW) if RAW in rows.columns else F.lit(None).cast("binary")).alias("value"),
         F.to_json(F.struct(*[F.col(f"`{name}`") for name in columns])).alias("row"),
         F.concat_ws(", ", *names).alias("rule"),
         F.concat_ws("; ", *reasons).alias("reason"),

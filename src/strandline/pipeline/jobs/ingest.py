@@ -17,12 +17,12 @@ from strandline.pipeline.ingest import declaration
 from strandline.pipeline.ingest.batch import Taken
 from strandline.pipeline.ingest.declaration import Pipeline
 from strandline.pipeline.ingest.parsing import parse
+from strandline.pipeline.ingest.reading import read_topic, with_columns
 from strandline.pipeline.ingest.running import Outcome, Running
 from strandline.pipeline.ingest.shaping import dropped_bits, shape
 from strandline.pipeline.session import session
 from strandline.pipeline.tables.writing import FAILED, HIDDEN, OFFSETS, QUARANTINE
 
-FORMAT = "strandline"
 Declared = Pipeline | str | Mapping[str, Any]
 
 
@@ -45,7 +45,9 @@ def ingesting(
     """Start a pipeline and return at once: `.query` is Spark's, `.stop()` ends it after a batch, `.wait()` waits."""
     pipeline = read(declared)
     if records is None:
-        records = read_topic(spark or session(), pipeline)
+        spark = spark or session()
+        pipeline = with_columns(pipeline, spark)
+        records = read_topic(spark, pipeline)
     return Running(records, pipeline, told)
 
 
@@ -56,10 +58,6 @@ def read(declared: Declared) -> Pipeline:
         case str():
             return declaration.read_file(declared)
     return declaration.pipeline(declared)
-
-
-def read_topic(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    return spark.readStream.format(FORMAT).options(**pipeline.told.source.reader_options()).load()
 
 
 def good_and_bad(records: DataFrame, declared: Declared) -> tuple[DataFrame, DataFrame]:

@@ -67,15 +67,14 @@ def run_merges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def merge(plan: Merge) -> DataFile:
     """Copy all rows of some files into one. Raises PipelineError if there are other rows than were committed."""
-    file = None
+    schema = pa.unify_schemas([columns_of(source) for source in plan.sources])
+    file = OpenFile(plan.layout.folder, plan.name, plan.values, schema)
     for source in plan.sources:
         with open_input(source) as data, pq.ParquetFile(data) as reader:
-            file = file or OpenFile(plan.layout.folder, plan.name, plan.values, reader.schema_arrow)
             for batch in reader.iter_batches():
-                file.add(batch)
+                file.add(widened(batch, schema))
                 if file.waiting >= GROUP_BYTES_MAX:
                     file.write()
-    assert file is not None, "a merge of no files"
     file.write()
     merged = file.close()
     if merged.rows != plan.rows:
@@ -85,3 +84,17 @@ def merge(plan: Merge) -> DataFile:
             "somebody else has changed them: the table is left as it is",
         )
     return merged
+
+
+def columns_of(source: str) -> pa.Schema:
+    with open_input(source) as data:
+        return pq.read_schema(data).remove_metadata()
+
+
+def widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """With nulls for the columns that came into the table after the file."""
+    names = batch.schema.names
+    columns = [
+        batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type) for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

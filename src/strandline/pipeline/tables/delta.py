@@ -18,8 +18,10 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted
 from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, value_text
+from strandline.pipeline.tables.lock import Lock
+from strandline.pipeline.tables.manifest import FOLDER
 from strandline.pipeline.tables.reading import read_files
-from strandline.pipeline.tables.schema import arrow_schema, column_differences, differs, narrow, repartitioned
+from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table, require_local
 
 if TYPE_CHECKING:
@@ -36,9 +38,14 @@ class DeltaTable(Table):
     def __init__(self, path: str, *, application: str, schema: "StructType", partition_by: Sequence[str] = ()) -> None:
         super().__init__(application, schema, partition_by)
         self.path = require_local(path, "delta")
-        self.table = self.open_or_create()
-        self.require_same()
-        self.known = self.read_accounts()
+        self.lock = Lock(self.path)
+        try:
+            self.table = self.open_or_create()
+            self.require_same()
+            self.known = self.read_accounts()
+        except BaseException:
+            self.lock.release()
+            raise
 
     def open_or_create(self) -> Any:
         from deltalake import DeltaTable as Delta
@@ -46,21 +53,23 @@ class DeltaTable(Table):
 
         if Delta.is_deltatable(self.path):
             return Delta(self.path)
-        if os.path.isdir(self.path) and any(not name.startswith("_strandline") for name in os.listdir(self.path)):
+        if sorted(os.listdir(self.path)) != [FOLDER]:
             raise PipelineError(f"{self.path} has files, but is no Delta table", "name a new folder")
         schema = Schema.from_arrow(arrow_schema(self.schema))
         return Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
 
     def require_same(self) -> None:
+        from deltalake import Schema
         from pyspark.sql.pandas.types import from_arrow_schema
 
         has = from_arrow_schema(arrow_of(self.table))
-        differences = column_differences(has, self.schema)
-        if differences:
-            raise differs(self.path, differences)
+        new = new_columns(self.path, has, self.schema)
         by = tuple(self.table.metadata().partition_columns)
         if by != self.partition_by:
             raise repartitioned(self.path, by, self.partition_by)
+        if new:
+            self.table.alter.add_columns(list(Schema.from_arrow(arrow_schema(new)).fields))
+            self.table.update_incremental()
 
     def last_batch(self) -> int | None:
         found = self.table.transaction_version(self.application)
@@ -117,6 +126,9 @@ class DeltaTable(Table):
         added = told["filesAdded"]
         size = msgspec.json.decode(added).get("totalSize", 0) if isinstance(added, str) else added.get("totalSize", 0)
         return Compacted(told["numFilesRemoved"], told["numFilesAdded"], size)
+
+    def close(self) -> None:
+        self.lock.release()
 
     def read(self, spark: "SparkSession") -> "DataFrame":
         return read(spark, self.path)

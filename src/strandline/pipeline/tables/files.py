@@ -73,9 +73,9 @@ def batch_prefix(application: str, batch: int) -> str:
 
 
 def local_path(location: str) -> str | None:
-    """The path on this machine, or None for a location elsewhere."""
+    """The path on this machine, or None for a location elsewhere. A % in it is a %, as for Iceberg's libraries."""
     if location.startswith("file:"):
-        return "/" + unquote(location.removeprefix("file:")).lstrip("/")
+        return "/" + location.removeprefix("file:").lstrip("/")
     return None if "://" in location else os.path.abspath(location)
 
 

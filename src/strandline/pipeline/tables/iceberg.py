@@ -11,6 +11,7 @@ Without a catalog's properties the table is one of a SQLite catalog beside it: `
 import os
 import shutil
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,10 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
 from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, bins, local_path
+from strandline.pipeline.tables.lock import Lock
+from strandline.pipeline.tables.manifest import FOLDER
 from strandline.pipeline.tables.reading import read_files
-from strandline.pipeline.tables.schema import arrow_schema, column_differences, differs, narrow, repartitioned
+from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table
 
 if TYPE_CHECKING:
@@ -48,14 +51,20 @@ class IcebergTable(Table):
         super().__init__(application, schema, partition_by)
         self.name = name
         self.catalog, self.identifier, location = open_catalog(name, catalog)
-        self.table = self.open_or_create(location)
-        self.require_same()
+        folder = None if location is None else local_path(location)
+        self.lock = None if folder is None else Lock(folder)  # elsewhere nothing is cleaned away, and nobody disturbed
+        try:
+            self.table = self.open_or_create(location)
+            self.require_same()
+        except BaseException:
+            self.close()
+            raise
 
     def open_or_create(self, location: str | None) -> Any:
         if self.catalog.table_exists(self.identifier):
             return self.catalog.load_table(self.identifier)
         folder = None if location is None else local_path(location)
-        if folder is not None and os.path.isdir(folder) and sorted(os.listdir(folder)) not in ([], ["_strandline"]):
+        if folder is not None and sorted(os.listdir(folder)) != [FOLDER]:
             raise PipelineError(f"{folder} has files, but is no table of its catalog", "name a new folder")
         self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
         creating = self.catalog.create_table_transaction(self.identifier, arrow_schema(self.schema), location)
@@ -69,13 +78,14 @@ class IcebergTable(Table):
     def require_same(self) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        differences = column_differences(from_arrow_schema(arrow_of(self.table)), self.schema)
-        if differences:
-            raise differs(self.name, differences)
+        new = new_columns(self.name, from_arrow_schema(arrow_of(self.table)), self.schema)
         schema = self.table.schema()
         by = tuple(schema.find_column_name(field.source_id) for field in self.table.spec().fields)
         if by != self.partition_by:
             raise repartitioned(self.name, by, self.partition_by)
+        if new:
+            with self.table.update_schema() as change:
+                change.union_by_name(arrow_schema(self.schema))
 
     def last_batch(self) -> int | None:
         found = self.table.properties.get(BATCH + self.application)
@@ -90,8 +100,9 @@ class IcebergTable(Table):
 
     def begin(self, batch: int) -> Layout:
         prefix = batch_prefix(self.application, batch)
-        folder = f"{self.table.location()}/data/{prefix}"
-        forget(folder)
+        unique = "" if self.lock is not None else f"-{uuid.uuid4().hex[:8]}"
+        folder = f"{self.table.location()}/data/{prefix}{unique}"
+        forget(folder, self.lock is not None)
         return Layout(folder, prefix, ".parquet", self.partition_by, keeps_values=True)
 
     def commit(self, batch: int, layout: Layout, files: Sequence[DataFile], account: Account) -> None:
@@ -117,7 +128,7 @@ class IcebergTable(Table):
                 self.table.refresh()
 
     def abandon(self, layout: Layout) -> None:
-        forget(layout.folder)
+        forget(layout.folder, self.lock is not None)
 
     def data_files(self) -> list[tuple[Any, DataFile]]:
         """The catalog's view of each file and ours. Raises PipelineError if rows have been deleted one by one."""
@@ -158,6 +169,10 @@ class IcebergTable(Table):
                     change.delete_data_file(theirs[ours.path])
         return Compacted(sum(map(len, groups)), len(merged), sum(file.size_bytes for file in merged))
 
+    def close(self) -> None:
+        if self.lock is not None:
+            self.lock.release()
+
     def read(self, spark: "SparkSession") -> "DataFrame":
         return read_files(spark, self.schema, [ours for _, ours in self.data_files()], "")
 
@@ -192,9 +207,9 @@ def arrow_of(table: Any) -> Any:
     return narrow(schema_to_pyarrow(table.schema(), include_field_ids=False))
 
 
-def forget(folder: str) -> None:
-    """Delete what a try left. Elsewhere than on this machine it stays: no snapshot names it."""
-    local = local_path(folder)
+def forget(folder: str, is_ours: bool) -> None:
+    """Delete what a try left. Where others may be trying the same, it stays: no snapshot names it."""
+    local = local_path(folder) if is_ours else None
     if local is not None:
         shutil.rmtree(local, ignore_errors=True)
 

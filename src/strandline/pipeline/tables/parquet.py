@@ -6,7 +6,6 @@ them until the table is opened again, `read` has the exact rows: it goes by the 
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
 from strandline.pipeline.tables.files import FILE_BYTES, STAGED, DataFile, Layout, batch_prefix, bins, sync_file
+from strandline.pipeline.tables.lock import Lock
 from strandline.pipeline.tables.manifest import (
     FOLDER,
     NAME,
@@ -34,7 +34,7 @@ from strandline.pipeline.tables.manifest import (
     Undone,
     read_state,
 )
-from strandline.pipeline.tables.schema import same_columns
+from strandline.pipeline.tables.schema import new_columns
 from strandline.pipeline.tables.table import Table, require_local
 
 if TYPE_CHECKING:
@@ -53,14 +53,13 @@ class ParquetTable(Table):
         self.path = require_local(path, "parquet")
         refuse_strangers(self.path)
         self.own = os.path.join(self.path, FOLDER)
-        os.makedirs(self.own, exist_ok=True)
-        self.lock = take_lock(os.path.join(self.own, "lock"), self.path)
+        self.lock = Lock(self.path)
         try:
             self.manifest = Manifest(os.path.join(self.own, NAME))
             self.recover()
             self.require_same()
         except BaseException:
-            os.close(self.lock)
+            self.lock.release()
             raise
 
     @property
@@ -68,17 +67,22 @@ class ParquetTable(Table):
         return self.manifest.state
 
     def require_same(self) -> None:
+        from pyspark.sql.types import StructType
+
         created = self.state.created
         if created is None:
             self.manifest.append(Created(self.schema.json(), self.partition_by))
             return
-        same_columns(self.path, created.columns, self.schema)
+        has = StructType.fromJson(json.loads(created.columns))
+        new = new_columns(self.path, has, self.schema)
         if created.partition_by != self.partition_by:
             raise PipelineError(
                 f"{self.path} is partitioned by {', '.join(created.partition_by) or 'nothing'},"
                 f" not by {', '.join(self.partition_by) or 'nothing'}",
                 "keep the table's partitioning, or write to a new folder",
             )
+        if new:
+            self.manifest.append(Created(StructType([*has, *new]).json(), self.partition_by))
 
     def recover(self) -> None:
         """Take back a batch that was begun and not committed, and finish a compaction."""
@@ -100,6 +104,8 @@ class ParquetTable(Table):
         return self.state.accounts
 
     def begin(self, batch: int) -> Layout:
+        if self.state.begun is not None:  # its commit failed, and this process goes on
+            self.recover()
         folder = os.path.join(self.own, STAGING, f"{batch:010d}-{uuid.uuid4().hex[:8]}")
         os.makedirs(folder)
         return Layout(folder, batch_prefix(self.application, batch), f".parquet{STAGED}", self.partition_by)
@@ -166,7 +172,7 @@ class ParquetTable(Table):
 
     def close(self) -> None:
         self.manifest.close()
-        os.close(self.lock)
+        self.lock.release()
 
 
 def read(spark: "SparkSession", path: str) -> "DataFrame":
@@ -219,19 +225,3 @@ def refuse_strangers(path: str) -> None:
             f"{path} has files, but no {FOLDER}: somebody else's, and rows could not be told apart",
             "name a new folder",
         )
-
-
-def take_lock(path: str, table: str) -> int:
-    """One process writes at a time. The lock ends with its process, however that ends."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(handle, 32).decode(errors="replace").strip()
-        os.close(handle)
-        raise PipelineError(
-            f"{table} is being written by another process ({holder})", "wait for it, or end it"
-        ) from None
-    os.ftruncate(handle, 0)
-    os.write(handle, f"pid {os.getpid()}\n".encode())
-    return handle

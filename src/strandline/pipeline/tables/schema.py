@@ -65,15 +65,13 @@ def check_columns(schema: "StructType", partition_by: Sequence[str]) -> None:
         raise PipelineError(f"a table of {', '.join(names)} cannot be partitioned by {', '.join(partition_by)}")
 
 
-def same_columns(path: str, has: str, wanted: "StructType") -> None:
-    """Raises PipelineError with the differences if the table has other columns than rows are to have."""
-    import json
-
+def new_columns(table: str, has: "StructType", wanted: "StructType") -> "StructType":
+    """The columns that a table lacks. Raises PipelineError with the differences if rows will lack some of its own."""
     from pyspark.sql.types import StructType
 
-    differences = column_differences(StructType.fromJson(json.loads(has)), wanted)
-    if differences:
-        raise differs(path, differences)
+    if any(field.name not in wanted.names or field.dataType != wanted[field.name].dataType for field in nullable(has)):
+        raise differs(table, column_differences(has, wanted))
+    return StructType([field for field in wanted if field.name not in has.names])
 
 
 def differs(table: str, differences: Sequence[str]) -> PipelineError:

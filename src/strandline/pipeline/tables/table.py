@@ -85,10 +85,10 @@ class Table(ABC):
         layout = self.begin(batch)
         try:
             told = run(rows, Plan(layout))
-            self.commit(batch, layout, told.table, told.account)
         except BaseException:
             self.abandon(layout)
             raise
+        self.commit(batch, layout, told.table, told.account)  # if it fails, nobody knows yet whether it is there
         return Written(batch, told.account, len(told.table))
 
     def require_columns(self, schema: "StructType") -> None:

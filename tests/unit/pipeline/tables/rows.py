@@ -53,3 +53,12 @@ def write(table: Table, batch: int, *tasks: Sequence[pa.RecordBatch]) -> Written
 
 def whole(account: Account) -> tuple[int, bool | None, dict[str, dict[int, int]]]:
     return account.rows, account.is_dense, account.ends
+
+
+WIDER = columns("topic string", "partition int", "offset long", "region string", "amount long", "note string")
+
+
+def wider(start: int, end: int) -> pa.RecordBatch:
+    """Rows with a column more."""
+    batch = rows(start, end)
+    return batch.append_column("note", pa.array([f"n{offset}" for offset in range(start, end)]))

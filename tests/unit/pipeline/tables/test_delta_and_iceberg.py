@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.unit.pipeline.tables.rows import SCHEMA, rows, whole, write
+from tests.unit.pipeline.tables.rows import SCHEMA, WIDER, rows, whole, wider, write
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.schemas import rows as columns
@@ -20,8 +21,15 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     def opener(
         application: str = "app-1", partition_by: tuple[str, ...] = ("region",), schema: object = SCHEMA
     ) -> Table:
+        if tables:
+            tables.pop().close()
         path = str(tmp_path / "tables" / "orders")
-        return open_table(request.param, path, application=application, schema=schema, partition_by=partition_by)
+        tables.append(
+            open_table(request.param, path, application=application, schema=schema, partition_by=partition_by)
+        )
+        return tables[-1]
+
+    tables: list[Table] = []
 
     opener.format = request.param
     opener.path = tmp_path / "tables" / "orders"
@@ -30,6 +38,14 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
 
 def seen(opener: Opener) -> list[tuple[int, str | None]]:
     """The offsets and regions that the format's own library sees."""
+    return sorted(((row["offset"], row["region"]) for row in content(opener)), key=str)
+
+
+def notes(opener: Opener) -> list[str | None]:
+    return [row["note"] for row in sorted(content(opener), key=lambda row: row["offset"])]
+
+
+def content(opener: Opener) -> list[dict[str, Any]]:
     if opener.format == "delta":
         from deltalake import DeltaTable
 
@@ -39,7 +55,8 @@ def seen(opener: Opener) -> list[tuple[int, str | None]]:
 
         catalog = load_catalog("strandline", type="sql", uri=f"sqlite:///{opener.path.parent}/catalog.db")
         table = catalog.load_table("default.orders").scan().to_arrow()
-    return sorted(((row["offset"], row["region"]) for row in table.to_pylist()), key=str)
+    found: list[dict[str, Any]] = table.to_pylist()
+    return found
 
 
 def expected(end: int) -> list[tuple[int, str | None]]:
@@ -102,6 +119,32 @@ def test_applications_count_for_themselves_and_know_of_one_another(opened: Opene
     assert two.accounts()["app-1"].rows == 3
     write(two, 0, [rows(3, 5)])
     assert (opened("app-1").account().rows, opened("app-2").account().rows) == (3, 2)
+
+
+def test_a_column_may_come_later(opened: Opener) -> None:
+    write(opened(), 0, [rows(0, 3)])
+    for _ in range(2):
+        opened(schema=WIDER)
+    write(opened(schema=WIDER), 1, [wider(3, 6)])
+    opened(schema=WIDER).compact(None)
+    assert notes(opened) == [None, None, None, "n3", "n4", "n5"]
+    with pytest.raises(PipelineError, match="note string is only in the table"):
+        opened()
+
+
+def test_odd_partition_values_come_back(opened: Opener) -> None:
+    odd = ("a=b/c d%é", None, "%3D", "ü ")
+    write(opened(), 0, [rows(0, 4, regions=odd)])
+    write(opened(), 1, [rows(4, 8, regions=odd)])
+    opened().compact(None)
+    assert seen(opened) == sorted(((offset, odd[offset % 4]) for offset in range(8)), key=str)
+
+
+def test_one_process_writes_at_a_time(opened: Opener) -> None:
+    first = opened()
+    with pytest.raises(PipelineError, match="is being written by another process"):
+        open_table(opened.format, str(opened.path), application="app-2", schema=SCHEMA, partition_by=("region",))
+    assert first.last_batch() is None
 
 
 def test_a_folder_with_other_files_is_refused(opened: Opener) -> None:

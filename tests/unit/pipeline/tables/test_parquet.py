@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.pipeline.tables.rows import SCHEMA, rows, whole, write
+from tests.unit.pipeline.tables.rows import SCHEMA, WIDER, rows, whole, wider, write
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.schemas import rows as columns
@@ -87,9 +87,31 @@ def test_other_columns_and_another_partitioning_are_refused(tmp_path: Path) -> N
     other = columns("topic string", "partition int", "offset long", "region string", "amount string", "more int")
     with pytest.raises(PipelineError, match="more int is not in the table; amount is bigint there, not string"):
         ParquetTable(str(tmp_path / "t"), application="a", schema=other, partition_by=("region",))
+    with pytest.raises(PipelineError, match="note string is only in the table"):
+        ParquetTable(str(tmp_path / "t2"), application="a", schema=WIDER, partition_by=("region",)).close()
+        opened(tmp_path / "t2")
     with pytest.raises(PipelineError, match="is partitioned by region, not by nothing"):
         opened(tmp_path / "t", partition_by=())
     opened(tmp_path / "t").close()  # the lock was given back
+
+
+def test_a_column_may_come_later(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t", partition_by=())
+    write(table, 0, [rows(0, 2)])
+    table.close()
+    for _ in range(2):
+        table = ParquetTable(str(tmp_path / "t"), application="app-1", schema=WIDER)
+        table.close()
+    table = ParquetTable(str(tmp_path / "t"), application="app-1", schema=WIDER)
+    write(table, 1, [wider(2, 4)])
+    assert table.state.lines == 6
+    table.compact(None)
+    table.close()
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    assert pq.ParquetFile(file).read()["note"].to_pylist() == [None, None, "n2", "n3"]
+    state, _ = read_state(str(tmp_path / "t" / FOLDER / NAME))
+    assert state.created is not None
+    assert '"note"' in state.created.columns
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
@@ -217,7 +239,7 @@ def dies(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int | None], lis
 
 def left_by_the_dead(table: ParquetTable) -> None:
     """Locks and files end with a process."""
-    os.close(table.lock)
+    table.lock.release()
 
 
 WORK: dict[str, tuple[Callable[[ParquetTable], object], list[int]]] = {
