@@ -11,10 +11,11 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from tests.pipeline.client_clusters import create_topic, delete_topic, recreate_topic
-from tests.pipeline.emit_process import run, staged
+from tests.pipeline.emit_process import config_of, run, staged
 from tests.pipeline.emit_topics import each_once, ends, table, wait_rows
 
 from strandline.pipeline.emit.checkpoint import Checkpoint
+from strandline.pipeline.emit.lanes import write_lane
 from strandline.pipeline.emit.plan import Plan
 from strandline.pipeline.errors import PipelineError
 from strandline.server.local_cluster import LocalCluster
@@ -141,3 +142,17 @@ def test_a_topic_whose_beginning_is_gone_is_refused(broker: LocalCluster, halfwa
         future.result()
     with pytest.raises(PipelineError, match=f"{topic}-{partition} begins at offset 1 now"):
         run(checkpoint, broker.bootstrap)
+
+
+def test_a_run_whose_rows_are_all_there_ends_well_though_retention_has_taken_some(
+    broker: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = create_topic(broker.bootstrap, 1)
+    checkpoint = staged(tmp_path / "c", broker.bootstrap, topic, [table(0, 100)])
+    plan, config = plan_of(checkpoint), config_of(broker.bootstrap)
+    write_lane(checkpoint, plan, plan.lanes[0], config, {}, again=False)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for future in admin.delete_records([TopicPartition(topic, 0, 60)]).values():
+        future.result()
+    assert run(checkpoint, broker.bootstrap).rows == 100
+    assert "retention has taken the first already" in capsys.readouterr().out

@@ -18,7 +18,16 @@ from strandline.pipeline.client import ClientConfig, Cluster, KafkaError, TopicV
 from strandline.pipeline.client.config import ACKS_ALL
 from strandline.pipeline.emit.checkpoint import Checkpoint
 from strandline.pipeline.emit.lanes import write_lanes
-from strandline.pipeline.emit.plan import Finished, Lane, Plan, Written, why_not_resumable, why_not_this_run
+from strandline.pipeline.emit.plan import (
+    Finished,
+    Lane,
+    Plan,
+    TopicNow,
+    Written,
+    why_not_same_topic,
+    why_not_searchable,
+    why_not_this_run,
+)
 from strandline.pipeline.emit.recovery import Key, find_written, prove_written
 from strandline.pipeline.emit.staging import check_partitions, stage, staged_rows
 from strandline.pipeline.emit.topics import is_compacted, targets_of, topic_now, topic_view
@@ -88,18 +97,27 @@ def producer_id(cluster: Cluster) -> tuple[int, int]:
 
 def resume(checkpoint: Checkpoint, plan: Plan, config: ClientConfig, tell: Tell) -> dict[Key, Written]:
     """What is there already. Raises PipelineError if that cannot be known any more."""
-    check_topic(plan, config)
+    refusal = why_not_searchable(plan, same_topic(plan, config))
+    done = [checkpoint.lane_written(lane.number) for lane in plan.lanes]
+    if None not in done:
+        return {}  # nothing is to be searched for: what is left is the proof
+    if refusal is not None:
+        raise refusal
     known = find_written(config, plan)
     there = sum(written.rows for written in known.values())
     tell(f"going on where an earlier run ended: {there:,} of {plan.rows:,} rows are in the topic")
     return known
 
 
-def check_topic(plan: Plan, config: ClientConfig) -> None:
+def same_topic(plan: Plan, config: ClientConfig) -> TopicNow:
+    """Raises PipelineError if the topic is not the one that the run began with."""
     with Cluster(config) as cluster:
-        why = why_not_resumable(plan, topic_now(cluster, plan))
-    if why is not None:
-        raise why
+        now = topic_now(cluster, plan)
+    refusal = why_not_same_topic(plan, now)
+    if refusal is not None:
+        raise refusal
+    assert now is not None
+    return now
 
 
 def write(
@@ -118,9 +136,12 @@ def finish(
     checkpoint: Checkpoint, plan: Plan, config: ClientConfig, written: Sequence[Written], tell: Tell, *, verify: bool
 ) -> Finished:
     """The last proof, then the last word."""
-    check_topic(plan, config)
+    now = same_topic(plan, config)
+    rest = f"topic '{plan.topic}' have been acknowledged, and are not counted again:"
     if verify and plan.compacted:
-        tell(f"topic '{plan.topic}' is compacted: a cleaner may have taken rows, so they are not counted again")
+        tell(f"all rows for {rest} it is compacted, and a cleaner may have taken some")
+    elif verify and why_not_searchable(plan, now) is not None:
+        tell(f"all rows for {rest} retention has taken the first already")
     elif verify:
         prove_written(config, plan, written)
     rows = sum(row.rows for row in written)
