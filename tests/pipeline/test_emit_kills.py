@@ -56,6 +56,18 @@ def test_killed_again_and_again_each_row_is_there_once(broker: LocalCluster, tmp
     each_once(broker.bootstrap, topic, ROWS, LANE_ROWS)
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_a_task_that_knows_nothing_of_the_one_before_it_goes_on_all_the_same(
+    broker: LocalCluster, halfway: tuple[str, Checkpoint], again: bool
+) -> None:
+    """Spark runs a failed task again, with what the driver knew before (`again`); a leader tells the rest."""
+    topic, checkpoint = halfway
+    plan, config = plan_of(checkpoint), config_of(broker.bootstrap)
+    for lane in plan.lanes:
+        write_lane(checkpoint, plan, lane, config, {}, again=again)
+    each_once(broker.bootstrap, topic, ROWS, LANE_ROWS)
+
+
 def test_a_zombie_that_wakes_when_all_is_written_changes_nothing(broker: LocalCluster, tmp_path: Path) -> None:
     """It is stopped in the middle of a lane, as by a long pause, and goes on with what it had in its hands."""
     topic = create_topic(broker.bootstrap, 3)
