@@ -9,7 +9,8 @@ finish
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -71,7 +72,7 @@ def begin(
     with Cluster(config) as cluster:
         view = topic_view(cluster, topic)
         frame = rows()
-        with progress(frame.sparkSession, "staging rows"):
+        with progress(frame.sparkSession, "staging rows"), told_in_words():
             stage(frame, checkpoint, lanes)
         check_partitions(checkpoint, len(view.partitions))
         plan = planned(cluster, view, staged_rows(checkpoint), source)
@@ -120,15 +121,21 @@ def same_topic(plan: Plan, config: ClientConfig) -> TopicNow:
     return now
 
 
+@contextmanager
+def told_in_words() -> Iterator[None]:
+    """What a task has said, without Spark's traces around it."""
+    try:
+        yield
+    except PySparkException as error:
+        raise sentence_of(error) from error
+
+
 def write(
     spark: SparkSession, checkpoint: Checkpoint, plan: Plan, config: ClientConfig, known: Mapping[Key, Written]
 ) -> tuple[Written, ...]:
     """Every lane, until all its rows are acknowledged. Raises PipelineError with what a task has said."""
-    with progress(spark, "writing rows"):
-        try:
-            write_lanes(spark, checkpoint, plan, config, known).collect()
-        except PySparkException as error:
-            raise sentence_of(error) from error
+    with progress(spark, "writing rows"), told_in_words():
+        write_lanes(spark, checkpoint, plan, config, known).collect()
     return tuple(row for lane in plan.lanes for row in checkpoint.lane_written(lane.number) or ())
 
 
