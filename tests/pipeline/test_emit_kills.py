@@ -14,10 +14,11 @@ from tests.pipeline.client_clusters import create_topic, delete_topic, recreate_
 from tests.pipeline.emit_process import config_of, run, staged
 from tests.pipeline.emit_topics import each_once, ends, table, wait_rows
 
+from strandline.pipeline.emit import recovery
 from strandline.pipeline.emit.checkpoint import Checkpoint
 from strandline.pipeline.emit.lanes import write_lane
 from strandline.pipeline.emit.plan import Plan
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.errors import DataLoss, PipelineError
 from strandline.server.local_cluster import LocalCluster
 
 ROOT = Path(__file__).parents[2]
@@ -168,3 +169,24 @@ def test_a_run_whose_rows_are_all_there_ends_well_though_retention_has_taken_som
         future.result()
     assert run(checkpoint, broker.bootstrap).rows == 100
     assert "retention has taken the first already" in capsys.readouterr().out
+
+
+def test_rows_that_a_broker_has_lost_after_it_acknowledged_them_are_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its only disk forgot the log's end, as a disk may that lied about what is durable."""
+    monkeypatch.setattr(recovery, "MISSING_PATIENCE_S", 1.0)
+    with LocalCluster(tmp_path / "cluster", 1) as cluster:
+        topic = create_topic(cluster.bootstrap, 1)
+        checkpoint = staged(tmp_path / "c", cluster.bootstrap, topic, [table(0, 200)])
+        plan, config = plan_of(checkpoint), config_of(cluster.bootstrap)
+        write_lane(checkpoint, plan, plan.lanes[0], config, {}, again=False)
+        [node] = cluster.nodes
+        node.kill()
+        [segment] = (node.data_path / f"{topic}-0").glob("*.log")
+        os.truncate(segment, segment.stat().st_size // 2)
+        node.start()
+        node.wait_listening()
+        with pytest.raises(DataLoss, match=rf"{topic}-0 has \d+ rows of lane 0 where 200 were acknowledged"):
+            run(checkpoint, cluster.bootstrap)
+        assert checkpoint.finished() is None
