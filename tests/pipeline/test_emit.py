@@ -117,7 +117,19 @@ def test_what_no_topic_can_have_is_refused_before_anything_is_written(
         emit(spark.range(3), **{**how, "topic": "nowhere"})
     with pytest.raises(PipelineError, match="rows name partition 5, and the topic has the partitions 0 to 0"):
         emit(spark.range(1).selectExpr("'a' AS value", "5 AS partition"), **how)
+    with pytest.raises(PipelineError, match="a header has no key"):
+        emit(spark.sql("SELECT 'a' AS value, ARRAY(STRUCT(NULL AS key, X'00' AS value)) AS headers"), **how)
     assert ends(broker.bootstrap, topic) == {0: 0}
+
+
+def test_one_lane_keeps_the_order_of_a_sorted_query(
+    spark: "SparkSession", broker: LocalCluster, tmp_path: Path
+) -> None:
+    topic = create_topic(broker.bootstrap, 1)
+    rows = spark.range(0, 1000, 1, 4).selectExpr("CAST(id AS STRING) AS value").orderBy("value")
+    emit(rows, topic=topic, checkpoint=str(tmp_path / "c"), options=options(broker), lanes=1)
+    values = [bytes(record.value or b"") for record in records(broker, topic)[0]]
+    assert values == sorted(b"%d" % number for number in range(1000))
 
 
 def test_nothing_is_a_run_too(spark: "SparkSession", broker: LocalCluster, tmp_path: Path) -> None:

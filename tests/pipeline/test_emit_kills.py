@@ -11,12 +11,14 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from tests.pipeline.client_clusters import create_topic, delete_topic, recreate_topic
-from tests.pipeline.emit_process import run, staged
+from tests.pipeline.emit_process import config_of, run, staged
 from tests.pipeline.emit_topics import each_once, ends, table, wait_rows
 
+from strandline.pipeline.emit import recovery
 from strandline.pipeline.emit.checkpoint import Checkpoint
+from strandline.pipeline.emit.lanes import write_lane
 from strandline.pipeline.emit.plan import Plan
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.errors import DataLoss, PipelineError
 from strandline.server.local_cluster import LocalCluster
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +54,18 @@ def test_killed_again_and_again_each_row_is_there_once(broker: LocalCluster, tmp
         assert checkpoint.finished() is None
     assert written < ROWS
     assert run(checkpoint, broker.bootstrap).rows == ROWS
+    each_once(broker.bootstrap, topic, ROWS, LANE_ROWS)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_task_that_knows_nothing_of_the_one_before_it_goes_on_all_the_same(
+    broker: LocalCluster, halfway: tuple[str, Checkpoint], again: bool
+) -> None:
+    """Spark runs a failed task again, with what the driver knew before (`again`); a leader tells the rest."""
+    topic, checkpoint = halfway
+    plan, config = plan_of(checkpoint), config_of(broker.bootstrap)
+    for lane in plan.lanes:
+        write_lane(checkpoint, plan, lane, config, {}, again=again)
     each_once(broker.bootstrap, topic, ROWS, LANE_ROWS)
 
 
@@ -141,3 +155,38 @@ def test_a_topic_whose_beginning_is_gone_is_refused(broker: LocalCluster, halfwa
         future.result()
     with pytest.raises(PipelineError, match=f"{topic}-{partition} begins at offset 1 now"):
         run(checkpoint, broker.bootstrap)
+
+
+def test_a_run_whose_rows_are_all_there_ends_well_though_retention_has_taken_some(
+    broker: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = create_topic(broker.bootstrap, 1)
+    checkpoint = staged(tmp_path / "c", broker.bootstrap, topic, [table(0, 100)])
+    plan, config = plan_of(checkpoint), config_of(broker.bootstrap)
+    write_lane(checkpoint, plan, plan.lanes[0], config, {}, again=False)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for future in admin.delete_records([TopicPartition(topic, 0, 60)]).values():
+        future.result()
+    assert run(checkpoint, broker.bootstrap).rows == 100
+    assert "retention has taken the first already" in capsys.readouterr().out
+
+
+def test_rows_that_a_broker_has_lost_after_it_acknowledged_them_are_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its only disk forgot the log's end, as a disk may that lied about what is durable."""
+    monkeypatch.setattr(recovery, "MISSING_PATIENCE_S", 1.0)
+    with LocalCluster(tmp_path / "cluster", 1) as cluster:
+        topic = create_topic(cluster.bootstrap, 1)
+        checkpoint = staged(tmp_path / "c", cluster.bootstrap, topic, [table(0, 200)])
+        plan, config = plan_of(checkpoint), config_of(cluster.bootstrap)
+        write_lane(checkpoint, plan, plan.lanes[0], config, {}, again=False)
+        [node] = cluster.nodes
+        node.kill()
+        [segment] = (node.data_path / f"{topic}-0").glob("*.log")
+        os.truncate(segment, segment.stat().st_size // 2)
+        node.start()
+        node.wait_listening()
+        with pytest.raises(DataLoss, match=rf"{topic}-0 has \d+ rows of lane 0 where 200 were acknowledged"):
+            run(checkpoint, cluster.bootstrap)
+        assert checkpoint.finished() is None

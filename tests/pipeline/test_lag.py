@@ -1,17 +1,26 @@
 """Lag, throughput, latency and skew through Spark."""
 
+import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.pipeline.client_clusters import batch_of, config_of, create_topic
 
+from strandline.cli.pipeline import app
+from strandline.pipeline.client import Cluster
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.lag import lag
 from strandline.pipeline.lag import transforms
 from strandline.pipeline.lag.frames import frame_of, read_samples
-from strandline.pipeline.lag.samples import Ends, Sample, append, sampled
+from strandline.pipeline.lag.listener import LagListener
+from strandline.pipeline.lag.page import lag_page
+from strandline.pipeline.lag.samples import Ends, Sample, append, read, sampled
+from strandline.pipeline.lag.sampling import Sampler
 from strandline.pipeline.schemas import LAG_SAMPLE
+from strandline.server.local_cluster import LocalCluster
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,3 +114,69 @@ def test_throughput_latency_and_skew_of_records(spark: "SparkSession") -> None:
     assert (took["records"], took["p50_ms"], took["p99_ms"], took["max_ms"]) == (4, 10, 1000, 1000)
     [skew] = rows(transforms.record_skew(frame))
     assert (skew["total"], skew["largest"], skew["ratio"]) == (4, 3, 1.5)
+
+
+def test_long_records_are_thinned_and_keep_their_last_sample(spark: "SparkSession") -> None:
+    samples = [sampled(100 * at, "group", "g", "t", 0, Ends(0, 10_000), at) for at in range(500)]
+    thin = transforms.thinned(frame_of(spark, samples), times=50)
+    positions = sorted(row["position"] for row in rows(thin))
+    assert 45 <= len(positions) <= 50
+    assert positions[-1] == 499
+    assert transforms.thinned(frame_of(spark, samples[:5]), times=50).count() == 5
+
+
+def test_the_page_says_who_does_not_catch_up_and_what_was_lost(spark: "SparkSession") -> None:
+    html = lag_page(lag(frame_of(spark, falling_behind())))
+    assert "1 of 1 readers do not catch up" in html
+    assert html.count("<figure") == 5
+    lost = [sampled(1000, "group", "late", "t", 0, Ends(50, 90), 20)]
+    assert "30 records were deleted before they were read" in lag_page(lag(frame_of(spark, lost)))
+    nobody = [sampled(1000, "topic", "", "t<", 0, Ends(0, 90), None)]
+    assert "nobody reads" in lag_page(lag(frame_of(spark, nobody)))
+
+
+def test_a_streaming_query_is_followed_by_a_listener_by_its_checkpoint_and_by_a_group(
+    spark: "SparkSession", broker: LocalCluster, tmp_path: Path
+) -> None:
+    topic, file, checkpoint = create_topic(broker.bootstrap, 2), tmp_path / "lag.jsonl", str(tmp_path / "c")
+    with Cluster(config_of(broker.bootstrap)) as client:
+        for partition, count in ((0, 30), (1, 10)):
+            client.produce(topic, partition, bytes(batch_of([b"v"] * count)))
+        listener = LagListener(broker.bootstrap, file=str(file), group="progress-of-{query}")
+        spark.streams.addListener(listener)
+        try:
+            stream = spark.readStream.format("strandline").option("kafka.bootstrap.servers", broker.bootstrap)
+            source = stream.option("subscribe", topic).option("startingOffsets", "earliest").load()
+            sink = source.writeStream.format("noop").queryName("counted").option("checkpointLocation", checkpoint)
+            query = sink.trigger(availableNow=True).start()
+            assert query.awaitTermination(100)
+            until = time.monotonic() + 30
+            while not client.offset_fetch("progress-of-counted") and time.monotonic() < until:
+                time.sleep(0.1)
+        finally:
+            spark.streams.removeListener(listener)
+        committed = {at: row.offset for at, row in client.offset_fetch("progress-of-counted").items()}
+        assert committed == {(topic, 0): 30, (topic, 1): 10}
+        assert listener.failure is None
+        assert {(s.reader, s.partition, s.position, s.lag) for s in read(file)} >= {
+            ("counted", 0, 30, 0),
+            ("counted", 1, 10, 0),
+        }
+        client.produce(topic, 1, bytes(batch_of([b"v"] * 7)))
+        samples = Sampler(client, queries={"counted": checkpoint}).sample()
+    assert {s.partition: s.lag for s in samples if s.kind == "query"} == {0: 0, 1: 7}
+
+
+def test_the_command_reports_on_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: "SparkSession"
+) -> None:
+    file, page = tmp_path / "lag.jsonl", tmp_path / "lag.html"
+    append(file, falling_behind())
+    with pytest.raises(SystemExit) as ended:
+        app(["lag", "--from", str(file), "--html", str(page), "--json", "--max-lag", "49"])
+    assert ended.value.code == 2
+    printed = capsys.readouterr()
+    assert "group g is 50 records behind in topic 't': more than 49" in printed.err
+    told = json.loads(printed.out)
+    assert {row["kind"]: row["lag"] for row in told["summary"]} == {"group": 50, "topic": None}
+    assert page.read_text().startswith("<!")

@@ -2,8 +2,13 @@
 
 The producer tries again what passes by itself. What does not comes back as a refusal; then the producer is given up,
 with all that it had under way: nobody knows what becomes of that, so it counts as out of order, and its track looks.
+
+A leader forgets a producer that was silent for producer.id.expiration.ms (a day), and would take anything for its first
+batch then. So an outlet that was silent for an hour, in a process that was stopped, sends nothing more: a new run looks
+what is there first. The client gives up what it has under way after delivery.timeout.ms.
 """
 
+import time
 from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,12 +16,14 @@ from typing import NamedTuple
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import Cluster, ProduceFailed
 from strandline.pipeline.client.producing import Produced, Producer
-from strandline.pipeline.emit.lane import Acknowledged, Found, Refused, Searched
+from strandline.pipeline.emit.lane import RUN_AGAIN, Acknowledged, Found, Refused, Searched
 from strandline.pipeline.emit.plan import Lane, Plan, recreated
 from strandline.pipeline.emit.searching import Where, batches_of
+from strandline.pipeline.errors import PipelineError
 
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 UNSETTLED = "what became of it is not known: another batch was refused"
+SILENCE_S = 3600.0  # far below producer.id.expiration.ms: what leaders forget, they take for new
 Answer = tuple[int, Acknowledged | Refused]
 
 
@@ -36,6 +43,7 @@ class TopicOutlet:
         self.producer: Producer | None = None
         self.under_way: dict[UnderWay, None] = {}  # in the order in which they were sent
         self.heard: deque[Answer] = deque()
+        self.heard_at = time.monotonic()
 
     def close(self) -> None:
         if self.producer is not None:
@@ -43,6 +51,8 @@ class TopicOutlet:
             self.producer = None
 
     def send(self, partition: int, first: int, count: int, sequence: int, batch: bytearray) -> None:
+        if time.monotonic() - self.heard_at > SILENCE_S:
+            raise PipelineError(f"lane {self.lane.number} was stopped for more than an hour", RUN_AGAIN)
         sent = UnderWay(partition, first, count)
         self.under_way[sent] = None
         if self.producer is None:
@@ -58,6 +68,7 @@ class TopicOutlet:
 
     def acknowledged(self, produced: Produced) -> None:
         sent: UnderWay = produced.tag
+        self.heard_at = time.monotonic()
         if self.under_way.pop(sent, 0) is None:
             self.heard.append((sent.partition, Acknowledged(sent.first, sent.rows, produced.base_offset)))
 
@@ -88,6 +99,7 @@ class TopicOutlet:
         return heard
 
     def search(self, partition: int, offset: int, leader_epoch: int) -> Iterable[Found | Searched]:
+        self.heard_at = time.monotonic()
         where = Where(self.plan.topic, self.plan.topic_id, partition)
         for hit in batches_of(self.cluster, where, (self.lane.producer_id,), offset, leader_epoch):
             yield hit if isinstance(hit, Searched) else hit[1]

@@ -111,8 +111,8 @@ def shown(source: str) -> str:
     return "\n".join(f"    {line}" for line in source.splitlines())
 
 
-def why_not_resumable(plan: Plan, now: TopicNow | None) -> PipelineError | None:
-    """Why can nobody tell any more which rows the topic has? None means that a search will tell."""
+def why_not_same_topic(plan: Plan, now: TopicNow | None) -> PipelineError | None:
+    """Why is the topic not the one that the run began with? None: it is, though records may be gone."""
     if now is None:
         return PipelineError(f"topic '{plan.topic}' does not exist any more", NEW_CHECKPOINT)
     if now.topic_id != plan.topic_id:
@@ -121,7 +121,29 @@ def why_not_resumable(plan: Plan, now: TopicNow | None) -> PipelineError | None:
     if before != after:
         counts = f"had {before} partitions when the run began, and has {after}"
         return PipelineError(f"topic '{plan.topic}' {counts}: keys would go elsewhere", NEW_CHECKPOINT)
-    return first_of(why_not_searchable(plan.topic, target, now) for target in plan.targets)
+    return first_of(why_shorter(plan.topic, target, now) for target in plan.targets)
+
+
+def why_not_searchable(plan: Plan, now: TopicNow) -> PipelineError | None:
+    """Why can nobody tell any more which of this run's rows the topic has had? None: a search tells."""
+    for target in plan.targets:
+        start = now.log_start_offsets[target.partition]
+        if start > target.end_offset:
+            begins = f"{plan.topic}-{target.partition} begins at offset {start} now"
+            where = f"rows of this run may lie from {target.end_offset} on"
+            problem = f"retention has passed the beginning of this run: {begins}, and {where}"
+            return PipelineError(problem, NEW_CHECKPOINT)
+    return None
+
+
+def why_shorter(topic: str, target: Target, now: TopicNow) -> PipelineError | None:
+    end = now.end_offsets[target.partition]
+    if end >= target.end_offset:
+        return None
+    ends = f"it ended at offset {target.end_offset} when the run began, and at {end} now"
+    return PipelineError(
+        f"{topic}-{target.partition} has lost its end: {ends}", f"see `strandline losses`; {NEW_CHECKPOINT}"
+    )
 
 
 def recreated(plan: Plan, topic_id: str) -> PipelineError:
@@ -129,19 +151,6 @@ def recreated(plan: Plan, topic_id: str) -> PipelineError:
     return PipelineError(
         f"topic '{plan.topic}' was deleted and created anew since the run began: {ids}", NEW_CHECKPOINT
     )
-
-
-def why_not_searchable(topic: str, target: Target, now: TopicNow) -> PipelineError | None:
-    """Why can a search from `target.end_offset` on not find all that this run has written there?"""
-    where = f"{topic}-{target.partition}"
-    start, end = now.log_start_offsets[target.partition], now.end_offsets[target.partition]
-    if start > target.end_offset:
-        begins = f"{where} begins at offset {start} now, and rows of this run may lie from {target.end_offset} on"
-        return PipelineError(f"retention has passed the beginning of this run: {begins}", NEW_CHECKPOINT)
-    if end < target.end_offset:
-        ends = f"it ended at offset {target.end_offset} when the run began, and at {end} now"
-        return PipelineError(f"{where} has lost its end: {ends}", f"see `strandline losses`; {NEW_CHECKPOINT}")
-    return None
 
 
 def first_of(reasons: Iterable[PipelineError | None]) -> PipelineError | None:

@@ -9,7 +9,8 @@ finish
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +19,16 @@ from strandline.pipeline.client import ClientConfig, Cluster, KafkaError, TopicV
 from strandline.pipeline.client.config import ACKS_ALL
 from strandline.pipeline.emit.checkpoint import Checkpoint
 from strandline.pipeline.emit.lanes import write_lanes
-from strandline.pipeline.emit.plan import Finished, Lane, Plan, Written, why_not_resumable, why_not_this_run
+from strandline.pipeline.emit.plan import (
+    Finished,
+    Lane,
+    Plan,
+    TopicNow,
+    Written,
+    why_not_same_topic,
+    why_not_searchable,
+    why_not_this_run,
+)
 from strandline.pipeline.emit.recovery import Key, find_written, prove_written
 from strandline.pipeline.emit.staging import check_partitions, stage, staged_rows
 from strandline.pipeline.emit.topics import is_compacted, targets_of, topic_now, topic_view
@@ -62,7 +72,7 @@ def begin(
     with Cluster(config) as cluster:
         view = topic_view(cluster, topic)
         frame = rows()
-        with progress(frame.sparkSession, "staging rows"):
+        with progress(frame.sparkSession, "staging rows"), told_in_words():
             stage(frame, checkpoint, lanes)
         check_partitions(checkpoint, len(view.partitions))
         plan = planned(cluster, view, staged_rows(checkpoint), source)
@@ -88,29 +98,44 @@ def producer_id(cluster: Cluster) -> tuple[int, int]:
 
 def resume(checkpoint: Checkpoint, plan: Plan, config: ClientConfig, tell: Tell) -> dict[Key, Written]:
     """What is there already. Raises PipelineError if that cannot be known any more."""
-    check_topic(plan, config)
+    refusal = why_not_searchable(plan, same_topic(plan, config))
+    done = [checkpoint.lane_written(lane.number) for lane in plan.lanes]
+    if None not in done:
+        return {}  # nothing is to be searched for: what is left is the proof
+    if refusal is not None:
+        raise refusal
     known = find_written(config, plan)
     there = sum(written.rows for written in known.values())
     tell(f"going on where an earlier run ended: {there:,} of {plan.rows:,} rows are in the topic")
     return known
 
 
-def check_topic(plan: Plan, config: ClientConfig) -> None:
+def same_topic(plan: Plan, config: ClientConfig) -> TopicNow:
+    """Raises PipelineError if the topic is not the one that the run began with."""
     with Cluster(config) as cluster:
-        why = why_not_resumable(plan, topic_now(cluster, plan))
-    if why is not None:
-        raise why
+        now = topic_now(cluster, plan)
+    refusal = why_not_same_topic(plan, now)
+    if refusal is not None:
+        raise refusal
+    assert now is not None
+    return now
+
+
+@contextmanager
+def told_in_words() -> Iterator[None]:
+    """What a task has said, without Spark's traces around it."""
+    try:
+        yield
+    except PySparkException as error:
+        raise sentence_of(error) from error
 
 
 def write(
     spark: SparkSession, checkpoint: Checkpoint, plan: Plan, config: ClientConfig, known: Mapping[Key, Written]
 ) -> tuple[Written, ...]:
     """Every lane, until all its rows are acknowledged. Raises PipelineError with what a task has said."""
-    with progress(spark, "writing rows"):
-        try:
-            write_lanes(spark, checkpoint, plan, config, known).collect()
-        except PySparkException as error:
-            raise sentence_of(error) from error
+    with progress(spark, "writing rows"), told_in_words():
+        write_lanes(spark, checkpoint, plan, config, known).collect()
     return tuple(row for lane in plan.lanes for row in checkpoint.lane_written(lane.number) or ())
 
 
@@ -118,9 +143,12 @@ def finish(
     checkpoint: Checkpoint, plan: Plan, config: ClientConfig, written: Sequence[Written], tell: Tell, *, verify: bool
 ) -> Finished:
     """The last proof, then the last word."""
-    check_topic(plan, config)
+    now = same_topic(plan, config)
+    rest = f"topic '{plan.topic}' have been acknowledged, and are not counted again:"
     if verify and plan.compacted:
-        tell(f"topic '{plan.topic}' is compacted: a cleaner may have taken rows, so they are not counted again")
+        tell(f"all rows for {rest} it is compacted, and a cleaner may have taken some")
+    elif verify and why_not_searchable(plan, now) is not None:
+        tell(f"all rows for {rest} retention has taken the first already")
     elif verify:
         prove_written(config, plan, written)
     rows = sum(row.rows for row in written)

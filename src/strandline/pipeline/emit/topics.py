@@ -53,7 +53,7 @@ def is_compacted(cluster: Cluster, topic: str) -> bool:
     """May batches vanish from the topic that are not at its beginning? False where the cluster does not tell."""
     asked = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=(POLICY,))
     try:
-        answer = cluster.ask(min(cluster.brokers()), DescribeConfigsRequest(resources=(asked,)))
+        answer = cluster.ask_any(DescribeConfigsRequest(resources=(asked,)))[0]
     except KafkaError as error:
         if error.code in (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
             return False

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from strandline.pipeline.client import EARLIEST, LATEST, Cluster, KafkaError, OffsetOutOfRange
+from strandline.pipeline.client import EARLIEST, LATEST, Cluster, KafkaError, OffsetOutOfRange, Unreachable
 from strandline.pipeline.client.errors import refused
 from strandline.pipeline.lag.positions import Positions
 from strandline.pipeline.lag.queries import progress_of
@@ -128,10 +128,14 @@ def stamp_in(header: BatchHeader, records: memoryview, offset: int) -> int:
 
 
 def group_names(cluster: Cluster) -> list[str]:
-    """All groups of consumers, on all brokers. Raises KafkaError."""
+    """All groups of consumers, on all brokers that answer: of one that is dead, others have the groups soon. Raises
+    KafkaError."""
     found: dict[str, None] = {}
     for broker in sorted(cluster.brokers()):
-        answer = cluster.ask(broker, ListGroupsRequest())
+        try:
+            answer = cluster.ask(broker, ListGroupsRequest())
+        except Unreachable:
+            continue
         if answer.error_code:
             raise refused(answer.error_code, f"broker {broker} does not list its groups")
         found |= {group.group_id: None for group in answer.groups if group.protocol_type in ("consumer", "")}

@@ -14,9 +14,11 @@ from strandline.pipeline.emit.plan import (
     Written,
     decode_plan,
     encode,
-    why_not_resumable,
+    why_not_same_topic,
+    why_not_searchable,
     why_not_this_run,
 )
+from strandline.pipeline.emit.recovery import why_missing
 from strandline.pipeline.errors import PipelineError
 
 PLAN = Plan(
@@ -35,12 +37,13 @@ def now(**other: object) -> TopicNow:
 
 
 def why(seen: TopicNow | None) -> str:
-    return str(why_not_resumable(PLAN, seen))
+    refusal = why_not_same_topic(PLAN, seen)
+    return str(refusal or (seen and why_not_searchable(PLAN, seen)))
 
 
 def test_the_same_topic_with_more_in_it_is_gone_on_with() -> None:
-    assert why_not_resumable(PLAN, now()) is None
-    assert why_not_resumable(PLAN, now(log_start_offsets={0: 100, 1: 0}, end_offsets={0: 100, 1: 0})) is None
+    assert why(now()) == "None"
+    assert why(now(log_start_offsets={0: 100, 1: 0}, end_offsets={0: 100, 1: 0})) == "None"
 
 
 def test_what_a_search_could_not_tell_is_refused() -> None:
@@ -52,6 +55,23 @@ def test_what_a_search_could_not_tell_is_refused() -> None:
     )
     assert "orders-0 has lost its end: it ended at offset 100 when the run began, and at 99 now" in why(
         now(end_offsets={0: 99, 1: 7})
+    )
+
+
+def test_what_retention_took_does_not_make_it_another_topic() -> None:
+    assert why_not_same_topic(PLAN, now(log_start_offsets={0: 120, 1: 7})) is None
+
+
+def test_the_proof_wants_each_lanes_rows_no_more_and_no_less() -> None:
+    promised = {(0, 0): Written(0, 0, 6, 110, 4), (1, 0): Written(1, 0, 5, 115, 4)}
+    assert why_missing(PLAN, PLAN.targets[0], promised, promised) is None
+    assert why_missing(PLAN, PLAN.targets[1], promised, {}) is None
+    less = {**promised, (1, 0): Written(1, 0, 3, 113, 4)}
+    assert "orders-0 has 3 rows of lane 1 where 5 were acknowledged" in str(
+        why_missing(PLAN, PLAN.targets[0], promised, less)
+    )
+    assert "orders-1 has 2 rows of lane 0 where 0" in str(
+        why_missing(PLAN, PLAN.targets[1], promised, {(0, 1): Written(0, 1, 2, 2, 4)})
     )
 
 
