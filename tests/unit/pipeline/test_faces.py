@@ -30,7 +30,7 @@ def test_parts_of_a_job_are_still_modules() -> None:
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
     code = "import strandline.pipeline as p\ntry: p.nothing\nexcept AttributeError as error: print(error)"
-    assert told(code).startswith("strandline.pipeline has no 'nothing': it has LagListener")
+    assert told(code).startswith("strandline.pipeline has no 'nothing': it has Campaign, ")
 
 
 def test_the_package_alone_imports_nothing_large() -> None:
