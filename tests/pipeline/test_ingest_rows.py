@@ -14,7 +14,7 @@ from strandline.pipeline.ingest.batch import Ingestion
 from strandline.pipeline.ingest.declaration import Pipeline, pipeline
 from strandline.pipeline.jobs.ingest import good_and_bad
 from strandline.pipeline.schemas import TOPIC_ROW
-from strandline.pipeline.tables import read_table
+from strandline.pipeline.tables import open_table, read_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -287,6 +287,18 @@ def test_offsets_that_another_checkpoint_brought_are_not_taken_twice(spark: "Spa
     second.take(records(spark, [{"id": 3}], start=2), 0)
     second.close()
     assert read_table(spark, "parquet", f"{tmp_path}/orders").count() == 3
+
+
+def test_any_rows_become_a_table_batch_by_batch(spark: "SparkSession", tmp_path: Path) -> None:
+    rows = spark.range(10).selectExpr("id", "id % 2 = 0 AS even", "date_add(DATE'2026-01-01', cast(id AS int)) AS day")
+    table = open_table("parquet", str(tmp_path / "t"), application="me", schema=rows.schema, partition_by=["even"])
+    assert (table.write(rows, 0).account.rows, table.write(rows, 0).was_there) == (10, True)
+    with pytest.raises(PipelineError, match="rows and table have different columns: even boolean is only in the table"):
+        table.write(rows.drop("even"), 1)
+    table.write(rows.where("id > 7"), 1)
+    assert table.compact(spark).files_after == 2
+    assert sorted(row.id for row in table.read(spark).collect()) == [*range(8), 8, 8, 9, 9]
+    table.close()
 
 
 @pytest.mark.parametrize(

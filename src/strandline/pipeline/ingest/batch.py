@@ -19,7 +19,7 @@ from strandline.pipeline.tables import Table, open_table
 from strandline.pipeline.tables.account import Account, Span
 from strandline.pipeline.tables.files import Layout
 from strandline.pipeline.tables.parquet import ParquetTable
-from strandline.pipeline.tables.schema import nullable
+from strandline.pipeline.tables.schema import check_columns, nullable
 from strandline.pipeline.tables.table import run
 from strandline.pipeline.tables.writing import FAILED, HIDDEN, QUARANTINE, Plan, Told
 
@@ -146,7 +146,9 @@ def table_schema(records: DataFrame, pipeline: Pipeline) -> Any:
     empty = records.sparkSession.createDataFrame([], records.schema)
     told = pipeline.told
     shaped = shape(parse(empty, told.value, told.key, pipeline.columns), pipeline)
-    return nullable(StructType([field for field in shaped.schema if field.name not in HIDDEN]))
+    schema = nullable(StructType([field for field in shaped.schema if field.name not in HIDDEN]))
+    check_columns(schema, pipeline.partition_by)
+    return schema
 
 
 def bad_rows(parsed: DataFrame, rows: DataFrame) -> DataFrame:

@@ -86,6 +86,7 @@ class Running:
     def __init__(self, records: DataFrame, pipeline: Pipeline, told: Callable[[Taken], None] | None = None) -> None:
         """`records`: a stream of topic rows. `told` hears of each batch. Wrong declarations are refused at once."""
         table_schema(records, pipeline)
+        self.records = records
         self.spark = records.sparkSession
         self.pipeline = pipeline
         self.told = told
@@ -132,6 +133,10 @@ class Running:
             while not self.ended():
                 if self.wants_stop.is_set() and not self.query.status["isTriggerActive"]:
                     self.query.stop()
+            if (
+                self.ingestion is None
+            ):  # there was nothing to read; the table is there nevertheless, and has its numbers
+                self.ingestion = Ingestion(self.pipeline, str(self.query.id), self.records)
         except StreamingQueryException as error:
             if not isinstance(self.error, Stopped):
                 raise sentence_of(self.error or error) from self.error
