@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,7 @@ from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.pipeline.options import Conf, Master, Options, kafka_options, setting, spark_session, write_report
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.lag.samples import TOPIC, Sample, append
-from strandline.pipeline.lag.table import line_of, rows_of, table_of
+from strandline.pipeline.lag.table import line_of, rows_of, summary_line, table_of
 from strandline.pipeline.lag.watching import watch
 
 if TYPE_CHECKING:
@@ -197,19 +196,13 @@ def report(
     summary = [row.asDict() for row in tables["summary"].collect()]
     if json_output:
         skew = [row.asDict() for row in tables["skew"].collect()]
-        print(json.dumps({"summary": summary, "skew": skew}, default=text_of))
+        print(json.dumps({"summary": summary, "skew": skew}, default=str))
     elif not quiet:
         for row in summary:
-            print(", ".join(f"{name} {text_of(value)}" for name, value in row.items() if value is not None))
+            print(summary_line(row))
     if html is not None:
         write_report(html, lag_page(job(thinned(samples))))
     return summary
-
-
-def text_of(value: object) -> str:
-    return (
-        value.isoformat() if isinstance(value, datetime) else f"{value:.3g}" if isinstance(value, float) else str(value)
-    )
 
 
 def last_of(samples: Sequence[Sample]) -> list[Sample]:

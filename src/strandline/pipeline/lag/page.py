@@ -28,7 +28,7 @@ def lag_page(tables: Mapping[str, DataFrame], *, title: str = "Lag") -> str:
     )
 
 
-END_NOTE = "catching up: how long until the lag is 0 if it goes on as over the whole time."
+END_NOTE = "Caught up in: how long until the lag is 0 if it goes on as over the whole time."
 LAG_NOTE = (
     "Records behind the end of what may be read, over all partitions of a topic. Delay: the age, by its timestamp, of "
     "the record that is to be read next, in the partition where it is oldest."
@@ -58,8 +58,7 @@ def facts_of(readers: Sequence[Row], summary: Sequence[Row], over_time: Sequence
         ("lag", sum(row["lag"] or 0 for row in readers)),
         ("worst delay", span(max((row["delay_ms_worst"] or 0 for row in readers), default=None))),
         ("samples", len(times)),
-        ("from", times[0] if times else None),
-        ("to", times[-1] if times else None),
+        ("watched for", span(round((times[-1] - times[0]).total_seconds() * 1000)) if times else None),
     ]
 
 
@@ -72,17 +71,18 @@ def names_of(rows: Sequence[Row]) -> str:
 
 
 def summary_table(summary: Sequence[Row]) -> str:
+    lost = any(row["expired"] for row in summary)
+
     def cells(row: Row) -> list[Any]:
-        catch_up = span(round(row["catch_up_s"] * 1000)) if row["catch_up_s"] is not None else None
         delays = [span(row[name]) if row[name] is not None else None for name in ("delay_ms", "delay_ms_worst")]
-        rates = [row["written_per_s"], row["read_per_s"]]
-        lags = [row["partitions"], row["lag"], row["lag_worst"]]
-        return [row["kind"], row["reader"], row["topic"], *lags, *delays, *rates, catch_up, row["expired"]]
+        catch_up = span(round(row["catch_up_s"] * 1000)) if row["catch_up_s"] is not None else None
+        who = f"{row['kind']} {row['reader']}" if row["reader"] else "all that was written"
+        shown = [who, row["topic"], row["lag"], row["lag_worst"], *delays, row["written_per_s"], row["read_per_s"]]
+        return [*shown, catch_up, *([row["expired"]] if lost else [])]
 
     levels = ["bad" if row["expired"] else "" for row in summary]
-    columns = ["", "reader", "topic", "partitions", "lag", "worst lag", "delay", "worst delay"]
-    columns += ["written/s", "read/s", "catching up", "deleted unread"]
-    return table(columns, [cells(row) for row in summary], levels=levels)
+    columns = ["reader", "topic", "lag", "worst", "delay", "worst", "written/s", "read/s", "caught up in"]
+    return table([*columns, *(["deleted unread"] if lost else [])], [cells(row) for row in summary], levels=levels)
 
 
 def lag_plots(readers: Sequence[Row], over_time: Sequence[Row]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.table import Table
@@ -61,10 +61,10 @@ def total(values: Sequence[float | None]) -> float | None:
 
 
 def table_of(rows: Sequence[Row], time_ms: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, caption=clock(time_ms))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"{clock(time_ms)} UTC; written, read: records/s")
     for name in ("reader", "topic"):
         table.add_column(name, overflow="fold")
-    for name in ("partitions", "lag", "worst", "delay", "written/s", "read/s"):
+    for name in ("parts", "lag", "worst", "delay", "written", "read"):
         table.add_column(name, justify="right")
     for row in rows:
         worst = f"{row.worst.partition}: {row.worst.lag:,}" if row.worst and row.worst.lag else ""
@@ -107,3 +107,16 @@ def per_second(value: float | None) -> str:
 
 def clock(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%H:%M:%S")
+
+
+def summary_line(row: Mapping[str, Any]) -> str:
+    """A row of `transforms.summary` for a pipe."""
+    who = f"{row['kind']} {row['reader']} {row['topic']}" if row["reader"] else row["topic"]
+    rates = f"written {per_second(row['written_per_s'])}/s"
+    if row["kind"] == TOPIC:
+        return f"{who}: {rates}"
+    lag = "-" if row["lag"] is None else f"{row['lag']:,} (worst {row['lag_worst']:,})"
+    delay = f"{span(row['delay_ms'])} (worst {span(row['delay_ms_worst'])})"
+    catch_up = f", caught up in {span(round(row['catch_up_s'] * 1000))}" if row["catch_up_s"] is not None else ""
+    lost = f", {row['expired']:,} deleted unread" if row["expired"] else ""
+    return f"{who}: lag {lag}, delay {delay}, {rates}, read {per_second(row['read_per_s'])}/s{catch_up}{lost}"

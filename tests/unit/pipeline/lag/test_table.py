@@ -5,7 +5,7 @@ from io import StringIO
 from rich.console import Console
 
 from strandline.pipeline.lag.samples import Ends, Sample, sampled
-from strandline.pipeline.lag.table import line_of, rows_of, span, table_of
+from strandline.pipeline.lag.table import line_of, rows_of, span, summary_line, table_of
 
 
 def at(time_ms: int, kind: str, reader: str, topic: str, partition: int, end: int, position: int | None) -> Sample:
@@ -50,6 +50,18 @@ def test_a_line_says_it_all_and_a_table_too() -> None:
     text = console.export_text()
     assert "group g" in text
     assert "0: 210" in text
+
+
+def test_a_summary_is_a_line() -> None:
+    row = {
+        "kind": "group", "reader": "g", "topic": "t", "lag": 50, "lag_worst": 2000, "delay_ms": 10,
+        "delay_ms_worst": None, "written_per_s": 10.0, "read_per_s": 20.0, "catch_up_s": 5.0, "expired": 3,
+    }  # fmt: skip
+    assert summary_line(row) == (
+        "group g t: lag 50 (worst 2,000), delay 10 ms (worst -), written 10/s, read 20/s, caught up in 5.0 s, "
+        "3 deleted unread"
+    )
+    assert summary_line({**row, "kind": "topic", "reader": "", "lag": None}) == "t: written 10/s"
 
 
 def test_spans_of_time_are_readable() -> None:
