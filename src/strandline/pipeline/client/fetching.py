@@ -62,6 +62,7 @@ class Fetched(NamedTuple):
     aborted: tuple[tuple[int, int], ...]  # (producer id, first offset); only for read_committed
     leader_epoch: int  # of the last batch; if there is none, what the caller said
     broker: int  # who answered
+    throttled: bool = False  # the broker may have held records back
 
     def readable_end(self, isolation: int) -> int:
         return self.last_stable_offset if isolation and self.last_stable_offset >= 0 else self.high_watermark
@@ -100,6 +101,7 @@ class Reader:
         self.wait_ms = wait_ms
         self.replica = replica
         self.topic_id = topic_id  # of the topic that is read; None until the first fetch
+        self.waits = True  # for records, if there are none
         self.preferred: tuple[int, float] | None = None  # a closer replica, and until when it is read
 
     # --- asking
@@ -158,7 +160,7 @@ class Reader:
         topic = FetchTopic(topic=self.topic, topic_id=view.raw_id if by_id else ZERO_UUID, partitions=(row,))
         config = self.cluster.config
         return FetchRequest(
-            max_wait_ms=self.wait_ms,
+            max_wait_ms=self.wait_ms if self.waits else 0,
             min_bytes=config.fetch_min_bytes,
             max_bytes=max(config.fetch_max_bytes, self.max_bytes),
             isolation_level=self.isolation,
@@ -208,6 +210,7 @@ class Reader:
             tuple((t.producer_id, t.first_offset) for t in row.aborted_transactions or ()),
             asked.leader_epoch if epoch is None else epoch,
             asked.broker,
+            response.throttle_time_ms > 0,
         )
 
     def refusal(self, row: PartitionData, asked: Asked, where: str) -> KafkaError:
@@ -263,25 +266,23 @@ class Reader:
     def read(self, start: int, end: int, leader_epoch: int, patience_ms: int) -> Iterator[Fetched]:
         """See `Cluster.read`."""
         patience = Patience(self.cluster.config, f"reading {self.topic}-{self.partition}", patience_ms)
-        offset, ahead, empty = start, None, 0
+        offset, ahead = start, None
         connection: Connection | None = None
         try:
             while offset < end:
                 sent, ahead, connection = ahead, None, None
                 fetched, connection = self.fetch(offset, leader_epoch, patience, sent)
                 if fetched.next_offset == offset:
-                    # Nothing to be read, though the log goes on: what was there has been compacted away. Asked twice,
-                    # since a broker may also hold records back.
-                    empty = empty + 1 if fetched.readable_end(self.isolation) > offset else 0
-                    if empty >= 2:
-                        fetched = fetched._replace(next_offset=min(end, fetched.readable_end(self.isolation)))
-                    elif patience.left_ms <= 0:
-                        raise self.starved(offset, end, fetched, patience)
-                    else:
-                        self.cluster.release(connection)
+                    self.cluster.release(connection)
+                    connection = None
+                    bound = fetched.readable_end(self.isolation)
+                    if bound <= offset or fetched.throttled or not self.is_gap(offset, bound, patience):
+                        if patience.left_ms <= 0:
+                            raise self.starved(offset, end, fetched, patience)
                         continue
+                    fetched = fetched._replace(next_offset=min(end, bound))
                 patience.renew()
-                offset, leader_epoch, empty = fetched.next_offset, fetched.leader_epoch, 0
+                offset, leader_epoch = fetched.next_offset, fetched.leader_epoch
                 if offset < end:
                     try:
                         ahead = self.ask(offset, leader_epoch, connection)
@@ -294,6 +295,20 @@ class Reader:
                 ahead.connection.close()
             elif connection is not None:
                 self.cluster.release(connection)
+
+    def is_gap(self, offset: int, bound: int, patience: Patience) -> bool:
+        """A fetch at `offset` has found nothing, though `bound` may be read up to. Has a cleaner taken all between?
+        A broker that only holds records back (it throttles, or waits for remote storage) has those at the end."""
+        self.waits = False  # what is below the bound is there at once, or not at all
+        try:
+            return self.is_nothing_at(offset, patience) and self.is_nothing_at(bound - 1, patience)
+        finally:
+            self.waits = True
+
+    def is_nothing_at(self, offset: int, patience: Patience) -> bool:
+        fetched, connection = self.fetch(offset, UNKNOWN, patience)
+        self.cluster.release(connection)
+        return fetched.next_offset == offset and not fetched.throttled
 
     def starved(self, offset: int, end: int, fetched: Fetched, patience: Patience) -> TimedOut:
         return TimedOut(

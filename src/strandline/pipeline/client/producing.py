@@ -277,8 +277,8 @@ class Producer:
         """Send what may go, then take the answers that are there, or wait for one."""
         self.send_what_waits()
         links = {link.connection.socket.fileno(): link for link in self.links.values() if link.sent}
-        waits = [lane.retry_at for lane in self.lanes.values() if lane.pending and not lane.in_flight]
         now = time.monotonic()
+        waits = [lane.retry_at for lane in self.lanes.values() if lane.pending and lane.retry_at > now]
         until = min([*waits, *(link.sent[0].until for link in links.values()), now + TURN_S])
         if not links:
             time.sleep(max(until - now, 0.001))

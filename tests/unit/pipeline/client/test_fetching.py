@@ -46,6 +46,7 @@ class Partition(ScriptedBroker):
         self.asked: list[Any] = []
         self.topic_id = FIRST
         self.is_there = True
+        self.throttle_ms = 0
 
     def town(self, session: Session, request: Any) -> MetadataResponse:
         rows = (MetadataResponsePartition(leader_id=1, leader_epoch=4, replica_nodes=(1, 2), isr_nodes=(1, 2)),)
@@ -61,7 +62,7 @@ class Partition(ScriptedBroker):
         if isinstance(row, ErrorCode):
             row = PartitionData(error_code=row, high_watermark=-1, records=b"")
         answered = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=(row,))
-        return FetchResponse(responses=(answered,))
+        return FetchResponse(throttle_time_ms=self.throttle_ms, responses=(answered,))
 
 
 def batch(offset: int, epoch: int = 4, high_watermark: int = 100) -> PartitionData:
@@ -96,11 +97,24 @@ def test_a_broker_that_knows_no_topic_ids_is_asked_by_name() -> None:
         assert broker.asked[0][0].topic == "t"
 
 
-def test_offsets_that_a_cleaner_has_taken_are_passed_over_when_they_are_missed_twice() -> None:
-    with Partition(batch(0), empty(10), empty(10)) as broker, opened(broker) as cluster:
+def test_offsets_that_a_cleaner_has_taken_are_passed_over() -> None:
+    """Missed twice, and nothing at the end either: the log has no record there."""
+    with Partition(batch(0), empty(10), empty(10), empty(10)) as broker, opened(broker) as cluster:
         assert [row.next_offset for row in cluster.read("t", 0, 0, 10)] == [1, 10]
-    with Partition(batch(0), empty(10), batch(5), batch(9)) as broker, opened(broker) as cluster:
-        assert [row.next_offset for row in cluster.read("t", 0, 0, 10)] == [1, 6, 10]
+        assert [row.fetch_offset for _, row, _ in broker.asked] == [0, 1, 1, 9]
+        assert [request.max_wait_ms for _, _, request in broker.asked] == [500, 500, 0, 0]
+
+
+def test_records_that_a_broker_holds_back_are_waited_for() -> None:
+    """It has what lies at the end, so that an empty answer for an earlier offset is none of a gap."""
+    rows = [batch(0), empty(10), empty(10), batch(9), empty(10), batch(1), batch(1), batch(9)]
+    with Partition(*rows) as broker, opened(broker) as cluster:
+        assert [row.next_offset for row in cluster.read("t", 0, 0, 10)] == [1, 2, 10]
+        assert [row.fetch_offset for _, row, _ in broker.asked] == [0, 1, 1, 9, 1, 1, 1, 2]
+    with Partition(batch(0), *[empty(10)] * 6, batch(9)) as broker, opened(broker) as cluster:
+        broker.throttle_ms = 5
+        assert [row.next_offset for row in cluster.read("t", 0, 0, 10)] == [1, 10]
+        assert {row.fetch_offset for _, row, _ in broker.asked} == {0, 1}
 
 
 def test_a_reader_of_committed_records_waits_for_the_last_stable_offset() -> None:
@@ -178,5 +192,5 @@ def test_a_read_that_is_given_up_leaves_nothing_under_way() -> None:
         reading = cluster.read("t", 0, 0, 5)
         next(reading)
         reading.close()
-        broker.rows = [batch(0)]
+        broker.rows = [batch(0), batch(0)]  # one for the fetch that was under way, if it comes so late
         assert cluster.fetch("t", 0, 0).next_offset == 1

@@ -12,7 +12,7 @@ from tests.unit.pipeline.client.scripted import ScriptedBroker, Session
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import AuthenticationFailed, ClientConfig, Cluster
 from strandline.pipeline.client.sasl_options import credentials_in
-from strandline.pipeline.client.scram import Scram
+from strandline.pipeline.client.scram import HASHES, Scram
 from strandline.pipeline.errors import BadOption
 from strandline.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from strandline.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -34,6 +34,17 @@ def test_the_exchange_of_rfc_7677() -> None:
     assert client.first() == f"n,,n=user,r={NONCE}".encode()
     assert client.final(SERVER_FIRST) == PROOF
     client.verify(SERVER_FINAL)
+
+
+def test_the_exchange_of_rfc_5802(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Section 5, with SHA-1, which Kafka does not use; all else is the same."""
+    monkeypatch.setitem(HASHES, "SCRAM-SHA-1", "sha1")
+    client = Scram("SCRAM-SHA-1", "user", "pencil", "fyko+d2lbbFgONRv9qkxdawL")
+    assert client.first() == b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL"
+    nonce = "fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j"
+    final = client.final(f"r={nonce},s=QSXCR+Q6sek8bf92,i=4096".encode())
+    assert final == f"c=biws,r={nonce},p=v0X8v3Bz2T0CJGbJQyF0X+HI4Ts=".encode()
+    client.verify(b"v=rmF9pqV8S7suAoZWja4dJRkFsKQ=")
 
 
 @pytest.mark.parametrize(
