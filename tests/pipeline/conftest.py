@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from strandline.pipeline.session import session
+from strandline.pipeline.spark import session
 from strandline.server.local_cluster import LocalCluster
 
 if TYPE_CHECKING:

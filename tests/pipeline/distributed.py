@@ -9,10 +9,11 @@ from pathlib import Path
 from pyspark.sql import functions as F  # noqa: N812 (PySpark's own custom)
 
 from strandline.pipeline import session
-from strandline.pipeline.campaign.code import code_version
-from strandline.pipeline.campaign.definition import Campaign
-from strandline.pipeline.campaign.engine import run_campaign
-from strandline.pipeline.jobs import histories, simulate
+from strandline.pipeline.jobs.histories import job as histories
+from strandline.pipeline.jobs.simulate import job as simulate
+from strandline.pipeline.jobs.simulate.code import code_version
+from strandline.pipeline.jobs.simulate.definition import Campaign
+from strandline.pipeline.jobs.simulate.engine import run_campaign
 
 
 def main(master: str, bootstrap: str, topic: str, folder: Path) -> None:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from strandline.pipeline.client import ClientConfig, Cluster
-from strandline.pipeline.emit import running
-from strandline.pipeline.emit.checkpoint import STAGED, Checkpoint
-from strandline.pipeline.emit.lanes import write_lane
-from strandline.pipeline.emit.plan import Finished
-from strandline.pipeline.emit.staging import staged_rows
-from strandline.pipeline.emit.topics import topic_view
+from strandline.pipeline.jobs.emit import running
+from strandline.pipeline.jobs.emit.checkpoint import STAGED, Checkpoint
+from strandline.pipeline.jobs.emit.lanes import write_lane
+from strandline.pipeline.jobs.emit.plan import Finished
+from strandline.pipeline.jobs.emit.staging import staged_rows
+from strandline.pipeline.jobs.emit.topics import topic_view
 
 BATCH_BYTES = "4000"  # many batches, so that there are many moments to be killed at
 

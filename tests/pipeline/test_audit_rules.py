@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.pipeline.replica_sets import LARGEST, SCHEMAS, Replica, Row, Set, damaged, rows_of, sound
 
-from strandline.pipeline.audit.levels import Levels, by_log
-from strandline.pipeline.audit.rules import RULES, all_findings, known_replicas
+from strandline.pipeline.jobs.audit.levels import Levels, by_log
+from strandline.pipeline.jobs.audit.rules import RULES, all_findings, known_replicas
 from strandline.pipeline.schemas import FINDING
 
 if TYPE_CHECKING:

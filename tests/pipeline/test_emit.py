@@ -18,7 +18,7 @@ from tests.pipeline.emit_topics import ends, table, wait_rows
 
 from strandline.pipeline.client import Cluster
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.emit import emit
+from strandline.pipeline.jobs.emit.job import emit
 from strandline.pipeline.sink.twin import murmur2
 from strandline.server.local_cluster import LocalCluster
 from strandline.wire.record import Record

@@ -14,11 +14,11 @@ from tests.pipeline.client_clusters import create_topic, delete_topic, recreate_
 from tests.pipeline.emit_process import config_of, run, staged
 from tests.pipeline.emit_topics import each_once, ends, table, wait_rows
 
-from strandline.pipeline.emit import recovery
-from strandline.pipeline.emit.checkpoint import Checkpoint
-from strandline.pipeline.emit.lanes import write_lane
-from strandline.pipeline.emit.plan import Plan
 from strandline.pipeline.errors import DataLoss, PipelineError
+from strandline.pipeline.jobs.emit import recovery
+from strandline.pipeline.jobs.emit.checkpoint import Checkpoint
+from strandline.pipeline.jobs.emit.lanes import write_lane
+from strandline.pipeline.jobs.emit.plan import Plan
 from strandline.server.local_cluster import LocalCluster
 
 ROOT = Path(__file__).parents[2]

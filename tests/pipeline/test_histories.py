@@ -16,7 +16,7 @@ from strandline.cli.pipeline.histories import histories as histories_command
 from strandline.cli.sim import sim
 from strandline.history.policy import Facts
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs import histories
+from strandline.pipeline.jobs.histories import job as histories
 from strandline.pipeline.schemas import HISTORY_JUDGED, HISTORY_LINE
 
 FACTS = Facts(exceeded=(OTHER,), exceeded_ms={OTHER: 40})

@@ -19,7 +19,7 @@ from tests.cluster.driving import create, quiet
 
 from strandline.cli.pipeline.ingest import ingest as command
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.ingest import ingest, ingesting
+from strandline.pipeline.jobs.ingest.job import ingest, ingesting
 from strandline.pipeline.tables import read_table
 from strandline.pipeline.tables.manifest import FOLDER, NAME
 from strandline.server.local_cluster import LocalCluster

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.ingest.batch import Ingestion
-from strandline.pipeline.ingest.declaration import Pipeline, pipeline
-from strandline.pipeline.jobs.ingest import good_and_bad
+from strandline.pipeline.jobs.ingest.batch import Ingestion
+from strandline.pipeline.jobs.ingest.declaration import Pipeline, pipeline
+from strandline.pipeline.jobs.ingest.job import good_and_bad
 from strandline.pipeline.schemas import TOPIC_ROW
 from strandline.pipeline.tables import open_table, read_table
 

@@ -12,13 +12,13 @@ from tests.pipeline.client_clusters import batch_of, config_of, create_topic
 from strandline.cli.pipeline import app
 from strandline.pipeline.client import Cluster
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.lag import lag
-from strandline.pipeline.lag import transforms
-from strandline.pipeline.lag.frames import frame_of, read_samples
-from strandline.pipeline.lag.listener import LagListener
-from strandline.pipeline.lag.page import lag_page
-from strandline.pipeline.lag.samples import Ends, Sample, append, read, sampled
-from strandline.pipeline.lag.sampling import Sampler
+from strandline.pipeline.jobs.lag import transforms
+from strandline.pipeline.jobs.lag.frames import frame_of, read_samples
+from strandline.pipeline.jobs.lag.job import lag
+from strandline.pipeline.jobs.lag.listener import LagListener
+from strandline.pipeline.jobs.lag.page import lag_page
+from strandline.pipeline.jobs.lag.samples import Ends, Sample, append, read, sampled
+from strandline.pipeline.jobs.lag.sampling import Sampler
 from strandline.pipeline.schemas import LAG_SAMPLE
 from strandline.server.local_cluster import LocalCluster
 

@@ -11,8 +11,8 @@ from tests.pipeline.client_clusters import batch_of, config_of, create_topic
 
 from strandline.pipeline.client import Cluster, KafkaError
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.lag.samples import Sample, read
-from strandline.pipeline.lag.sampling import Sampler, group_names
+from strandline.pipeline.jobs.lag.samples import Sample, read
+from strandline.pipeline.jobs.lag.sampling import Sampler, group_names
 from strandline.server.local_cluster import LocalCluster
 
 

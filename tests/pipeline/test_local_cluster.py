@@ -13,7 +13,7 @@ from tests.cluster.driving import create, quiet
 from tests.pipeline.conftest import TESTED
 
 from strandline.cli.sim import write_history
-from strandline.pipeline.campaign import store
+from strandline.pipeline.jobs.simulate import store
 from strandline.server.local_cluster import LocalCluster
 from strandline.sim.plan import draw_plan
 from strandline.sim.run import run_plan

@@ -13,13 +13,13 @@ from msgspec import structs
 from pyspark.sql import SparkSession
 
 from strandline.cli.pipeline.simulate import simulate as command
-from strandline.pipeline.campaign import store
-from strandline.pipeline.campaign.code import code_version
-from strandline.pipeline.campaign.definition import FIRST, Block, Campaign
-from strandline.pipeline.campaign.engine import on_this_machine, run_campaign
-from strandline.pipeline.campaign.frames import coverage, differences, failures
 from strandline.pipeline.errors import PipelineError, sentence_of
-from strandline.pipeline.jobs import simulate
+from strandline.pipeline.jobs.simulate import job as simulate
+from strandline.pipeline.jobs.simulate import store
+from strandline.pipeline.jobs.simulate.code import code_version
+from strandline.pipeline.jobs.simulate.definition import FIRST, Block, Campaign
+from strandline.pipeline.jobs.simulate.engine import on_this_machine, run_campaign
+from strandline.pipeline.jobs.simulate.frames import coverage, differences, failures
 from strandline.pipeline.schemas import SEED
 
 SEEDS = range(18, 20)

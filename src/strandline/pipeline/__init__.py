@@ -1,49 +1,38 @@
 """Topics and replicas in Spark, and the jobs made of them: `from strandline.pipeline import session`.
 
 Every job is a function that takes DataFrames and returns DataFrames. Names are imported when they are first used.
-
-Jobs are called as the packages with their parts are (`emit` is a function here, and `strandline.pipeline.emit.plan` a
-module): whoever asks this package for such a name gets the function, whatever was imported before.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 FACES = {
-    "session": "strandline.pipeline.session",
+    "session": "strandline.pipeline.spark",
     "PipelineError": "strandline.pipeline.errors",
-    "audit": "strandline.pipeline.jobs.audit",
-    "ingest": "strandline.pipeline.jobs.ingest",
-    "ingesting": "strandline.pipeline.jobs.ingest",
-    "good_and_bad": "strandline.pipeline.jobs.ingest",
-    "emit": "strandline.pipeline.jobs.emit",
-    "lag": "strandline.pipeline.jobs.lag",
-    "Campaign": "strandline.pipeline.campaign.definition",
-    "code_version": "strandline.pipeline.campaign.code",
-    "seed_blocks": "strandline.pipeline.jobs.simulate",
-    "seed_rows": "strandline.pipeline.jobs.simulate",
-    "history_lines": "strandline.pipeline.jobs.histories",
-    "judged_histories": "strandline.pipeline.jobs.histories",
-    "LagListener": "strandline.pipeline.lag.listener",
-    "read_samples": "strandline.pipeline.lag.frames",
+    "audit": "strandline.pipeline.jobs.audit.job",
+    "ingest": "strandline.pipeline.jobs.ingest.job",
+    "ingesting": "strandline.pipeline.jobs.ingest.job",
+    "good_and_bad": "strandline.pipeline.jobs.ingest.job",
+    "emit": "strandline.pipeline.jobs.emit.job",
+    "lag": "strandline.pipeline.jobs.lag.job",
+    "Campaign": "strandline.pipeline.jobs.simulate.definition",
+    "code_version": "strandline.pipeline.jobs.simulate.code",
+    "seed_blocks": "strandline.pipeline.jobs.simulate.job",
+    "seed_rows": "strandline.pipeline.jobs.simulate.job",
+    "history_lines": "strandline.pipeline.jobs.histories.job",
+    "judged_histories": "strandline.pipeline.jobs.histories.job",
+    "LagListener": "strandline.pipeline.jobs.lag.listener",
+    "read_samples": "strandline.pipeline.jobs.lag.frames",
     "open_table": "strandline.pipeline.tables",
     "read_table": "strandline.pipeline.tables",
 }
 
 
-class Faces(ModuleType):
-    def __getattribute__(self, name: str) -> Any:
-        if name in FACES:
-            return getattr(import_module(FACES[name]), name)
-        return super().__getattribute__(name)
-
-    def __getattr__(self, name: str) -> Any:
+def __getattr__(name: str) -> Any:
+    if name not in FACES:
         raise AttributeError(f"strandline.pipeline has no {name!r}: it has {', '.join(sorted(FACES))}")
-
-    def __dir__(self) -> list[str]:
-        return sorted(FACES)
+    return getattr(import_module(FACES[name]), name)
 
 
-sys.modules[__name__].__class__ = Faces
+def __dir__() -> list[str]:
+    return sorted(FACES)

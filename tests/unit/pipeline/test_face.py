@@ -20,7 +20,7 @@ assert set(FACES) <= set(dir(pipeline))
 """
 
 
-@pytest.mark.parametrize("before", ["", "import strandline.pipeline.session\nimport strandline.pipeline.jobs.ingest"])
+@pytest.mark.parametrize("before", ["", "import strandline.pipeline.spark\nimport strandline.pipeline.jobs.ingest.job"])
 def test_names_mean_the_same_whatever_was_imported_before(before: str) -> None:
     subprocess.run([sys.executable, "-c", PROGRAM.format(before=before)], check=True, timeout=60)
 

@@ -13,8 +13,8 @@ from strandline.cli.pipeline.options import Conf, Master, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from strandline.pipeline.audit.ledger import Losses
-    from strandline.pipeline.audit.told import Told
+    from strandline.pipeline.jobs.audit.ledger import Losses
+    from strandline.pipeline.jobs.audit.told import Told
 
 Many = Parameter(negative="", consume_multiple=True)
 
@@ -72,10 +72,10 @@ def audited(
     topics: Sequence[str],
     limit: int,
 ) -> "Told":
-    from strandline.pipeline.audit.files import read_acknowledged, readable_directories
-    from strandline.pipeline.audit.ledger import as_rows
-    from strandline.pipeline.audit.told import told
-    from strandline.pipeline.jobs.audit import audit as run
+    from strandline.pipeline.jobs.audit.files import read_acknowledged, readable_directories
+    from strandline.pipeline.jobs.audit.job import audit as run
+    from strandline.pipeline.jobs.audit.ledger import as_rows
+    from strandline.pipeline.jobs.audit.told import told
     from strandline.pipeline.progress import progress
 
     found = readable_directories(directories)
@@ -95,8 +95,8 @@ def audited(
 
 
 def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":
-    from strandline.pipeline.audit.ledger import Losses, losses_in, losses_of
     from strandline.pipeline.errors import PipelineError
+    from strandline.pipeline.jobs.audit.ledger import Losses, losses_in, losses_of
 
     own = losses_in(directories)
     if bootstrap is None:
@@ -123,7 +123,7 @@ def compacted_topics(bootstrap: str) -> list[str]:
 
 
 def write(told: "Told", html: str, where: str) -> None:
-    from strandline.pipeline.audit.page import audit_page
+    from strandline.pipeline.jobs.audit.page import audit_page
     from strandline.pipeline.report import write_page
 
     try:

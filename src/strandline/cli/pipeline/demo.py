@@ -117,7 +117,7 @@ def pipeline_demo(
         fail("--seconds must be at least 5, --rate and --partitions positive", status=2)
     if dir is not None and dir.exists() and (not dir.is_dir() or any(dir.iterdir())):
         fail(f"{dir} is not an empty folder", "the demonstration needs a new one; without --dir it makes its own")
-    from strandline.pipeline.session import check_pyspark
+    from strandline.pipeline.spark import check_pyspark
 
     console = Console(stderr=json_output)
     folder = dir or Path(tempfile.mkdtemp(prefix="strandline-pipeline-"))

@@ -14,7 +14,7 @@ from strandline.cli.pipeline.options import Conf, Master, Options, kafka_options
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from strandline.pipeline.emit.plan import Finished
+    from strandline.pipeline.jobs.emit.plan import Finished
 
 Views = Annotated[Sequence[str], Parameter(name="--view", negative="")]
 SHOWN_MAX = 20
@@ -76,9 +76,9 @@ def emit(
     catalogs = dict(setting(entry, "--catalog") for entry in catalog)
     options = kafka_options(bootstrap, option)
     with spark_session(master, conf, "emit") as spark:
-        from strandline.pipeline.emit.checkpoint import Checkpoint
-        from strandline.pipeline.emit.staging import message_rows
-        from strandline.pipeline.jobs.emit import run
+        from strandline.pipeline.jobs.emit.checkpoint import Checkpoint
+        from strandline.pipeline.jobs.emit.job import run
+        from strandline.pipeline.jobs.emit.staging import message_rows
 
         named = [f"table {table} ({format_})"] if table else [f"query {query}"]
         named += [f"view {name} {path} ({format_})" for name, path in sorted(views.items())]

@@ -12,7 +12,7 @@ from strandline.cli.pipeline.options import Conf, Master, spark_session, write_r
 from strandline.pipeline.progress import progress
 
 if TYPE_CHECKING:
-    from strandline.pipeline.jobs.histories import Summary
+    from strandline.pipeline.jobs.histories.job import Summary
 
 EVIDENCE_MAX = 8  # operations that are shown of each anomaly
 
@@ -39,12 +39,12 @@ def histories(
         write the summary as a page
     """
     with spark_session(master, conf, "histories") as spark:
-        from strandline.pipeline.jobs.histories import history_lines, judged_histories, kept, summary
+        from strandline.pipeline.jobs.histories.job import history_lines, judged_histories, kept, summary
 
         with progress(spark, "judging"), kept(spark, judged_histories(history_lines(spark, paths)), out) as rows:
             found = summary(rows)
     if html is not None:
-        from strandline.pipeline.histories.report import histories_page
+        from strandline.pipeline.jobs.histories.report import histories_page
 
         write_report(html, histories_page(found))
     if json_output:

@@ -13,8 +13,8 @@ from strandline.cli.pipeline.options import Conf, Master, setting, spark_session
 from strandline.cli.show import show_rows
 
 if TYPE_CHECKING:
-    from strandline.pipeline.ingest.declaration import Pipeline
-    from strandline.pipeline.ingest.running import Outcome
+    from strandline.pipeline.jobs.ingest.declaration import Pipeline
+    from strandline.pipeline.jobs.ingest.running import Outcome
 
 FINDINGS, INCOMPLETE = 2, 3
 Repeatable = Annotated[Sequence[str], Parameter(negative="")]
@@ -120,7 +120,7 @@ def ingest(
 
 def require_spark() -> None:
     from strandline.pipeline.errors import PipelineError
-    from strandline.pipeline.session import check_pyspark
+    from strandline.pipeline.spark import check_pyspark
 
     try:
         check_pyspark()
@@ -135,7 +135,7 @@ def given(**flags: Any) -> dict[str, Any]:
 def given_columns(text: str | None) -> dict[str, Any] | None:
     """The flag's columns as the file has them."""
     from strandline.pipeline.errors import PipelineError
-    from strandline.pipeline.ingest.columns import columns_of_text
+    from strandline.pipeline.jobs.ingest.columns import columns_of_text
 
     if text is None:
         return None
@@ -148,7 +148,7 @@ def given_columns(text: str | None) -> dict[str, Any] | None:
 def declared(file: str | None, changes: dict[str, dict[str, Any]]) -> "Pipeline":
     """Everything that can be checked before Spark starts."""
     from strandline.pipeline.errors import PipelineError
-    from strandline.pipeline.ingest.declaration import pipeline, read_file
+    from strandline.pipeline.jobs.ingest.declaration import pipeline, read_file
 
     if file is None and not ("topic" in changes.get("source", {}) and "table" in changes.get("sink", {})):
         fail("what shall become which table?", "give a TOML file, or --topic and --table")
@@ -160,8 +160,8 @@ def declared(file: str | None, changes: dict[str, dict[str, Any]]) -> "Pipeline"
 
 def run(pipeline: "Pipeline", master: str | None, conf: Sequence[str], json_output: bool, strict: bool) -> None:
     with spark_session(master, conf, "ingest") as spark:
-        from strandline.pipeline.ingest.running import stopping_on_signals
-        from strandline.pipeline.jobs.ingest import ingesting
+        from strandline.pipeline.jobs.ingest.job import ingesting
+        from strandline.pipeline.jobs.ingest.running import stopping_on_signals
         from strandline.pipeline.progress import progress
 
         running = ingesting(pipeline, spark=spark)

@@ -15,14 +15,14 @@ from rich.live import Live
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.pipeline.options import Conf, Master, Options, kafka_options, setting, spark_session, write_report
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.lag.samples import TOPIC, Sample, append
-from strandline.pipeline.lag.table import line_of, rows_of, summary_line, table_of
-from strandline.pipeline.lag.watching import watch
+from strandline.pipeline.jobs.lag.samples import TOPIC, Sample, append
+from strandline.pipeline.jobs.lag.table import line_of, rows_of, summary_line, table_of
+from strandline.pipeline.jobs.lag.watching import watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from strandline.pipeline.lag.sampling import Sampler
+    from strandline.pipeline.jobs.lag.sampling import Sampler
 
 Names = Annotated[Sequence[str], Parameter(negative="")]
 BEHIND = 2
@@ -89,7 +89,7 @@ def lag(
         fail("--commit-to goes with one --query", status=2)
     if from_:
         with spark_session(master, conf, "lag") as spark:
-            from strandline.pipeline.lag.frames import read_samples
+            from strandline.pipeline.jobs.lag.frames import read_samples
 
             last = report(spark, read_samples(spark, *from_), html, json_output)
         judge(last, max_lag)
@@ -99,7 +99,7 @@ def lag(
         kept = run(sampler, every, 0.0 if once else for_, file, json_output, commit_to, keeps=html is not None)
     if html is not None:
         with spark_session(master, conf, "lag") as spark:
-            from strandline.pipeline.lag.frames import frame_of
+            from strandline.pipeline.jobs.lag.frames import frame_of
 
             report(spark, frame_of(spark, kept), html, json_output=False, quiet=True)
     judge([to_builtins(sample) for sample in last_of(kept)], max_lag)
@@ -116,7 +116,7 @@ def sampling(
 ) -> "Iterator[Sampler]":
     """Whatever fails in the block ends the command with a sentence."""
     from strandline.pipeline.client import ClientConfig, Cluster
-    from strandline.pipeline.lag.sampling import Sampler
+    from strandline.pipeline.jobs.lag.sampling import Sampler
 
     named = dict(setting(entry, "--query") if "=" in entry else (Path(entry).name, entry) for entry in queries)
     try:
@@ -187,9 +187,9 @@ def report(
     spark: "SparkSession", samples: Any, html: Path | None, json_output: bool, *, quiet: bool = False
 ) -> list[dict[str, Any]]:
     """The summary, as a table or JSON, and the page. Returns the summary's rows."""
-    from strandline.pipeline.jobs.lag import lag as job
-    from strandline.pipeline.lag.page import lag_page
-    from strandline.pipeline.lag.transforms import thinned
+    from strandline.pipeline.jobs.lag.job import lag as job
+    from strandline.pipeline.jobs.lag.page import lag_page
+    from strandline.pipeline.jobs.lag.transforms import thinned
 
     samples = samples.cache()
     tables = job(samples)

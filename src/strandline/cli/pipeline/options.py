@@ -31,7 +31,7 @@ INTERRUPTED = 130
 def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator["SparkSession"]:
     """A session for one command; one that runs already is left running. Whatever fails in the block ends the command
     with a sentence, not with a traceback."""
-    from strandline.pipeline.session import check_pyspark, session
+    from strandline.pipeline.spark import check_pyspark, session
 
     settings = dict(setting(entry) for entry in conf)
     try:

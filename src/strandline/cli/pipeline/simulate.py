@@ -13,9 +13,9 @@ from strandline.cli.pipeline.options import Conf, Master, spark_session, write_r
 from strandline.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from strandline.pipeline.campaign.definition import Campaign
-    from strandline.pipeline.campaign.engine import Engine
-    from strandline.pipeline.campaign.summary import Summary
+    from strandline.pipeline.jobs.simulate.definition import Campaign
+    from strandline.pipeline.jobs.simulate.engine import Engine
+    from strandline.pipeline.jobs.simulate.summary import Summary
 
 LISTED_MAX = 50  # failed seeds that are told one by one
 
@@ -75,7 +75,7 @@ def simulate(
         fail("a campaign's rows are kept as Parquet, which needs pyarrow", "pip install 'strandline[spark]'")
     began = time.monotonic()
     if engine == "local":
-        from strandline.pipeline.campaign.engine import on_this_machine
+        from strandline.pipeline.jobs.simulate.engine import on_this_machine
 
         try:
             summary = run(campaign, wanted, folder, on_this_machine(max(1, jobs)), block)
@@ -83,11 +83,11 @@ def simulate(
             fail(error.problem, error.advice)
     else:
         with spark_session(master, conf, "simulate") as spark:
-            from strandline.pipeline.jobs.simulate import on_spark
+            from strandline.pipeline.jobs.simulate.job import on_spark
 
             summary = run(campaign, wanted, folder, on_spark(spark), block)
     if html is not None:
-        from strandline.pipeline.campaign.report import campaign_page
+        from strandline.pipeline.jobs.simulate.report import campaign_page
 
         write_report(html, campaign_page(summary))
     if json_output:
@@ -99,8 +99,8 @@ def simulate(
 
 
 def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthless"] | None, planted: str) -> "Campaign":
-    from strandline.pipeline.campaign.code import code_version, python_version
-    from strandline.pipeline.campaign.definition import SAMPLE_OF, Campaign
+    from strandline.pipeline.jobs.simulate.code import code_version, python_version
+    from strandline.pipeline.jobs.simulate.definition import SAMPLE_OF, Campaign
     from strandline.sim.planted import PLANTED
 
     if planted and planted not in PLANTED:
@@ -120,8 +120,8 @@ def seeds_of(text: str) -> range:
 
 
 def run(campaign: "Campaign", seeds: range, folder: Path, engine: "Engine", block: int) -> "Summary":
-    from strandline.pipeline.campaign.engine import run_campaign, summary_of
-    from strandline.pipeline.campaign.watch import watched
+    from strandline.pipeline.jobs.simulate.engine import run_campaign, summary_of
+    from strandline.pipeline.jobs.simulate.watch import watched
 
     try:
         with watched(folder, seeds):

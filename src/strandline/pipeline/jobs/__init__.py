@@ -1,1 +1,1 @@
-"""One job, one file: read, transforms, write; what a notebook calls."""
+"""One job, one folder: `job.py` is what a notebook calls, the other files are its parts."""

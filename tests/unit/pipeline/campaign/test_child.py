@@ -11,18 +11,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from strandline.pipeline.campaign.block import seed_rows
-from strandline.pipeline.campaign.code import code_version
-from strandline.pipeline.campaign.definition import AGAIN, FIRST, Block, Campaign, Task
-from strandline.pipeline.campaign.seed_row import SeedRow
 from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.simulate.block import seed_rows
+from strandline.pipeline.jobs.simulate.code import code_version
+from strandline.pipeline.jobs.simulate.definition import AGAIN, FIRST, Block, Campaign, Task
+from strandline.pipeline.jobs.simulate.seed_row import SeedRow
 from strandline.sim.plan import draw_plan
 
 BROOD = """
 import os, signal, sys, time
 import msgspec
-from strandline.pipeline.campaign.child import Brood
-from strandline.pipeline.campaign.definition import FIRST, Block, Campaign
+from strandline.pipeline.jobs.simulate.child import Brood
+from strandline.pipeline.jobs.simulate.definition import FIRST, Block, Campaign
 from strandline.sim.run import Outcome
 
 left = []  # what a module remembers
@@ -132,7 +132,7 @@ def test_second_runs_are_in_processes_that_hash_differently(again: bool, hash_se
 
 def test_a_cut_life_line_ends_the_process_in_the_middle_of_a_seed() -> None:
     """As when what started it was killed and could not do anything about it."""
-    command = [sys.executable, "-m", "strandline.pipeline.campaign.child"]
+    command = [sys.executable, "-m", "strandline.pipeline.jobs.simulate.child"]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None and child.stdout is not None
     with child, child.stdin as line:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.pipeline.campaign.code import code_version
-from strandline.pipeline.campaign.definition import (
+from strandline.pipeline.jobs.simulate.code import code_version
+from strandline.pipeline.jobs.simulate.definition import (
     AGAIN,
     FIRST,
     Block,

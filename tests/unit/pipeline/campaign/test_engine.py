@@ -9,13 +9,13 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from strandline.pipeline.campaign import store, watch
-from strandline.pipeline.campaign.block import Written
-from strandline.pipeline.campaign.code import code_version
-from strandline.pipeline.campaign.definition import AGAIN, Campaign, Task, sampled
-from strandline.pipeline.campaign.engine import on_this_machine, run_campaign, summary_of
-from strandline.pipeline.campaign.seed_row import SeedRow, did_the_same
 from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.simulate import store, watch
+from strandline.pipeline.jobs.simulate.block import Written
+from strandline.pipeline.jobs.simulate.code import code_version
+from strandline.pipeline.jobs.simulate.definition import AGAIN, Campaign, Task, sampled
+from strandline.pipeline.jobs.simulate.engine import on_this_machine, run_campaign, summary_of
+from strandline.pipeline.jobs.simulate.seed_row import SeedRow, did_the_same
 
 CAMPAIGN = Campaign("code", again_per_10000=2000)
 

@@ -1,9 +1,9 @@
 """The page of a campaign."""
 
-from strandline.pipeline.campaign.definition import Campaign
-from strandline.pipeline.campaign.report import campaign_page
-from strandline.pipeline.campaign.seed_row import SeedRow
-from strandline.pipeline.campaign.summary import Summary, Tally
+from strandline.pipeline.jobs.simulate.definition import Campaign
+from strandline.pipeline.jobs.simulate.report import campaign_page
+from strandline.pipeline.jobs.simulate.seed_row import SeedRow
+from strandline.pipeline.jobs.simulate.summary import Summary, Tally
 
 
 def summary(*rows: SeedRow, is_complete: bool = True) -> Summary:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from strandline.pipeline.campaign import store
-from strandline.pipeline.campaign.definition import AGAIN, FIRST, Block, Campaign
-from strandline.pipeline.campaign.seed_row import SeedRow
 from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.simulate import store
+from strandline.pipeline.jobs.simulate.definition import AGAIN, FIRST, Block, Campaign
+from strandline.pipeline.jobs.simulate.seed_row import SeedRow
 from strandline.pipeline.schemas import SEED
 
 CAMPAIGN = Campaign("code", "3.11")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from strandline.base.errors import ErrorCode
-from strandline.pipeline.emit.lane import (
+from strandline.pipeline.jobs.emit.lane import (
     Acknowledged,
     Event,
     Fail,

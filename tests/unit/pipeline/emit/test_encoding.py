@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.pipeline.client import ClientConfig
-from strandline.pipeline.emit.encoding import compiled, encode, in_python
-from strandline.pipeline.emit.plan import Lane
-from strandline.pipeline.emit.rows import Chosen, by_partition
+from strandline.pipeline.jobs.emit.encoding import compiled, encode, in_python
+from strandline.pipeline.jobs.emit.plan import Lane
+from strandline.pipeline.jobs.emit.rows import Chosen, by_partition
 from strandline.wire.batch import patch_create_time, read_header
 from strandline.wire.record import all_records
 

@@ -1,7 +1,7 @@
 """One track of a lane, event by event."""
 
 from strandline.base.errors import ErrorCode
-from strandline.pipeline.emit.lane import (
+from strandline.pipeline.jobs.emit.lane import (
     VAIN_MAX,
     WINDOW,
     Acknowledged,

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from strandline.pipeline.emit.checkpoint import Checkpoint
-from strandline.pipeline.emit.plan import (
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.emit.checkpoint import Checkpoint
+from strandline.pipeline.jobs.emit.plan import (
     Finished,
     Lane,
     Plan,
@@ -18,8 +19,7 @@ from strandline.pipeline.emit.plan import (
     why_not_searchable,
     why_not_this_run,
 )
-from strandline.pipeline.emit.recovery import why_missing
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.emit.recovery import why_missing
 
 PLAN = Plan(
     source="table /data/orders",

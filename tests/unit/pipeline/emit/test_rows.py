@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.pipeline.emit import rows as subject
-from strandline.pipeline.emit.rows import BLOCK, NO_TIMES, ROW_OVERHEAD, Chosen, by_partition, pieces, sizes_of
 from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.emit import rows as subject
+from strandline.pipeline.jobs.emit.rows import BLOCK, NO_TIMES, ROW_OVERHEAD, Chosen, by_partition, pieces, sizes_of
 from strandline.pipeline.sink.layout import blob, rows_of
 from strandline.pipeline.sink.twin import murmur2
 

@@ -12,12 +12,12 @@ from tests.unit.pipeline.emit.broker import Batch, Leader
 
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import ClientConfig
-from strandline.pipeline.emit.encoding import encode
-from strandline.pipeline.emit.lane import Acknowledged, Found, Refused, Searched, Track
-from strandline.pipeline.emit.plan import Lane
-from strandline.pipeline.emit.rows import pieces
-from strandline.pipeline.emit.writing import Writing
 from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.emit.encoding import encode
+from strandline.pipeline.jobs.emit.lane import Acknowledged, Found, Refused, Searched, Track
+from strandline.pipeline.jobs.emit.plan import Lane
+from strandline.pipeline.jobs.emit.rows import pieces
+from strandline.pipeline.jobs.emit.writing import Writing
 from strandline.wire.batch import patch_create_time, read_header
 from strandline.wire.record import all_records
 

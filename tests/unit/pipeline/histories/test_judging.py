@@ -14,8 +14,8 @@ from strandline.history.judge import judge
 from strandline.history.operation import Key, Kind, Operation
 from strandline.history.policy import Facts
 from strandline.history.recorded import write_lines
-from strandline.pipeline.histories.judging import Judged, judge_parts
-from strandline.pipeline.histories.parts import ASSIGNED, Part, lines_of_text, marks_in, parts_in
+from strandline.pipeline.jobs.histories.judging import Judged, judge_parts
+from strandline.pipeline.jobs.histories.parts import ASSIGNED, Part, lines_of_text, marks_in, parts_in
 
 RANDOM_FACTS = st.builds(
     Facts,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.ingest.columns import Column, columns_of, columns_of_file, columns_of_text, ddl
+from strandline.pipeline.jobs.ingest.columns import Column, columns_of, columns_of_file, columns_of_text, ddl
 
 
 def test_a_column_is_a_type_or_a_table() -> None:

@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.ingest.declaration import Expectation, Partition, Pipeline, pipeline, read_file, trigger_ms
+from strandline.pipeline.jobs.ingest.declaration import (
+    Expectation,
+    Partition,
+    Pipeline,
+    pipeline,
+    read_file,
+    trigger_ms,
+)
 
 WHOLE = """
 name = "orders"

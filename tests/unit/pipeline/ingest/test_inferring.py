@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.ingest.inferring import infer
+from strandline.pipeline.jobs.ingest.inferring import infer
 
 
 def columns(*values: Any) -> dict[str, str]:

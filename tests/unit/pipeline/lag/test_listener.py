@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryProgress
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.lag.listener import LagListener
-from strandline.pipeline.lag.samples import read
+from strandline.pipeline.jobs.lag.listener import LagListener
+from strandline.pipeline.jobs.lag.samples import read
 
 
 def event(batch: int, *sources: dict[str, Any], name: str | None = "etl") -> QueryProgressEvent:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.lag.positions import positions_in
-from strandline.pipeline.lag.queries import QueryProgress, progress_of
+from strandline.pipeline.jobs.lag.positions import positions_in
+from strandline.pipeline.jobs.lag.queries import QueryProgress, progress_of
 
 OURS = (
     '{"topics":{"orders":{"id":"AAAAAAAAAAAAAAAAAAAAAA","partitions":'

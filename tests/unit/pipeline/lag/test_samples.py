@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.lag.samples import Ends, Rate, Sample, append, by_reader, delay_of, rate, read, sampled
+from strandline.pipeline.jobs.lag.samples import Ends, Rate, Sample, append, by_reader, delay_of, rate, read, sampled
 
 
 def at(time_ms: int, end: int, position: int | None, partition: int = 0) -> Sample:

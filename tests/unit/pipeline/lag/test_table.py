@@ -4,8 +4,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from strandline.pipeline.lag.samples import Ends, Sample, sampled
-from strandline.pipeline.lag.table import line_of, rows_of, span, summary_line, table_of
+from strandline.pipeline.jobs.lag.samples import Ends, Sample, sampled
+from strandline.pipeline.jobs.lag.table import line_of, rows_of, span, summary_line, table_of
 
 
 def at(time_ms: int, kind: str, reader: str, topic: str, partition: int, end: int, position: int | None) -> Sample:

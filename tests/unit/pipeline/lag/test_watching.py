@@ -3,8 +3,8 @@
 import pytest
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.lag.samples import Ends, Sample, sampled
-from strandline.pipeline.lag.watching import watch
+from strandline.pipeline.jobs.lag.samples import Ends, Sample, sampled
+from strandline.pipeline.jobs.lag.watching import watch
 
 
 class Time:

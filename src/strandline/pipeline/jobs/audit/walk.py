@@ -1,0 +1,42 @@
+"""One walk over each log, in the order of its files, with what the batch before said: many rules need no more."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from strandline.pipeline.jobs.audit import batches as single
+from strandline.pipeline.jobs.audit import offsets, sequences
+from strandline.pipeline.jobs.audit.replicas import SOUND, with_bounds
+from strandline.pipeline.jobs.audit.rows import REPLICA, found, local
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def along_the_logs(batches: "DataFrame", known: "DataFrame", segments: "DataFrame") -> "DataFrame":
+    """Findings of single batches, of offsets and epochs along a log, and of producers' sequences."""
+    files, file = ", ".join(REPLICA), ", ".join((*REPLICA, "segment"))
+    before = "rows between unbounded preceding and 1 preceding"
+    in_log = f"over (partition by {files} order by segment, position {before})"
+    in_file = f"over (partition by {file} order by position {before})"
+    after = "rows between 1 following and unbounded following"
+    later_in_file = f"over (partition by {file} order by position {after})"
+    end = f"if({SOUND}, last_offset + 1, null)"
+    walked = batches.selectExpr(
+        "*",
+        f"last_value({end}, true) {in_log} as expected",
+        f"last_value(if({SOUND}, leader_epoch, null), true) {in_log} as epoch_before",
+        f"max({end}) {in_file} as good",
+        f"first_value(if({SOUND}, base_offset, null), true) {later_in_file} as next_good",
+    ).join(F.broadcast(following(segments)), [*REPLICA, "segment"], "left")
+    odd = sequences.with_skipped(walked).where(
+        "fault is not null or base_offset <> expected or leader_epoch < epoch_before or last_offset >= following"
+        " or records <> last_offset - base_offset + 1 or skipped <> 0"
+    )
+    return found(with_bounds(odd, known), *single.cases(), *offsets.cases(), *sequences.cases())
+
+
+def following(segments: "DataFrame") -> "DataFrame":
+    """REPLICA, `segment`, `following`: the first offset of the next one."""
+    order = f"over (partition by {', '.join(REPLICA)} order by segment)"
+    return local(segments.selectExpr(*REPLICA, "segment", f"lead(segment) {order} as following"))

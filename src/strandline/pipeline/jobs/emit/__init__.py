@@ -1,0 +1,1 @@
+"""Table or query to topic, exactly once, without transactions. `lane.py` has the idea; `job.py` is the job."""

@@ -1,0 +1,86 @@
+"""How far a streaming query is, by its checkpoint folder, whether it runs or not.
+
+    offsets/N   what batch N reads up to: "v1", a line about the batch, then one line a source; durable before it runs
+    commits/N   batch N is done
+
+So the position is what the last batch reads up to that has both. Spark replaces these files as wholes and deletes old
+ones: a file that vanishes between listing and reading is asked for again.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import urlparse
+
+from msgspec import DecodeError, json
+
+from strandline.base.value import Value
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.lag.positions import Positions, positions_in
+
+TRIES = 5
+
+
+class QueryProgress(Value, frozen=True):
+    """`done`: positions behind the last committed batch; `planned`: behind the batch that runs, or was killed."""
+
+    done: Positions
+    planned: Positions
+    batch: int  # the last committed one; -1: none yet
+    batch_ms: int  # when it began, by its driver's clock; -1: not known
+
+
+def progress_of(checkpoint: str) -> QueryProgress:
+    """Raises PipelineError if the folder is no checkpoint of a streaming query, or of one without topics."""
+    folder = folder_of(checkpoint)
+    for _ in range(TRIES):
+        try:
+            return read(folder)
+        except FileNotFoundError:
+            continue  # cleaned away meanwhile: a later batch is there
+    raise PipelineError(f"{checkpoint} changes faster than it can be read", "ask again")
+
+
+def folder_of(checkpoint: str) -> Path:
+    url = urlparse(checkpoint)
+    if url.scheme not in ("", "file"):
+        raise PipelineError(
+            f"{checkpoint}: only checkpoints in mounted folders can be read", "use a LagListener instead"
+        )
+    folder = Path(url.path if url.scheme else checkpoint)
+    if not (folder / "offsets").is_dir():
+        advice = "give the query's checkpointLocation, with its folders offsets/ and commits/"
+        raise PipelineError(f"{checkpoint} is no checkpoint of a streaming query", advice)
+    return folder
+
+
+def read(folder: Path) -> QueryProgress:
+    planned, done = batches_in(folder / "offsets"), batches_in(folder / "commits")
+    both = sorted(set(planned) & set(done))
+    last = both[-1] if both else -1
+    at, _ = read_batch(folder, planned[-1]) if planned else ({}, -1)
+    if last < 0:
+        return QueryProgress({}, at, -1, -1)
+    positions, batch_ms = read_batch(folder, last)
+    return QueryProgress(positions, at, last, batch_ms)
+
+
+def batches_in(folder: Path) -> list[int]:
+    """Numbers of the batches that have a file there, rising. Spark's temporary and checksum files are no such."""
+    names = os.listdir(folder) if folder.is_dir() else []
+    return sorted(int(name) for name in names if name.isascii() and name.isdigit())
+
+
+def read_batch(folder: Path, batch: int) -> tuple[Positions, int]:
+    """Positions of all sources, and when the batch began."""
+    path = folder / "offsets" / str(batch)
+    lines = path.read_text().splitlines()
+    if len(lines) < 2 or not lines[0].startswith("v"):
+        raise PipelineError(f"{path} is not a file of Spark's offset log", "is this the right folder?")
+    found: Positions = {}
+    for line in lines[2:]:
+        found |= positions_in(line)
+    try:
+        batch_ms = int(json.decode(lines[1]).get("batchTimestampMs", -1))
+    except (DecodeError, AttributeError, TypeError, ValueError):
+        batch_ms = -1
+    return found, batch_ms

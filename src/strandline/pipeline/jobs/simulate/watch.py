@@ -1,0 +1,77 @@
+"""How far a campaign is, on a terminal: blocks that are done, seeds a second, failures so far. It looks at the folder
+alone, so it does not matter who runs the blocks."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from strandline.pipeline.jobs.simulate import store
+from strandline.pipeline.jobs.simulate.definition import FIRST, Block
+
+EVERY_S = 0.5
+
+
+class Watch:
+    """Counts what new files hold, each file once."""
+
+    def __init__(self, folder: Path, seeds: range) -> None:
+        self.folder = folder
+        self.seeds = seeds
+        self.known: dict[Block, None] = {}
+        self.done = 0  # of the range, whether they counted or not
+        self.failed = 0
+        self.ran = 0  # since the watch began
+        self.began = time.monotonic()
+        self.look()
+        self.ran = 0
+
+    def look(self) -> None:
+        for block in store.done(self.folder):
+            if block in self.known:
+                continue
+            self.known[block] = None
+            count, failed = store.counts_of(self.folder, block)
+            self.ran += count
+            inside = range(max(block.first, self.seeds.start), min(block.last + 1, self.seeds.stop))
+            if block.run == FIRST and inside:
+                self.done += len(inside)
+                self.failed += failed
+
+    @property
+    def rate(self) -> float:
+        """Seeds a second, of both runs."""
+        return self.ran / max(time.monotonic() - self.began, 0.001)
+
+
+@contextmanager
+def watched(folder: Path, seeds: range, console: Console | None = None) -> Iterator[None]:
+    """A bar as long as the block runs; nothing where nobody looks."""
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    told = TextColumn("{task.fields[rate]:.1f} seeds/s, {task.fields[failed]} failed")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), told, TimeElapsedColumn())
+    over = threading.Event()
+    with Progress(*columns, console=console, transient=True) as bar:
+        title = f"seeds {seeds.start}..{seeds.stop - 1}"
+        task = bar.add_task(title, total=len(seeds), rate=0.0, failed=0)
+        watcher = threading.Thread(target=follow, args=(Watch(folder, seeds), bar, task, over), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+
+def follow(watch: Watch, bar: Progress, task: TaskID, over: threading.Event) -> None:
+    while not over.wait(EVERY_S):
+        with suppress(OSError, ValueError):  # what is wrong with the folder, its owner tells
+            watch.look()
+        bar.update(task, completed=watch.done, rate=watch.rate, failed=watch.failed)

@@ -1,0 +1,72 @@
+"""The session helper: which Java, which settings, and that workers run what the driver runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from strandline.pipeline import java
+from strandline.pipeline.errors import PipelineError, sentence_of
+from strandline.pipeline.spark import is_submitted, session
+
+
+def test_a_running_session_is_taken_as_it_is(spark: SparkSession) -> None:
+    assert session("local[7]") is spark
+
+
+def test_workers_run_this_python_and_times_are_in_utc(spark: SparkSession) -> None:
+    told = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
+    assert told == [sys.executable]
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
+
+
+def test_the_packaged_java_starts_and_ignores_the_module_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    home = java.packaged_java()
+    assert home.is_relative_to(tmp_path)
+    command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-Dname=two words", "-version"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "21." in told.stderr
+    assert java.packaged_java() == home
+
+
+def test_java_home_wins_over_the_packaged_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/some/java")
+    java.choose_java()
+    assert os.environ["JAVA_HOME"] == "/some/java"
+
+
+def test_a_folder_that_cannot_be_written_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert java.packaged_java().is_relative_to(tmp_path / f"strandline-{os.getuid()}")
+
+
+def test_what_spark_submit_or_its_arguments_say_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"):
+        monkeypatch.delenv(name, raising=False)
+    assert not is_submitted()
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master spark://host:7077 pyspark-shell")
+    assert is_submitted()
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert is_submitted()
+
+
+def test_our_own_words_are_found_in_sparks_traceback() -> None:
+    wrapped = RuntimeError(
+        "[PYTHON_DATA_SOURCE_ERROR] …\nTraceback …\nstrandline.pipeline.errors.BadOption: no topic\n  name one\n\tat x"
+    )
+    told = sentence_of(wrapped)
+    assert (told.problem, told.advice) == ("no topic", "name one")
+    assert str(PipelineError("a", "b")) == "a\n  b"
+    assert sentence_of(ValueError("first\nsecond")).problem == "first"
+    java = "An error occurred while calling o49.load.\n: org.apache.spark.SomeException: [NOT_FOUND] Failed\n\tat x"
+    assert sentence_of(ValueError(java)).problem == "[NOT_FOUND] Failed"
