@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from strandline.pipeline import schemas
-
 Row = dict[str, Any]
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 BATCH_BYTES = 100
@@ -258,12 +256,3 @@ def rows_of(sets: list[Set]) -> dict[str, list[Row]]:
             is_active = at == len(replica.segments) - 1
             found["segment"].append({**key, "segment": segment, "size": 0, "is_active": is_active, **counts})
     return found
-
-
-SCHEMAS = {
-    "batch": schemas.REPLICA_BATCH,
-    "checkpoint": schemas.REPLICA_CHECKPOINT,
-    "epoch": schemas.REPLICA_EPOCH,
-    "index": schemas.REPLICA_INDEX,
-    "segment": schemas.REPLICA_SEGMENT,
-}

@@ -4,14 +4,15 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
-from tests.pipeline.replica_sets import LARGEST, SCHEMAS, Replica, Row, Set, damaged, rows_of, sound
+from tests.pipeline.replica_sets import LARGEST, Replica, Row, Set, damaged, rows_of, sound
 
+from strandline.pipeline import schemas
 from strandline.pipeline.jobs.audit.levels import Levels, by_log
+from strandline.pipeline.jobs.audit.replicas import measured
+from strandline.pipeline.jobs.audit.rows import frame
 from strandline.pipeline.jobs.audit.rules import RULES, all_findings, known_replicas
-from strandline.pipeline.schemas import FINDING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,19 +22,11 @@ Found = dict[tuple[str, str], set[int]]  # of a topic and a rule: the offsets
 
 def levels_of(spark: "SparkSession", sets: list[Set]) -> Levels:
     rows = rows_of(sets)
-    made = {name: spark.createDataFrame(ordered(rows[name], schema.names), schema) for name, schema in SCHEMAS.items()}
+    batches = by_log(frame(spark, rows["batch"], schemas.REPLICA_BATCH)).persist()
+    indexes = frame(spark, rows["index"], schemas.REPLICA_INDEX)
     return Levels(
-        by_log(made["batch"]),
-        made["checkpoint"],
-        made["index"],
-        made["epoch"],
-        made["segment"],
-        lambda topics: made["batch"],
+        batches, indexes, measured(batches), rows["checkpoint"], rows["epoch"], rows["segment"], lambda topics: batches
     )
-
-
-def ordered(rows: list[Row], names: list[str]) -> list[tuple[Any, ...]]:
-    return [tuple(row[name] for name in names) for row in rows]
 
 
 def judged(spark: "SparkSession", sets: list[Set]) -> Found:
@@ -202,8 +195,3 @@ def test_sound_replicas_give_no_finding_and_damaged_ones_give_what_the_plain_twi
     told = {rule for _, rule in found}
     compacted_or_acknowledged = {rule for rule in RULES if rule.startswith(("acknowledged", "key", "record-d"))}
     assert told == RULES.keys() - compacted_or_acknowledged
-    assert FINDING.names[0] == "rule"
-
-
-if __name__ == "__main__":
-    pytest.main([__file__])

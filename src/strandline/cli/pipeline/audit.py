@@ -1,6 +1,7 @@
 """`strandline pipeline audit`: is every replica sound, do they agree, and is all there that was acknowledged?"""
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -17,11 +18,19 @@ if TYPE_CHECKING:
     from strandline.pipeline.jobs.audit.told import Told
 
 Many = Parameter(negative="", consume_multiple=True)
+# The queries are many and mostly small: what Spark does to make large ones fast costs these more than it saves.
+LOCAL_CONF = (
+    "spark.sql.adaptive.enabled=false",
+    "spark.sql.codegen.wholeStage=false",
+    f"spark.sql.shuffle.partitions={os.cpu_count() or 1}",
+)
 
 
 def audit(
     *directories: str,
-    bootstrap_server: Annotated[str | None, Parameter(name=("--bootstrap-server", "--bootstrap"))] = None,
+    bootstrap_server: Annotated[
+        str | None, Parameter(name=("--bootstrap-server", "--bootstrap"), env_var="STRANDLINE_BOOTSTRAP")
+    ] = None,
     acknowledged: Annotated[Sequence[str], Many] = (),
     topic: Annotated[Sequence[str], Many] = (),
     html: str | None = None,
@@ -52,7 +61,8 @@ def audit(
     """
     if not directories and bootstrap_server is None:
         fail("nothing to audit", "name the log directories of all nodes, or --bootstrap-server", status=2)
-    with spark_session(master, conf, "pipeline audit") as spark:
+    is_local = master is None or master.startswith("local")
+    with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
         told = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
     where = ", ".join(directories) if directories else f"all brokers of {bootstrap_server}"
     if html is not None:
@@ -62,6 +72,14 @@ def audit(
     else:
         show(told)
     return told.status
+
+
+def local_conf() -> list[str]:
+    """The bytes are judged in Python, and what is left for the JVM is over before its best compiler has paid off."""
+    from strandline.pipeline.spark import local_settings
+
+    options = local_settings()["spark.driver.extraJavaOptions"]
+    return [*LOCAL_CONF, f"spark.driver.extraJavaOptions={options} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
 
 
 def audited(

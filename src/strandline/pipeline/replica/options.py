@@ -58,7 +58,8 @@ class Request(NamedTuple):
     min_partitions: int
     node: int | None
     drops_damage: bool  # of the record level: leave out what makes no sense, else fail
-    reports_changes: bool  # of the batch level: a row says that a log changed while it was read, else fail
+    reports_changes: bool  # a row of the batch level says that a log changed while it was read, else fail; of the
+    # record level the rest of that file is left out
 
 
 def parse(options: Mapping[str, str]) -> Request:
@@ -87,8 +88,8 @@ def parse(options: Mapping[str, str]) -> Request:
     if mode not in MODES:
         raise BadOption(f"mode = {mode!r} is not one of {', '.join(MODES)}")
     changed = given.get("whenchanged", "fail").lower()
-    if changed not in ("fail", "report") or (changed == "report" and level != "batch"):
-        raise BadOption(f"whenChanged = {changed!r} is not fail (or, at level batch, report)")
+    if changed not in ("fail", {"batch": "report", "record": "skip"}.get(level)):
+        raise BadOption(f"whenChanged = {changed!r} is not fail (or, at level batch, report; at level record, skip)")
     return Request(
         level,
         paths,
@@ -98,7 +99,7 @@ def parse(options: Mapping[str, str]) -> Request:
         number(given, "minPartitions", os.cpu_count() or 1, least=1),
         number(given, "node", 0, least=0) if "node" in given else None,
         mode == "DROPMALFORMED",
-        changed == "report",
+        changed != "fail",
     )
 
 

@@ -9,9 +9,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from strandline.pipeline.client import ClientConfig, Cluster
+from strandline.pipeline.client.errors import Unreachable
 from strandline.pipeline.decode import Columns
 from strandline.pipeline.errors import BadOption
 from strandline.pipeline.replica import remote
+from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.options import SCHEMAS, Request, parse
 from strandline.pipeline.replica.planning import Logs, Piece, Pieces, plan
 from strandline.pipeline.replica.rows import batch_rows, record_rows
@@ -87,7 +89,16 @@ class ReplicaReader(DataSourceReader):
         schema = to_arrow_schema(self.schema, timezone="UTC")
         if self.request.level == "batch":
             return batch_rows(part, source, schema, reports_changes=self.request.reports_changes)
-        return record_rows(part, source, Columns.of(schema), drops_damage=self.request.drops_damage)
+        found = record_rows(part, source, Columns.of(schema), drops_damage=self.request.drops_damage)
+        return unchanged(found) if self.request.reports_changes else found
+
+
+def unchanged(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """As far as the log is what it was when the read was planned, and its broker answers."""
+    try:
+        yield from rows
+    except (LogChanged, Unreachable):
+        return
 
 
 def check_schema(level: str, schema: StructType) -> None:

@@ -9,11 +9,14 @@ A record that is missing is sought in the loss ledger too: the loss that the clu
 and has a rule of its own.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from strandline.pipeline.jobs.audit.rows import REPLICA, case, found, local, said
+from strandline.pipeline.jobs.audit.replicas import Known
+from strandline.pipeline.jobs.audit.rows import REPLICA, Row, case, found, frame, said
+from strandline.pipeline.schemas import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,29 +28,32 @@ RULES = {
     "acknowledged-twice": "two different records were acknowledged at one offset",
 }
 PLACE = ("topic", "partition")
+LEADS = rows(
+    *("topic string", "partition int", "start long", "cleaned_to long"),
+    *("lead_broker int", "lead_directory string", "lead_topic_id string"),
+)
 
 
-def leading(replicas: "DataFrame", epochs: "DataFrame") -> "DataFrame":
-    """One replica of each topic's partition: REPLICA, `start`, `end`, `cleaned_to`."""
-    begun = epochs.groupBy(*REPLICA).agg(F.expr("max(leader_epoch) as begun"))
-    order = "greatest(latest, begun) desc, end desc, broker, directory, topic_id"
-    rank = f"row_number() over (partition by {', '.join(PLACE)} order by {order}) as rank"
-    known = replicas.join(F.broadcast(begun), list(REPLICA), "left").selectExpr("*", rank)
-    return local(known.where("rank = 1").select(*REPLICA, "start", "end", "cleaned_to"))
+def leading(known: Sequence[Known]) -> list[Row]:
+    """One replica of each topic's partition, as a row of `LEADS`."""
+    first: dict[tuple[str, int], Known] = {}
+    for one in sorted(known, key=lambda one: (-one.latest, -one.end, one.key)):
+        first.setdefault((one.key[2], one.key[4]), one)
+    return [
+        {**one.row, **{f"lead_{name}": one.row[name] for name in ("broker", "directory", "topic_id")}}
+        for one in first.values()
+    ]
 
 
 def acknowledged_records(
-    acknowledged: "DataFrame", records: "DataFrame", leads: "DataFrame", losses: "DataFrame"
+    acknowledged: "DataFrame", records: "DataFrame", known: Sequence[Known], losses: "DataFrame"
 ) -> "DataFrame":
     """`records`: `broker, directory, topic, topic_id, partition, offset, crc32` of the topics that were written to;
     `losses`: `topic, partition, start, end` (−1: open), `certainty`, `cause`."""
     asked = acknowledged.groupBy(*PLACE, "offset").agg(
         F.expr("min(crc32) as wanted"), F.expr("count(distinct crc32) as versions")
     )
-    lead = leads.selectExpr(
-        *(*PLACE, "start", "cleaned_to"),
-        *(f"{name} as lead_{name}" for name in ("broker", "directory", "topic_id")),
-    )
+    lead = frame(records.sparkSession, leading(known), LEADS)
     judged = asked.join(F.broadcast(lead), list(PLACE), "left").where(
         "(start is null or offset >= start) and (cleaned_to is null or offset >= cleaned_to)"
     )
@@ -74,7 +80,7 @@ def with_ledger(missing: "DataFrame", losses: "DataFrame") -> "DataFrame":
     is_in = "lost_topic = topic and lost_partition = partition and offset >= lost_start"
     is_before = "(lost_end < 0 or offset < lost_end)"
     told = missing.join(F.broadcast(losses.withColumnsRenamed(names)), F.expr(f"{is_in} and {is_before}"), "left")
-    rows = told.groupBy(*PLACE, "offset", "lead_broker", "is_other", "held").agg(
+    sought = told.groupBy(*PLACE, "offset", "lead_broker", "is_other", "held").agg(
         F.expr("max(struct(certainty, cause)) as loss"), F.expr("count(lost_topic) as entries")
     )
     stands = "if(is_other, 'another record stands there', 'nothing stands there')"
@@ -84,7 +90,7 @@ def with_ledger(missing: "DataFrame", losses: "DataFrame") -> "DataFrame":
     recorded = f"concat({where}, '; recorded in the loss ledger: ', loss.cause)"
     place = {"offset": "offset", "end": "offset + 1", "broker": "null"}
     return found(
-        rows,
+        sought,
         case("entries > 0", "acknowledged-lost-recorded", recorded, **place),
         case("entries = 0 and size(held) = 0", "acknowledged-lost", where, **place),
         case("entries = 0 and size(held) > 0", "acknowledged-not-led", where, **place),

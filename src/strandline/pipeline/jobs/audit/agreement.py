@@ -5,12 +5,15 @@ saved, is above it. Followers copy bytes, so the checksums are equal; base offse
 covers, are compared apart. Where a cleaner has been, batches differ rightly: see `compacted`.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import ArrayType, StructField, StructType
 
-from strandline.pipeline.jobs.audit.replicas import committed
-from strandline.pipeline.jobs.audit.rows import PARTITION, case, found, local, said
+from strandline.pipeline.jobs.audit.replicas import Known, committed
+from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, Row, case, found, frame, said
+from strandline.pipeline.schemas import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,13 +22,15 @@ RULES = {
     "diverged": "replicas have different batches where all of them know theirs to be committed",
     "absent": "a replica lacks a batch that it knew to be committed, and that others have",
 }
+HOLDER = rows("broker int", "directory string", "start long", "high_watermark long")
+HOLDERS = StructType([*rows(*KEYS[2:]).fields, StructField("holders", ArrayType(HOLDER))])
 
 
-def disagreements(batches: "DataFrame", replicas: "DataFrame") -> "DataFrame":
+def disagreements(batches: "DataFrame", known: Sequence[Known]) -> "DataFrame":
     """PARTITION, `base_offset`, `last_offset`, `copies` (who has which), `expected` (who should), `is_compacted`."""
     version = "struct(last_offset, leader_epoch, crc)"
     copies = (
-        committed(batches, replicas)
+        committed(batches, known)
         .groupBy(*PARTITION, "base_offset", "is_compacted")
         .agg(
             F.expr("max(last_offset) as last_offset"),
@@ -33,13 +38,12 @@ def disagreements(batches: "DataFrame", replicas: "DataFrame") -> "DataFrame":
             F.expr(f"collect_list(struct(broker, directory, {version} as version)) as copies"),
         )
     )
-    holders = local(
-        replicas.groupBy(*PARTITION).agg(
-            F.expr("collect_list(struct(broker, directory, start, high_watermark)) as holders")
-        )
-    )
+    holders: dict[tuple[str, str, int], list[Row]] = {}
+    for one in known:
+        holders.setdefault(one.partition, []).append({name: one.row[name] for name in HOLDER.names})
+    named = [{**dict(zip(PARTITION, place, strict=True)), "holders": held} for place, held in holders.items()]
     return (
-        copies.join(F.broadcast(holders), list(PARTITION))
+        copies.join(F.broadcast(frame(batches.sparkSession, named, HOLDERS)), list(PARTITION))
         .selectExpr(
             "*",
             "size(array_distinct(copies.version)) as versions",
@@ -53,7 +57,7 @@ def agreement(odd: "DataFrame") -> "DataFrame":
     """Findings of what `disagreements` has, in logs that no cleaner has been at."""
     lone = "filter(copies, one -> size(filter(copies, other -> other.version = one.version)) = 1)"
     has = "exists(copies, has -> has.broker = one.broker and has.directory = one.directory)"
-    rows = odd.where("not is_compacted").selectExpr(
+    whole = odd.where("not is_compacted").selectExpr(
         "*",
         f"{lone} as lone",
         f"explode_outer(if(versions = 1, filter(expected, one -> not {has}), null)) as missing",
@@ -66,7 +70,7 @@ def agreement(odd: "DataFrame") -> "DataFrame":
     odd_one = "if(size(lone) = 1 and size(copies) > 2, lone[0].broker, null)"  # else nobody knows which
     place = {"offset": "base_offset", "end": "last_offset + 1"}
     return found(
-        rows,
+        whole,
         case("versions > 1", "diverged", f"concat_ws('; ', {told})", **place, broker=odd_one),
         case("versions = 1", "absent", lacks, **place, broker="missing.broker"),
     )

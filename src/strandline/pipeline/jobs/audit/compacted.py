@@ -4,11 +4,14 @@ Below the high watermark that all of them have saved, the last record of each ke
 tombstone, which may be gone already. And two records of one offset are the same record.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from strandline.pipeline.jobs.audit.rows import PARTITION, REPLICA, case, found, local, said
+from strandline.pipeline.jobs.audit.replicas import Known
+from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, case, found, frame, said
+from strandline.pipeline.schemas import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,27 +20,34 @@ RULES = {
     "record-diverged": "replicas of a compacted topic have different records at one offset",
     "key-lost": "a replica of a compacted topic lacks the last record of a key",
 }
+COMMON = rows(*KEYS[2:], "upto long", "from long", "replicas int")
 CONTENT = "xxhash64(key, value, leader_epoch)"
 
 
-def compacted_agreement(records: "DataFrame", replicas: "DataFrame") -> "DataFrame":
+def compacted_agreement(records: "DataFrame", known: Sequence[Known]) -> "DataFrame":
     """`records`: of the partitions whose batches differ, and of their replicas all."""
-    bounds = (
-        F.expr("min(high_watermark) as upto"),
-        F.expr("max(start) as from"),
-        F.expr("count(*) as replicas"),
-    )
-    common = local(replicas.where("is_compacted").groupBy(*PARTITION).agg(*bounds))
-    rows = (
-        records.join(F.broadcast(common), list(PARTITION))
+    held: dict[tuple[str, str, int], list[Known]] = {}
+    for one in known:
+        held.setdefault(one.partition, []).append(one)
+    common = [
+        {
+            **dict(zip(PARTITION, place, strict=True)),
+            "upto": min(one.high_watermark for one in ones),
+            "from": max(one.start for one in ones),
+            "replicas": len(ones),
+        }
+        for place, ones in held.items()
+    ]
+    kept = (
+        records.join(F.broadcast(frame(records.sparkSession, common, COMMON)), list(PARTITION))
         .where("offset < upto and offset >= from and not is_control")
         .selectExpr(*REPLICA, "replicas", "key", "value is null as is_tombstone", "offset", f"{CONTENT} as content")
     )
-    different = rows.groupBy(*PARTITION, "offset").agg(
+    different = kept.groupBy(*PARTITION, "offset").agg(
         F.expr("count(distinct content) as versions"), F.expr("array_sort(collect_set(broker)) as brokers")
     )
     last = (
-        rows.where("key is not null")
+        kept.where("key is not null")
         .groupBy(*REPLICA, "replicas", "key")
         .agg(F.expr("max(offset) as offset"), F.expr("max_by(is_tombstone, offset) as is_tombstone"))
     )

@@ -4,12 +4,14 @@ Only committed batches are compared with the file, which is read after them: it 
 were written. Where retention has moved a log's start, the first entry moves with it, and says nothing.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from strandline.pipeline.jobs.audit.replicas import committed
-from strandline.pipeline.jobs.audit.rows import PARTITION, REPLICA, case, found, local, said
+from strandline.pipeline.jobs.audit.replicas import Known, committed
+from strandline.pipeline.jobs.audit.rows import KEYS, REPLICA, Key, Row, case, found, frame, key_of, plain, said
+from strandline.pipeline.schemas import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,28 +22,38 @@ RULES = {
 }
 
 
-def epoch_lineage(batches: "DataFrame", epochs: "DataFrame", replicas: "DataFrame") -> "DataFrame":
-    order = f"over (partition by {', '.join(REPLICA)} order by leader_epoch)"
-    entries = local(
-        epochs.selectExpr(
-            *(*REPLICA, "leader_epoch", "start_offset"),
-            f"lead(start_offset) {order} as next_start",
-            f"first_value(start_offset) {order} as first_start",
-        )
-    )
-    return against_the_file(batches, entries, replicas).unionByName(across_replicas(entries, replicas))
+ENTRIES = rows(*KEYS, "leader_epoch int", "start_offset long", "next_start long", "first_start long")
+BEGAN = rows(*KEYS, "known_from long")
 
 
-def against_the_file(batches: "DataFrame", entries: "DataFrame", replicas: "DataFrame") -> "DataFrame":
-    began = local(entries.groupBy(*REPLICA).agg(F.min("first_start").alias("known_from")))
+def by_replica(epochs: Sequence[Row]) -> dict[Key, list[tuple[int, int]]]:
+    """Each replica's entries, in order: leader epoch and start offset."""
+    entries: dict[Key, list[tuple[int, int]]] = {}
+    for row in epochs:
+        entries.setdefault(key_of(row), []).append((row["leader_epoch"], row["start_offset"]))
+    return {key: sorted(found) for key, found in entries.items()}
+
+
+def against_the_file(batches: "DataFrame", epochs: Sequence[Row], known: Sequence[Known]) -> "DataFrame":
+    entries, began = [], []
+    for key, found_entries in by_replica(epochs).items():
+        named = dict(zip(REPLICA, key, strict=True))
+        first = found_entries[0][1]
+        began.append({**named, "known_from": first})
+        following: list[int | None] = [start for _, start in found_entries[1:]]
+        for (epoch, start), after in zip(found_entries, [*following, None], strict=True):
+            entries.append(
+                {**named, "leader_epoch": epoch, "start_offset": start, "next_start": after, "first_start": first}
+            )
+    spark = batches.sparkSession
     runs = (
-        committed(batches, replicas)
-        .join(F.broadcast(began), list(REPLICA))
+        committed(batches, known)
+        .join(F.broadcast(frame(spark, began, BEGAN)), list(REPLICA))
         .where("base_offset >= known_from and fault is null")
         .groupBy(*REPLICA, "leader_epoch", "cleaned_to", "start")
         .agg(F.min("base_offset").alias("first"), F.max("last_offset").alias("last"))
     )
-    rows = runs.join(F.broadcast(entries), [*REPLICA, "leader_epoch"], "left")
+    joined = runs.join(F.broadcast(frame(spark, entries, ENTRIES)), [*REPLICA, "leader_epoch"], "left")
     begins = said("leader epoch %d begins at %d, the file says at %d", "leader_epoch", "first", "start_offset")
     unknown = said("batches from %d on have leader epoch %d, which the file lacks", "first", "leader_epoch")
     place = ("leader_epoch", "last", "next_start")
@@ -50,7 +62,7 @@ def against_the_file(batches: "DataFrame", entries: "DataFrame", replicas: "Data
     is_gone = "cleaned_to is null and start_offset > first_start and start_offset > start and first > start_offset"
     rule = "epoch-checkpoint"
     return found(
-        rows,
+        joined,
         case("start_offset is null", rule, unknown, offset="first", end="last + 1"),
         case("first < start_offset", rule, begins, offset="first", end="least(last + 1, start_offset)"),
         case("last >= next_start", rule, reaches, offset="greatest(first, next_start)", end="last + 1"),
@@ -58,14 +70,19 @@ def against_the_file(batches: "DataFrame", entries: "DataFrame", replicas: "Data
     )
 
 
-def across_replicas(entries: "DataFrame", replicas: "DataFrame") -> "DataFrame":
-    known = entries.join(F.broadcast(replicas.select(*REPLICA, "start", "high_watermark")), list(REPLICA))
-    judged = known.where("start_offset > first_start and start_offset > start and start_offset < high_watermark")
-    starts = judged.groupBy(*PARTITION, "leader_epoch").agg(
-        F.expr("min(start_offset) as least"),
-        F.expr("max(start_offset) as most"),
-        F.expr("array_sort(collect_list(struct(broker, start_offset))) as told"),
-    )
-    places = "transform(told, one -> format_string('on broker %d at %d', one.broker, one.start_offset))"
-    what = said("leader epoch %d begins %s", "leader_epoch", f"concat_ws(', ', {places})")
-    return found(starts, case("least < most", "epoch-start", what, offset="least", end="most", broker="null"))
+def across_replicas(epochs: Sequence[Row], known: Sequence[Known]) -> Iterator[Row]:
+    """What several replicas say of one epoch, where retention has not been, and below their high watermarks."""
+    entries = by_replica(epochs)
+    told: dict[tuple[str, str, int], dict[int, dict[Key, int]]] = {}
+    for one in known:
+        own = entries.get(one.key, [])
+        for epoch, start in own[1:]:
+            if max(own[0][1], one.start) < start < one.high_watermark:
+                told.setdefault(one.partition, {}).setdefault(epoch, {})[one.key] = start
+    for of_partition in told.values():
+        for epoch, starts in of_partition.items():
+            least, most = min(starts.values()), max(starts.values())
+            if least < most:
+                places = ", ".join(f"on broker {key[0]} at {start}" for key, start in sorted(starts.items()))
+                what = f"leader epoch {epoch} begins {places}"
+                yield plain("epoch-start", what, next(iter(starts)), least, most, is_several=True)

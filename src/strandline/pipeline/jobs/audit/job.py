@@ -11,21 +11,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from strandline.pipeline.jobs.audit.levels import read_levels, without_changed
+from strandline.pipeline.jobs.audit.levels import read_levels
+from strandline.pipeline.jobs.audit.replicas import Known
+from strandline.pipeline.jobs.audit.rows import Key, all_of, frame
 from strandline.pipeline.jobs.audit.rules import all_findings, known_replicas
+from strandline.pipeline.schemas import FINDING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PAUSE_S = 1.0
 CHECKPOINT_S = 6.0  # a high watermark that is saved for a log that is gone is there for five seconds
-PARTITIONS_MAX = 1000  # that a second look names one by one
+LOOKS_MAX = 5
+PARTITIONS_MAX = 1000  # that a further look names one by one
+SAME = ("rule", "topic", "partition", "offset")
+Place = tuple[str, int]
 
 
 class Audited(NamedTuple):
     findings: "DataFrame"  # schemas.FINDING
-    replicas: "DataFrame"  # see `audit.replicas`
-    changed: tuple[str, ...]  # logs that could not be read, since they changed all the time
+    replicas: Sequence[Known]
+    changed: tuple[Key, ...]  # logs that could not be read, since they changed each time
 
 
 def audit(
@@ -40,25 +46,28 @@ def audit(
     """`options`: those of `format("strandline-replica")` that say where and what. `acknowledged`: what producers were
     told (schemas.ACKNOWLEDGED), read before; `losses`: the loss ledger (`audit.ledger`). `compacted`: over the wire,
     the topics that are. Raises what Spark raises if something cannot be read."""
-    first = look(spark, options, acknowledged, losses, compacted)
-    odd = first.findings.select("topic", "partition").distinct().limit(PARTITIONS_MAX + 1).collect()
-    is_stopped = first.replicas.where("not is_stopped").isEmpty()
-    if is_stopped or not (odd or first.changed):
-        return first
-    has_marks = not first.findings.where("rule = 'high-watermark'").isEmpty()
-    time.sleep(max(pause_s, CHECKPOINT_S) if has_marks else pause_s)
-    chosen = dict(options)
-    if len(odd) <= PARTITIONS_MAX and not first.changed:
-        chosen = {key: text for key, text in chosen.items() if not key.lower().startswith("subscribe")}
-        chosen["assign"] = json.dumps(by_topic([(row["topic"], row["partition"]) for row in odd]))
-    again = look(spark, chosen, acknowledged, losses, compacted)
-    same = ["rule", "topic", "partition", "offset"]
-    seen = first.findings.select(*same, F.coalesce("broker", F.lit(-1)).alias("seen_by"))
-    both = [*(again.findings[name] == seen[name] for name in same)]
-    confirmed = again.findings.join(
-        F.broadcast(seen), [*both, F.coalesce(again.findings["broker"], F.lit(-1)) == seen["seen_by"]], "left_semi"
-    )
-    return Audited(confirmed.persist(), first.replicas, tuple(one for one in again.changed if one in first.changed))
+    latest = look(spark, options, acknowledged, losses, compacted)
+    if all(one.is_stopped for one in latest.replicas) and not latest.changed:
+        return latest
+    known = {one.key: one for one in latest.replicas}
+    seen, confirmed = latest.findings, [frame(spark, [], FINDING)]
+    pending = places_of(latest.findings) | dict.fromkeys(place_of(key) for key in latest.changed)
+    for _ in range(LOOKS_MAX - 1):
+        if not pending:
+            break
+        has_marks = not latest.findings.where("rule = 'high-watermark'").isEmpty()
+        time.sleep(max(pause_s, CHECKPOINT_S) if has_marks else pause_s)
+        unread = dict.fromkeys(place_of(key) for key in latest.changed)
+        chosen = narrowed(options, pending, dict.fromkeys(place_of(key) for key in known) | unread)
+        latest = look(spark, chosen, acknowledged, losses, compacted)
+        known |= {one.key: one for one in latest.replicas}
+        confirmed.append(among(latest.findings, seen))
+        seen = seen.unionByName(latest.findings)
+        # Another look at what changed again, and at what changed before, so that it was judged only once.
+        pending = dict.fromkeys(place_of(key) for key in latest.changed)
+        pending |= {place: None for place in places_of(latest.findings) if place in unread}
+    findings = all_of(confirmed).dropDuplicates([*SAME, "broker"]).persist()
+    return Audited(findings, list(known.values()), latest.changed)
 
 
 def look(
@@ -68,22 +77,49 @@ def look(
     losses: "DataFrame | None",
     compacted: Sequence[str] | None,
 ) -> Audited:
-    levels, changed = without_changed(read_levels(spark, dict(options), compacted))
+    levels = read_levels(spark, dict(options), compacted)
     known = known_replicas(levels)
     chosen = acknowledged
-    if acknowledged is not None and "assign" in options:
-        wanted = json.loads(options["assign"])
-        places = [(topic, partition) for topic, numbers in wanted.items() for partition in numbers]
-        among = spark.createDataFrame(places, "topic string, partition int")
-        chosen = acknowledged.join(F.broadcast(among), ["topic", "partition"])
+    if acknowledged is not None:
+        wanted = json.loads(options.get("assign", "{}"))
+        unread = [place_of(key) for key in levels.changed]
+        schema = "topic string, partition int"
+        if wanted:
+            rows = [(topic, partition) for topic, numbers in wanted.items() for partition in numbers]
+            named = F.broadcast(spark.createDataFrame(rows, schema))
+            chosen = acknowledged.join(named, ["topic", "partition"])
+        if unread and chosen is not None:  # who leads may be among them
+            others = F.broadcast(spark.createDataFrame(unread, schema))
+            chosen = chosen.join(others, ["topic", "partition"], "left_anti")
     findings = all_findings(levels, known, chosen, losses).persist()
-    findings.count()
+    if not findings.count():
+        findings = frame(spark, [], FINDING)
     levels.forget()
-    return Audited(findings, known, changed)
+    return Audited(findings, known, levels.changed)
 
 
-def by_topic(places: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for topic, partition in sorted(places):
-        found.setdefault(topic, []).append(partition)
-    return found
+def among(findings: "DataFrame", seen: "DataFrame") -> "DataFrame":
+    """Those that were seen before, at the same offset."""
+    others = seen.select(*(F.col(name).alias(f"seen_{name}") for name in (*SAME, "broker")))
+    same = " and ".join(f"{name} <=> seen_{name}" for name in (*SAME, "broker"))
+    return findings.join(F.broadcast(others), F.expr(same), "left_semi")
+
+
+def narrowed(options: Mapping[str, str], pending: Mapping[Place, None], there: Mapping[Place, None]) -> dict[str, str]:
+    """Only these partitions, if all of them are known and they are not too many to be named."""
+    if len(pending) > PARTITIONS_MAX or any(place not in there for place in pending):
+        return dict(options)
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(pending):
+        by_topic.setdefault(topic, []).append(partition)
+    rest = {key: text for key, text in options.items() if not key.lower().startswith("subscribe")}
+    return {**rest, "assign": json.dumps(by_topic)}
+
+
+def places_of(findings: "DataFrame") -> dict[Place, None]:
+    rows = findings.select("topic", "partition").distinct().limit(PARTITIONS_MAX + 1).collect()
+    return {(row["topic"], row["partition"]): None for row in rows}
+
+
+def place_of(key: Key) -> Place:
+    return key[2], key[4]

@@ -1,4 +1,8 @@
-"""The rows that an audit needs of every replica, each read once, in the order that the rules count on."""
+"""What an audit reads of every replica, each once, in the order that the rules count on.
+
+Batches and index entries grow with the bytes, and stay in Spark. A log's other files are small: they are read here, by
+whoever plans the reads of the others too, and are plain rows.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,61 +11,77 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import functions as F  # noqa: N812
 
 from strandline.pipeline import schemas
-from strandline.pipeline.jobs.audit.rows import PARTITION, REPLICA, local, normal
+from strandline.pipeline.jobs.audit.replicas import Measured, measured
+from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, Key, Row, frame, key_of, normal
+from strandline.pipeline.replica.files import ROWS_OF
+from strandline.pipeline.replica.options import parse
+from strandline.pipeline.replica.places import replicas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 FORMAT = "strandline-replica"
+BATCH = tuple(name for name in schemas.REPLICA_BATCH.names if name not in ("base_timestamp", "max_timestamp"))
 
 
 class Levels(NamedTuple):
-    """`schemas.REPLICA_*`, with `normal` keys. Over the wire there are batches and records alone."""
+    """`schemas.REPLICA_*`; DataFrames with `normal` keys. Over the wire there are batches and records alone."""
 
     batches: "DataFrame"
-    checkpoints: "DataFrame"
-    indexes: "DataFrame"
-    epochs: "DataFrame"
-    segments: "DataFrame"
+    indexes: "DataFrame | None"
+    measured: Measured  # what the batches come to
+    checkpoints: Sequence[Row]
+    epochs: Sequence[Row]
+    segments: Sequence[Row]
     records: Callable[[Sequence[str]], "DataFrame"]  # of these topics; REPLICA_RECORD
     compacted: Sequence[str] | None = None  # over the wire: the topics that are; None: files tell
+    changed: tuple[Key, ...] = ()  # replicas that changed while they were read, and are left out
 
     def forget(self) -> None:
-        self.batches.unpersist()
-        self.indexes.unpersist()
+        """What was kept is let go."""
+        for rows in (self.batches, self.indexes):
+            if rows is not None:
+                rows.unpersist()
 
 
-def read_levels(spark: "SparkSession", options: "dict[str, str]", compacted: Sequence[str] | None = None) -> Levels:
+def read_levels(spark: "SparkSession", options: dict[str, str], compacted: Sequence[str] | None = None) -> Levels:
     """`options`: those of the replica source, without `level`. Everything but records is read now, and kept."""
 
-    def level(name: str) -> "DataFrame":
-        changed = {"whenChanged": "report"} if name == "batch" else {}
-        return normal(spark.read.format(FORMAT).options(**options, **changed, level=name).load())
-
-    def absent(schema: "StructType") -> "DataFrame":
-        return spark.createDataFrame([], schema)
-
     def records(topics: Sequence[str]) -> "DataFrame":
+        if not topics:
+            return frame(spark, [], schemas.REPLICA_RECORD)
         chosen = {key: text for key, text in options.items() if not key.startswith("subscribe")}
         chosen |= {} if "assign" in options else {"subscribe": ",".join(topics)}
-        rows = spark.read.format(FORMAT).options(**chosen, level="record", mode="DROPMALFORMED").load()
+        rows = (
+            spark.read.format(FORMAT).options(**chosen, level="record", mode="DROPMALFORMED", whenChanged="skip").load()
+        )
         return normal(rows).where(F.col("topic").isin(list(topics)))
 
-    def read(*names: str) -> "list[DataFrame]":
-        with ThreadPoolExecutor(len(names)) as threads:
-            return list(threads.map(lambda name: local(level(name)), names))
-
     if compacted is not None:
-        kinds = (schemas.REPLICA_CHECKPOINT, schemas.REPLICA_INDEX, schemas.REPLICA_EPOCH, schemas.REPLICA_SEGMENT)
-        checkpoints, indexes, epochs, segments = map(absent, kinds)
-        batches = kept(by_log(level("batch")))
-        return Levels(batches, checkpoints, indexes, epochs, segments, records, compacted)
-    indexes = kept(level("index"))
-    (checkpoints,) = read("checkpoint")
-    batches = kept(by_log(level("batch")))
-    epochs, segments = read("epoch", "segment")
-    return Levels(batches, checkpoints, indexes, epochs, segments, records)
+        batches, counted = batches_of(spark, options)
+        return without_changed(Levels(batches, None, counted, (), (), (), records, compacted))
+    checkpoints = small(options, "checkpoint")
+    # What is below the high watermarks that were just read is in both, whichever is read first.
+    with ThreadPoolExecutor(1) as thread:
+        indexing = thread.submit(indexes_of, spark, options)
+        batches, counted = batches_of(spark, options)
+        indexes = indexing.result()
+    epochs, segments = small(options, "epoch"), small(options, "segment")
+    return without_changed(Levels(batches, indexes, counted, checkpoints, epochs, segments, records))
+
+
+def indexes_of(spark: "SparkSession", options: dict[str, str]) -> "DataFrame":
+    rows = normal(spark.read.format(FORMAT).options(**options, level="index").load()).persist()
+    rows.count()
+    return rows
+
+
+def batches_of(spark: "SparkSession", options: dict[str, str]) -> "tuple[DataFrame, Measured]":
+    schema = schemas.REPLICA_BATCH
+    chosen = type(schema)([field for field in schema if field.name in BATCH])
+    rows = spark.read.format(FORMAT).schema(chosen).options(**options, level="batch", whenChanged="report").load()
+    kept = by_log(normal(rows)).persist()
+    return kept, measured(kept)
 
 
 def by_log(batches: "DataFrame") -> "DataFrame":
@@ -70,29 +90,36 @@ def by_log(batches: "DataFrame") -> "DataFrame":
     return batches.repartition(*PARTITION).sortWithinPartitions(*REPLICA, "segment", "position")
 
 
-def kept(rows: "DataFrame") -> "DataFrame":
-    """Read now, and not again."""
-    rows.persist().count()
-    return rows
+def small(options: dict[str, str], level: str) -> list[Row]:
+    found = replicas(parse({**options, "level": level}))
+    return [{**replica._asdict(), **row} for replica in found for row in ROWS_OF[level](replica)]
 
 
-def without_changed(levels: Levels) -> tuple[Levels, tuple[str, ...]]:
-    """Without the replicas that changed while they were read, or whose brokers do not answer; and which these are."""
-    changed = local(levels.batches.where("fault in ('changed', 'unreachable')").select(*REPLICA).distinct())
-    names = tuple(
-        f"{row['topic']}-{row['partition']} in {row['directory'] or 'the log'} of broker {row['broker']}"
-        for row in changed.collect()
-    )
-    if not names:
-        return levels, ()
+def without_changed(levels: Levels) -> Levels:
+    """Without the replicas that changed while they were read. What retention took meanwhile from a log's front is not
+    missed."""
+    first: dict[Key, int] = {}
+    for row in levels.segments:
+        first[key_of(row)] = min(row["segment"], first.get(key_of(row), row["segment"]))
+    gone = {
+        key: None
+        for key, counted in levels.measured.items()
+        if counted["changed"] is not None and counted["changed"] >= first.get(key, 0)
+    }
+    if not gone:
+        return levels
 
-    def rest(rows: "DataFrame") -> "DataFrame":
-        return rows.join(F.broadcast(changed), list(REPLICA), "left_anti")
+    def rest(rows: Sequence[Row]) -> list[Row]:
+        return [row for row in rows if key_of(row) not in gone]
 
+    keys = [dict(zip(REPLICA, key, strict=True)) for key in gone]
+    others = F.broadcast(frame(levels.batches.sparkSession, keys, schemas.rows(*KEYS)))
     return levels._replace(
-        batches=rest(levels.batches),
+        batches=levels.batches.join(others, list(REPLICA), "left_anti"),
+        indexes=None if levels.indexes is None else levels.indexes.join(others, list(REPLICA), "left_anti"),
+        measured={key: counted for key, counted in levels.measured.items() if key not in gone},
         checkpoints=rest(levels.checkpoints),
-        indexes=rest(levels.indexes),
         epochs=rest(levels.epochs),
         segments=rest(levels.segments),
-    ), names
+        changed=tuple(gone),
+    )

@@ -1,85 +1,134 @@
-"""What each replica is known to have: where its log starts and ends, and how far it knows it to be committed."""
+"""What each replica is known to have: where its log starts and ends, and how far it knows it to be committed.
 
-from typing import TYPE_CHECKING
+A plain row for each replica, and for each of its segments and epochs: these grow with the cluster, not with its bytes.
+"""
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 from pyspark.sql import functions as F  # noqa: N812
 
-from strandline.pipeline.jobs.audit.rows import PARTITION, REPLICA, local
+from strandline.base.value import Value
+from strandline.pipeline.jobs.audit.rows import KEYS, REPLICA, Key, Row, frame, key_of
+from strandline.pipeline.schemas import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame
 
 SOUND = "fault is null or (fault = 'crc' and last_offset >= base_offset)"  # the header says where the batch is
+NO_SEGMENT = 1 << 62  # over the wire there are none
+Measured = dict[Key, dict[str, Any]]
+BOUNDS = rows(*KEYS, "start long", "high_watermark long", "cleaned_to long", "is_compacted boolean")
 
 
-def replicas(batches: "DataFrame", checkpoints: "DataFrame", segments: "DataFrame") -> "DataFrame":
-    """One row per replica that has a log: REPLICA, `start`, `high_watermark`, `end`, `cleaned_to` (null: a log without
-    gaps), `is_stopped`, `is_compacted` (that one, or another of its partition), `latest` (leader epoch), `bytes`,
-    `batches`, `records`.
+class Known(Value, frozen=True):
+    """One replica that has a log."""
 
-    `checkpoints` read before the batches, `segments` after them.
-    """
-    held = local(segments.groupBy(*REPLICA).agg(F.min("segment").alias("first"), F.max("segment").alias("last")))
-    found = held.join(F.broadcast(checkpoints), list(REPLICA), "left").join(
-        F.broadcast(local(measured(batches))), list(REPLICA), "left"
-    )
-    return with_compacted(
-        found.selectExpr(
-            *REPLICA,
-            "greatest(first, coalesce(log_start_offset, 0)) as start",
-            "greatest(coalesce(high_watermark, 0), 0) as high_watermark",
-            "greatest(last, coalesce(read_end, 0)) as end",
-            "cleaned_to",
-            "coalesce(clean_shutdown, false) as is_stopped",
-            "coalesce(latest, -1) as latest",
-            *(f"coalesce({name}, 0) as {name}" for name in ("bytes", "batches", "records")),
+    key: Key
+    start: int
+    high_watermark: int
+    end: int
+    cleaned_to: int | None  # None: a log without gaps
+    is_stopped: bool
+    is_compacted: bool  # this one, or another of its partition
+    latest: int  # leader epoch
+    bytes: int
+    batches: int
+    records: int
+
+    @property
+    def partition(self) -> tuple[str, str, int]:
+        return self.key[2:]
+
+    @property
+    def row(self) -> Row:
+        named = dict(zip(REPLICA, self.key, strict=True))
+        return {**named, **{name: getattr(self, name) for name in self.__struct_fields__[1:]}}
+
+
+def replicas(read: Measured, checkpoints: Iterable[Row], segments: Iterable[Row], epochs: Iterable[Row]) -> list[Known]:
+    """`read`: of batches, before which `checkpoints` were read, and after which `segments` and `epochs`."""
+    saved = {key_of(row): row for row in checkpoints}
+    bases: dict[Key, list[int]] = {}
+    for row in segments:
+        bases.setdefault(key_of(row), []).append(row["segment"])
+    begun: dict[Key, int] = {}
+    for row in epochs:
+        begun[key_of(row)] = max(begun.get(key_of(row), -1), row["leader_epoch"])
+    found = []
+    for key, held in bases.items():
+        own, counted = saved.get(key, {}), read.get(key, {})
+        found.append(
+            Known(
+                key,
+                start=max(min(held), own.get("log_start_offset") or 0),
+                high_watermark=max(own.get("high_watermark") or 0, 0),
+                end=max(*held, counted.get("read_end") or 0),
+                cleaned_to=own.get("cleaned_to"),
+                is_stopped=bool(own.get("clean_shutdown")),
+                is_compacted=False,
+                latest=max(counted.get("latest", -1), begun.get(key, -1)),
+                **{name: counted.get(name) or 0 for name in ("bytes", "batches", "records")},
+            )
         )
-    )
+    return with_compacted(found)
 
 
-def replicas_over_the_wire(batches: "DataFrame", compacted: "Sequence[str]") -> "DataFrame":
+def replicas_over_the_wire(read: Measured, compacted: Sequence[str]) -> list[Known]:
     """As `replicas`, where nothing but batches can be read: each broker gives what it knows to be committed."""
-    names = ", ".join(f"'{topic}'" for topic in compacted) or "''"
-    return with_compacted(
-        measured(batches).selectExpr(
-            *REPLICA,
-            "coalesce(read_start, 0) as start",
-            "coalesce(read_end, 0) as high_watermark",
-            "coalesce(read_end, 0) as end",
-            f"if(topic in ({names}), read_end, null) as cleaned_to",
-            "false as is_stopped",
-            *("latest", "bytes", "batches", "records"),
+    found = []
+    for key, counted in read.items():
+        end = counted["read_end"] or 0
+        found.append(
+            Known(
+                key,
+                start=counted["read_start"] or 0,
+                high_watermark=end,
+                end=end,
+                cleaned_to=end if key[2] in compacted else None,
+                is_stopped=False,
+                is_compacted=False,
+                latest=counted["latest"],
+                **{name: counted[name] or 0 for name in ("bytes", "batches", "records")},
+            )
         )
-    )
+    return with_compacted(found)
 
 
-def measured(batches: "DataFrame") -> "DataFrame":
-    of_whole = {
-        "read_start": "min(base_offset)",
-        "read_end": "max(last_offset + 1)",
-        "latest": "max(leader_epoch)",
-        "records": "sum(cast(records as long))",
-    }
-    return batches.groupBy(*REPLICA).agg(
-        *(F.expr(f"{what} filter (where fault is null) as {name}") for name, what in of_whole.items()),
+def measured(batches: "DataFrame") -> Measured:
+    """Of each replica the offsets, the bytes and the numbers that were read, in one pass."""
+    whole = "filter (where fault is null)"
+    found = batches.groupBy(*REPLICA).agg(
+        F.expr(f"min(base_offset) {whole} as read_start"),
+        F.expr(f"max(last_offset + 1) {whole} as read_end"),
+        F.expr(f"coalesce(max(leader_epoch) {whole}, -1) as latest"),
+        F.expr(f"sum(cast(records as long)) {whole} as records"),
         F.expr("sum(cast(size as long)) as bytes"),
         F.expr("count(*) as batches"),
+        F.expr("count_if(fault in ('torn', 'corrupt')) as broken"),
+        F.expr(f"max(coalesce(segment, {NO_SEGMENT})) filter (where fault = 'changed') as changed"),
     )
+    return {key_of(row): row for row in found.toArrow().to_pylist()}
 
 
-def with_compacted(found: "DataFrame") -> "DataFrame":
-    over = f"over (partition by {', '.join(PARTITION)})"
-    return local(found.selectExpr("*", f"max(cleaned_to is not null) {over} as is_compacted"))
+def with_compacted(found: list[Known]) -> list[Known]:
+    compacted = dict.fromkeys(one.partition for one in found if one.cleaned_to is not None)
+    return [
+        msgspec.structs.replace(one, is_compacted=one.partition in compacted)
+        for one in sorted(found, key=lambda one: (one.partition, one.key))
+    ]
 
 
-def with_bounds(batches: "DataFrame", known: "DataFrame") -> "DataFrame":
+def bounds(batches: "DataFrame", known: Sequence[Known]) -> "DataFrame":
+    return frame(batches.sparkSession, (one.row for one in known), BOUNDS)
+
+
+def with_bounds(batches: "DataFrame", known: Sequence[Known]) -> "DataFrame":
     """Rows of batches with what is known of their replica."""
-    bounds = known.select(*REPLICA, "start", "high_watermark", "cleaned_to", "is_compacted")
-    return batches.join(F.broadcast(bounds), list(REPLICA))
+    return batches.join(F.broadcast(bounds(batches, known)), list(REPLICA))
 
 
-def committed(batches: "DataFrame", known: "DataFrame") -> "DataFrame":
+def committed(batches: "DataFrame", known: Sequence[Known]) -> "DataFrame":
     """Batches that their own replica knows to be committed, and that retention has not taken."""
     return with_bounds(batches.where(SOUND), known).where("base_offset >= start and last_offset < high_watermark")

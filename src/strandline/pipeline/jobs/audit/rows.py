@@ -5,21 +5,29 @@ rows serves many rules, and a sentence is put together only where there is somet
 """
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
+from strandline.pipeline import schemas
 from strandline.pipeline.schemas import FINDING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+Row = dict[str, Any]
+Key = tuple[int, str, str, str, int]  # REPLICA
 
 PARTITION = ("topic", "topic_id", "partition")
 REPLICA = ("broker", "directory", *PARTITION)
 ERROR, WARNING = "error", "warning"
 CONTROL = 0x20  # in a batch's attributes
+KEYS = schemas.REPLICA  # with their types
 ALIKE = ("rule", "severity", "topic", "partition", "broker")
 
 
@@ -31,9 +39,18 @@ def normal(rows: "DataFrame") -> "DataFrame":
     )
 
 
-def local(rows: "DataFrame") -> "DataFrame":
-    """The same rows, read now and held by the driver: for what grows with the number of replicas, never with bytes."""
-    return rows.sparkSession.createDataFrame(rows.toArrow(), rows.schema)
+def key_of(row: Row) -> Key:
+    """Of a plain row, the same."""
+    broker = -1 if row["broker"] is None else row["broker"]
+    return (broker, row["directory"] or "", row["topic"], row["topic_id"] or "", row["partition"])
+
+
+def frame(spark: "SparkSession", rows: "Iterable[Mapping[str, Any]]", schema: StructType) -> "DataFrame":
+    """Few plain rows as a DataFrame that needs no task."""
+    names = schema.names
+    chosen = [{name: row[name] for name in names} for row in rows]
+    table = pa.Table.from_pylist(chosen, schema=to_arrow_schema(schema, timezone="UTC"))
+    return spark.createDataFrame(table, schema)
 
 
 def case(
@@ -65,6 +82,21 @@ def said(text: str, *columns: str) -> str:
 def found(rows: "DataFrame", *cases: str) -> "DataFrame":
     """FINDING rows."""
     return rows.selectExpr(f"inline(array_compact(array({', '.join(cases)})))")
+
+
+def plain(rule: str, what: str, place: Key, offset: int, end: int, *, is_several: bool = False) -> Row:
+    """A finding that needs no Spark."""
+    broker, _, topic, _, partition = place
+    return {
+        "rule": rule,
+        "severity": ERROR,
+        "topic": topic,
+        "partition": partition,
+        "broker": None if is_several else broker,
+        "offset": offset,
+        "end": end,
+        "what": what,
+    }
 
 
 def all_of(parts: "Sequence[DataFrame]") -> "DataFrame":

@@ -1,9 +1,11 @@
 """All rules together: every finding that rows of replicas give rise to."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from strandline.pipeline import schemas
 from strandline.pipeline.jobs.audit import (
     acknowledged,
     agreement,
@@ -15,9 +17,11 @@ from strandline.pipeline.jobs.audit import (
     sequences,
     watermarks,
 )
-from strandline.pipeline.jobs.audit.replicas import replicas, replicas_over_the_wire
-from strandline.pipeline.jobs.audit.rows import PARTITION, REPLICA, all_of, in_runs
+from strandline.pipeline.jobs.audit.ledger import as_rows
+from strandline.pipeline.jobs.audit.replicas import Known, replicas, replicas_over_the_wire
+from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, all_of, frame, in_runs
 from strandline.pipeline.jobs.audit.walk import along_the_logs
+from strandline.pipeline.schemas import FINDING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,38 +33,41 @@ for subject in (batches, offsets, agreement, compacted, epochs, watermarks, inde
     RULES |= subject.RULES
 
 
-def known_replicas(levels: "Levels") -> "DataFrame":
+def known_replicas(levels: "Levels") -> list[Known]:
     if levels.compacted is not None:
-        return replicas_over_the_wire(levels.batches, list(levels.compacted))
-    return replicas(levels.batches, levels.checkpoints, levels.segments)
+        return replicas_over_the_wire(levels.measured, levels.compacted)
+    return replicas(levels.measured, levels.checkpoints, levels.segments, levels.epochs)
 
 
 def all_findings(
     levels: "Levels",
-    known: "DataFrame",
+    known: Sequence[Known],
     acks: "DataFrame | None" = None,
     losses: "DataFrame | None" = None,
 ) -> "DataFrame":
     """`known`: what `known_replicas` says; `acks`: schemas.ACKNOWLEDGED; `losses`: see `ledger`. FINDING rows."""
-    odd = agreement.disagreements(levels.batches, known)
-    parts = [along_the_logs(levels.batches, known, levels.segments), agreement.agreement(odd)]
-    if levels.compacted is None:
-        parts += [
-            epochs.epoch_lineage(levels.batches, levels.epochs, known),
-            watermarks.high_watermarks(known),
-            indexes.index_entries(levels.indexes, levels.batches, known, levels.segments),
-        ]
-    if known.where("is_compacted").head(1):
+    spark, rows = levels.batches.sparkSession, levels.batches
+    few = [*watermarks.high_watermarks(known), *epochs.across_replicas(levels.epochs, known)]
+    odd = agreement.disagreements(rows, known)
+    parts = [
+        along_the_logs(rows, known, levels.segments),
+        agreement.agreement(odd),
+        *([frame(spark, few, FINDING)] if few else []),
+        *([epochs.against_the_file(rows, levels.epochs, known)] if levels.epochs else []),
+    ]
+    if levels.indexes is not None:
+        is_broken = any(counted["broken"] for counted in levels.measured.values())
+        parts.append(indexes.index_entries(levels.indexes, rows, known, levels.segments, is_broken=is_broken))
+    if any(one.is_compacted for one in known):
         differ = odd.where("is_compacted").select(*PARTITION).distinct().collect()
         if differ:
             records = levels.records(sorted({row["topic"] for row in differ}))
-            chosen = known.sparkSession.createDataFrame(differ)
-            parts.append(compacted.compacted_agreement(records.join(F.broadcast(chosen), list(PARTITION)), known))
+            chosen = F.broadcast(frame(spark, [row.asDict() for row in differ], schemas.rows(*KEYS[2:])))
+            parts.append(compacted.compacted_agreement(records.join(chosen, list(PARTITION)), known))
     if acks is not None:
-        assert losses is not None
+        losses = as_rows(spark, ()) if losses is None else losses
         written = [row["topic"] for row in acks.select("topic").distinct().collect()]
         records = levels.records(written).where("not is_control")
         sums = records.select(*REPLICA, "offset", F.crc32("value").alias("crc32"))
-        leads = acknowledged.leading(known, levels.epochs)
-        parts.append(acknowledged.acknowledged_records(acks, sums, leads, losses))
+        parts.append(acknowledged.acknowledged_records(acks, sums, known, losses))
     return in_runs(all_of(parts))

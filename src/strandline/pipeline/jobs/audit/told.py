@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from strandline.base.value import Value
-from strandline.pipeline.jobs.audit.rows import ERROR, PARTITION, first_of_each
+from strandline.pipeline.jobs.audit.rows import ERROR, Key, first_of_each
 from strandline.pipeline.jobs.audit.rules import RULES
 
 if TYPE_CHECKING:
@@ -47,6 +45,7 @@ class Told(Value, frozen=True):
     def as_json(self) -> dict[str, Any]:
         return {
             "status": {CLEAN: "clean", FINDINGS: "findings", INCOMPLETE: "incomplete"}[self.status],
+            "verdict": self.verdict,
             "findings": list(self.findings),
             "counts": self.counts,
             "totals": self.totals,
@@ -63,23 +62,28 @@ def told(
     order = list(RULES)
     found.sort(key=lambda row: (order.index(row["rule"]), row["topic"], row["partition"], row["offset"]))
     counts = {row["rule"]: row.pop("count") for row in found}
-    replicas = audited.replicas
-    places = audited.findings.selectExpr("topic", "partition", "true as is_odd").distinct()
-    marked = replicas.join(places, ["topic", "partition"], "left").orderBy(
-        F.expr("is_odd is null"), *PARTITION, "broker"
-    )
-    shown = marked.limit(REPLICAS_MAX).select(*replicas.columns)
-    sums = [f"coalesce(sum({name}), 0) as {name}" for name in TOTALS]
-    keys = "count(*) as replicas", f"count(distinct {', '.join(PARTITION)}) as partitions"
-    totals = replicas.selectExpr(*keys, "count(distinct broker) as brokers", *sums).first()
-    assert totals is not None
-    changed = tuple(f"{name}: it changed while it was read, twice" for name in audited.changed)
+    odd = {(row["topic"], row["partition"]) for row in found}
+    known = sorted(audited.replicas, key=lambda one: ((one.key[2], one.key[4]) not in odd, one.partition, one.key))
+    totals = {
+        "replicas": len(known),
+        "partitions": len({one.partition for one in known}),
+        "brokers": len({one.key[0] for one in known}),
+        **{name: sum(getattr(one, name) for one in known) for name in TOTALS},
+    }
+    changed = tuple(map(why_unread, audited.changed))
     return Told(
         tuple(found),
         counts,
-        tuple(row.asDict() for row in shown.collect()),
-        totals.asDict(),
+        tuple(one.row for one in known[:REPLICAS_MAX]),
+        totals,
         (*unread, *losses.unread, *changed),
         losses.rows[:LEDGER_MAX],
         acknowledged,
     )
+
+
+def why_unread(key: Key) -> str:
+    broker, directory, topic, _, partition = key
+    if not directory:
+        return f"{topic}-{partition} on broker {broker}: it does not answer, or the log changed each time"
+    return f"{topic}-{partition} in {directory} of broker {broker}: it changed each time that it was read"

@@ -1,19 +1,24 @@
 """One walk over each log, in the order of its files, with what the batch before said: many rules need no more."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from strandline.pipeline.jobs.audit import batches as single
 from strandline.pipeline.jobs.audit import offsets, sequences
-from strandline.pipeline.jobs.audit.replicas import SOUND, with_bounds
-from strandline.pipeline.jobs.audit.rows import REPLICA, found, local
+from strandline.pipeline.jobs.audit.replicas import SOUND, Known, with_bounds
+from strandline.pipeline.jobs.audit.rows import KEYS, REPLICA, Key, Row, found, frame, key_of
+from strandline.pipeline.schemas import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+FOLLOWING = rows(*KEYS, "segment long", "following long")
 
-def along_the_logs(batches: "DataFrame", known: "DataFrame", segments: "DataFrame") -> "DataFrame":
+
+def along_the_logs(batches: "DataFrame", known: Sequence[Known], segments: Sequence[Row]) -> "DataFrame":
     """Findings of single batches, of offsets and epochs along a log, and of producers' sequences."""
     files, file = ", ".join(REPLICA), ", ".join((*REPLICA, "segment"))
     before = "rows between unbounded preceding and 1 preceding"
@@ -28,7 +33,7 @@ def along_the_logs(batches: "DataFrame", known: "DataFrame", segments: "DataFram
         f"last_value(if({SOUND}, leader_epoch, null), true) {in_log} as epoch_before",
         f"max({end}) {in_file} as good",
         f"first_value(if({SOUND}, base_offset, null), true) {later_in_file} as next_good",
-    ).join(F.broadcast(following(segments)), [*REPLICA, "segment"], "left")
+    ).join(F.broadcast(following(batches, segments)), [*REPLICA, "segment"], "left")
     odd = sequences.with_skipped(walked).where(
         "fault is not null or base_offset <> expected or leader_epoch < epoch_before or last_offset >= following"
         " or records <> last_offset - base_offset + 1 or skipped <> 0"
@@ -36,7 +41,14 @@ def along_the_logs(batches: "DataFrame", known: "DataFrame", segments: "DataFram
     return found(with_bounds(odd, known), *single.cases(), *offsets.cases(), *sequences.cases())
 
 
-def following(segments: "DataFrame") -> "DataFrame":
+def following(batches: "DataFrame", segments: Sequence[Row]) -> "DataFrame":
     """REPLICA, `segment`, `following`: the first offset of the next one."""
-    order = f"over (partition by {', '.join(REPLICA)} order by segment)"
-    return local(segments.selectExpr(*REPLICA, "segment", f"lead(segment) {order} as following"))
+    bases: dict[Key, list[int]] = {}
+    for row in segments:
+        bases.setdefault(key_of(row), []).append(row["segment"])
+    pairs = (
+        {**dict(zip(REPLICA, key, strict=True)), "segment": base, "following": after}
+        for key, held in bases.items()
+        for base, after in pairwise(sorted(held))
+    )
+    return frame(batches.sparkSession, pairs, FOLLOWING)

@@ -1,0 +1,181 @@
+"""The audit of a real cluster's log directories: silent while it works, and it finds each damage that is planted."""
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Message, Producer
+from tests.cluster.driving import create, quiet
+from tests.pipeline.planting import KINDS, SEGMENTED, TOPIC
+
+from strandline.pipeline.jobs.audit.files import read_acknowledged, readable_directories
+from strandline.pipeline.jobs.audit.job import audit
+from strandline.pipeline.jobs.audit.ledger import as_rows, losses_in
+from strandline.pipeline.jobs.audit.page import audit_page
+from strandline.pipeline.jobs.audit.told import CLEAN, FINDINGS, INCOMPLETE, Told, told
+from strandline.server.local_cluster import LocalCluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BUSY = {
+    "log.retention.check.interval.ms": "100",
+    "log.cleaner.backoff.ms": "100",
+    "replica.high.watermark.checkpoint.interval.ms": "300",
+    "replica.lag.time.max.ms": "1500",
+}
+SMALL = {"segment_bytes": str(1 << 20)}
+
+
+class Noting:
+    """Writes down what is acknowledged, as producers are to do."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file = path.open("a")
+        self.count = 0
+
+    def __call__(self, error: Any, message: Message) -> None:
+        if error is None:
+            value = message.value()
+            assert value is not None
+            row = (message.topic(), message.partition(), message.offset(), zlib.crc32(value), None)
+            names = ("topic", "partition", "offset", "crc32", "time_ms")
+            self.file.write(json.dumps(dict(zip(names, row, strict=True))) + "\n")
+            self.count += 1
+
+
+def producer_of(cluster: LocalCluster, **settings: Any) -> Producer:
+    return Producer(quiet(cluster.bootstrap, enable_idempotence=True, linger_ms=1, **settings))
+
+
+@contextmanager
+def load(cluster: LocalCluster, noting: Noting) -> Iterator[None]:
+    """Producers that never stop: random values to one topic, a few keys again and again to a compacted one."""
+    over = threading.Event()
+    rng = random.Random(1)
+
+    def run() -> None:
+        producer = producer_of(cluster, batch_size=8000)
+        count = 0
+        while not over.is_set():
+            for _ in range(50):
+                count += 1
+                producer.produce("orders", rng.randbytes(1000), on_delivery=noting)
+                producer.produce("states", rng.randbytes(500), str(count % 30).encode())
+            producer.flush(20)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        noting.file.flush()
+
+
+def fill(cluster: LocalCluster, noting: Noting) -> None:
+    """Each partition of the topic that will be damaged: batches of a few records; one partition of several segments."""
+    rng = random.Random(2)
+    producer = producer_of(cluster)
+    for _ in range(12):
+        for partition in range(len(KINDS)):
+            size = 60_000 if partition == SEGMENTED else 500
+            for _ in range(4):
+                producer.produce(TOPIC, rng.randbytes(size), partition=partition, on_delivery=noting)
+        assert producer.flush(20) == 0
+
+
+def told_of(spark: "SparkSession", directories: list[Path], files: list[Path]) -> Told:
+    found = readable_directories([str(one) for one in directories])
+    acks, unread = read_acknowledged(spark, [str(file) for file in files])
+    losses = losses_in(found.paths)
+    options = {"path": ",".join(found.paths)}
+    result = audit(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows))
+    return told(result, 50, losses, (*found.unread, *unread), acks.count())
+
+
+def printed(cluster: LocalCluster, path: Path, lines: int) -> None:
+    """By the command, as users do it."""
+    command = [sys.executable, "-m", "strandline", "produce", "told", "--acknowledged", str(path)]
+    text = "".join(f"line {at}\n" for at in range(lines)).encode()
+    subprocess.run([*command, "--bootstrap", cluster.bootstrap], input=text, check=True, timeout=30)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("audited"), 3, properties=BUSY) as running:
+        create(running, TOPIC, len(KINDS), index_interval_bytes="1", **SMALL)
+        create(running, "orders", 2, retention_bytes=str(2 << 20), **SMALL)
+        create(running, "states", 2, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", **SMALL)
+        create(running, "told", 1)
+        yield running
+
+
+def data_of(cluster: LocalCluster) -> list[Path]:
+    return [node.data_path for node in cluster.nodes]
+
+
+def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_found(
+    spark: "SparkSession", cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """Retention, compaction and a leader's death while it is read; then eleven damages to a copy of what it left."""
+    files = [tmp_path / "acknowledged.jsonl", tmp_path / "told.jsonl"]
+    noting = Noting(files[0])
+    fill(cluster, noting)
+    printed(cluster, files[1], 300)
+    with load(cluster, noting):
+        time.sleep(1)
+        cluster.node(1).kill()
+        time.sleep(1)
+        cluster.node(1).start()
+        noting.file.flush()
+        healthy = told_of(spark, data_of(cluster), files)
+    assert healthy.findings == ()
+    assert healthy.status == CLEAN
+    assert healthy.acknowledged is not None
+    assert healthy.acknowledged > 300
+    noting.file.close()
+    cluster.node(1).wait_listening()
+    cluster.stop()
+    copies = [Path(shutil.copytree(path, tmp_path / f"node-{at}")) for at, path in enumerate(data_of(cluster), 1)]
+    for partition, (plant, _) in enumerate(KINDS):
+        plant(copies, partition)
+    damaged = told_of(spark, copies, files)
+    assert damaged.status == FINDINGS
+    assert {row["topic"] for row in damaged.findings} == {TOPIC}
+    found = {
+        partition: {row["rule"] for row in damaged.findings if row["partition"] == partition} for partition in range(11)
+    }
+    assert {plant.__name__: rule in found[at] for at, (plant, rule) in enumerate(KINDS)} == {
+        plant.__name__: True for plant, _ in KINDS
+    }
+    assert found[5] <= {"duplicate-sequence", "sequence-gap"}  # its own sequences are missing
+    assert found[6] == {"high-watermark"}
+    assert found[7] == {"index"}
+    assert found[8] >= {"diverged"}
+    assert found[9] == {"acknowledged-lost"}
+    assert found[10] == {"acknowledged-lost-recorded"}
+    html = audit_page(damaged, "copies")
+    assert all(rule in html for _, rule in KINDS)
+    assert json.loads(json.dumps(damaged.as_json()))["counts"]["crc"] == 1
+    shutil.rmtree(copies[2])
+    (tmp_path / "broken.jsonl").write_text('{"topic": "told", "partition": 0, "offset": 0}\n{"topic": "to')
+    partial = told_of(spark, copies, [*files, tmp_path / "broken.jsonl", tmp_path / "absent.jsonl"])
+    assert partial.status == INCOMPLETE
+    assert [one.rpartition("/")[2] for one in partial.unread] == [
+        "node-3: there is no such directory",
+        "broken.jsonl: 1 lines make no sense",
+        "absent.jsonl: there is no such file",
+    ]
