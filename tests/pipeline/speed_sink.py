@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 from confluent_kafka.admin import AdminClient, NewTopic
-from strandline.pipeline.session import session
+from strandline.pipeline.spark import session
 
 from strandline.server.local_cluster import LocalCluster
 
