@@ -11,8 +11,8 @@ from pathlib import Path
 
 import psutil
 from confluent_kafka.admin import AdminClient, NewTopic
-from strandline.pipeline.spark import session
 
+from strandline.pipeline.spark import session
 from strandline.server.local_cluster import LocalCluster
 
 RUNS = 6

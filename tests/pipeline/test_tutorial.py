@@ -41,7 +41,11 @@ def test_the_tutorial_does_what_it_says(
     names: dict[str, Any] = {}
     printed, ran = "", {"sh": 0, "python": 0, "text": 0, "toml": 0}
     page = PAGE.read_text().replace(BOOTSTRAP, broker.bootstrap)
-    for folder in ("checkpoints/", "tables/", "history.jsonl"):  # the JVM was started elsewhere, and to it they are relative to there
+    for folder in (
+        "checkpoints/",
+        "tables/",
+        "history.jsonl",
+    ):  # relative to where the JVM was started
         page = page.replace(folder, f"{tmp_path}/{folder}")
     for piece in pieces(page):
         where = f"line {piece.line}"
