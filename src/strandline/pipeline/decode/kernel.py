@@ -224,8 +224,6 @@ def header_pair(source: U8, at: Int, end: Int) -> tuple[Int, Int, Int, Int, Int]
         return 0, 0, 0, 0, -NAMELESS
     if name_size < 0 or name_size > end - name_at:
         return 0, 0, 0, 0, -CONTENT
-    if not is_utf8(source, name_at, name_at + name_size):
-        return 0, 0, 0, 0, -NOT_UTF8
     size, content_at = signed(source, name_at + name_size, end)
     if content_at < 0:
         return 0, 0, 0, 0, -ENDLESS
@@ -304,6 +302,8 @@ def fill_headers(
             return -at
         if not is_wanted:
             continue
+        if not is_utf8(source, name_at, name_at + name_size):
+            return NOT_UTF8
         header = state[HEADERS]
         used = state[NAME_BYTES]
         if header >= len(valid) or name_size > len(names) - used:
