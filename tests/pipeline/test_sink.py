@@ -11,12 +11,12 @@ from tests.pipeline.client_clusters import config_of, consumed, create_topic
 
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import Cluster, KafkaError, ProduceFailed, Unreachable
-from strandline.pipeline.errors import BadOption
+from strandline.pipeline.errors import BadOption, BadRow
 from strandline.pipeline.schemas import TYPES
 from strandline.pipeline.sink.options import SinkOptions
 from strandline.pipeline.sink.twin import murmur2
 from strandline.pipeline.sink.writer import batch_writer, stream_writer
-from strandline.pipeline.sink.writing import BadRow, Reached, Writing
+from strandline.pipeline.sink.writing import Reached, Writing
 from strandline.server.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.timeout(120)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import ClientConfig, Cluster, KafkaError, Produced, ProduceFailed, Producer
 from strandline.pipeline.client.patience import Patience
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.errors import BadRow
 from strandline.pipeline.sink.batches import Growing, Where, encoders, splitter
 from strandline.pipeline.sink.layout import I32, I64, NO_BYTES, U8, Rows, rows_of, valid_bytes
 
@@ -35,10 +35,6 @@ class Reached(NamedTuple):
     records: int
     first_offset: int
     last_offset: int
-
-
-class BadRow(PipelineError):
-    """A row that cannot be written: the message says which one of its task."""
 
 
 class Writing:
