@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
@@ -278,6 +279,25 @@ def test_a_topic_that_is_gone_stops_the_query_and_is_passed_over_where_loss_is_f
         strict.trigger()
     assert "does not exist any more" in lost.value.problem
     assert lenient.values() == []
+
+
+def test_a_topic_that_goes_between_two_questions_is_gone_like_any_other(
+    make_topic: MakeTopic, start_query: StartQuery
+) -> None:
+    topic = make_topic()
+    topic.write(1)
+    query = start_query({**topic.options, "failOnDataLoss": "false"})
+    query.trigger()
+    cluster = query.reader.look_again().cluster
+    ask = cluster.list_offsets
+
+    def too_late(*asked: Any) -> Any:
+        topic.delete()
+        cluster.list_offsets = ask  # type: ignore[method-assign]
+        return ask(*asked)
+
+    cluster.list_offsets = too_late  # type: ignore[method-assign]
+    assert query.values() == []
 
 
 def test_a_query_that_goes_on_with_other_topics_is_told_what_it_leaves(
