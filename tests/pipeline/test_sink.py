@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pyarrow as pa
@@ -135,6 +136,17 @@ def test_a_topic_that_brokers_do_not_create_is_missed_by_name(tmp_path: Path, mo
         written(nodes, "missing", table(value=[b"a"]), retry_backoff_max_ms="100")
     with pytest.raises(Unreachable, match="no broker answers"):
         written(nodes, "missing", table(value=[b"a"]))
+
+
+def test_a_task_that_begins_while_no_broker_is_there_waits(tmp_path: Path) -> None:
+    with LocalCluster(tmp_path, 1) as nodes:
+        topic = create_topic(nodes.bootstrap)
+        (node,) = nodes.nodes
+        node.kill()
+        returns = Timer(1, node.start)
+        returns.start()
+        assert [(row.records, row.first_offset) for row in written(nodes, topic, table(value=[b"a"]))] == [(1, 0)]
+        returns.join()
 
 
 def test_nothing_is_lost_or_doubled_when_leaders_die(tmp_path: Path) -> None:

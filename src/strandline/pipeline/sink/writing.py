@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import ClientConfig, Cluster, KafkaError, Produced, ProduceFailed, Producer
+from strandline.pipeline.client.errors import passes_by_itself
 from strandline.pipeline.client.patience import Patience
 from strandline.pipeline.errors import BadRow
 from strandline.pipeline.sink.batches import Growing, Where, encoders, splitter
@@ -137,15 +138,23 @@ class Writing:
         found = self.partitions.get(topic)
         if found is None:
             patience = Patience(self.config, f"waiting for topic {topic}", TOPIC_WAIT_MS)
-            while topic not in self.cluster.refresh([topic], creates=True):
+            while (why := self.why_not_there(topic)) is not None:
                 try:
-                    patience.pause("it does not exist")
+                    patience.pause(why.problem)
                 except KafkaError:
-                    raise self.cluster_without(topic) from None
+                    raise why from None
             found = self.partitions[topic] = len(self.cluster.view(topic).partitions)
         return found
 
-    def cluster_without(self, topic: str) -> KafkaError:
+    def why_not_there(self, topic: str) -> KafkaError | None:
+        """None: it is there. Raises what will not pass by itself."""
+        try:
+            if topic in self.cluster.refresh([topic], creates=True):
+                return None
+        except KafkaError as error:
+            if not passes_by_itself(error):
+                raise
+            return error
         return KafkaError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"topic {topic} does not exist, and the brokers do not create it",
