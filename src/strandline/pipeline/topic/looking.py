@@ -49,7 +49,7 @@ class Looking:
         self.cluster = cluster
         self.options = options
         self.sleep = sleep
-        self.epochs: dict[tuple[str, int, str, int], dict[int, tuple[int, int]]] = {}
+        self.epochs: dict[Partition, tuple[tuple[str, int], dict[int, tuple[int, int]]]] = {}
         self.view: View = {}
 
     def look(self, may_be_gone: Iterable[str] | None = ()) -> View:
@@ -99,12 +99,11 @@ class Looking:
         present = row.partitions[partition].leader_epoch
         if epoch >= present:
             return self.cluster.epoch_end(topic, partition, epoch)
-        key = (topic, partition, row.topic_id, present)
-        answers = self.epochs.get(key)
-        if answers is None:
-            for old in [other for other in self.epochs if other[:2] == key[:2]]:
-                del self.epochs[old]
-            answers = self.epochs[key] = {}
+        term = (row.topic_id, present)
+        known, answers = self.epochs.get((topic, partition), (None, {}))
+        if known != term:
+            answers = {}
+            self.epochs[topic, partition] = term, answers
         if epoch not in answers:
             answers[epoch] = self.cluster.epoch_end(topic, partition, epoch)
         return answers[epoch]
