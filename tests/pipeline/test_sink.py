@@ -62,6 +62,22 @@ def test_rows_without_keys_fill_one_batch_after_another(broker: LocalCluster) ->
     assert {row.partition: row.last_offset + 1 for row in told} == {i: len(p) for i, p in enumerate(found) if p}
 
 
+def test_rows_in_the_order_of_many_partitions_take_no_more_memory_than_others(
+    broker: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A partition that is done with keeps nothing of its batch's memory for ever."""
+    monkeypatch.setattr("strandline.pipeline.sink.writing.OPEN_BYTES_MAX", 100_000)
+    topic = create_topic(broker.bootstrap, 30)
+    with (
+        Cluster(config_of(broker.bootstrap, batch_size="20000")) as cluster,
+        Writing(cluster, ["partition", "value"], topic) as writing,
+    ):
+        for partition in range(30):
+            writing.write(table(partition=[partition] * 50, value=[b"x" * 500] * 50))
+            assert sum(growing.touched for growing in writing.growing.values()) <= 120_000
+        assert [row.records for row in writing.finish()] == [50] * 30
+
+
 def test_given_partitions_and_several_topics(broker: LocalCluster) -> None:
     one, two = create_topic(broker.bootstrap, 2), create_topic(broker.bootstrap, 3)
     told = written(

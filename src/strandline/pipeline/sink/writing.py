@@ -23,7 +23,7 @@ from strandline.pipeline.sink.batches import Growing, Where, encoders, splitter
 from strandline.pipeline.sink.layout import I32, I64, NO_BYTES, U8, Rows, rows_of, valid_bytes
 
 DONE, FULL, TOO_LARGE, NAMELESS = range(4)
-OPEN_BYTES_MAX = 64 << 20  # in batches that still grow, of all partitions
+OPEN_BYTES_MAX = 64 << 20  # of memory for batches that still grow, of all partitions
 TOPIC_WAIT_MS = 10_000  # brokers may be creating it
 NO_PARTITIONS: I32 = np.empty(0, np.int32)
 
@@ -73,8 +73,10 @@ class Writing:
             for topic, chosen in self.by_topic(batch):
                 self.route(topic, chosen, rows, batch)
             self.rows += batch.num_rows
-            if sum(growing.size for growing in self.growing.values()) > OPEN_BYTES_MAX:
+            if sum(growing.touched for growing in self.growing.values()) > OPEN_BYTES_MAX:
                 self.seal_all()
+                for growing in self.growing.values():
+                    growing.release()
         except ProduceFailed as error:
             raise self.explained(error) from None
 
