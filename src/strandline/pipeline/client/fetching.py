@@ -304,7 +304,6 @@ class Reader:
                             raise self.starved(offset, end, fetched, patience)
                         continue
                     fetched = fetched._replace(next_offset=min(end, bound))
-                patience.renew()
                 offset, leader_epoch = fetched.next_offset, fetched.leader_epoch
                 if offset < end:
                     try:
@@ -313,6 +312,7 @@ class Reader:
                     except KafkaError:
                         ahead = connection = None  # the next fetch asks again, and says why if it cannot
                 yield fetched
+                patience.renew()  # what the caller took for it is not the cluster's
         finally:
             if ahead is not None:
                 ahead.connection.close()

@@ -1,5 +1,7 @@
 """Fetches from a broker whose every answer is written down here: gaps, closer replicas, truncations, other topics."""
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -219,6 +221,18 @@ def test_what_is_refused_for_good_is_told_by_name() -> None:
             cluster.fetch("t", 0, 0)
         broker.rows = [batch(0)]
         assert cluster.fetch("t", 0, 0).next_offset == 1
+
+
+def test_a_caller_who_takes_his_time_is_not_a_cluster_that_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark takes records as slowly as they are worked on."""
+    passed = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0], sleep=time.sleep)
+    monkeypatch.setattr("strandline.pipeline.client.patience.time", clock)
+    rows = [batch(0), ErrorCode.NOT_LEADER_OR_FOLLOWER, batch(1), ErrorCode.UNKNOWN_TOPIC_ID, batch(2)]
+    with Partition(*rows) as broker, opened(broker) as cluster:
+        for _ in cluster.read("t", 0, 0, 3, patience_ms=60_000):
+            passed[0] += 600
+        assert broker.rows == []
 
 
 def test_a_read_that_is_given_up_leaves_nothing_under_way() -> None:
