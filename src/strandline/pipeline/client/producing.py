@@ -159,10 +159,8 @@ class Producer:
 
     def flush(self) -> None:
         """Until everything is acknowledged. Raises `ProduceFailed`, `KafkaError`."""
-        self.come_back()
         while any(lane.pending for lane in self.lanes.values()):
             self.turn()
-        self.left_at = time.monotonic()
 
     def come_back(self) -> None:
         """What the caller did meanwhile is not the brokers' time: nobody took their answers, or sent what waited."""
@@ -294,6 +292,13 @@ class Producer:
 
     def turn(self) -> None:
         """Send what may go, then take the answers that are there, or wait for one."""
+        self.come_back()
+        try:
+            self.exchange()
+        finally:
+            self.left_at = time.monotonic()
+
+    def exchange(self) -> None:
         self.send_what_waits()
         links = {link.connection.socket.fileno(): link for link in self.links.values() if link.sent}
         now = time.monotonic()
