@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pyarrow as pa
@@ -11,12 +12,12 @@ from tests.pipeline.client_clusters import config_of, consumed, create_topic
 
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import Cluster, KafkaError, ProduceFailed, Unreachable
-from strandline.pipeline.errors import BadOption
+from strandline.pipeline.errors import BadOption, BadRow
 from strandline.pipeline.schemas import TYPES
 from strandline.pipeline.sink.options import SinkOptions
 from strandline.pipeline.sink.twin import murmur2
 from strandline.pipeline.sink.writer import batch_writer, stream_writer
-from strandline.pipeline.sink.writing import BadRow, Reached, Writing
+from strandline.pipeline.sink.writing import Reached, Writing
 from strandline.server.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.timeout(120)
@@ -59,6 +60,22 @@ def test_rows_without_keys_fill_one_batch_after_another(broker: LocalCluster) ->
     assert sorted(value for part in found for value in part if value) == rows
     assert len(told) > 1
     assert {row.partition: row.last_offset + 1 for row in told} == {i: len(p) for i, p in enumerate(found) if p}
+
+
+def test_rows_in_the_order_of_many_partitions_take_no_more_memory_than_others(
+    broker: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A partition that is done with keeps nothing of its batch's memory for ever."""
+    monkeypatch.setattr("strandline.pipeline.sink.writing.OPEN_BYTES_MAX", 100_000)
+    topic = create_topic(broker.bootstrap, 30)
+    with (
+        Cluster(config_of(broker.bootstrap, batch_size="20000")) as cluster,
+        Writing(cluster, ["partition", "value"], topic) as writing,
+    ):
+        for partition in range(30):
+            writing.write(table(partition=[partition] * 50, value=[b"x" * 500] * 50))
+            assert sum(growing.touched for growing in writing.growing.values()) <= 120_000
+        assert [row.records for row in writing.finish()] == [50] * 30
 
 
 def test_given_partitions_and_several_topics(broker: LocalCluster) -> None:
@@ -135,6 +152,17 @@ def test_a_topic_that_brokers_do_not_create_is_missed_by_name(tmp_path: Path, mo
         written(nodes, "missing", table(value=[b"a"]), retry_backoff_max_ms="100")
     with pytest.raises(Unreachable, match="no broker answers"):
         written(nodes, "missing", table(value=[b"a"]))
+
+
+def test_a_task_that_begins_while_no_broker_is_there_waits(tmp_path: Path) -> None:
+    with LocalCluster(tmp_path, 1) as nodes:
+        topic = create_topic(nodes.bootstrap)
+        (node,) = nodes.nodes
+        node.kill()
+        returns = Timer(1, node.start)
+        returns.start()
+        assert [(row.records, row.first_offset) for row in written(nodes, topic, table(value=[b"a"]))] == [(1, 0)]
+        returns.join()
 
 
 def test_nothing_is_lost_or_doubled_when_leaders_die(tmp_path: Path) -> None:

@@ -49,6 +49,26 @@ def test_a_folder_that_cannot_be_written_is_passed_over(tmp_path: Path, monkeypa
     assert java.packaged_java().is_relative_to(tmp_path / f"strandline-{os.getuid()}")
 
 
+def test_a_user_without_a_home_has_a_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("pathlib.Path.home", homeless)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert java.packaged_java().is_relative_to(tmp_path / f"strandline-{os.getuid()}")
+
+
+def test_what_somebody_else_may_change_is_not_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / f"strandline-{os.getuid()}").symlink_to(tmp_path / "theirs")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(PipelineError, match="no folder can be written"):
+        java.packaged_java()
+
+
 def test_what_spark_submit_or_its_arguments_say_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"):
         monkeypatch.delenv(name, raising=False)

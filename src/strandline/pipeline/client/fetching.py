@@ -36,6 +36,7 @@ from strandline.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
+from strandline.wire.messages.list_offsets import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from strandline.pipeline.client.cluster import Cluster, TopicView
@@ -103,6 +104,7 @@ class Reader:
         self.topic_id = topic_id  # of the topic that is read; None until the first fetch
         self.waits = True  # for records, if there are none
         self.preferred: tuple[int, float] | None = None  # a closer replica, and until when it is read
+        self.stays = False  # with the leader, since a closer replica did not have what was asked for
 
     # --- asking
 
@@ -165,13 +167,13 @@ class Reader:
             max_bytes=max(config.fetch_max_bytes, self.max_bytes),
             isolation_level=self.isolation,
             topics=(topic,),
-            rack_id="" if self.replica is not None else config.client_rack,
+            rack_id="" if self.stays or self.replica is not None else config.client_rack,
         )
 
     # --- answers
 
     def answer(self, asked: Asked) -> Fetched | None:
-        """What a fetch brought; None if it named a closer replica. Raises `KafkaError`."""
+        """What a fetch brought; None if another broker is to be asked. Raises `KafkaError`."""
         config = self.cluster.config
         response = asked.connection.receive(config.request_timeout_ms + self.wait_ms + WAIT_SLACK_MS)
         assert isinstance(response, FetchResponse)
@@ -184,6 +186,9 @@ class Reader:
                 ErrorCode.UNKNOWN_SERVER_ERROR, f"{asked.connection} answers {where} with other partitions"
             )
         row = rows[0]
+        if self.is_out_of_a_closer_ones_range(row, asked):
+            self.preferred, self.stays = None, True
+            return None
         if row.error_code:
             self.preferred = None
             raise self.refusal(row, asked, where)
@@ -213,18 +218,36 @@ class Reader:
             response.throttle_time_ms > 0,
         )
 
+    def is_out_of_a_closer_ones_range(self, row: PartitionData, asked: Asked) -> bool:
+        """A replica that only follows may lag behind: what is lost, the leader alone knows (KIP-392)."""
+        if self.replica is not None or asked.broker == asked.view.partitions[self.partition].leader:
+            return False
+        return row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE or row.diverging_epoch.end_offset >= 0
+
     def refusal(self, row: PartitionData, asked: Asked, where: str) -> KafkaError:
         match row.error_code:
             case ErrorCode.OFFSET_OUT_OF_RANGE:
-                return OffsetOutOfRange(
-                    self.topic, self.partition, asked.offset, row.log_start_offset, row.high_watermark
-                )
+                return self.out_of_range(row, asked)
             case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return UnknownTopic(self.topic, self.partition)
             case _ if row.error_code in OTHER_ID:
                 return self.other_id(asked)
             case _:
                 return refused(row.error_code, f"cannot fetch {where}")
+
+    def out_of_range(self, row: PartitionData, asked: Asked) -> KafkaError:
+        """Kafka's own brokers do not say with this refusal what their log has."""
+        start, end = row.log_start_offset, row.high_watermark
+        if start < 0:
+            at = (self.topic, self.partition)
+            try:
+                start, end = (
+                    self.cluster.list_offsets({at: edge}, 0, replica=self.replica)[at].offset
+                    for edge in (EARLIEST, LATEST)
+                )
+            except KafkaError as error:
+                return error
+        return OffsetOutOfRange(self.topic, self.partition, asked.offset, start, end)
 
     def other_id(self, asked: Asked) -> KafkaError:
         """The broker has no topic of this id: it is deleted, created anew, or not yet known there."""
@@ -281,7 +304,6 @@ class Reader:
                             raise self.starved(offset, end, fetched, patience)
                         continue
                     fetched = fetched._replace(next_offset=min(end, bound))
-                patience.renew()
                 offset, leader_epoch = fetched.next_offset, fetched.leader_epoch
                 if offset < end:
                     try:
@@ -290,6 +312,7 @@ class Reader:
                     except KafkaError:
                         ahead = connection = None  # the next fetch asks again, and says why if it cannot
                 yield fetched
+                patience.renew()  # what the caller took for it is not the cluster's
         finally:
             if ahead is not None:
                 ahead.connection.close()

@@ -50,7 +50,8 @@ def list_offsets(
             if error is not None and (failure is None or isinstance(failure, UnknownTopic)):
                 failure = error
         left = {at: timestamp for at, timestamp in left.items() if at not in found}
-        if left and failure is not None:
+        if left:
+            failure = failure or refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"no broker answers for {names_of(left)}")
             cluster.settle(patience, failure, sorted({topic for topic, _ in left}))
     return {at: found[at] for at in asked}
 

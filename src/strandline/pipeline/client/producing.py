@@ -4,7 +4,8 @@
 broker has it. Nothing runs in the background: answers are taken while `send` waits for room, and by `flush`.
 
 Rules (lanes.py has what holds for one partition):
-  - a refusal that passes by itself, and a broken connection, are tried again until delivery.timeout.ms is over
+  - a refusal that passes by itself, and a broken connection, are tried again until delivery.timeout.ms is over, of
+    which what a caller does between two calls is no part
   - idempotence makes retries harmless. If the broker has lost a producer's sequence, nobody knows what it has of the
     batches in flight: with `renews` they are written again under a new producer id (at least once), else it is an error
   - a batch that is too large for the broker is split if it can be; of a single record it is an error that names it
@@ -52,6 +53,7 @@ LOST_SEQUENCE = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID, E.INVALI
 QUEUED_BYTES_MAX = 32 << 20
 MISSING_PATIENCE_S = 10.0  # a topic may be on its way: brokers create it when it is first asked for
 TURN_S = 1.0
+AWAY_S = 0.1
 ANSWER_SLACK_S = 5.0  # over what a broker itself waits for its followers
 
 
@@ -110,6 +112,7 @@ class Producer:
         self.links: dict[int, Link] = {}
         self.queued_bytes = 0
         self.missing_since: dict[str, float] = {}
+        self.left_at = time.monotonic()  # when the caller last got control back
         self.stamps = stamps
         self.acks = cluster.config.acks if acks is None else acks
         self.timeout_ms = cluster.config.request_timeout_ms if timeout_ms is None else timeout_ms
@@ -143,6 +146,7 @@ class Producer:
     ) -> None:
         """Take over a batch (base offset 0, any producer fields). May block until there is room, and then raises what
         went wrong with earlier ones: `ProduceFailed`, `KafkaError`."""
+        self.come_back()
         lane = self.lanes.get((topic, partition))
         if lane is None:
             lane = self.lanes[topic, partition] = self.new_lane(topic, partition)
@@ -151,11 +155,24 @@ class Producer:
         self.send_what_waits()
         while self.queued_bytes > QUEUED_BYTES_MAX:
             self.turn()
+        self.left_at = time.monotonic()
 
     def flush(self) -> None:
         """Until everything is acknowledged. Raises `ProduceFailed`, `KafkaError`."""
         while any(lane.pending for lane in self.lanes.values()):
             self.turn()
+
+    def come_back(self) -> None:
+        """What the caller did meanwhile is not the brokers' time: nobody took their answers, or sent what waited."""
+        away = time.monotonic() - self.left_at
+        if away < AWAY_S:
+            return
+        self.missing_since = {topic: since + away for topic, since in self.missing_since.items()}
+        for lane in self.lanes.values():
+            for batch in lane.pending:
+                batch.began += away
+        for link in self.links.values():
+            link.sent = deque(sent._replace(until=sent.until + away) for sent in link.sent)
 
     def new_lane(self, topic: str, partition: int) -> Lane:
         producer_id, epoch = NO_PRODUCER_ID, -1
@@ -275,6 +292,13 @@ class Producer:
 
     def turn(self) -> None:
         """Send what may go, then take the answers that are there, or wait for one."""
+        self.come_back()
+        try:
+            self.exchange()
+        finally:
+            self.left_at = time.monotonic()
+
+    def exchange(self) -> None:
         self.send_what_waits()
         links = {link.connection.socket.fileno(): link for link in self.links.values() if link.sent}
         now = time.monotonic()

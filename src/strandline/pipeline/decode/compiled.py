@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from strandline.pipeline.decode import kernel
+from strandline.pipeline.decode import kernel, twin
 from strandline.pipeline.decode.columns import TYPES
 from strandline.pipeline.decode.heads import Bytes
 from strandline.pipeline.decode.rows import COUNT, END, START, Rows, Run, Wants, Wrong
@@ -40,6 +40,8 @@ def decode_rows(runs: list[Run], wants: Wants) -> Rows:
         part = counts[done : done + len(run.jobs)]
         why = kernel.fill(run.source, run.jobs, wants.first, wants.end, out, part, state)
         assert why != kernel.FULL, "more was found than there are bytes"
+        if why == kernel.NOT_UTF8:
+            return twin.decode_rows(runs, wants)  # rare: names are mended there
         if why:
             raise Wrong(done + int(state[kernel.FAILED_JOB]), kernel.WHY[why])
         done += len(run.jobs)
@@ -87,4 +89,8 @@ def header_lists(out: kernel.Out, rows: int, state: kernel.I64) -> pa.Array:
     contents = binary(out.contents, count, state, kernel.CONTENT_BYTES, kernel.NULL_CONTENTS)
     kind = TYPES["headers"]
     pairs = pa.StructArray.from_arrays([names, contents], fields=list(kind.value_type))
-    return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(out.list_offsets[: rows + 1])], 0, children=[pairs])
+    offsets = out.list_offsets[: rows + 1]
+    has_any = np.diff(offsets) > 0
+    nulls = rows - int(has_any.sum())
+    buffers = [bitmap(has_any, rows, nulls), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(kind, rows, buffers, nulls, children=[pairs])

@@ -6,16 +6,14 @@ Compiled code checks no bounds, so all of it is done here, by these rules:
   - no number from the bytes is added to a position before it is known to be at most the bytes that are left.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-F = TypeVar("F", bound=Callable[..., Any])
+from strandline.pipeline.decode.caching import compiled
 
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
@@ -73,14 +71,6 @@ class Out(NamedTuple):
     name_offsets: I32
     names: U8
     contents: Strings
-
-
-def compiled(function: F) -> F:
-    """Without a place for its cache (a read-only home), numba compiles anew in every process."""
-    try:
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:
-        return cast(F, numba.njit(nogil=True)(function))
 
 
 def memcpy(_typing: Any, out: Any, _at: Any, source: Any, _start: Any, _size: Any) -> Any:
@@ -234,8 +224,6 @@ def header_pair(source: U8, at: Int, end: Int) -> tuple[Int, Int, Int, Int, Int]
         return 0, 0, 0, 0, -NAMELESS
     if name_size < 0 or name_size > end - name_at:
         return 0, 0, 0, 0, -CONTENT
-    if not is_utf8(source, name_at, name_at + name_size):
-        return 0, 0, 0, 0, -NOT_UTF8
     size, content_at = signed(source, name_at + name_size, end)
     if content_at < 0:
         return 0, 0, 0, 0, -ENDLESS
@@ -314,6 +302,8 @@ def fill_headers(
             return -at
         if not is_wanted:
             continue
+        if not is_utf8(source, name_at, name_at + name_size):
+            return NOT_UTF8
         header = state[HEADERS]
         used = state[NAME_BYTES]
         if header >= len(valid) or name_size > len(names) - used:

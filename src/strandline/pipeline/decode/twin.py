@@ -1,4 +1,8 @@
-"""Records to Arrow in Python, by the project's own reader: the kernel's oracle, and what runs without numba."""
+"""Records to Arrow in Python, by the project's own reader: the kernel's oracle, and what runs without numba.
+
+As in Spark's Kafka connector, a record without headers has none rather than an empty list of them; and as in Java's
+clients, a header's name that is not UTF-8 is read with U+FFFD in place of what is wrong: brokers take any bytes there.
+"""
 
 from typing import Any
 
@@ -34,7 +38,7 @@ def decode_rows(runs: list[Run], wants: Wants) -> Rows:
     stamps: list[int | None] = []
     keys: list[bytes | None] = []
     values: list[bytes | None] = []
-    headers: list[list[dict[str, Any]]] = []
+    headers: list[list[dict[str, Any]] | None] = []
     for run in runs:
         for job in run.jobs.tolist():
             before = len(offsets)
@@ -42,13 +46,13 @@ def decode_rows(runs: list[Run], wants: Wants) -> Rows:
             position, stamp = 0, job[STAMP] if job[IS_STAMPED] else None
             try:
                 for _ in range(job[COUNT]):
-                    record, position = read_record(plain, position, header_of(job), stamp)
+                    record, position = read_record(plain, position, header_of(job), stamp, errors="replace")
                     if wants.first <= record.offset < wants.end:
                         offsets.append(record.offset)
                         stamps.append(microseconds(record.timestamp))
                         keys.append(record.key)
                         values.append(record.value)
-                        headers.append([{"key": key, "value": content} for key, content in record.headers])
+                        headers.append([{"key": key, "value": content} for key, content in record.headers] or None)
             except Corrupt as error:
                 raise Wrong(len(counts), str(error)) from None
             if position != len(plain):

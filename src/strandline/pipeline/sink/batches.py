@@ -52,9 +52,13 @@ class Growing:
         self.config = config
         self.encode = encode
         self.limit = min(config.batch_size, config.max_request_size)
-        # Memory that is not touched costs nothing.
-        self.out = np.empty(max(config.batch_size, config.max_request_size), np.uint8)
+        self.release()
         self.begin()
+
+    def release(self) -> None:
+        """Memory that is not touched costs nothing: this one is new. What is in the batch is lost."""
+        self.out = np.empty(max(self.config.batch_size, self.config.max_request_size), np.uint8)
+        self.touched = 0
 
     def begin(self) -> None:
         self.position = HEADER_SIZE
@@ -62,10 +66,6 @@ class Growing:
         self.base_timestamp = 0
         self.max_timestamp = 0
         self.parts: list[tuple[int, I64]] = []
-
-    @property
-    def size(self) -> int:
-        return self.position - HEADER_SIZE
 
     def append(self, rows: Rows, chosen: I64, at: int, before: int) -> tuple[int, int, int]:
         """As many of the rows `chosen[at:]` as fit: (why it ended, next at, size of a record that is too large)."""
@@ -87,6 +87,7 @@ class Growing:
         if next_at > at:
             self.position, self.count = int(position), int(count)
             self.max_timestamp = now
+            self.touched = max(self.touched, self.position)
             self.parts.append((before, chosen[at:next_at]))
         return int(why), int(next_at), int(position)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from strandline.pipeline.decode.kernel import compiled, copy
+from strandline.pipeline.decode.caching import compiled
+from strandline.pipeline.decode.kernel import copy
 from strandline.pipeline.sink.layout import I32, I64, U8, Blobs, Rows
 
 Int = Any  # an int64 to numba, which has no other integers

@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import ClientConfig, Cluster, KafkaError, Produced, ProduceFailed, Producer
+from strandline.pipeline.client.errors import passes_by_itself
 from strandline.pipeline.client.patience import Patience
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.errors import BadRow
 from strandline.pipeline.sink.batches import Growing, Where, encoders, splitter
 from strandline.pipeline.sink.layout import I32, I64, NO_BYTES, U8, Rows, rows_of, valid_bytes
 
 DONE, FULL, TOO_LARGE, NAMELESS = range(4)
-OPEN_BYTES_MAX = 64 << 20  # in batches that still grow, of all partitions
+OPEN_BYTES_MAX = 64 << 20  # of memory for batches that still grow, of all partitions
 TOPIC_WAIT_MS = 10_000  # brokers may be creating it
 NO_PARTITIONS: I32 = np.empty(0, np.int32)
 
@@ -35,10 +36,6 @@ class Reached(NamedTuple):
     records: int
     first_offset: int
     last_offset: int
-
-
-class BadRow(PipelineError):
-    """A row that cannot be written: the message says which one of its task."""
 
 
 class Writing:
@@ -76,8 +73,10 @@ class Writing:
             for topic, chosen in self.by_topic(batch):
                 self.route(topic, chosen, rows, batch)
             self.rows += batch.num_rows
-            if sum(growing.size for growing in self.growing.values()) > OPEN_BYTES_MAX:
+            if sum(growing.touched for growing in self.growing.values()) > OPEN_BYTES_MAX:
                 self.seal_all()
+                for growing in self.growing.values():
+                    growing.release()
         except ProduceFailed as error:
             raise self.explained(error) from None
 
@@ -141,15 +140,23 @@ class Writing:
         found = self.partitions.get(topic)
         if found is None:
             patience = Patience(self.config, f"waiting for topic {topic}", TOPIC_WAIT_MS)
-            while topic not in self.cluster.refresh([topic], creates=True):
+            while (why := self.why_not_there(topic)) is not None:
                 try:
-                    patience.pause("it does not exist")
+                    patience.pause(why.problem)
                 except KafkaError:
-                    raise self.cluster_without(topic) from None
+                    raise why from None
             found = self.partitions[topic] = len(self.cluster.view(topic).partitions)
         return found
 
-    def cluster_without(self, topic: str) -> KafkaError:
+    def why_not_there(self, topic: str) -> KafkaError | None:
+        """None: it is there. Raises what will not pass by itself."""
+        try:
+            if topic in self.cluster.refresh([topic], creates=True):
+                return None
+        except KafkaError as error:
+            if not passes_by_itself(error):
+                raise
+            return error
         return KafkaError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"topic {topic} does not exist, and the brokers do not create it",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from strandline.base.value import Value
-from strandline.pipeline.client import Cluster, TopicView
+from strandline.pipeline.client import Cluster, TopicView, UnknownTopic
 from strandline.pipeline.errors import BadOption, PipelineError
 from strandline.pipeline.topic.offsets import Lost, Position, Positions, Seen, SeenTopic, epoch_before, losses
 from strandline.pipeline.topic.options import (
@@ -49,7 +49,7 @@ class Looking:
         self.cluster = cluster
         self.options = options
         self.sleep = sleep
-        self.epochs: dict[tuple[str, int, str, int], dict[int, tuple[int, int]]] = {}
+        self.epochs: dict[Partition, tuple[tuple[str, int], dict[int, tuple[int, int]]]] = {}
         self.view: View = {}
 
     def look(self, may_be_gone: Iterable[str] | None = ()) -> View:
@@ -57,6 +57,12 @@ class Looking:
 
         Raises PipelineError if one that was asked for by name does not exist, unless that may be so (None: of all).
         """
+        try:
+            return self.look_once(may_be_gone)
+        except UnknownTopic:
+            return self.look_once(may_be_gone)  # deleted between two questions: now the first one tells it
+
+    def look_once(self, may_be_gone: Iterable[str] | None) -> View:
         topics = self.topics(may_be_gone)
         asked = [(name, number) for name, topic in topics.items() for number in sorted(topic.partitions)]
         # The end first: records may come and go between the two, and a log's start never passes its end.
@@ -93,12 +99,11 @@ class Looking:
         present = row.partitions[partition].leader_epoch
         if epoch >= present:
             return self.cluster.epoch_end(topic, partition, epoch)
-        key = (topic, partition, row.topic_id, present)
-        answers = self.epochs.get(key)
-        if answers is None:
-            for old in [other for other in self.epochs if other[:2] == key[:2]]:
-                del self.epochs[old]
-            answers = self.epochs[key] = {}
+        term = (row.topic_id, present)
+        known, answers = self.epochs.get((topic, partition), (None, {}))
+        if known != term:
+            answers = {}
+            self.epochs[topic, partition] = term, answers
         if epoch not in answers:
             answers[epoch] = self.cluster.epoch_end(topic, partition, epoch)
         return answers[epoch]

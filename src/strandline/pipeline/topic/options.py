@@ -50,6 +50,7 @@ ASSIGN_EXAMPLE = '{"topicA":[0,1],"topicB":[0,1]}'
 OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
 TIMESTAMPS_EXAMPLE = '{"topicA":{"0":1000,"1":1000},"topicB":{"0":2000}}'
 
+INT64_MAX = (1 << 63) - 1
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 Partitions = dict[str, dict[int, int]]  # topic: partition: an offset or a timestamp
@@ -261,7 +262,9 @@ def partition_map(value: str, name: str, example: str, *, least: int) -> Partiti
             raise malformed(name, example, value)
         row = found.setdefault(topic, {})
         for partition, number in numbers.items():
-            if not partition.isascii() or not partition.isdigit() or type(number) is not int or number < least:
+            if not partition.isascii() or not partition.isdigit() or type(number) is not int:
+                raise malformed(name, example, value)
+            if not least <= number <= INT64_MAX:
                 raise malformed(name, example, value)
             row[int(partition)] = number
     return found
@@ -270,7 +273,7 @@ def partition_map(value: str, name: str, example: str, *, least: int) -> Partiti
 def parsed(value: str, name: str, example: str) -> dict[str, Any]:
     try:
         tree = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise malformed(name, example, value) from None
     if not isinstance(tree, dict):
         raise malformed(name, example, value)
@@ -278,7 +281,7 @@ def parsed(value: str, name: str, example: str) -> dict[str, Any]:
 
 
 def malformed(name: str, example: str, value: str) -> BadOption:
-    return BadOption(f"{name}: Expected e.g. {example}, got {value}")
+    return BadOption(f"{name}: Expected e.g. {example}, got {value[:1000]}")
 
 
 def boolean(folded: Mapping[str, str], name: str, *, default: bool) -> bool:
@@ -305,6 +308,8 @@ def whole(folded: Mapping[str, str], name: str, default: int) -> int:
     value = folded.get(name.lower(), str(default)).strip()
     if not value.isascii() or not value.isdigit():
         raise BadOption(f"{name} must be a whole number that is not negative, and is {value!r}")
+    if len(value) > len(str(INT64_MAX)) or int(value) > INT64_MAX:
+        raise BadOption(f"{name} must be at most {INT64_MAX}, and is {value[:40]}")
     return int(value)
 
 

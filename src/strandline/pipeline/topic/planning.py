@@ -6,6 +6,7 @@ Invariants:
 """
 
 from collections.abc import Mapping, Sequence
+from heapq import heapify, heapreplace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -36,12 +37,15 @@ def split(ranges: Sequence[TopicRange], min_partitions: int | None, max_records:
     """Pieces of at most `max_records` offsets, at least `min_partitions` of them if there are as many offsets."""
     whole = [each for each in ranges if each.size > 0]
     counts = [1 if max_records is None else -(-each.size // max_records) for each in whole]
+    heap = [(-each.size / count, at) for at, (each, count) in enumerate(zip(whole, counts, strict=True))]
+    heapify(heap)
     for _ in range((min_partitions or 0) - sum(counts)):
         # The piece that is the longest now is cut once more: as even as whole pieces of a range can be.
-        longest = max(range(len(whole)), key=lambda at: (whole[at].size / counts[at], -at), default=None)
-        if longest is None or counts[longest] >= whole[longest].size:
+        if not heap or heap[0][0] >= -1:
             break
+        longest = heap[0][1]
         counts[longest] += 1
+        heapreplace(heap, (-whole[longest].size / counts[longest], longest))
     return [piece for each, count in zip(whole, counts, strict=True) for piece in pieces(each, count)]
 
 

@@ -9,6 +9,7 @@ Invariants:
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
@@ -132,9 +133,10 @@ class Reading(Value, frozen=True):
 
     def timed_out(self, cluster: Cluster, work: TopicRange, here: int, error: TimedOut) -> Lost:
         """A range whose end does not come was perhaps cut off. Raises PipelineError if it was not."""
-        cut = truncated(cluster, work)
-        if cut is not None:
-            return cut
+        with suppress(KafkaError):  # who is silent does not answer this either
+            cut = truncated(cluster, work)
+            if cut is not None:
+                return cut
         raise PipelineError(
             f"Cannot fetch records of {work.topic}-{work.partition} from offset {here} on in {self.patience_ms} "
             f"milliseconds: {error.problem}",
@@ -171,11 +173,15 @@ def truncated(cluster: Cluster, work: TopicRange) -> Lost | None:
     """Does the log still have the record before the end that was planned with? Then all before it were the same."""
     if work.end_epoch == UNKNOWN:
         return None
+    try:
+        epoch, end = cluster.epoch_end(work.topic, work.partition, work.end_epoch)
+    except UnknownTopic:
+        return None  # Deleted after all was read.
+    if epoch == work.end_epoch and end >= work.end:
+        return None
+    # Metadata only now: of a topic with thousands of partitions it is far more than the question above.
     found = cluster.topics([work.topic]).get(work.topic)
     if found is None or not is_same_topic(found.topic_id, work.topic_id):
-        return None  # Deleted after all was read.
-    epoch, end = cluster.epoch_end(work.topic, work.partition, work.end_epoch)
-    if epoch == work.end_epoch and end >= work.end:
         return None
     what = (
         f"{work.topic}-{work.partition} was truncated while it was read: leader epoch {work.end_epoch} reached offset "

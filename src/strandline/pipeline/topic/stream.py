@@ -21,7 +21,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from strandline.pipeline.client import ClientConfig, Cluster
+from strandline.pipeline.client import ClientConfig, Cluster, KafkaError
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.topic.looking import Looking, Partition, View, partitions_of
 from strandline.pipeline.topic.offsets import (
@@ -62,6 +62,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.sleep = sleep
         self.looking: Looking | None = None
         self.initial: Offsets | None = None
+        self.refusal: PipelineError | None = None  # why there is no beginning
         self.target: Offsets | None = None  # of Trigger.AvailableNow
         self.reported: Offsets | None = None
         self.triggered_s: float | None = None  # when records were last handed out
@@ -73,13 +74,22 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- where a query begins
 
     def initialOffset(self) -> Json:  # noqa: N802
-        """The starting offsets, the same in all calls of one process. Marked: no checkpoint has them yet."""
+        """The starting offsets, the same in all calls of one process. Marked: no checkpoint has them yet.
+
+        Where there are none, `latestOffset` says why: after a crash in the first batch Spark asks for them too, and has
+        no need of them. Then the cluster may be another one than the options were made for.
+        """
         if self.initial is None:
             looking = self.look_again()
-            looking.look()
-            resolved = looking.resolve(self.options.starting, "starting")
-            self.tell(resolved.lost)
-            self.initial = Offsets(positions(looking, resolved.offsets), is_fresh=True)
+            try:
+                looking.look()
+                resolved = looking.resolve(self.options.starting, "starting")
+                self.tell(resolved.lost)
+                self.initial = Offsets(positions(looking, resolved.offsets), is_fresh=True)
+            except KafkaError:
+                raise
+            except PipelineError as error:
+                self.initial, self.refusal = Offsets({}, is_fresh=True), error
         return to_json(self.initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -99,9 +109,13 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802
         """The end of the next batch; `start` itself while there is none.
 
-        Raises DataLoss for what was lost since `start` (failOnDataLoss=true).
+        Raises DataLoss for what was lost since `start` (failOnDataLoss=true), BadOption for a start that is none.
         """
         since = from_json(start)
+        if since.is_fresh:
+            self.initialOffset()
+            if self.refusal is not None:
+                raise self.refusal
         for wait_s in (0.0, *self.waits(since)):
             if wait_s:
                 self.sleep(wait_s)

@@ -127,6 +127,19 @@ def test_what_does_not_pass_is_an_error_with_its_name() -> None:
         assert pickle.loads(pickle.dumps(caught.value)).code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
+def test_a_broker_that_leaves_a_partition_out_is_not_asked_for_ever() -> None:
+    with Town() as broker, Cluster(config_of(broker)) as cluster:
+        broker.answers[2] = lambda session, request: ListOffsetsResponse()
+        with pytest.raises(KafkaError, match="no broker answers for t-0"):
+            cluster.list_offsets({("t", 0): -1})
+
+
+def test_a_name_that_no_host_can_have_is_not_reached() -> None:
+    config = ClientConfig.of({"kafka.bootstrap.servers": "a..b:9092"})
+    with Cluster(config) as cluster, pytest.raises(Unreachable, match=r"cannot connect to a\.\.b:9092"):
+        cluster.topics(["t"])
+
+
 def test_patience_ends_with_the_last_refusal() -> None:
     chosen = {"retry_backoff_ms": "10", "default_api_timeout_ms": "200"}
     with (

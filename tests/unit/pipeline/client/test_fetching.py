@@ -1,5 +1,7 @@
 """Fetches from a broker whose every answer is written down here: gaps, closer replicas, truncations, other topics."""
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +27,14 @@ from strandline.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     PartitionData,
+)
+from strandline.wire.messages.list_offsets import (
+    EARLIEST,
+    LATEST,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
 )
 from strandline.wire.messages.metadata import (
     MetadataResponse,
@@ -63,6 +73,13 @@ class Partition(ScriptedBroker):
             row = PartitionData(error_code=row, high_watermark=-1, records=b"")
         answered = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=(row,))
         return FetchResponse(throttle_time_ms=self.throttle_ms, responses=(answered,))
+
+    def edges(self, session: Session, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        """The log has offsets 5 to 8."""
+        (topic,) = request.topics
+        offset = {EARLIEST: 5, LATEST: 8}[topic.partitions[0].timestamp]
+        row = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
+        return ListOffsetsResponse(topics=(ListOffsetsTopicResponse(name=topic.name, partitions=(row,)),))
 
 
 def batch(offset: int, epoch: int = 4, high_watermark: int = 100) -> PartitionData:
@@ -143,6 +160,16 @@ def test_a_closer_replica_is_read_when_the_leader_names_one() -> None:
         assert {request.rack_id for _, _, request in broker.asked} == {"r"}
 
 
+def test_what_a_closer_replica_lacks_is_asked_of_the_leader_before_it_is_called_lost() -> None:
+    """It lags behind, and the leader would send us there again."""
+    closer = PartitionData(high_watermark=9, preferred_read_replica=2, records=b"")
+    diverging = PartitionData(diverging_epoch=EpochEndOffset(epoch=2, end_offset=0), records=b"")
+    for refusal in (ErrorCode.OFFSET_OUT_OF_RANGE, diverging):
+        with Partition(closer, refusal, batch(0), batch(1)) as broker, opened(broker, client_rack="r") as cluster:
+            assert [row.broker for row in cluster.read("t", 0, 0, 2)] == [1, 1]
+            assert [request.rack_id for _, _, request in broker.asked] == ["r", "r", "", ""]
+
+
 def test_a_truncation_says_where_the_epoch_ends_now() -> None:
     row = PartitionData(diverging_epoch=EpochEndOffset(epoch=2, end_offset=7), records=b"")
     with Partition(row) as broker, opened(broker) as cluster, pytest.raises(LogTruncated) as caught:
@@ -154,6 +181,15 @@ def test_an_offset_that_retention_has_taken_says_what_there_is() -> None:
     row = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=5, high_watermark=8, records=b"")
     with Partition(row) as broker, opened(broker) as cluster, pytest.raises(OffsetOutOfRange) as caught:
         cluster.fetch("t", 0, 1)
+    assert (caught.value.log_start_offset, caught.value.high_watermark) == (5, 8)
+
+
+def test_an_offset_that_is_gone_where_the_broker_does_not_say_what_there_is() -> None:
+    """As Kafka's brokers do: they are asked for both edges."""
+    with Partition(ErrorCode.OFFSET_OUT_OF_RANGE) as broker, opened(broker) as cluster:
+        broker.answers[2] = broker.edges
+        with pytest.raises(OffsetOutOfRange) as caught:
+            cluster.fetch("t", 0, 1)
     assert (caught.value.log_start_offset, caught.value.high_watermark) == (5, 8)
 
 
@@ -185,6 +221,18 @@ def test_what_is_refused_for_good_is_told_by_name() -> None:
             cluster.fetch("t", 0, 0)
         broker.rows = [batch(0)]
         assert cluster.fetch("t", 0, 0).next_offset == 1
+
+
+def test_a_caller_who_takes_his_time_is_not_a_cluster_that_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark takes records as slowly as they are worked on."""
+    passed = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0], sleep=time.sleep)
+    monkeypatch.setattr("strandline.pipeline.client.patience.time", clock)
+    rows = [batch(0), ErrorCode.NOT_LEADER_OR_FOLLOWER, batch(1), ErrorCode.UNKNOWN_TOPIC_ID, batch(2)]
+    with Partition(*rows) as broker, opened(broker) as cluster:
+        for _ in cluster.read("t", 0, 0, 3, patience_ms=60_000):
+            passed[0] += 600
+        assert broker.rows == []
 
 
 def test_a_read_that_is_given_up_leaves_nothing_under_way() -> None:

@@ -1,5 +1,7 @@
 """A producer and a broker that is written down here: what is asked, and how often."""
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -146,6 +148,25 @@ def test_retries_and_time_have_an_end() -> None:
         pytest.raises(KafkaError, match=r"within delivery\.timeout\.ms=200; the last failure: NOT_ENOUGH"),
     ):
         sent(broker, delivery_timeout_ms="200", request_timeout_ms="100")
+
+
+@pytest.mark.parametrize("fate", [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+def test_a_caller_who_takes_his_time_is_not_a_broker_that_does(
+    monkeypatch: pytest.MonkeyPatch, fate: ErrorCode
+) -> None:
+    """The second batch waits for the first one's answer, which nobody takes while Spark works on the next rows."""
+    passed = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0], sleep=time.sleep)
+    for name in ("producing", "lanes"):
+        monkeypatch.setattr(f"strandline.pipeline.client.{name}.time", clock)
+    with Taker(fate) as broker, opened(broker) as cluster, Producer(cluster) as producer:
+        for _ in range(2):
+            producer.send("t", 0, batch())
+        passed[0] += 600
+        producer.send("t", 0, batch())
+        passed[0] += 600
+        producer.flush()
+        assert broker.written == [(0, 100, 0), (0, 100, 1), (0, 100, 2)]
 
 
 def test_a_producer_that_waits_for_room_does_not_spin() -> None:

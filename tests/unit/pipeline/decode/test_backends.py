@@ -52,7 +52,8 @@ def test_compiled_code_reads_and_writes_within_its_arrays(tmp_path: Path) -> Non
 
 def test_without_numba_a_warning_names_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "strandline.pipeline.decode.kernel", raising=False)
+    for name in ("kernel", "caching"):
+        monkeypatch.delitem(sys.modules, f"strandline.pipeline.decode.{name}", raising=False)
     backends.backend.cache_clear()
     try:
         with pytest.warns(backends.SlowDecoding, match="20 to 45 times slower"):

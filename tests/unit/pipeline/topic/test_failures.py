@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from tests.cluster.driving import create, leader_of, leads, until
@@ -84,6 +85,21 @@ def test_a_batch_that_was_planned_before_its_records_were_lost_is_not_read_from_
         with pytest.raises(DataLoss) as lost:
             query.trigger()
         assert "truncated" in lost.value.problem
+
+
+def test_a_query_outlives_a_moment_in_which_no_broker_is_there(frail: Topic) -> None:
+    (node,) = frail.cluster.nodes
+    frail.write(0)
+    with closing(Query(frail.options)) as query:
+        assert query.values() == [0]
+        node.kill()
+        returns = Timer(1.5, node.start)
+        returns.start()
+        assert query.values() == []
+        returns.join()
+        node.wait_sees(1)
+        frail.write(1)
+        assert query.values() == [1]
 
 
 def test_a_node_that_comes_back_with_all_its_records_has_lost_nothing(frail: Topic) -> None:

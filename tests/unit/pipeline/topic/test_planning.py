@@ -1,5 +1,7 @@
 """Which offsets a batch reads, and in which pieces."""
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +24,12 @@ def test_without_a_wish_each_partition_is_one_piece_and_empty_ones_are_none() ->
 
 def test_large_partitions_are_cut_until_there_are_enough_pieces() -> None:
     assert sizes(split(ranges(10, 90), 5, None)) == [(0, 10), (1, 22), (1, 23), (1, 22), (1, 23)]
+
+
+def test_thousands_of_partitions_are_cut_in_no_time() -> None:
+    began = time.process_time()
+    assert len(split(ranges(*[1000] * 4000), 20_000, None)) == 20_000
+    assert time.process_time() - began < 2
 
 
 def test_no_piece_has_more_records_than_was_asked_for() -> None:

@@ -53,13 +53,14 @@ class Script:
     """A cluster whose answers are written down; an exception among them is raised."""
 
     def __init__(
-        self, *answers: Any, aborted: tuple[tuple[int, int], ...] = (), epoch: tuple[int, int] = (3, 8)
+        self, *answers: Any, aborted: tuple[tuple[int, int], ...] = (), epoch: tuple[int, int] | Exception = (3, 8)
     ) -> None:
         self.answers = list(answers)
         self.aborted = aborted
         self.epoch = epoch
         self.began: list[int] = []
         self.is_closed = False
+        self.looked = 0
 
     def read(self, topic: str, partition: int, start: int, end: int, **how: Any) -> Iterator[Fetched]:
         self.began.append(start)
@@ -74,9 +75,12 @@ class Script:
                 return
 
     def topics(self, names: list[str]) -> dict[str, TopicView]:
+        self.looked += 1
         return {name: TopicView(name, "id", {0: PartitionView(1, 3, (1,), (1,))}) for name in names}
 
     def epoch_end(self, topic: str, partition: int, epoch: int) -> tuple[int, int]:
+        if isinstance(self.epoch, Exception):
+            raise self.epoch
         return self.epoch
 
     def close(self) -> None:
@@ -134,6 +138,22 @@ def test_a_log_without_the_epoch_that_was_planned_with_is_loss_even_where_all_of
 def test_a_topic_deleted_in_mid_read_is_loss() -> None:
     with pytest.raises(DataLoss):
         read(Script(batch(0, 4), UnknownTopic("t")))
+
+
+def test_a_topic_deleted_after_all_was_read_is_none() -> None:
+    assert read(Script(batch(0, 8), epoch=UnknownTopic("t"))) == list(range(8))
+
+
+def test_a_task_that_finds_what_was_planned_asks_for_no_metadata_at_its_end() -> None:
+    """Of thousands of partitions, for each of thousands of tasks."""
+    script = Script(batch(0, 8))
+    assert read(script) == list(range(8))
+    assert script.looked == 0
+
+
+def test_a_cluster_that_answers_nothing_more_is_told_by_what_was_to_be_read() -> None:
+    with pytest.raises(PipelineError, match="Cannot fetch records of t-0 from offset 4 on"):
+        read(Script(batch(0, 4), TimedOut("nobody leads"), epoch=TimedOut("silence")))
 
 
 def test_a_cluster_that_falls_silent_is_an_error_that_says_how_long_it_was_waited_for() -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
@@ -46,6 +47,38 @@ def test_trap_1_a_query_from_the_latest_offset_that_crashes_in_its_first_batch_l
     query.lose_commit()
     assert query.trigger() == []
     assert query.trigger() == [(0, 2, 3), (0, 3, 4)]
+
+
+def test_trap_1_a_first_batch_is_repeated_although_the_options_have_no_beginning_any_more(
+    make_topic: MakeTopic, start_query: StartQuery
+) -> None:
+    grown, timed = make_topic(), make_topic()
+    for topic in (grown, timed):
+        topic.write(1, 2, timestamp_ms=5000)
+    by_offsets = start_query({**grown.options, "startingOffsets": json.dumps({grown.name: {"0": 1}})})
+    by_time = start_query({**timed.options, "startingTimestamp": "5000"})
+    assert by_offsets.plan()
+    assert by_time.plan()
+    grown.grow(2)
+    timed.write(3, timestamp_ms=1000)
+    timed.delete_records(2)
+    by_offsets.crash()
+    assert by_offsets.values() == [2]
+    by_time.crash()
+    with pytest.raises(DataLoss, match="records 0 to 1 were deleted"):
+        by_time.trigger()
+
+
+def test_a_first_batch_whose_topic_is_gone_is_passed_over_where_loss_is_fine(
+    make_topic: MakeTopic, start_query: StartQuery
+) -> None:
+    topic = make_topic()
+    topic.write(1)
+    query = start_query({**topic.options, "failOnDataLoss": "false"})
+    assert query.plan()
+    topic.delete()
+    query.crash()
+    assert query.values() == []
 
 
 def test_trap_1_records_between_the_first_question_and_the_first_batch_are_read(
@@ -278,6 +311,25 @@ def test_a_topic_that_is_gone_stops_the_query_and_is_passed_over_where_loss_is_f
         strict.trigger()
     assert "does not exist any more" in lost.value.problem
     assert lenient.values() == []
+
+
+def test_a_topic_that_goes_between_two_questions_is_gone_like_any_other(
+    make_topic: MakeTopic, start_query: StartQuery
+) -> None:
+    topic = make_topic()
+    topic.write(1)
+    query = start_query({**topic.options, "failOnDataLoss": "false"})
+    query.trigger()
+    cluster = query.reader.look_again().cluster
+    ask = cluster.list_offsets
+
+    def too_late(*asked: Any) -> Any:
+        topic.delete()
+        cluster.list_offsets = ask  # type: ignore[method-assign]
+        return ask(*asked)
+
+    cluster.list_offsets = too_late  # type: ignore[method-assign]
+    assert query.values() == []
 
 
 def test_a_query_that_goes_on_with_other_topics_is_told_what_it_leaves(

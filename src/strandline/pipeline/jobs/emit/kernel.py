@@ -5,7 +5,7 @@ Compiled code checks no bounds: `out` has as many bytes as `Chosen.size` says.
 
 from typing import Any
 
-from strandline.pipeline.decode.kernel import compiled
+from strandline.pipeline.decode.caching import compiled
 from strandline.pipeline.sink.kernel import Int, blob_size, field_size, put_blob, put_varint, varint_size
 from strandline.pipeline.sink.layout import I64, U8, Rows
 
