@@ -22,7 +22,7 @@ from strandline.pipeline.tables.lock import Lock
 from strandline.pipeline.tables.manifest import FOLDER
 from strandline.pipeline.tables.reading import read_files
 from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
-from strandline.pipeline.tables.table import Table, require_local
+from strandline.pipeline.tables.table import Table, not_here, require_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -98,6 +98,9 @@ class DeltaTable(Table):
         whole = self.account().plus(account)
         now = int(time.time() * 1000)
         relative = os.path.relpath(layout.folder, self.path)
+        for file in files:
+            if not os.path.exists(os.path.join(layout.folder, file.path)):
+                raise not_here(os.path.join(layout.folder, file.path))
         adds = [
             AddAction(f"{relative}/{file.path}", file.size_bytes, file.values, now, True, stats_of(file))
             for file in files

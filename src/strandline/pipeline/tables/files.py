@@ -1,6 +1,7 @@
 """Data files of a table: what is known of each, how they are named, and how partition values stand in paths."""
 
 import datetime
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -68,8 +69,10 @@ def escape(text: str) -> str:
 
 
 def batch_prefix(application: str, batch: int) -> str:
-    """Files carry their batch, so that people see it too."""
-    return f"batch-{batch:010d}-{application[:8]}"
+    """Files carry their batch, so that people see it too. No two applications have the same: what one left unfinished
+    is deleted by this name."""
+    digest = hashlib.sha256(application.encode()).hexdigest()
+    return f"batch-{batch:010d}-{digest[:16]}"
 
 
 def local_path(location: str) -> str | None:

@@ -35,7 +35,7 @@ from strandline.pipeline.tables.manifest import (
     read_state,
 )
 from strandline.pipeline.tables.schema import new_columns
-from strandline.pipeline.tables.table import Table, require_local
+from strandline.pipeline.tables.table import Table, not_here, require_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -104,7 +104,7 @@ class ParquetTable(Table):
         return self.state.accounts
 
     def begin(self, batch: int) -> Layout:
-        if self.state.begun is not None:  # its commit failed, and this process goes on
+        if self.state.begun is not None or self.state.replaced is not None:  # it failed, and this process goes on
             self.recover()
         folder = os.path.join(self.own, STAGING, f"{batch:010d}-{uuid.uuid4().hex[:8]}")
         os.makedirs(folder)
@@ -138,8 +138,11 @@ class ParquetTable(Table):
             if parent not in folders:
                 os.makedirs(parent, exist_ok=True)
                 folders[parent] = None
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 os.rename(os.path.join(folder, file.path + STAGED), target)
+            except FileNotFoundError:
+                if not os.path.exists(target):
+                    raise not_here(target) from None
         for parent in [*folders, self.path]:
             sync_file(parent)
 
@@ -218,10 +221,10 @@ def remove(path: str) -> None:
 def refuse_strangers(path: str) -> None:
     if os.path.isfile(path):
         raise PipelineError(f"{path} is a file, not a folder for a table")
-    if not os.path.isdir(path) or os.path.isdir(os.path.join(path, FOLDER)):
+    if not os.path.isdir(path) or os.path.exists(os.path.join(path, FOLDER, NAME)):
         return
-    if os.listdir(path):
+    if any(name != FOLDER for name in os.listdir(path)):  # in which a checkpoint or a lock may be already
         raise PipelineError(
-            f"{path} has files, but no {FOLDER}: somebody else's, and rows could not be told apart",
+            f"{path} has files, but no {FOLDER}/{NAME}: somebody else's, and rows could not be told apart",
             "name a new folder",
         )

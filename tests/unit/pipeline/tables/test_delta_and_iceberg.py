@@ -1,5 +1,6 @@
 """Delta and Iceberg tables take each batch once: their logs say which they have, whatever lies in their folders."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from tests.unit.pipeline.tables.rows import SCHEMA, WIDER, rows, whole, wider, w
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.schemas import rows as columns
 from strandline.pipeline.tables import Table, open_table
+from strandline.pipeline.tables.writing import Plan, write_rows
 
 FORMATS = ("delta", "iceberg")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::UserWarning")
@@ -77,8 +79,6 @@ def test_a_batch_is_there_once_though_it_is_written_twice(opened: Opener) -> Non
 
 
 def test_a_try_that_did_not_come_to_its_commit_leaves_nothing(opened: Opener) -> None:
-    from strandline.pipeline.tables.writing import Plan, write_rows
-
     table = opened()
     write(table, 0, [rows(0, 3)])
     write_rows([rows(3, 6)], Plan(table.begin(1)), 0)  # and its process dies
@@ -119,6 +119,23 @@ def test_applications_count_for_themselves_and_know_of_one_another(opened: Opene
     assert two.accounts()["app-1"].rows == 3
     write(two, 0, [rows(3, 5)])
     assert (opened("app-1").account().rows, opened("app-2").account().rows) == (3, 2)
+
+
+def test_applications_whose_names_begin_alike_leave_each_others_files_alone(opened: Opener) -> None:
+    write(opened("customers-eu"), 0, [rows(0, 3)])
+    write(opened("customers-us"), 0, [rows(3, 6)])
+    assert seen(opened) == expected(6)
+
+
+def test_files_that_a_machine_without_the_folder_wrote_are_missed_and_not_committed(opened: Opener) -> None:
+    table = opened()
+    layout = table.begin(0)
+    told = write_rows([rows(0, 3)], Plan(layout), 0)
+    shutil.rmtree(layout.folder.removeprefix("file://"))  # it was on that machine's own disk
+    with pytest.raises((PipelineError, FileNotFoundError), match="not there|No such file"):
+        table.commit(0, layout, told.table, told.account)
+    assert not opened().has(0)
+    assert seen(opened) == []
 
 
 def test_a_column_may_come_later(opened: Opener) -> None:
