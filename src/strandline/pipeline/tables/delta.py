@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 APPLICATION = "strandline.application"
 ACCOUNT = "strandline.account"  # of the application's batches so far, in each commit's metadata
 DATA = "data"
+RENAME = "name another folder"
 VACUUM_HOURS = 168  # files that no version needs, after a compaction: readers of old versions have a week
 
 
@@ -38,6 +39,8 @@ class DeltaTable(Table):
     def __init__(self, path: str, *, application: str, schema: "StructType", partition_by: Sequence[str] = ()) -> None:
         super().__init__(application, schema, partition_by)
         self.path = require_local(path, "delta")
+        if "%" in self.path:
+            raise PipelineError(f"a Delta table cannot be at {path}: % means something else in its paths", RENAME)
         self.lock = Lock(self.path)
         try:
             self.table = self.open_or_create()
@@ -155,6 +158,8 @@ def read(spark: "SparkSession", path: str) -> "DataFrame":
     from pyspark.sql.pandas.types import from_arrow_schema
 
     root = require_local(path, "delta")
+    if not Delta.is_deltatable(root):
+        raise PipelineError(f"{path} is no Delta table")
     table = Delta(root)
     if "deletionVectors" in (table.protocol().reader_features or []):
         raise PipelineError(f"{path} may have deletion vectors, which are not read here", "read it by deltalake")

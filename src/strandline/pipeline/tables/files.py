@@ -16,6 +16,7 @@ NULL = "__HIVE_DEFAULT_PARTITION__"  # Hive's, Spark's and pyarrow's word for a 
 UNSAFE = frozenset("\"#%'*/:=?\\{}[]^\x7f" + "".join(map(chr, range(32))))  # what Hive escapes in paths
 STAGED = ".staged"  # no reader takes a file of this name for a table's, not even one that looks into hidden folders
 FILE_BYTES = 128 << 20
+NAME_BYTES_MAX = 255  # of a folder's name, on about every file system
 
 
 class DataFile(Value, frozen=True):
@@ -55,7 +56,15 @@ def value_text(value: Any) -> str | None:
 
 def hive_folder(values: Mapping[str, str | None]) -> str:
     """`region=eu/day=2026-01-01`; empty where nothing is partitioned."""
-    return "/".join(f"{escape(name)}={NULL if text is None else escape(text)}" for name, text in values.items())
+    parts = [f"{escape(name)}={NULL if text is None else escape(text)}" for name, text in values.items()]
+    for name, part in zip(values, parts, strict=True):
+        if len(part.encode()) > NAME_BYTES_MAX:
+            raise PipelineError(
+                f"a table cannot be partitioned by {name} where it is {len(str(values[name]))} characters long:"
+                f" {str(values[name])[:60]}…",
+                f"partition by something shorter, or set such rows aside: an expectation length({name}) <= 80",
+            )
+    return "/".join(parts)
 
 
 def hive_values(path: str) -> dict[str, str | None]:

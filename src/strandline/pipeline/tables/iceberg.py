@@ -35,6 +35,7 @@ BATCH = "strandline.batch."
 ACCOUNT = "strandline.account."
 NAMESPACE = "default"
 TRIES_MAX = 5
+RENAME = "name another folder"
 
 
 class IcebergTable(Table):
@@ -193,6 +194,9 @@ def open_catalog(name: str, properties: Mapping[str, str] | None) -> tuple[Any, 
             f"an Iceberg table at {name} needs a catalog",
             'give one: [sink.catalog] type = "rest", uri = "…", and a table',
         )
+    odd = [letter for letter in "#?%" if letter in folder]
+    if odd:
+        raise PipelineError(f"an Iceberg table cannot be at {name}: {odd[0]} means something else in its paths", RENAME)
     warehouse, table = os.path.split(folder.rstrip("/"))
     os.makedirs(warehouse, exist_ok=True)
     uri = f"sqlite:///{warehouse}/catalog.db"
@@ -218,7 +222,12 @@ def read(spark: "SparkSession", name: str, catalog: Mapping[str, str] | None = N
     """The newest snapshot."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
+    folder = None if catalog else local_path(name)
+    if folder is not None and not os.path.isdir(folder):  # to open its catalog would make one
+        raise PipelineError(f"{name} is no Iceberg table: there is no such folder")
     found, identifier, _ = open_catalog(name, catalog)
+    if not found.table_exists(identifier):
+        raise PipelineError(f"{name} is no Iceberg table that the catalog knows")
     table = found.load_table(identifier)
     files = []
     for task in table.scan().plan_files():

@@ -8,6 +8,7 @@ them until the table is opened again, `read` has the exact rows: it goes by the 
 import contextlib
 import json
 import os
+import re
 import shutil
 import time
 import uuid
@@ -34,7 +35,7 @@ from strandline.pipeline.tables.manifest import (
     Undone,
     read_state,
 )
-from strandline.pipeline.tables.schema import new_columns
+from strandline.pipeline.tables.schema import new_columns, quoted
 from strandline.pipeline.tables.table import Table, not_here, require_local
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 STAGING = "staging"
+GLOB = re.compile(r"([\\{}\[\]*?])")  # what Hadoop takes for a pattern in a path
 LINES_MAX = 10_000  # of a manifest, before it is written anew after a batch
 
 
@@ -189,12 +191,12 @@ def read(spark: "SparkSession", path: str) -> "DataFrame":
         raise PipelineError(f"{path} is no table that Strandline writes: it has no {FOLDER}/{NAME}")
     schema = StructType.fromJson(json.loads(state.created.columns))
     frames = [
-        spark.read.schema(schema).option("basePath", base).parquet(*files)
+        spark.read.schema(schema).option("basePath", base).parquet(*[GLOB.sub(r"\\\1", file) for file in files])
         for base, files in places(root, state).items()
     ]
     if not frames:
         return spark.createDataFrame([], schema)
-    return reduce(DataFrame.unionByName, frames).select(*schema.names)
+    return reduce(DataFrame.unionByName, frames).select(*[quoted(name) for name in schema.names])
 
 
 def places(root: str, state: State) -> dict[str, list[str]]:

@@ -106,7 +106,9 @@ def run(rows: "DataFrame", plan: Plan) -> Told:
 
 
 def told_rows(rows: "DataFrame", plan: Plan) -> "DataFrame":
-    return rows.mapInArrow(writer_of(plan), TOLD_SCHEMA)
+    names = rows.columns
+    plain = rows.toDF(*[f"c{number}" for number in range(len(names))])  # mapInArrow takes a.b for a field of a
+    return plain.mapInArrow(writer_of(plan, names), TOLD_SCHEMA)
 
 
 def not_here(path: str) -> PipelineError:

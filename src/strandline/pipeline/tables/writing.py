@@ -10,7 +10,7 @@ too many. Rows with hidden columns are routed by them: to the table, to quaranti
 import contextlib
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -207,7 +207,8 @@ class OpenFile:
         self.rows = self.waiting = 0
         self.batches: list[pa.RecordBatch] = []
         self.local, self.sink = create_file(f"{folder.rstrip('/')}/{relative}")
-        self.writer = pq.ParquetWriter(self.sink, schema.remove_metadata(), compression="zstd")
+        self.schema = in_utc(schema)
+        self.writer = pq.ParquetWriter(self.sink, self.schema, compression="zstd")
 
     def add(self, batch: pa.RecordBatch) -> int:
         """How many bytes more wait now."""
@@ -223,7 +224,7 @@ class OpenFile:
     def write(self) -> int:
         """Write what waits as one row group; how many bytes wait no longer."""
         if self.batches:
-            self.writer.write_table(pa.Table.from_batches(self.batches), row_group_size=1 << 30)
+            self.writer.write_table(pa.Table.from_batches(self.batches).cast(self.schema), row_group_size=1 << 30)
         written, self.waiting, self.batches = self.waiting, 0, []
         return written
 
@@ -255,6 +256,23 @@ def split(batch: pa.RecordBatch, partition_by: tuple[str, ...]) -> Iterator[tupl
         yield group, batch.filter(chosen)
 
 
+def in_utc(schema: pa.Schema) -> pa.Schema:
+    """Without metadata, and with all times in UTC: Spark names the session's time zone, which is no part of a table."""
+
+    def plain(kind: Any) -> Any:
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            return pa.timestamp(kind.unit, "UTC")
+        if pa.types.is_list(kind):
+            return pa.list_(kind.value_field.with_type(plain(kind.value_type)))
+        if pa.types.is_map(kind):
+            return pa.map_(plain(kind.key_type), kind.item_field.with_type(plain(kind.item_type)))
+        if pa.types.is_struct(kind):
+            return pa.struct([field.with_type(plain(field.type)) for field in kind])
+        return kind
+
+    return pa.schema([field.with_type(plain(field.type)).remove_metadata() for field in schema])
+
+
 def create_file(location: str) -> tuple[str | None, Sink]:
     """A new file, with the folders above it. Its path, if it is on this machine."""
     local = local_path(location)
@@ -279,14 +297,15 @@ def open_input(location: str) -> Any:
 TOLD_SCHEMA = "told string"
 
 
-def writer_of(plan: Plan) -> Any:
-    """The function that `mapInArrow` runs in each task: one row, what the task tells as JSON."""
+def writer_of(plan: Plan, names: Sequence[str]) -> Any:
+    """The function that `mapInArrow` runs in each task: one row, what the task tells as JSON. `names`: the columns'."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        told = write_rows(batches, plan, 0 if context is None else context.partitionId())
+        named = (batch.rename_columns(names) for batch in batches)
+        told = write_rows(named, plan, 0 if context is None else context.partitionId())
         yield pa.RecordBatch.from_pydict({"told": [msgspec.json.encode(told).decode()]})
 
     return write

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.pipeline.tables.rows import SCHEMA, WIDER, rows, whole, wider, write
+from tests.unit.pipeline.tables.rows import SCHEMA, TIMED, WIDER, rows, timed, whole, wider, write
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.schemas import rows as columns
@@ -132,7 +132,7 @@ def test_files_that_a_machine_without_the_folder_wrote_are_missed_and_not_commit
     layout = table.begin(0)
     told = write_rows([rows(0, 3)], Plan(layout), 0)
     shutil.rmtree(layout.folder.removeprefix("file://"))  # it was on that machine's own disk
-    with pytest.raises((PipelineError, FileNotFoundError), match="not there|No such file"):
+    with pytest.raises((PipelineError, FileNotFoundError), match=r"not there|No such file"):
         table.commit(0, layout, told.table, told.account)
     assert not opened().has(0)
     assert seen(opened) == []
@@ -147,6 +147,23 @@ def test_a_column_may_come_later(opened: Opener) -> None:
     assert notes(opened) == [None, None, None, "n3", "n4", "n5"]
     with pytest.raises(PipelineError, match="note string is only in the table"):
         opened()
+
+
+def test_sessions_of_several_time_zones_write_one_table(opened: Opener) -> None:
+    table = opened(partition_by=(), schema=TIMED)
+    write(table, 0, [timed(0, "UTC")])
+    write(table, 1, [timed(1, "Europe/Berlin")])
+    table.compact(None)
+    assert [row["at"] for row in content(opened)] == timed(0, "UTC")["at"].to_pylist() * 2
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [("delta", "a%20b"), ("iceberg", "a%20b"), ("iceberg", "a#1"), ("iceberg", "a?")]
+)
+def test_a_folder_whose_name_libraries_take_for_something_else_is_refused(tmp_path: Path, form: str, name: str) -> None:
+    with pytest.raises(PipelineError, match=f"cannot be at .*{name[1]} means something else"):
+        open_table(form, str(tmp_path / name / "t"), application="a", schema=SCHEMA)
+    assert not list(tmp_path.iterdir())
 
 
 def test_odd_partition_values_come_back(opened: Opener) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.pipeline.tables.rows import SCHEMA, WIDER, rows, whole, wider, write
+from tests.unit.pipeline.tables.rows import SCHEMA, TIMED, WIDER, rows, timed, whole, wider, write
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.schemas import rows as columns
@@ -114,6 +114,15 @@ def test_a_column_may_come_later(tmp_path: Path) -> None:
     state, _ = read_state(str(tmp_path / "t" / FOLDER / NAME))
     assert state.created is not None
     assert '"note"' in state.created.columns
+
+
+def test_sessions_of_several_time_zones_write_one_table(tmp_path: Path) -> None:
+    table = ParquetTable(str(tmp_path / "t"), application="app-1", schema=TIMED)
+    write(table, 0, [timed(0, "UTC")])
+    write(table, 1, [timed(1, "Europe/Berlin")])
+    assert table.compact(None).files_after == 1
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    assert pq.ParquetFile(file).read()["deep"].to_pylist() == [timed(0, "UTC")["deep"][0].as_py()] * 2
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
@@ -237,7 +246,7 @@ def test_files_that_a_machine_without_the_folder_wrote_are_missed_and_not_commit
     layout = table.begin(0)
     told = write_rows([rows(0, 3)], Plan(layout), 0)
     shutil.rmtree(layout.folder)  # it was on that machine's own disk
-    with pytest.raises(PipelineError, match="a task wrote .* and it is not there"):
+    with pytest.raises(PipelineError, match=r"a task wrote .* and it is not there"):
         table.commit(0, layout, told.table, told.account)
     table.close()
     again = opened(tmp_path / "t")

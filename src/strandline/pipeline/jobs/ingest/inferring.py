@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.ingest.columns import OF_RECORDS, Column, checked, columns_of, quoted
+from strandline.pipeline.jobs.ingest.columns import OF_RECORDS, Column, checked, columns_of
+from strandline.pipeline.tables.schema import quoted
 
 LONG_MAX = (1 << 63) - 1
 TIMESTAMP = re.compile(r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?$")

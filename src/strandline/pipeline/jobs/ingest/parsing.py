@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 as everybody names it
 from pyspark.sql.types import StructType
 
-from strandline.pipeline.jobs.ingest.columns import EPOCHS, Column, ddl, quoted
+from strandline.pipeline.jobs.ingest.columns import EPOCHS, Column, ddl
 from strandline.pipeline.jobs.ingest.declaration import KeyOf, ValueOf
 from strandline.pipeline.schemas import rows as schema_of
+from strandline.pipeline.tables.schema import quoted
 from strandline.pipeline.tables.writing import QUARANTINE
 
 TOLD = schema_of(  # what is told of a row that no table takes, besides topic, partition and offset
@@ -28,6 +29,7 @@ PARSED = "__strandline_parsed"
 CORRUPT = "__strandline_corrupt"
 RAW = "__strandline_value"  # the record's value, for a row that turns out not to be as expected
 TEXT = "__strandline_text"
+JSON_SPACE = " \t\r\n"
 SHOWN_CHARS = 60  # of a value, in a reason
 
 
@@ -88,7 +90,7 @@ def converted(column: Column) -> Expression:
 def json_rules(value: ValueOf, columns: Sequence[Column]) -> list[tuple[str, Expression, Expression]]:
     """What is wrong with a JSON value, in the order of asking."""
     is_corrupt = F.col(PARSED).getField(CORRUPT).isNotNull()
-    is_object = F.ltrim(TEXT).startswith("{")
+    is_object = F.ltrim(F.col(TEXT), F.lit(JSON_SPACE)).startswith("{")
     # Spark takes the first of several documents and says nothing of the rest; as a list they can be counted.
     is_one = F.coalesce(F.json_array_length(F.concat(F.lit("["), F.col(TEXT), F.lit("]"))) == 1, F.lit(False))
     start = F.left(TEXT, F.lit(SHOWN_CHARS))
