@@ -25,19 +25,27 @@ Options = Annotated[
 ]
 
 INTERRUPTED = 130
+DISK_ADVICE = "see that the folder is there, may be written to, and has room"
+
+
+def require_spark() -> None:
+    """Ends the command, with what to install, if PySpark is missing or too old."""
+    from strandline.pipeline.spark import check_pyspark
+
+    try:
+        check_pyspark()
+    except PipelineError as error:
+        fail(error.problem, error.advice)
 
 
 @contextmanager
 def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator["SparkSession"]:
     """A session for one command; one that runs already is left running. Whatever fails in the block ends the command
     with a sentence, not with a traceback."""
-    from strandline.pipeline.spark import check_pyspark, session
+    from strandline.pipeline.spark import session
 
     settings = dict(setting(entry) for entry in conf)
-    try:
-        check_pyspark()
-    except PipelineError as error:
-        fail(error.problem, error.advice)
+    require_spark()
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -56,6 +64,13 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     except (PipelineError, PySparkException, Py4JError) as error:
         told = sentence_of(error)
         fail(told.problem, told.advice)
+    except OSError as error:
+        fail(of_disk(error), DISK_ADVICE)
+
+
+def of_disk(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror or error}"
 
 
 def write_report(path: Path, markup: str) -> None:

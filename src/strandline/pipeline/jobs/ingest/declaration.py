@@ -25,6 +25,8 @@ TRIGGER = re.compile(r"^(?P<count>\d+(\.\d+)?)\s*(?P<unit>ms|s|m|h)$")
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 INFER = "infer"
 AVAILABLE_NOW = "available-now"
+MERGED = ("options", "catalog", "compaction")
+INSTEAD = {"topic": ("pattern",), "sql": ("sql_file",), "columns": ("schema",), "schema": ("columns",)}
 COMPUTED = re.compile(r"^\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<sql>.+?)\s*$", re.DOTALL)
 
 
@@ -184,8 +186,18 @@ def read_file(path: str, changes: Mapping[str, Mapping[str, Any]] | None = None)
     for section, values in (changes or {}).items():
         place = told.setdefault(section, {})
         if isinstance(place, dict):
-            place.update(values)
+            change(place, values)
     return pipeline(told, where=path, folder=os.path.dirname(os.path.abspath(path)))
+
+
+def change(place: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Let some names of a TOML file's table have other values: those that say the same otherwise are gone, and what a
+    table of names has besides (options, a catalog, compaction) stays."""
+    for name, value in values.items():
+        for rival in INSTEAD.get(name, ()):
+            place.pop(rival, None)
+        is_added = name in MERGED and isinstance(place.get(name), dict)
+        place[name] = {**place[name], **value} if is_added else value
 
 
 def pipeline(told: Mapping[str, Any], *, where: str = "the declaration", folder: str = ".") -> Pipeline:
