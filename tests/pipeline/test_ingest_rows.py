@@ -348,6 +348,7 @@ def test_a_view_of_somebody_is_still_there_after_sql_over_source(spark: "SparkSe
 @pytest.mark.parametrize(
     ("sections", "why"),
     [
+        ({"value": {"columns": {"id": "lnog"}}}, r"\[value\] columns: .*lnog"),
         ({"transform": {"sql": "SELEC 1"}}, r"\[transform\] .*PARSE_SYNTAX_ERROR"),
         ({"transform": {"sql": "SELECT nothing FROM source"}}, r"\[transform\] .*nothing"),
         ({"transform": {"sql": "SELECT id FROM source"}}, "leaves out topic, partition, offset"),

@@ -1,11 +1,14 @@
 """The session helper: which Java, which settings, and that workers run what the driver runs."""
 
+import io
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from strandline.cli.pipeline.options import spark_session
@@ -101,3 +104,15 @@ def test_a_disk_that_refuses_ends_a_command_with_a_sentence(
         (tmp_path / "file" / "table").mkdir()
     assert ended.value.code == 1
     assert f"error: {tmp_path}/file/table: Not a directory\n  see that" in capsys.readouterr().err
+
+
+def test_wrong_sql_ends_a_command_with_a_sentence_and_no_pages_of_json(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = io.StringIO()
+    handler = logging.StreamHandler(said)
+    PySparkLogger.getLogger("SQLQueryContextLogger").addHandler(handler)
+    with pytest.raises(SystemExit), spark_session(None, (), "test"):
+        spark.sql("SELECT nothing")
+    assert "`nothing` cannot be resolved" in capsys.readouterr().err
+    assert said.getvalue() == ""

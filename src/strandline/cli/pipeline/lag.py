@@ -20,6 +20,7 @@ from strandline.cli.pipeline.options import (
     Options,
     kafka_options,
     of_disk,
+    require_folder_of,
     require_spark,
     setting,
     spark_session,
@@ -98,6 +99,7 @@ def lag(
         fail("--every is a number of seconds above 0, and --for is not below 0", status=2)
     if commit_to is not None and len(query) != 1:
         fail("--commit-to goes with one --query", status=2)
+    require_folder_of(html, "--html")
     if from_:
         with spark_session(master, conf, "lag") as spark:
             from strandline.pipeline.jobs.lag.frames import read_samples

@@ -25,6 +25,7 @@ Options = Annotated[
 ]
 
 INTERRUPTED = 130
+PAGES_OF_JSON = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # what PySpark says of SQL that is wrong
 DISK_ADVICE = "see that the folder is there, may be written to, and has room"
 
 
@@ -48,9 +49,12 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     require_spark()
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
     logging.getLogger().addHandler(logging.NullHandler())  # py4j's tracebacks; what went wrong is told below
+    for name in PAGES_OF_JSON:
+        PySparkLogger.getLogger(name).disabled = True
     is_ours = SparkSession.getActiveSession() is None
     try:
         spark = session(master, settings, f"strandline {app}")
@@ -66,6 +70,12 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
         fail(told.problem, told.advice)
     except OSError as error:
         fail(of_disk(error), DISK_ADVICE)
+
+
+def require_folder_of(path: Path | None, flag: str) -> None:
+    """Ends the command before its work, if what comes of it could not be written in the end."""
+    if path is not None and not path.parent.is_dir():
+        fail(f"{flag} {path} cannot be written: there is no folder {path.parent}", "make it, or name another file")
 
 
 def of_disk(error: OSError) -> str:

@@ -142,6 +142,7 @@ def test_a_flag_takes_the_place_of_what_says_the_same_and_leaves_the_rest(tmp_pa
         (("[sink]", '[sink]\nformat = "orc"'), r"Invalid enum value 'orc' - at `\$\.sink\.format`"),
         (("[sink]", "[sink]\ncompaction = { every = -1 }"), "every ≥ 0"),
         (("[sink]", '[sink]\ncatalog = { type = "rest" }'), "of format parquet has no catalog"),
+        (("[sink]", '[sink]\nquarantine = "/data/x/../t/"'), "quarantine and table are the same folder"),
         (("[sink]", "[sink"), "is no TOML"),
         (
             ("[sink]", '[[expectations]]\nname = "a"\ncheck = "b"\n[[expectations]]\nname = "a"\ncheck = "c"\n[sink]'),

@@ -220,9 +220,15 @@ def checked(told: Told, folder: str) -> Pipeline:
     partitions = tuple(partition(text) for text in told.sink.partition_by)
     if told.sink.compaction.every < 0 or told.sink.compaction.target_mb < 1 or told.sink.compaction.files_min < 2:
         raise PipelineError("[sink.compaction] wants every ≥ 0, target_mb ≥ 1 and files_min ≥ 2")
+    if told.sink.quarantine is not None and same_place(told.sink.quarantine, told.sink.table):
+        raise PipelineError("[sink] quarantine and table are the same folder", "name another, or leave quarantine out")
     if told.sink.catalog is not None and told.sink.format != "iceberg":
         raise PipelineError(f"[sink] a table of format {told.sink.format} has no catalog", "drop catalog")
     return Pipeline(told, columns, sql, partitions, trigger_ms(told.run.trigger))
+
+
+def same_place(one: str, other: str) -> bool:
+    return (local_path(one) or one).rstrip("/") == (local_path(other) or other).rstrip("/")
 
 
 def check_source(source: Source) -> None:

@@ -5,11 +5,13 @@ One pass, and no row is lost: each record comes out as one row, whose hidden col
 
 from collections.abc import Sequence
 
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 as everybody names it
 from pyspark.sql.types import StructType
 
+from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.ingest.columns import EPOCHS, Column, ddl
 from strandline.pipeline.jobs.ingest.declaration import KeyOf, ValueOf
 from strandline.pipeline.schemas import rows as schema_of
@@ -45,7 +47,12 @@ def parse(records: DataFrame, value: ValueOf, key: KeyOf, columns: Sequence[Colu
     if value.format == "json":
         schema = ddl(columns, f"{quoted(CORRUPT)} STRING")
         options = {"columnNameOfCorruptRecord": CORRUPT}
-        parsed = parsed.withColumn(PARSED, F.from_json(TEXT, schema, options))
+        try:
+            parsed = parsed.withColumn(PARSED, F.from_json(TEXT, schema, options))
+        except (AnalysisException, ParseException) as error:
+            raise PipelineError(
+                f"[value] columns: {first_line(error)}", 'types are those of Spark\'s SQL: id = "long not null"'
+            ) from None
         rules += json_rules(value, columns)
     if key.format == "text":
         rules.append(("key encoding", ~F.is_valid_utf8(F.col("key").cast("string")), F.lit("the key is not UTF-8")))
@@ -139,3 +146,7 @@ def judged(rules: Sequence[tuple[str, Expression, Expression]]) -> Expression:
         )
         found = F.when(is_broken, told) if found is None else found.when(is_broken, told)
     return F.lit(None).cast(TOLD) if found is None else found.otherwise(F.lit(None).cast(TOLD))
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.ingest.declaration import Expectation, Partition, Pipeline
-from strandline.pipeline.jobs.ingest.parsing import RAW, TOLD
+from strandline.pipeline.jobs.ingest.parsing import RAW, TOLD, first_line
 from strandline.pipeline.tables.schema import quoted
 from strandline.pipeline.tables.writing import FAILED, HIDDEN, OFFSETS, QUARANTINE
 
@@ -121,7 +121,3 @@ def checked(rows: DataFrame, expectation: Expectation) -> Expression:
 def dropped_bits(expectations: Sequence[Expectation]) -> int:
     """The bits of the expectations whose rows no table takes."""
     return sum(1 << bit for bit, each in enumerate(expectations) if each.action == "drop")
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
