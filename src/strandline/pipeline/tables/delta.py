@@ -18,8 +18,7 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted
 from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, value_text
-from strandline.pipeline.tables.lock import Lock
-from strandline.pipeline.tables.manifest import FOLDER
+from strandline.pipeline.tables.lock import Lock, has_created, may_create
 from strandline.pipeline.tables.reading import read_files
 from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table, not_here, require_local
@@ -55,11 +54,14 @@ class DeltaTable(Table):
         from deltalake import Schema
 
         if Delta.is_deltatable(self.path):
+            has_created(self.path)
             return Delta(self.path)
-        if sorted(os.listdir(self.path)) != [FOLDER]:
+        if not may_create(self.path):
             raise PipelineError(f"{self.path} has files, but is no Delta table", "name a new folder")
         schema = Schema.from_arrow(arrow_schema(self.schema))
-        return Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
+        table = Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
+        has_created(self.path)
+        return table
 
     def require_same(self) -> None:
         from deltalake import Schema

@@ -21,8 +21,7 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
 from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, bins, local_path
-from strandline.pipeline.tables.lock import Lock
-from strandline.pipeline.tables.manifest import FOLDER
+from strandline.pipeline.tables.lock import Lock, has_created, may_create
 from strandline.pipeline.tables.reading import read_files
 from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table
@@ -62,10 +61,12 @@ class IcebergTable(Table):
             raise
 
     def open_or_create(self, location: str | None) -> Any:
-        if self.catalog.table_exists(self.identifier):
-            return self.catalog.load_table(self.identifier)
         folder = None if location is None else local_path(location)
-        if folder is not None and sorted(os.listdir(folder)) != [FOLDER]:
+        if self.catalog.table_exists(self.identifier):
+            if folder is not None:
+                has_created(folder)
+            return self.catalog.load_table(self.identifier)
+        if folder is not None and not may_create(folder):
             raise PipelineError(f"{folder} has files, but is no table of its catalog", "name a new folder")
         self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
         creating = self.catalog.create_table_transaction(self.identifier, arrow_schema(self.schema), location)
@@ -74,6 +75,8 @@ class IcebergTable(Table):
                 with transaction.update_spec() as spec:
                     for column in self.partition_by:
                         spec.add_identity(column)
+        if folder is not None:
+            has_created(folder)
         return self.catalog.load_table(self.identifier)
 
     def require_same(self) -> None:

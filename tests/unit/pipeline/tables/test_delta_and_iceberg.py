@@ -181,6 +181,31 @@ def test_one_process_writes_at_a_time(opened: Opener) -> None:
     assert first.last_batch() is None
 
 
+class Died(BaseException):
+    """The process ends here."""
+
+
+def test_a_death_while_the_table_is_created_is_no_hindrance(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalake import DeltaTable
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    def dies(*_: Any, **__: Any) -> None:
+        left = opened.path / ("_delta_log" if opened.format == "delta" else "metadata")
+        left.mkdir(exist_ok=True)
+        (left / "00000-half.json").write_text("{")
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DeltaTable, "create", dies)
+        patched.setattr(SqlCatalog, "commit_table", dies)
+        with pytest.raises(Died):
+            opened()
+    write(opened(), 0, [rows(0, 3)])
+    assert seen(opened) == expected(3)
+    write(opened(), 1, [rows(3, 6)])
+    assert seen(opened) == expected(6)
+
+
 def test_a_folder_with_other_files_is_refused(opened: Opener) -> None:
     opened.path.mkdir(parents=True)
     (opened.path / "report.csv").write_text("")
