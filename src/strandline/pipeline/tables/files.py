@@ -91,15 +91,6 @@ def local_path(location: str) -> str | None:
     return None if "://" in location else os.path.abspath(location)
 
 
-def sync_file(path: str) -> None:
-    """Make a file, or a folder's names, durable."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def bins(files: Sequence[DataFile], target_bytes: int, files_min: int = 2) -> list[list[DataFile]]:
     """Which files are to become one: each bin of one partition and at most `target_bytes`; large files stay."""
     by_place: dict[tuple[tuple[str, str | None], ...], list[DataFile]] = {}

@@ -5,8 +5,8 @@ import fcntl
 import os
 import shutil
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.tables.files import sync_file
 from strandline.pipeline.tables.manifest import FOLDER
 
 CREATING = "creating"  # in our folder while a library makes its table: what is there besides is of that
@@ -48,7 +48,7 @@ def may_create(table: str) -> bool:
         return False
     with open(mark, "wb"):
         pass
-    sync_file(os.path.dirname(mark))
+    durable.sync(os.path.dirname(mark))
     return True
 
 

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
-from strandline.pipeline.tables.files import FILE_BYTES, STAGED, DataFile, Layout, batch_prefix, bins, sync_file
+from strandline.pipeline.tables.files import FILE_BYTES, STAGED, DataFile, Layout, batch_prefix, bins
 from strandline.pipeline.tables.lock import Lock
 from strandline.pipeline.tables.manifest import (
     FOLDER,
@@ -35,7 +36,7 @@ from strandline.pipeline.tables.manifest import (
     Undone,
     read_state,
 )
-from strandline.pipeline.tables.schema import new_columns, quoted
+from strandline.pipeline.tables.schema import new_columns, quoted, repartitioned
 from strandline.pipeline.tables.table import Table, not_here, require_local
 
 if TYPE_CHECKING:
@@ -78,11 +79,7 @@ class ParquetTable(Table):
         has = StructType.fromJson(json.loads(created.columns))
         new = new_columns(self.path, has, self.schema)
         if created.partition_by != self.partition_by:
-            raise PipelineError(
-                f"{self.path} is partitioned by {', '.join(created.partition_by) or 'nothing'},"
-                f" not by {', '.join(self.partition_by) or 'nothing'}",
-                "keep the table's partitioning, or write to a new folder",
-            )
+            raise repartitioned(self.path, created.partition_by, self.partition_by)
         if new:
             self.manifest.append(Created(StructType([*has, *new]).json(), self.partition_by))
 
@@ -146,7 +143,7 @@ class ParquetTable(Table):
                 if not os.path.exists(target):
                     raise not_here(target) from None
         for parent in [*folders, self.path]:
-            sync_file(parent)
+            durable.sync(parent)
 
     # compaction
 

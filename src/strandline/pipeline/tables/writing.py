@@ -20,8 +20,9 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from strandline.base.value import Value
+from strandline.pipeline import durable
 from strandline.pipeline.tables.account import Account, Span, Spans
-from strandline.pipeline.tables.files import DataFile, Layout, hive_folder, local_path, sync_file, value_text
+from strandline.pipeline.tables.files import DataFile, Layout, hive_folder, local_path, value_text
 
 FAILED = "__strandline_failed"  # bit i: expectation i was not met
 QUARANTINE = "__strandline_quarantine"  # null, or what the quarantine table says of the row
@@ -233,7 +234,7 @@ class OpenFile:
         size = self.sink.tell()
         self.sink.close()
         if self.local is not None:
-            sync_file(self.local)
+            durable.sync(self.local)
         return DataFile(self.path, self.rows, size, self.values)
 
 

@@ -19,8 +19,8 @@ from urllib.parse import urlparse
 
 from msgspec import json
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.emit import durable
 from strandline.pipeline.jobs.emit.plan import Finished, Plan, Written, decode_plan, encode
 
 STAGED = "_SUCCESS"  # Spark writes it when all files are complete
