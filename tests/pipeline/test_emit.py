@@ -132,6 +132,13 @@ def test_one_lane_keeps_the_order_of_a_sorted_query(
     assert values == sorted(b"%d" % number for number in range(1000))
 
 
+def test_a_checkpoint_may_have_any_name(spark: "SparkSession", broker: LocalCluster, tmp_path: Path) -> None:
+    topic = create_topic(broker.bootstrap, 1)
+    rows = spark.range(3).selectExpr("'v' AS value")
+    emit(rows, topic=topic, checkpoint=str(tmp_path / "a b%20c [ü]"), options=options(broker))
+    assert ends(broker.bootstrap, topic) == {0: 3}
+
+
 def test_nothing_is_a_run_too(spark: "SparkSession", broker: LocalCluster, tmp_path: Path) -> None:
     topic = create_topic(broker.bootstrap, 1)
     assert emit(spark.range(0), topic=topic, checkpoint=str(tmp_path / "c"), options=options(broker)).count() == 0

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -74,6 +75,13 @@ def test_parquet_with_the_same_fields_is_judged_alike(spark: SparkSession, writt
     table = tmp_path / "table"
     spark.read.schema(HISTORY_LINE).json(str(written)).write.parquet(str(table))
     assert found(histories.judged_histories(histories.history_lines(spark, [str(table)]))) == wanted()
+
+
+def test_folders_in_a_folder_are_judged_too(spark: SparkSession, written: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    shutil.copytree(written, tmp_path / "runs" / "of monday")
+    lines = histories.history_lines(spark, [str(tmp_path / "runs")])
+    assert lines.count() == histories.history_lines(spark, [str(written)]).count() > 0
 
 
 def test_a_summary_counts_everything_and_shows_the_first(judged: DataFrame) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections import Counter
@@ -142,6 +143,34 @@ def test_a_run_ends_after_its_batch_when_it_is_told_to(spark: "SparkSession", or
     assert (outcome.batches, outcome.run.rows_in) == (1, 150)
     assert ingest(orders.declared(), spark=spark).batches == 3
     orders.check(spark)
+
+
+def test_who_is_interrupted_while_waiting_leaves_no_query_that_writes_to_closed_tables(
+    spark: "SparkSession", orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders.produce(1500)
+    began = threading.Event()
+    running = ingesting(orders.declared(), spark=spark, told=lambda taken: began.set())
+
+    def interrupted() -> bool:
+        assert began.wait(60)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "ended", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        running.wait()
+    assert not running.query.isActive
+    assert 0 < running.batches < 10
+    ingest(orders.declared(), spark=spark)
+    orders.check(spark)
+
+
+def test_a_folder_of_somebody_else_is_left_as_it_is(spark: "SparkSession", orders: Orders) -> None:
+    (orders.folder / "table").mkdir()
+    spark.range(3).write.parquet(str(orders.folder / "table" / "theirs"))
+    with pytest.raises(PipelineError, match="somebody else's"):
+        ingest(orders.declared(), spark=spark)
+    assert [path.name for path in (orders.folder / "table").iterdir()] == ["theirs"]
 
 
 def test_an_expectation_that_fails_ends_the_run_and_the_next_goes_on_from_there(

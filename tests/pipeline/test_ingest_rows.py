@@ -69,11 +69,13 @@ def test_every_record_is_a_row_or_has_a_reason(spark: "SparkSession") -> None:
         "",
         {"id": 2, "more": {"a": 1}},
         "null",
+        '\n\t{"id": 3}\r\n',
     ]
     good, bad = good_and_bad(records(spark, values), declared())
     assert [(row.offset, row.id, row.amount, row.region) for row in good.orderBy("offset").collect()] == [
         (0, 1, 5, "eu"),
         (13, 2, None, None),
+        (15, 3, None, None),
     ]
     no_object = "the value is not one JSON object: "
     assert reasons(bad) == [
@@ -301,15 +303,59 @@ def test_any_rows_become_a_table_batch_by_batch(spark: "SparkSession", tmp_path:
     table.close()
 
 
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+def test_names_and_folders_that_mean_something_to_spark(spark: "SparkSession", tmp_path: Path, form: str) -> None:
+    path = str(tmp_path / "a [1]{b} *" / "t")
+    rows = spark.range(4).selectExpr("id", "concat('l', id) AS `log.level`", "id % 2 AS half")
+    table = open_table(form, path, application="me", schema=rows.schema, partition_by=["half"])
+    table.write(rows, 0)
+    table.write(rows, 1)
+    table.close()
+    found = read_table(spark, form, path).orderBy("id").collect()
+    assert [(row["id"], row["log.level"], row["half"]) for row in found[::2]] == [
+        (0, "l0", 0),
+        (1, "l1", 1),
+        (2, "l2", 0),
+        (3, "l3", 1),
+    ]
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+def test_a_table_that_is_not_there_is_said_to_be_none_and_nothing_is_made(
+    spark: "SparkSession", tmp_path: Path, form: str
+) -> None:
+    with pytest.raises(PipelineError, match="is no "):
+        read_table(spark, form, str(tmp_path / "above" / "t"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_value_too_long_for_a_folder_is_named(spark: "SparkSession", tmp_path: Path) -> None:
+    rows = spark.range(1).selectExpr("id", "repeat('ü', 200) AS city")
+    table = open_table("parquet", str(tmp_path / "t"), application="me", schema=rows.schema, partition_by=["city"])
+    with pytest.raises(Exception, match="cannot be partitioned by city where it is 200 characters long: üü"):
+        table.write(rows, 0)
+    table.close()
+
+
+def test_a_view_of_somebody_is_still_there_after_sql_over_source(spark: "SparkSession") -> None:
+    spark.range(5).createOrReplaceTempView("source")
+    good, _ = good_and_bad(records(spark, [{"id": 1}]), declared(transform={"sql": "SELECT * FROM source"}))
+    assert [row.id for row in good.collect()] == [1]
+    assert spark.table("source").count() == 5
+    spark.catalog.dropTempView("source")
+
+
 @pytest.mark.parametrize(
     ("sections", "why"),
     [
+        ({"value": {"columns": {"id": "lnog"}}}, r"\[value\] columns: .*lnog"),
         ({"transform": {"sql": "SELEC 1"}}, r"\[transform\] .*PARSE_SYNTAX_ERROR"),
         ({"transform": {"sql": "SELECT nothing FROM source"}}, r"\[transform\] .*nothing"),
         ({"transform": {"sql": "SELECT id FROM source"}}, "leaves out topic, partition, offset"),
         ({"transform": {"sql": "SELECT *, id AS ID FROM source"}}, "two columns have the name id"),
         ({"expectations": [{"name": "x", "check": "id + 1"}]}, "expectation 'x': id \\+ 1 is bigint"),
         ({"expectations": [{"name": "x", "check": "nothing > 1"}]}, "expectation 'x': .*nothing"),
+        ({"expectations": [{"name": "x", "check": "count(*) > 1"}]}, "expectation 'x': .*GROUP_BY"),
         ({"sink": {"partition_by": ["timestamp"]}}, "cannot be partitioned by timestamp, which is timestamp"),
         ({"sink": {"partition_by": ["id = offset"]}}, "makes a column id, and the rows have one"),
         ({"sink": {"partition_by": ["x = nothing"]}}, "partition_by x: .*nothing"),

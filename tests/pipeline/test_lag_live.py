@@ -157,6 +157,8 @@ def test_the_command_watches_and_keeps_what_it_saw(broker: LocalCluster, tmp_pat
         (["--every", "0"], "--every is a number of seconds above 0"),
         (["--option", "no.such.key=1", "--once"], "no.such.key"),
         (["--query", "/nowhere", "--once"], "/nowhere is no checkpoint of a streaming query"),
+        (["--group", "misspelt", "--once", "--max-lag", "5"], "group misspelt has committed nothing"),
+        (["--once", "--file", "/nowhere/lag.jsonl"], "/nowhere/lag.jsonl: No such file or directory"),
     ],
 )
 def test_what_makes_no_sense_is_refused(broker: LocalCluster, arguments: list[str], told: str) -> None:

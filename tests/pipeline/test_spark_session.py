@@ -1,13 +1,17 @@
 """The session helper: which Java, which settings, and that workers run what the driver runs."""
 
+import io
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from strandline.cli.pipeline.options import spark_session
 from strandline.pipeline import java
 from strandline.pipeline.errors import PipelineError, sentence_of
 from strandline.pipeline.spark import is_submitted, session
@@ -90,3 +94,25 @@ def test_our_own_words_are_found_in_sparks_traceback() -> None:
     assert sentence_of(ValueError("first\nsecond")).problem == "first"
     java = "An error occurred while calling o49.load.\n: org.apache.spark.SomeException: [NOT_FOUND] Failed\n\tat x"
     assert sentence_of(ValueError(java)).problem == "[NOT_FOUND] Failed"
+
+
+def test_a_disk_that_refuses_ends_a_command_with_a_sentence(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as ended, spark_session(None, (), "test"):
+        (tmp_path / "file" / "table").mkdir()
+    assert ended.value.code == 1
+    assert f"error: {tmp_path}/file/table: Not a directory\n  see that" in capsys.readouterr().err
+
+
+def test_wrong_sql_ends_a_command_with_a_sentence_and_no_pages_of_json(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = io.StringIO()
+    handler = logging.StreamHandler(said)
+    PySparkLogger.getLogger("SQLQueryContextLogger").addHandler(handler)
+    with pytest.raises(SystemExit), spark_session(None, (), "test"):
+        spark.sql("SELECT nothing")
+    assert "`nothing` cannot be resolved" in capsys.readouterr().err
+    assert said.getvalue() == ""

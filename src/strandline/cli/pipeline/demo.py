@@ -21,6 +21,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from strandline.base.value import Value
 from strandline.cli.connect import Json, client_config, fail, why
 from strandline.cli.pipeline.demo_events import ShopWriter
+from strandline.cli.pipeline.options import require_spark
 from strandline.pipeline.errors import PipelineError
 from strandline.server.local_cluster import LocalCluster, StartFailed
 
@@ -117,12 +118,10 @@ def pipeline_demo(
         fail("--seconds must be at least 5, --rate and --partitions positive", status=2)
     if dir is not None and dir.exists() and (not dir.is_dir() or any(dir.iterdir())):
         fail(f"{dir} is not an empty folder", "the demonstration needs a new one; without --dir it makes its own")
-    from strandline.pipeline.spark import check_pyspark
-
+    require_spark()
     console = Console(stderr=json_output)
     folder = dir or Path(tempfile.mkdtemp(prefix="strandline-pipeline-"))
     try:
-        check_pyspark()
         with LocalCluster(folder / "cluster", NODES) as cluster:
             outcome = Play(cluster, folder, console, seconds, rate, partitions).run()
             cluster.stop()

@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import Parameter
 
 from strandline.cli.connect import Json
-from strandline.cli.pipeline.options import Conf, Master, spark_session, write_report
+from strandline.cli.pipeline.options import Conf, Master, require_folder_of, spark_session, write_report
 from strandline.pipeline.progress import progress
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def histories(
     html
         write the summary as a page
     """
+    require_folder_of(html, "--html")
     with spark_session(master, conf, "histories") as spark:
         from strandline.pipeline.jobs.histories.job import history_lines, judged_histories, kept, summary
 

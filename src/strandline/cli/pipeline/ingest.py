@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from strandline.cli.connect import Json, fail
-from strandline.cli.pipeline.options import Conf, Master, setting, spark_session
+from strandline.cli.pipeline.options import Conf, Master, require_spark, setting, spark_session
 from strandline.cli.show import show_rows
 
 if TYPE_CHECKING:
@@ -116,16 +116,6 @@ def ingest(
         "run": given(checkpoint=checkpoint, trigger=trigger),
     }
     run(declared(file, {name: told for name, told in changes.items() if told}), master, conf, json_output, strict)
-
-
-def require_spark() -> None:
-    from strandline.pipeline.errors import PipelineError
-    from strandline.pipeline.spark import check_pyspark
-
-    try:
-        check_pyspark()
-    except PipelineError as error:
-        fail(error.problem, error.advice)
 
 
 def given(**flags: Any) -> dict[str, Any]:

@@ -13,9 +13,21 @@ from rich.console import Console
 from rich.live import Live
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.cli.pipeline.options import Conf, Master, Options, kafka_options, setting, spark_session, write_report
+from strandline.cli.pipeline.options import (
+    DISK_ADVICE,
+    Conf,
+    Master,
+    Options,
+    kafka_options,
+    of_disk,
+    require_folder_of,
+    require_spark,
+    setting,
+    spark_session,
+    write_report,
+)
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.lag.samples import TOPIC, Sample, append
+from strandline.pipeline.jobs.lag.samples import GROUP, QUERY, TOPIC, Sample, append
 from strandline.pipeline.jobs.lag.table import line_of, rows_of, summary_line, table_of
 from strandline.pipeline.jobs.lag.watching import watch
 
@@ -87,6 +99,7 @@ def lag(
         fail("--every is a number of seconds above 0, and --for is not below 0", status=2)
     if commit_to is not None and len(query) != 1:
         fail("--commit-to goes with one --query", status=2)
+    require_folder_of(html, "--html")
     if from_:
         with spark_session(master, conf, "lag") as spark:
             from strandline.pipeline.jobs.lag.frames import read_samples
@@ -94,6 +107,8 @@ def lag(
             last = report(spark, read_samples(spark, *from_), html, json_output)
         judge(last, max_lag)
         return
+    if html is not None:
+        require_spark()  # not after an hour of watching
     options = kafka_options(bootstrap, option)
     with sampling(options, group, query, topic, read_committed, commit_to) as sampler:
         kept = run(sampler, every, 0.0 if once else for_, file, json_output, commit_to, keeps=html is not None)
@@ -102,7 +117,10 @@ def lag(
             from strandline.pipeline.jobs.lag.frames import frame_of
 
             report(spark, frame_of(spark, kept), html, json_output=False, quiet=True)
-    judge([to_builtins(sample) for sample in last_of(kept)], max_lag)
+    last = [to_builtins(sample) for sample in last_of(kept)]
+    judge(last, max_lag)
+    if max_lag is not None:
+        require_positions(last, [(GROUP, name) for name in group] + [(QUERY, name) for name in named_queries(query)])
 
 
 @contextmanager
@@ -118,7 +136,7 @@ def sampling(
     from strandline.pipeline.client import ClientConfig, Cluster
     from strandline.pipeline.jobs.lag.sampling import Sampler
 
-    named = dict(setting(entry, "--query") if "=" in entry else (Path(entry).name, entry) for entry in queries)
+    named = named_queries(queries)
     try:
         with Cluster(ClientConfig.of(options)) as cluster:
             yield Sampler(
@@ -131,6 +149,28 @@ def sampling(
             )
     except PipelineError as error:
         fail(error.problem, error.advice)
+    except OSError as error:
+        fail(of_disk(error), DISK_ADVICE)
+
+
+def named_queries(entries: Sequence[str]) -> dict[str, str]:
+    """Name -> checkpoint. Without a name it is the folder's; where two would have the same, the whole path."""
+    found: dict[str, str] = {}
+    folders = [entry for entry in entries if not is_named(entry)]
+    names = [Path(folder).name for folder in folders]
+    for entry in entries:
+        name, folder = setting(entry, "--query") if is_named(entry) else (Path(entry).name, entry)
+        if not is_named(entry) and names.count(name) > 1:
+            name = entry
+        if found.setdefault(name, folder) != folder:
+            fail(f"--query names two checkpoints {name}", "give them names: --query NAME=FOLDER", status=2)
+    return found
+
+
+def is_named(entry: str) -> bool:
+    """NAME=FOLDER; a folder may have = in it as well, behind a slash."""
+    name, equals, _ = entry.partition("=")
+    return bool(equals) and "/" not in name
 
 
 def run(
@@ -208,6 +248,14 @@ def report(
 def last_of(samples: Sequence[Sample]) -> list[Sample]:
     latest = max((sample.time_ms for sample in samples), default=0)
     return [sample for sample in samples if sample.time_ms == latest]
+
+
+def require_positions(rows: Sequence[dict[str, Any]], wanted: Sequence[tuple[str, str]]) -> None:
+    """Ends the command where somebody who was asked for by name is nowhere: that is not the same as not behind."""
+    known = [(row["kind"], row["reader"]) for row in rows if row.get("position") is not None]
+    for kind, name in wanted:
+        if (kind, name) not in known:
+            fail(f"{kind} {name} has committed nothing: how far it is behind is not known", "is its name right?")
 
 
 def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:

@@ -25,24 +25,36 @@ Options = Annotated[
 ]
 
 INTERRUPTED = 130
+PAGES_OF_JSON = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # what PySpark says of SQL that is wrong
+DISK_ADVICE = "see that the folder is there, may be written to, and has room"
+
+
+def require_spark() -> None:
+    """Ends the command, with what to install, if PySpark is missing or too old."""
+    from strandline.pipeline.spark import check_pyspark
+
+    try:
+        check_pyspark()
+    except PipelineError as error:
+        fail(error.problem, error.advice)
 
 
 @contextmanager
 def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator["SparkSession"]:
     """A session for one command; one that runs already is left running. Whatever fails in the block ends the command
     with a sentence, not with a traceback."""
-    from strandline.pipeline.spark import check_pyspark, session
+    from strandline.pipeline.spark import session
 
     settings = dict(setting(entry) for entry in conf)
-    try:
-        check_pyspark()
-    except PipelineError as error:
-        fail(error.problem, error.advice)
+    require_spark()
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
     logging.getLogger().addHandler(logging.NullHandler())  # py4j's tracebacks; what went wrong is told below
+    for name in PAGES_OF_JSON:
+        PySparkLogger.getLogger(name).disabled = True
     is_ours = SparkSession.getActiveSession() is None
     try:
         spark = session(master, settings, f"strandline {app}")
@@ -56,6 +68,19 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     except (PipelineError, PySparkException, Py4JError) as error:
         told = sentence_of(error)
         fail(told.problem, told.advice)
+    except OSError as error:
+        fail(of_disk(error), DISK_ADVICE)
+
+
+def require_folder_of(path: Path | None, flag: str) -> None:
+    """Ends the command before its work, if what comes of it could not be written in the end."""
+    if path is not None and not path.parent.is_dir():
+        fail(f"{flag} {path} cannot be written: there is no folder {path.parent}", "make it, or name another file")
+
+
+def of_disk(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror or error}"
 
 
 def write_report(path: Path, markup: str) -> None:

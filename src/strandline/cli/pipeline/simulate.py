@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from strandline.cli.connect import Json, fail
-from strandline.cli.pipeline.options import Conf, Master, spark_session, write_report
+from strandline.cli.pipeline.options import Conf, Master, require_folder_of, spark_session, write_report
 from strandline.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def simulate(
     html
         write the summary as a page, with plots
     """
+    require_folder_of(html, "--html")
     campaign = campaign_of(limit, again, eligible, planted)
     wanted = seeds_of(seeds)
     if block < 1:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.files import DataFile, Layout, hive_folder, local_path
-from strandline.pipeline.tables.writing import GROUP_BYTES_MAX, OpenFile, open_input
+from strandline.pipeline.tables.writing import GROUP_BYTES_MAX, OpenFile, in_utc, open_input
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,13 +88,14 @@ def merge(plan: Merge) -> DataFile:
 
 def columns_of(source: str) -> pa.Schema:
     with open_input(source) as data:
-        return pq.read_schema(data).remove_metadata()
+        return in_utc(pq.read_schema(data))
 
 
 def widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """With nulls for the columns that came into the table after the file."""
     names = batch.schema.names
     columns = [
-        batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type) for field in schema
+        batch.column(field.name).cast(field.type) if field.name in names else pa.nulls(batch.num_rows, field.type)
+        for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

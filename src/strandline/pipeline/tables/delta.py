@@ -18,11 +18,10 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted
 from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, value_text
-from strandline.pipeline.tables.lock import Lock
-from strandline.pipeline.tables.manifest import FOLDER
+from strandline.pipeline.tables.lock import Lock, has_created, may_create
 from strandline.pipeline.tables.reading import read_files
 from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
-from strandline.pipeline.tables.table import Table, require_local
+from strandline.pipeline.tables.table import Table, not_here, require_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 APPLICATION = "strandline.application"
 ACCOUNT = "strandline.account"  # of the application's batches so far, in each commit's metadata
 DATA = "data"
+RENAME = "name another folder"
 VACUUM_HOURS = 168  # files that no version needs, after a compaction: readers of old versions have a week
 
 
@@ -38,6 +38,8 @@ class DeltaTable(Table):
     def __init__(self, path: str, *, application: str, schema: "StructType", partition_by: Sequence[str] = ()) -> None:
         super().__init__(application, schema, partition_by)
         self.path = require_local(path, "delta")
+        if "%" in self.path:
+            raise PipelineError(f"a Delta table cannot be at {path}: % means something else in its paths", RENAME)
         self.lock = Lock(self.path)
         try:
             self.table = self.open_or_create()
@@ -52,11 +54,14 @@ class DeltaTable(Table):
         from deltalake import Schema
 
         if Delta.is_deltatable(self.path):
+            has_created(self.path)
             return Delta(self.path)
-        if sorted(os.listdir(self.path)) != [FOLDER]:
+        if not may_create(self.path):
             raise PipelineError(f"{self.path} has files, but is no Delta table", "name a new folder")
         schema = Schema.from_arrow(arrow_schema(self.schema))
-        return Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
+        table = Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
+        has_created(self.path)
+        return table
 
     def require_same(self) -> None:
         from deltalake import Schema
@@ -98,6 +103,9 @@ class DeltaTable(Table):
         whole = self.account().plus(account)
         now = int(time.time() * 1000)
         relative = os.path.relpath(layout.folder, self.path)
+        for file in files:
+            if not os.path.exists(os.path.join(layout.folder, file.path)):
+                raise not_here(os.path.join(layout.folder, file.path))
         adds = [
             AddAction(f"{relative}/{file.path}", file.size_bytes, file.values, now, True, stats_of(file))
             for file in files
@@ -152,6 +160,8 @@ def read(spark: "SparkSession", path: str) -> "DataFrame":
     from pyspark.sql.pandas.types import from_arrow_schema
 
     root = require_local(path, "delta")
+    if not Delta.is_deltatable(root):
+        raise PipelineError(f"{path} is no Delta table")
     table = Delta(root)
     if "deletionVectors" in (table.protocol().reader_features or []):
         raise PipelineError(f"{path} may have deletion vectors, which are not read here", "read it by deltalake")

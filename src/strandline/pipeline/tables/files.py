@@ -1,6 +1,7 @@
 """Data files of a table: what is known of each, how they are named, and how partition values stand in paths."""
 
 import datetime
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ NULL = "__HIVE_DEFAULT_PARTITION__"  # Hive's, Spark's and pyarrow's word for a 
 UNSAFE = frozenset("\"#%'*/:=?\\{}[]^\x7f" + "".join(map(chr, range(32))))  # what Hive escapes in paths
 STAGED = ".staged"  # no reader takes a file of this name for a table's, not even one that looks into hidden folders
 FILE_BYTES = 128 << 20
+NAME_BYTES_MAX = 255  # of a folder's name, on about every file system
 
 
 class DataFile(Value, frozen=True):
@@ -54,7 +56,15 @@ def value_text(value: Any) -> str | None:
 
 def hive_folder(values: Mapping[str, str | None]) -> str:
     """`region=eu/day=2026-01-01`; empty where nothing is partitioned."""
-    return "/".join(f"{escape(name)}={NULL if text is None else escape(text)}" for name, text in values.items())
+    parts = [f"{escape(name)}={NULL if text is None else escape(text)}" for name, text in values.items()]
+    for name, part in zip(values, parts, strict=True):
+        if len(part.encode()) > NAME_BYTES_MAX:
+            raise PipelineError(
+                f"a table cannot be partitioned by {name} where it is {len(str(values[name]))} characters long:"
+                f" {str(values[name])[:60]}…",
+                f"partition by something shorter, or set such rows aside: an expectation length({name}) <= 80",
+            )
+    return "/".join(parts)
 
 
 def hive_values(path: str) -> dict[str, str | None]:
@@ -68,8 +78,10 @@ def escape(text: str) -> str:
 
 
 def batch_prefix(application: str, batch: int) -> str:
-    """Files carry their batch, so that people see it too."""
-    return f"batch-{batch:010d}-{application[:8]}"
+    """Files carry their batch, so that people see it too. No two applications have the same: what one left unfinished
+    is deleted by this name."""
+    digest = hashlib.sha256(application.encode()).hexdigest()
+    return f"batch-{batch:010d}-{digest[:16]}"
 
 
 def local_path(location: str) -> str | None:
@@ -77,15 +89,6 @@ def local_path(location: str) -> str | None:
     if location.startswith("file:"):
         return "/" + location.removeprefix("file:").lstrip("/")
     return None if "://" in location else os.path.abspath(location)
-
-
-def sync_file(path: str) -> None:
-    """Make a file, or a folder's names, durable."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def bins(files: Sequence[DataFile], target_bytes: int, files_min: int = 2) -> list[list[DataFile]]:

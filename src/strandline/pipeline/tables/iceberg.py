@@ -21,8 +21,7 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
 from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, bins, local_path
-from strandline.pipeline.tables.lock import Lock
-from strandline.pipeline.tables.manifest import FOLDER
+from strandline.pipeline.tables.lock import Lock, has_created, may_create
 from strandline.pipeline.tables.reading import read_files
 from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table
@@ -35,6 +34,7 @@ BATCH = "strandline.batch."
 ACCOUNT = "strandline.account."
 NAMESPACE = "default"
 TRIES_MAX = 5
+RENAME = "name another folder"
 
 
 class IcebergTable(Table):
@@ -61,10 +61,12 @@ class IcebergTable(Table):
             raise
 
     def open_or_create(self, location: str | None) -> Any:
-        if self.catalog.table_exists(self.identifier):
-            return self.catalog.load_table(self.identifier)
         folder = None if location is None else local_path(location)
-        if folder is not None and sorted(os.listdir(folder)) != [FOLDER]:
+        if self.catalog.table_exists(self.identifier):
+            if folder is not None:
+                has_created(folder)
+            return self.catalog.load_table(self.identifier)
+        if folder is not None and not may_create(folder):
             raise PipelineError(f"{folder} has files, but is no table of its catalog", "name a new folder")
         self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
         creating = self.catalog.create_table_transaction(self.identifier, arrow_schema(self.schema), location)
@@ -73,6 +75,8 @@ class IcebergTable(Table):
                 with transaction.update_spec() as spec:
                     for column in self.partition_by:
                         spec.add_identity(column)
+        if folder is not None:
+            has_created(folder)
         return self.catalog.load_table(self.identifier)
 
     def require_same(self) -> None:
@@ -193,6 +197,9 @@ def open_catalog(name: str, properties: Mapping[str, str] | None) -> tuple[Any, 
             f"an Iceberg table at {name} needs a catalog",
             'give one: [sink.catalog] type = "rest", uri = "…", and a table',
         )
+    odd = [letter for letter in "#?%" if letter in folder]
+    if odd:
+        raise PipelineError(f"an Iceberg table cannot be at {name}: {odd[0]} means something else in its paths", RENAME)
     warehouse, table = os.path.split(folder.rstrip("/"))
     os.makedirs(warehouse, exist_ok=True)
     uri = f"sqlite:///{warehouse}/catalog.db"
@@ -218,7 +225,12 @@ def read(spark: "SparkSession", name: str, catalog: Mapping[str, str] | None = N
     """The newest snapshot."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
+    folder = None if catalog else local_path(name)
+    if folder is not None and not os.path.isdir(folder):  # to open its catalog would make one
+        raise PipelineError(f"{name} is no Iceberg table: there is no such folder")
     found, identifier, _ = open_catalog(name, catalog)
+    if not found.table_exists(identifier):
+        raise PipelineError(f"{name} is no Iceberg table that the catalog knows")
     table = found.load_table(identifier)
     files = []
     for task in table.scan().plan_files():

@@ -1,10 +1,15 @@
 """One process writes a table at a time: what a dead one left is cleaned away, what a living one does must not be."""
 
+import contextlib
 import fcntl
 import os
+import shutil
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.manifest import FOLDER
+
+CREATING = "creating"  # in our folder while a library makes its table: what is there besides is of that
 
 
 class Lock:
@@ -30,3 +35,23 @@ class Lock:
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None
+
+
+def may_create(table: str) -> bool:
+    """Is the folder, whose lock is ours, empty but for ourselves? What a death in mid-creation left is removed."""
+    mark = os.path.join(table, FOLDER, CREATING)
+    if os.path.exists(mark):
+        for name in os.listdir(table):
+            if name != FOLDER:
+                shutil.rmtree(os.path.join(table, name))
+    if os.listdir(table) != [FOLDER]:
+        return False
+    with open(mark, "wb"):
+        pass
+    durable.sync(os.path.dirname(mark))
+    return True
+
+
+def has_created(table: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(table, FOLDER, CREATING))

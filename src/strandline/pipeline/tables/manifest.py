@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from strandline.base.value import Value
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
-from strandline.pipeline.tables.files import DataFile, sync_file
+from strandline.pipeline.tables.files import DataFile
 
 FOLDER = "_strandline"  # readers pass over folders with an underscore
 NAME = "manifest.jsonl"
@@ -176,18 +177,23 @@ class Manifest:
     def __init__(self, path: str) -> None:
         self.path = path
         self.state, end = read_state(path)
-        self.file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.ftruncate(self.file, end)
-        os.lseek(self.file, end, os.SEEK_SET)
-        sync_file(os.path.dirname(path))
+        durable.sync(os.path.dirname(path))
 
     def append(self, line: Line) -> None:
-        """Write one line, durably, before anything relies on it."""
+        """Write one line, durably, before anything relies on it. If that fails, nothing has happened."""
         self.state.apply(line)
         data = msgspec.json.encode(line) + b"\n"
-        while data:
-            data = data[os.write(self.file, data) :]
-        os.fsync(self.file)
+        end = os.lseek(self.file, 0, os.SEEK_END)
+        try:
+            while data:
+                data = data[os.write(self.file, data) :]
+            os.fsync(self.file)
+        except OSError:  # a full disk: half a line may be there, and whoever goes on writes behind it
+            os.ftruncate(self.file, end)
+            self.state, _ = read_state(self.path)
+            raise
 
     def fold(self) -> None:
         """Replace all lines by few, in one step."""
@@ -201,7 +207,7 @@ class Manifest:
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, self.path)
-        sync_file(os.path.dirname(self.path))
+        durable.sync(os.path.dirname(self.path))
         os.close(self.file)
         self.file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         self.state.lines = 1 + len(created)

@@ -8,6 +8,7 @@ them until the table is opened again, `read` has the exact rows: it goes by the 
 import contextlib
 import json
 import os
+import re
 import shutil
 import time
 import uuid
@@ -15,10 +16,11 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
-from strandline.pipeline.tables.files import FILE_BYTES, STAGED, DataFile, Layout, batch_prefix, bins, sync_file
+from strandline.pipeline.tables.files import FILE_BYTES, STAGED, DataFile, Layout, batch_prefix, bins
 from strandline.pipeline.tables.lock import Lock
 from strandline.pipeline.tables.manifest import (
     FOLDER,
@@ -34,14 +36,15 @@ from strandline.pipeline.tables.manifest import (
     Undone,
     read_state,
 )
-from strandline.pipeline.tables.schema import new_columns
-from strandline.pipeline.tables.table import Table, require_local
+from strandline.pipeline.tables.schema import new_columns, quoted, repartitioned
+from strandline.pipeline.tables.table import Table, not_here, require_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 STAGING = "staging"
+GLOB = re.compile(r"([\\{}\[\]*?])")  # what Hadoop takes for a pattern in a path
 LINES_MAX = 10_000  # of a manifest, before it is written anew after a batch
 
 
@@ -76,11 +79,7 @@ class ParquetTable(Table):
         has = StructType.fromJson(json.loads(created.columns))
         new = new_columns(self.path, has, self.schema)
         if created.partition_by != self.partition_by:
-            raise PipelineError(
-                f"{self.path} is partitioned by {', '.join(created.partition_by) or 'nothing'},"
-                f" not by {', '.join(self.partition_by) or 'nothing'}",
-                "keep the table's partitioning, or write to a new folder",
-            )
+            raise repartitioned(self.path, created.partition_by, self.partition_by)
         if new:
             self.manifest.append(Created(StructType([*has, *new]).json(), self.partition_by))
 
@@ -104,7 +103,7 @@ class ParquetTable(Table):
         return self.state.accounts
 
     def begin(self, batch: int) -> Layout:
-        if self.state.begun is not None:  # its commit failed, and this process goes on
+        if self.state.begun is not None or self.state.replaced is not None:  # it failed, and this process goes on
             self.recover()
         folder = os.path.join(self.own, STAGING, f"{batch:010d}-{uuid.uuid4().hex[:8]}")
         os.makedirs(folder)
@@ -138,10 +137,13 @@ class ParquetTable(Table):
             if parent not in folders:
                 os.makedirs(parent, exist_ok=True)
                 folders[parent] = None
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 os.rename(os.path.join(folder, file.path + STAGED), target)
+            except FileNotFoundError:
+                if not os.path.exists(target):
+                    raise not_here(target) from None
         for parent in [*folders, self.path]:
-            sync_file(parent)
+            durable.sync(parent)
 
     # compaction
 
@@ -186,12 +188,12 @@ def read(spark: "SparkSession", path: str) -> "DataFrame":
         raise PipelineError(f"{path} is no table that Strandline writes: it has no {FOLDER}/{NAME}")
     schema = StructType.fromJson(json.loads(state.created.columns))
     frames = [
-        spark.read.schema(schema).option("basePath", base).parquet(*files)
+        spark.read.schema(schema).option("basePath", base).parquet(*[GLOB.sub(r"\\\1", file) for file in files])
         for base, files in places(root, state).items()
     ]
     if not frames:
         return spark.createDataFrame([], schema)
-    return reduce(DataFrame.unionByName, frames).select(*schema.names)
+    return reduce(DataFrame.unionByName, frames).select(*[quoted(name) for name in schema.names])
 
 
 def places(root: str, state: State) -> dict[str, list[str]]:
@@ -218,10 +220,10 @@ def remove(path: str) -> None:
 def refuse_strangers(path: str) -> None:
     if os.path.isfile(path):
         raise PipelineError(f"{path} is a file, not a folder for a table")
-    if not os.path.isdir(path) or os.path.isdir(os.path.join(path, FOLDER)):
+    if not os.path.isdir(path) or os.path.exists(os.path.join(path, FOLDER, NAME)):
         return
-    if os.listdir(path):
+    if any(name != FOLDER for name in os.listdir(path)):  # in which a checkpoint or a lock may be already
         raise PipelineError(
-            f"{path} has files, but no {FOLDER}: somebody else's, and rows could not be told apart",
+            f"{path} has files, but no {FOLDER}/{NAME}: somebody else's, and rows could not be told apart",
             "name a new folder",
         )

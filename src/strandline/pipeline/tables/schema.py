@@ -74,6 +74,11 @@ def new_columns(table: str, has: "StructType", wanted: "StructType") -> "StructT
     return StructType([field for field in wanted if field.name not in has.names])
 
 
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def differs(table: str, differences: Sequence[str]) -> PipelineError:
     return PipelineError(
         f"{table} has other columns: {'; '.join(differences)}",

@@ -106,7 +106,17 @@ def run(rows: "DataFrame", plan: Plan) -> Told:
 
 
 def told_rows(rows: "DataFrame", plan: Plan) -> "DataFrame":
-    return rows.mapInArrow(writer_of(plan), TOLD_SCHEMA)
+    names = rows.columns
+    plain = rows.toDF(*[f"c{number}" for number in range(len(names))])  # mapInArrow takes a.b for a field of a
+    return plain.mapInArrow(writer_of(plan, names), TOLD_SCHEMA)
+
+
+def not_here(path: str) -> PipelineError:
+    """A file that a task has written, and that this process does not see."""
+    return PipelineError(
+        f"a task wrote {path}, and it is not there: nothing of this batch is in the table",
+        "the table's folder must be the same for the driver and all of Spark's machines: mount it everywhere",
+    )
 
 
 def require_local(path: str, what: str) -> str:

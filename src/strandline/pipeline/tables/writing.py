@@ -10,7 +10,7 @@ too many. Rows with hidden columns are routed by them: to the table, to quaranti
 import contextlib
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -20,8 +20,9 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from strandline.base.value import Value
+from strandline.pipeline import durable
 from strandline.pipeline.tables.account import Account, Span, Spans
-from strandline.pipeline.tables.files import DataFile, Layout, hive_folder, local_path, sync_file, value_text
+from strandline.pipeline.tables.files import DataFile, Layout, hive_folder, local_path, value_text
 
 FAILED = "__strandline_failed"  # bit i: expectation i was not met
 QUARANTINE = "__strandline_quarantine"  # null, or what the quarantine table says of the row
@@ -207,7 +208,8 @@ class OpenFile:
         self.rows = self.waiting = 0
         self.batches: list[pa.RecordBatch] = []
         self.local, self.sink = create_file(f"{folder.rstrip('/')}/{relative}")
-        self.writer = pq.ParquetWriter(self.sink, schema.remove_metadata(), compression="zstd")
+        self.schema = in_utc(schema)
+        self.writer = pq.ParquetWriter(self.sink, self.schema, compression="zstd")
 
     def add(self, batch: pa.RecordBatch) -> int:
         """How many bytes more wait now."""
@@ -223,7 +225,7 @@ class OpenFile:
     def write(self) -> int:
         """Write what waits as one row group; how many bytes wait no longer."""
         if self.batches:
-            self.writer.write_table(pa.Table.from_batches(self.batches), row_group_size=1 << 30)
+            self.writer.write_table(pa.Table.from_batches(self.batches).cast(self.schema), row_group_size=1 << 30)
         written, self.waiting, self.batches = self.waiting, 0, []
         return written
 
@@ -232,7 +234,7 @@ class OpenFile:
         size = self.sink.tell()
         self.sink.close()
         if self.local is not None:
-            sync_file(self.local)
+            durable.sync(self.local)
         return DataFile(self.path, self.rows, size, self.values)
 
 
@@ -253,6 +255,23 @@ def split(batch: pa.RecordBatch, partition_by: tuple[str, ...]) -> Iterator[tupl
             mask = column.is_null() if value is None else pc.equal(column, pa.scalar(value, column.type))
             chosen = mask if chosen is None else pc.and_kleene(chosen, mask)
         yield group, batch.filter(chosen)
+
+
+def in_utc(schema: pa.Schema) -> pa.Schema:
+    """Without metadata, and with all times in UTC: Spark names the session's time zone, which is no part of a table."""
+
+    def plain(kind: Any) -> Any:
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            return pa.timestamp(kind.unit, "UTC")
+        if pa.types.is_list(kind):
+            return pa.list_(kind.value_field.with_type(plain(kind.value_type)))
+        if pa.types.is_map(kind):
+            return pa.map_(plain(kind.key_type), kind.item_field.with_type(plain(kind.item_type)))
+        if pa.types.is_struct(kind):
+            return pa.struct([field.with_type(plain(field.type)) for field in kind])
+        return kind
+
+    return pa.schema([field.with_type(plain(field.type)).remove_metadata() for field in schema])
 
 
 def create_file(location: str) -> tuple[str | None, Sink]:
@@ -279,14 +298,15 @@ def open_input(location: str) -> Any:
 TOLD_SCHEMA = "told string"
 
 
-def writer_of(plan: Plan) -> Any:
-    """The function that `mapInArrow` runs in each task: one row, what the task tells as JSON."""
+def writer_of(plan: Plan, names: Sequence[str]) -> Any:
+    """The function that `mapInArrow` runs in each task: one row, what the task tells as JSON. `names`: the columns'."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        told = write_rows(batches, plan, 0 if context is None else context.partitionId())
+        named = (batch.rename_columns(names) for batch in batches)
+        told = write_rows(named, plan, 0 if context is None else context.partitionId())
         yield pa.RecordBatch.from_pydict({"told": [msgspec.json.encode(told).decode()]})
 
     return write

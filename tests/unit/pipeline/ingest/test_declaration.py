@@ -96,6 +96,36 @@ def test_flags_win_over_the_file(tmp_path: Path) -> None:
     assert (found.trigger_ms, found.told.sink.table, found.told.source.topic) == (300_000, "/other", "t")
 
 
+def test_a_flag_takes_the_place_of_what_says_the_same_and_leaves_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(
+        """
+        [source]
+        pattern = "t.*"
+        bootstrap = "b:1"
+        options = { "kafka.security.protocol" = "SSL", "kafka.client.id" = "a" }
+        [value]
+        format = "json"
+        schema = "no.json"
+        [transform]
+        sql_file = "no.sql"
+        [sink]
+        table = "/t"
+        compaction = { every = 3, target_mb = 7 }
+        """
+    )
+    flags = {
+        "source": {"topic": "one", "options": {"kafka.client.id": "b"}},
+        "value": {"columns": {"id": "long"}},
+        "transform": {"sql": "SELECT * FROM source"},
+        "sink": {"compaction": {"every": 5}},
+    }
+    found = read_file(str(tmp_path / "p.toml"), flags)
+    assert found.told.source.options == {"kafka.security.protocol": "SSL", "kafka.client.id": "b"}
+    assert (found.told.source.topic, found.told.source.pattern) == ("one", None)
+    assert [column.name for column in found.columns] == ["id"]
+    assert (found.told.sink.compaction.every, found.told.sink.compaction.target_mb) == (5, 7)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -112,6 +142,7 @@ def test_flags_win_over_the_file(tmp_path: Path) -> None:
         (("[sink]", '[sink]\nformat = "orc"'), r"Invalid enum value 'orc' - at `\$\.sink\.format`"),
         (("[sink]", "[sink]\ncompaction = { every = -1 }"), "every ≥ 0"),
         (("[sink]", '[sink]\ncatalog = { type = "rest" }'), "of format parquet has no catalog"),
+        (("[sink]", '[sink]\nquarantine = "/data/x/../t/"'), "quarantine and table are the same folder"),
         (("[sink]", "[sink"), "is no TOML"),
         (
             ("[sink]", '[[expectations]]\nname = "a"\ncheck = "b"\n[[expectations]]\nname = "a"\ncheck = "c"\n[sink]'),

@@ -67,6 +67,14 @@ def test_a_line_that_was_cut_off_is_passed_over_and_another_file_is_named(tmp_pa
         list(read(path))
 
 
+def test_somebody_elses_file_keeps_its_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("one\ntwo")
+    with pytest.raises(PipelineError, match=r"notes\.txt is no file of samples"):
+        append(path, [])
+    assert path.read_text() == "one\ntwo"
+
+
 def test_samples_by_reader_are_in_order_of_partitions() -> None:
     rows = [at(0, 1, 0, 2), at(0, 1, 0, 0), sampled(0, "topic", "", "t", 0, Ends(0, 1), None)]
     found = by_reader(rows)

@@ -1,8 +1,10 @@
 """Rows for tables, and how a batch of them is written without Spark."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import pyarrow as pa
+from pyspark.sql.types import ArrayType
 
 from strandline.pipeline.schemas import rows as columns
 from strandline.pipeline.tables.account import Account
@@ -53,6 +55,17 @@ def write(table: Table, batch: int, *tasks: Sequence[pa.RecordBatch]) -> Written
 
 def whole(account: Account) -> tuple[int, bool | None, dict[str, dict[int, int]]]:
     return account.rows, account.is_dense, account.ends
+
+
+TIMED = columns("offset long", "at timestamp").add("deep", ArrayType(columns("at timestamp")))
+
+
+def timed(offset: int, zone: str) -> pa.RecordBatch:
+    """A row as Spark gives it in a session of that time zone."""
+    kind = pa.timestamp("us", zone)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    schema = pa.schema([("offset", pa.int64()), ("at", kind), ("deep", pa.list_(pa.struct([("at", kind)])))])
+    return pa.RecordBatch.from_pylist([{"offset": offset, "at": at, "deep": [{"at": at}]}], schema)
 
 
 WIDER = columns("topic string", "partition int", "offset long", "region string", "amount long", "note string")

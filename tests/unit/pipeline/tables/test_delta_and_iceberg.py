@@ -1,15 +1,17 @@
 """Delta and Iceberg tables take each batch once: their logs say which they have, whatever lies in their folders."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.pipeline.tables.rows import SCHEMA, WIDER, rows, whole, wider, write
+from tests.unit.pipeline.tables.rows import SCHEMA, TIMED, WIDER, rows, timed, whole, wider, write
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.schemas import rows as columns
 from strandline.pipeline.tables import Table, open_table
+from strandline.pipeline.tables.writing import Plan, write_rows
 
 FORMATS = ("delta", "iceberg")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::UserWarning")
@@ -77,8 +79,6 @@ def test_a_batch_is_there_once_though_it_is_written_twice(opened: Opener) -> Non
 
 
 def test_a_try_that_did_not_come_to_its_commit_leaves_nothing(opened: Opener) -> None:
-    from strandline.pipeline.tables.writing import Plan, write_rows
-
     table = opened()
     write(table, 0, [rows(0, 3)])
     write_rows([rows(3, 6)], Plan(table.begin(1)), 0)  # and its process dies
@@ -121,6 +121,23 @@ def test_applications_count_for_themselves_and_know_of_one_another(opened: Opene
     assert (opened("app-1").account().rows, opened("app-2").account().rows) == (3, 2)
 
 
+def test_applications_whose_names_begin_alike_leave_each_others_files_alone(opened: Opener) -> None:
+    write(opened("customers-eu"), 0, [rows(0, 3)])
+    write(opened("customers-us"), 0, [rows(3, 6)])
+    assert seen(opened) == expected(6)
+
+
+def test_files_that_a_machine_without_the_folder_wrote_are_missed_and_not_committed(opened: Opener) -> None:
+    table = opened()
+    layout = table.begin(0)
+    told = write_rows([rows(0, 3)], Plan(layout), 0)
+    shutil.rmtree(layout.folder.removeprefix("file://"))  # it was on that machine's own disk
+    with pytest.raises((PipelineError, FileNotFoundError), match=r"not there|No such file"):
+        table.commit(0, layout, told.table, told.account)
+    assert not opened().has(0)
+    assert seen(opened) == []
+
+
 def test_a_column_may_come_later(opened: Opener) -> None:
     write(opened(), 0, [rows(0, 3)])
     for _ in range(2):
@@ -130,6 +147,23 @@ def test_a_column_may_come_later(opened: Opener) -> None:
     assert notes(opened) == [None, None, None, "n3", "n4", "n5"]
     with pytest.raises(PipelineError, match="note string is only in the table"):
         opened()
+
+
+def test_sessions_of_several_time_zones_write_one_table(opened: Opener) -> None:
+    table = opened(partition_by=(), schema=TIMED)
+    write(table, 0, [timed(0, "UTC")])
+    write(table, 1, [timed(1, "Europe/Berlin")])
+    table.compact(None)
+    assert [row["at"] for row in content(opened)] == timed(0, "UTC")["at"].to_pylist() * 2
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [("delta", "a%20b"), ("iceberg", "a%20b"), ("iceberg", "a#1"), ("iceberg", "a?")]
+)
+def test_a_folder_whose_name_libraries_take_for_something_else_is_refused(tmp_path: Path, form: str, name: str) -> None:
+    with pytest.raises(PipelineError, match=f"cannot be at .*{name[1]} means something else"):
+        open_table(form, str(tmp_path / name / "t"), application="a", schema=SCHEMA)
+    assert not list(tmp_path.iterdir())
 
 
 def test_odd_partition_values_come_back(opened: Opener) -> None:
@@ -145,6 +179,31 @@ def test_one_process_writes_at_a_time(opened: Opener) -> None:
     with pytest.raises(PipelineError, match="is being written by another process"):
         open_table(opened.format, str(opened.path), application="app-2", schema=SCHEMA, partition_by=("region",))
     assert first.last_batch() is None
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+def test_a_death_while_the_table_is_created_is_no_hindrance(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalake import DeltaTable
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    def dies(*_: Any, **__: Any) -> None:
+        left = opened.path / ("_delta_log" if opened.format == "delta" else "metadata")
+        left.mkdir(exist_ok=True)
+        (left / "00000-half.json").write_text("{")
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DeltaTable, "create", dies)
+        patched.setattr(SqlCatalog, "commit_table", dies)
+        with pytest.raises(Died):
+            opened()
+    write(opened(), 0, [rows(0, 3)])
+    assert seen(opened) == expected(3)
+    write(opened(), 1, [rows(3, 6)])
+    assert seen(opened) == expected(6)
 
 
 def test_a_folder_with_other_files_is_refused(opened: Opener) -> None:

@@ -1,6 +1,7 @@
 """A folder of Parquet files takes each batch once, wherever its process dies."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,13 @@ from typing import Any
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.pipeline.tables.rows import SCHEMA, WIDER, rows, whole, wider, write
+from tests.unit.pipeline.tables.rows import SCHEMA, TIMED, WIDER, rows, timed, whole, wider, write
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.schemas import rows as columns
 from strandline.pipeline.tables.manifest import FOLDER, NAME, read_state
 from strandline.pipeline.tables.parquet import ParquetTable, places
+from strandline.pipeline.tables.writing import Plan, write_rows
 
 
 def opened(path: Path, application: str = "app-1", partition_by: tuple[str, ...] = ("region",)) -> ParquetTable:
@@ -114,8 +116,20 @@ def test_a_column_may_come_later(tmp_path: Path) -> None:
     assert '"note"' in state.created.columns
 
 
+def test_sessions_of_several_time_zones_write_one_table(tmp_path: Path) -> None:
+    table = ParquetTable(str(tmp_path / "t"), application="app-1", schema=TIMED)
+    write(table, 0, [timed(0, "UTC")])
+    write(table, 1, [timed(1, "Europe/Berlin")])
+    assert table.compact(None).files_after == 1
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    assert pq.ParquetFile(file).read()["deep"].to_pylist() == [timed(0, "UTC")["deep"][0].as_py()] * 2
+
+
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "report.csv").write_text("1")
+    with pytest.raises(PipelineError, match="has files, but no _strandline"):
+        opened(tmp_path)
+    (tmp_path / FOLDER / "checkpoint").mkdir(parents=True)  # Spark makes it before the table is opened
     with pytest.raises(PipelineError, match="has files, but no _strandline"):
         opened(tmp_path)
     with pytest.raises(PipelineError, match=r"a parquet table cannot be at s3://bucket/t"):
@@ -200,6 +214,44 @@ def test_a_compaction_of_files_that_somebody_changed_leaves_the_table_as_it_is(t
     with pytest.raises(PipelineError, match="have 4 rows, and 6 were committed"):
         table.compact(None)
     assert len(committed(tmp_path / "t")) == 4
+
+
+def test_a_disk_that_is_full_in_mid_commit_leaves_nothing_that_a_later_try_trips_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = opened(tmp_path / "t")
+    write(table, 0, [rows(0, 3)])
+    real = os.write
+
+    def half(file: int, data: bytes) -> int:
+        if b'"committed"' in data:
+            real(file, data[:20])
+            raise OSError(28, "No space left on device")
+        return real(file, data)
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(OSError, match="No space"):
+        write(table, 1, [rows(3, 6)])
+    monkeypatch.undo()
+    assert not table.has(1)
+    write(table, 1, [rows(3, 6)])
+    write(table, 2, [rows(6, 7)])
+    table.close()
+    opened(tmp_path / "t").close()
+    assert seen(tmp_path / "t") == committed(tmp_path / "t") == list(range(7))
+
+
+def test_files_that_a_machine_without_the_folder_wrote_are_missed_and_not_committed(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t")
+    layout = table.begin(0)
+    told = write_rows([rows(0, 3)], Plan(layout), 0)
+    shutil.rmtree(layout.folder)  # it was on that machine's own disk
+    with pytest.raises(PipelineError, match=r"a task wrote .* and it is not there"):
+        table.commit(0, layout, told.table, told.account)
+    table.close()
+    again = opened(tmp_path / "t")
+    assert not again.has(0)
+    again.close()
 
 
 class Died(BaseException):

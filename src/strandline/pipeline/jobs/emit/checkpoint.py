@@ -19,8 +19,8 @@ from urllib.parse import urlparse
 
 from msgspec import json
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.emit import durable
 from strandline.pipeline.jobs.emit.plan import Finished, Plan, Written, decode_plan, encode
 
 STAGED = "_SUCCESS"  # Spark writes it when all files are complete
@@ -101,7 +101,13 @@ class Checkpoint:
     def staged_files(self) -> list[str]:
         """The names of the Parquet files, in the order of the lanes."""
         assert (self.rows / STAGED).exists(), f"{self.rows} is not complete"
-        return sorted(name for name in os.listdir(self.rows) if name.endswith(".parquet"))
+        found = sorted(name for name in os.listdir(self.rows) if name.endswith(".parquet"))
+        if not found:  # Spark makes one even of no rows
+            raise PipelineError(
+                f"Spark's tasks have staged their rows, and {self.rows} has none of their files",
+                "give --checkpoint a folder that the driver and all of Spark's machines see at the same path",
+            )
+        return found
 
     @staticmethod
     def read(path: Path) -> bytes | None:

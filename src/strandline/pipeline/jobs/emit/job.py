@@ -67,6 +67,7 @@ def run(
             raise refusal
         finished = checkpoint.finished()
         if finished is not None:
+            checkpoint.forget_rows()  # if it died before it could
             tell(f"this run has finished before, with {finished.rows:,} rows: there is nothing to do")
             return finished
         plan = checkpoint.plan()

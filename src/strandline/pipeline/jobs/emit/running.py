@@ -74,6 +74,7 @@ def begin(
         frame = rows()
         with progress(frame.sparkSession, "staging rows"), told_in_words():
             stage(frame, checkpoint, lanes)
+        view = topic_view(cluster, topic)  # as it is now: staging may have taken hours
         check_partitions(checkpoint, len(view.partitions))
         plan = planned(cluster, view, staged_rows(checkpoint), source)
     checkpoint.keep_plan(plan)

@@ -71,7 +71,7 @@ def stage(rows: DataFrame, checkpoint: Checkpoint, lanes: int | None) -> None:
     """Write the rows into the checkpoint's folder, one file for each partition of the DataFrame, or `lanes` files."""
     checkpoint.forget_rows()
     spread = rows if lanes is None else rows.coalesce(1) if lanes == 1 else rows.repartition(lanes)
-    spread.write.mode("overwrite").parquet(checkpoint.rows.as_uri())
+    spread.write.mode("overwrite").parquet(f"file://{checkpoint.rows}")  # no URI: Spark takes %20 for itself
 
 
 def staged_rows(checkpoint: Checkpoint) -> dict[str, int]:

@@ -43,7 +43,7 @@ def history_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     try:
         if all(are_tables):
             return spark.read.schema(HISTORY_LINE).parquet(*paths)
-        read = spark.read.text(list(paths))
+        read = spark.read.option("recursiveFileLookup", "true").text(list(paths))
         return read.select("value", F.col("_metadata.file_name").alias("file"))
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":

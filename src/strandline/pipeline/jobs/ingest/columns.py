@@ -10,6 +10,7 @@ from typing import Any
 
 from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.tables.schema import quoted
 
 OF_RECORDS = ("topic", "partition", "offset", "timestamp", "key", "headers")  # columns that every row has or may have
 EPOCHS = {"timestamp_seconds": 1, "timestamp_millis": 10**3, "timestamp_micros": 10**6}
@@ -114,10 +115,6 @@ def kind_text(kind: str | dict[str, Any]) -> str:
     if isinstance(kind, str):
         return kind
     return f"STRUCT<{', '.join(f'{quoted(name)}: {kind_text(inner)}' for name, inner in kind.items())}>"
-
-
-def quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def columns_of_file(text: str, where: str) -> tuple[Column, ...]:

@@ -25,6 +25,8 @@ TRIGGER = re.compile(r"^(?P<count>\d+(\.\d+)?)\s*(?P<unit>ms|s|m|h)$")
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 INFER = "infer"
 AVAILABLE_NOW = "available-now"
+MERGED = ("options", "catalog", "compaction")
+INSTEAD = {"topic": ("pattern",), "sql": ("sql_file",), "columns": ("schema",), "schema": ("columns",)}
 COMPUTED = re.compile(r"^\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<sql>.+?)\s*$", re.DOTALL)
 
 
@@ -184,8 +186,18 @@ def read_file(path: str, changes: Mapping[str, Mapping[str, Any]] | None = None)
     for section, values in (changes or {}).items():
         place = told.setdefault(section, {})
         if isinstance(place, dict):
-            place.update(values)
+            change(place, values)
     return pipeline(told, where=path, folder=os.path.dirname(os.path.abspath(path)))
+
+
+def change(place: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Let some names of a TOML file's table have other values: those that say the same otherwise are gone, and what a
+    table of names has besides (options, a catalog, compaction) stays."""
+    for name, value in values.items():
+        for rival in INSTEAD.get(name, ()):
+            place.pop(rival, None)
+        is_added = name in MERGED and isinstance(place.get(name), dict)
+        place[name] = {**place[name], **value} if is_added else value
 
 
 def pipeline(told: Mapping[str, Any], *, where: str = "the declaration", folder: str = ".") -> Pipeline:
@@ -208,9 +220,15 @@ def checked(told: Told, folder: str) -> Pipeline:
     partitions = tuple(partition(text) for text in told.sink.partition_by)
     if told.sink.compaction.every < 0 or told.sink.compaction.target_mb < 1 or told.sink.compaction.files_min < 2:
         raise PipelineError("[sink.compaction] wants every ≥ 0, target_mb ≥ 1 and files_min ≥ 2")
+    if told.sink.quarantine is not None and same_place(told.sink.quarantine, told.sink.table):
+        raise PipelineError("[sink] quarantine and table are the same folder", "name another, or leave quarantine out")
     if told.sink.catalog is not None and told.sink.format != "iceberg":
         raise PipelineError(f"[sink] a table of format {told.sink.format} has no catalog", "drop catalog")
     return Pipeline(told, columns, sql, partitions, trigger_ms(told.run.trigger))
+
+
+def same_place(one: str, other: str) -> bool:
+    return (local_path(one) or one).rstrip("/") == (local_path(other) or other).rstrip("/")
 
 
 def check_source(source: Source) -> None:

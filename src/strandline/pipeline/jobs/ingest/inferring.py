@@ -8,10 +8,13 @@ import json
 import os
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.ingest.columns import OF_RECORDS, Column, checked, columns_of, quoted
+from strandline.pipeline.jobs.ingest.columns import OF_RECORDS, Column, checked, columns_of
+from strandline.pipeline.tables.schema import quoted
 
 LONG_MAX = (1 << 63) - 1
 TIMESTAMP = re.compile(r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?$")
@@ -50,11 +53,7 @@ def keep(columns: Sequence[Column], path: str) -> None:
     """Write the columns down: the next run has the same, whatever the topic's records are then."""
     told = {each.name: {"type": each.type, "path": list(each.path)} for each in columns}
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        json.dump(told, file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{path}.new", path)
+    durable.write(Path(path), json.dumps(told, indent=2).encode())
 
 
 def kept(path: str) -> tuple[Column, ...] | None:

@@ -5,14 +5,17 @@ One pass, and no row is lost: each record comes out as one row, whose hidden col
 
 from collections.abc import Sequence
 
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 as everybody names it
 from pyspark.sql.types import StructType
 
-from strandline.pipeline.jobs.ingest.columns import EPOCHS, Column, ddl, quoted
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.ingest.columns import EPOCHS, Column, ddl
 from strandline.pipeline.jobs.ingest.declaration import KeyOf, ValueOf
 from strandline.pipeline.schemas import rows as schema_of
+from strandline.pipeline.tables.schema import quoted
 from strandline.pipeline.tables.writing import QUARANTINE
 
 TOLD = schema_of(  # what is told of a row that no table takes, besides topic, partition and offset
@@ -28,6 +31,7 @@ PARSED = "__strandline_parsed"
 CORRUPT = "__strandline_corrupt"
 RAW = "__strandline_value"  # the record's value, for a row that turns out not to be as expected
 TEXT = "__strandline_text"
+JSON_SPACE = " \t\r\n"
 SHOWN_CHARS = 60  # of a value, in a reason
 
 
@@ -43,7 +47,12 @@ def parse(records: DataFrame, value: ValueOf, key: KeyOf, columns: Sequence[Colu
     if value.format == "json":
         schema = ddl(columns, f"{quoted(CORRUPT)} STRING")
         options = {"columnNameOfCorruptRecord": CORRUPT}
-        parsed = parsed.withColumn(PARSED, F.from_json(TEXT, schema, options))
+        try:
+            parsed = parsed.withColumn(PARSED, F.from_json(TEXT, schema, options))
+        except (AnalysisException, ParseException) as error:
+            raise PipelineError(
+                f"[value] columns: {first_line(error)}", 'types are those of Spark\'s SQL: id = "long not null"'
+            ) from None
         rules += json_rules(value, columns)
     if key.format == "text":
         rules.append(("key encoding", ~F.is_valid_utf8(F.col("key").cast("string")), F.lit("the key is not UTF-8")))
@@ -88,7 +97,7 @@ def converted(column: Column) -> Expression:
 def json_rules(value: ValueOf, columns: Sequence[Column]) -> list[tuple[str, Expression, Expression]]:
     """What is wrong with a JSON value, in the order of asking."""
     is_corrupt = F.col(PARSED).getField(CORRUPT).isNotNull()
-    is_object = F.ltrim(TEXT).startswith("{")
+    is_object = F.ltrim(F.col(TEXT), F.lit(JSON_SPACE)).startswith("{")
     # Spark takes the first of several documents and says nothing of the rest; as a list they can be counted.
     is_one = F.coalesce(F.json_array_length(F.concat(F.lit("["), F.col(TEXT), F.lit("]"))) == 1, F.lit(False))
     start = F.left(TEXT, F.lit(SHOWN_CHARS))
@@ -137,3 +146,7 @@ def judged(rules: Sequence[tuple[str, Expression, Expression]]) -> Expression:
         )
         found = F.when(is_broken, told) if found is None else found.when(is_broken, told)
     return F.lit(None).cast(TOLD) if found is None else found.otherwise(F.lit(None).cast(TOLD))
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

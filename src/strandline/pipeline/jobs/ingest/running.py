@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -23,6 +23,8 @@ from strandline.pipeline.errors import PipelineError, sentence_of
 from strandline.pipeline.jobs.ingest.batch import Ingestion, Taken, table_schema
 from strandline.pipeline.jobs.ingest.declaration import Pipeline
 from strandline.pipeline.tables.account import Account
+from strandline.pipeline.tables.parquet import refuse_strangers
+from strandline.pipeline.tables.table import require_local
 
 POLL_S = 1
 LOGGER = "org.apache.spark.sql.execution.streaming"
@@ -86,6 +88,8 @@ class Running:
     def __init__(self, records: DataFrame, pipeline: Pipeline, told: Callable[[Taken], None] | None = None) -> None:
         """`records`: a stream of topic rows. `told` hears of each batch. Wrong declarations are refused at once."""
         table_schema(records, pipeline)
+        for path in own_folders(pipeline):
+            refuse_strangers(path)  # before Spark makes its checkpoint there
         self.records = records
         self.spark = records.sparkSession
         self.pipeline = pipeline
@@ -95,6 +99,7 @@ class Running:
         self.batches = 0
         self.error: BaseException | None = None
         self.wants_stop = threading.Event()
+        self.at_work = threading.Lock()  # held while a batch is under way: what it writes to must not be closed
         self.began = time.monotonic()
         log_level(self.spark, "OFF")  # what fails is told once, by `wait`
         writer = records.writeStream.queryName(pipeline.told.name).foreachBatch(self.take)
@@ -107,6 +112,10 @@ class Running:
 
     def take(self, records: DataFrame, batch: int) -> None:
         """One batch, on the query's own thread."""
+        with self.at_work:
+            self.take_alone(records, batch)
+
+    def take_alone(self, records: DataFrame, batch: int) -> None:
         try:
             if self.wants_stop.is_set():
                 raise Stopped
@@ -141,21 +150,35 @@ class Running:
             if not isinstance(self.error, Stopped):
                 raise sentence_of(self.error or error) from self.error
         finally:
-            log_level(self.spark, "WARN")
+            is_stopped = self.wants_stop.is_set()
             account = self.close()
+            log_level(self.spark, "WARN")
         seconds = time.monotonic() - self.began
-        is_stopped = self.wants_stop.is_set()
         return Outcome(str(self.query.id), self.batches, self.done, account, seconds, is_stopped)
 
     def ended(self) -> bool:
         return bool(self.query.awaitTermination(POLL_S))
 
     def close(self) -> Account:
-        if self.ingestion is None:
-            return Account()
-        account = self.ingestion.table.account()
-        self.ingestion.close()
-        return account
+        """Whoever was interrupted while it waited (in a notebook, say) has a query that goes on. So it ends here first:
+        no batch may write to tables that are closed, and whose locks others may have."""
+        self.wants_stop.set()
+        with contextlib.suppress(Py4JError, PySparkException):
+            self.query.stop()
+        with self.at_work:
+            if self.ingestion is None:
+                return Account()
+            account = self.ingestion.table.account()
+            self.ingestion.close()
+            return account
+
+
+def own_folders(pipeline: Pipeline) -> Iterator[str]:
+    """The folders that must be empty, or Parquet tables of ours."""
+    if pipeline.told.sink.format == "parquet":
+        yield require_local(pipeline.told.sink.table, "parquet")
+    if pipeline.may_quarantine:
+        yield require_local(pipeline.quarantine, "quarantine")
 
 
 def log_level(spark: SparkSession, level: str) -> None:

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.ingest.declaration import Expectation, Partition, Pipeline
-from strandline.pipeline.jobs.ingest.parsing import RAW, TOLD
+from strandline.pipeline.jobs.ingest.parsing import RAW, TOLD, first_line
+from strandline.pipeline.tables.schema import quoted
 from strandline.pipeline.tables.writing import FAILED, HIDDEN, OFFSETS, QUARANTINE
 
 VIEW = "source"
@@ -31,13 +32,18 @@ def shape(parsed: DataFrame, pipeline: Pipeline) -> DataFrame:
 
 def with_sql(good: DataFrame, sql: str) -> DataFrame:
     """The user's query over a view named `source`. Raises PipelineError if it is wrong, or loses the offsets."""
+    session = good.sparkSession
+    catalog = session.catalog
+    theirs = session.table(VIEW) if catalog.tableExists(VIEW) and catalog.getTable(VIEW).isTemporary else None
     good.createOrReplaceTempView(VIEW)
     try:
-        rows = good.sparkSession.sql(sql)
+        rows = session.sql(sql)
     except (AnalysisException, ParseException) as error:
         raise PipelineError(f"[transform] {first_line(error)}", f"{VIEW} has {', '.join(good.columns)}") from None
     finally:
-        good.sparkSession.catalog.dropTempView(VIEW)
+        catalog.dropTempView(VIEW)
+        if theirs is not None:  # a view of that name in somebody's notebook
+            theirs.createOrReplaceTempView(VIEW)
     missing = [name for name in OFFSETS if name not in rows.columns]
     if missing:
         raise PipelineError(
@@ -85,7 +91,7 @@ def judge(rows: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
         .alias("timestamp"),
         (F.col("key").cast("binary") if "key" in columns else F.lit(None).cast("binary")).alias("key"),
         (F.col(RAW) if RAW in rows.columns else F.lit(None).cast("binary")).alias("value"),
-        F.to_json(F.struct(*[F.col(f"`{name}`") for name in columns])).alias("row"),
+        F.to_json(F.struct(*[F.col(quoted(name)) for name in columns])).alias("row"),
         F.concat_ws(", ", *names).alias("rule"),
         F.concat_ws("; ", *reasons).alias("reason"),
     )
@@ -104,7 +110,7 @@ def has_bit(bit: int) -> Expression:
 def checked(rows: DataFrame, expectation: Expectation) -> Expression:
     try:
         expression = F.expr(expectation.check)
-        kind = rows.select(expression.alias("met")).schema["met"].dataType.simpleString()
+        kind = rows.withColumn(FAILED, expression).schema[FAILED].dataType.simpleString()
     except (AnalysisException, ParseException) as error:
         raise PipelineError(f"expectation {expectation.name!r}: {first_line(error)}") from None
     if kind != "boolean":
@@ -115,7 +121,3 @@ def checked(rows: DataFrame, expectation: Expectation) -> Expression:
 def dropped_bits(expectations: Sequence[Expectation]) -> int:
     """The bits of the expectations whose rows no table takes."""
     return sum(1 << bit for bit, each in enumerate(expectations) if each.action == "drop")
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

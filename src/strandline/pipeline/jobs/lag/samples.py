@@ -15,6 +15,7 @@ from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
 
 LINE_MAX = 64 << 10  # bytes of one sample: names of topics and groups are bounded
+BEGIN = b'{"time_ms":'  # of each line
 GROUP, QUERY, TOPIC = "group", "query", "topic"
 
 
@@ -72,14 +73,20 @@ def delay_of(time_ms: int, next_timestamp_ms: int | None, lag: int) -> int | Non
 
 
 def append(path: Path, samples: Sequence[Sample]) -> None:
-    """JSON lines, at the end of the file; behind the last whole line, if a run was killed while it wrote one."""
+    """JSON lines, at the end of the file; behind the last whole line, if a run was killed while it wrote one.
+
+    Raises PipelineError, with nothing changed, if the last line is half of something else."""
     with open(path, "a+b") as file:
         size = file.seek(0, os.SEEK_END)
         tail_at = max(0, size - LINE_MAX)
         file.seek(tail_at)
         tail = file.read()
         if tail and not tail.endswith(b"\n"):
-            file.truncate(tail_at + tail.rfind(b"\n") + 1)
+            whole = tail.rfind(b"\n") + 1
+            torn = tail[whole : whole + len(BEGIN)]
+            if not BEGIN.startswith(torn):
+                raise PipelineError(f"{path} is no file of samples, and samples cannot follow in it", "name a new file")
+            file.truncate(tail_at + whole)
         file.write(b"".join(json.encode(sample) + b"\n" for sample in samples))
 
 

@@ -15,7 +15,7 @@ def write(path: Path, content: bytes) -> None:
     sync(path.parent)
 
 
-def sync(path: Path) -> None:
+def sync(path: str | Path) -> None:
     """Make a file's content, or a folder's entries, durable."""
     handle = os.open(path, os.O_RDONLY)
     try:
