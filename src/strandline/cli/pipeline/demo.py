@@ -137,6 +137,7 @@ def pipeline_demo(
     if json_output:
         print(json.dumps(as_json(outcome)))
     else:
+        console.print(f"The audit of all replicas: {outcome.audit['verdict']}", soft_wrap=True)
         console.print(f"The same as a page: {html.resolve().as_uri()}", soft_wrap=True)
         console.print(sentence(outcome), soft_wrap=True)
     if outcome.holds and dir is None:

@@ -40,11 +40,15 @@ def page(outcome: "Outcome", rate: int) -> str:
 
 
 def verdict(outcome: "Outcome") -> Verdict:
+    audited = f"The audit of all replicas: {outcome.audit['verdict']}."
     if outcome.holds:
-        return Verdict(
-            "good", "Every acknowledged event is in the table or in quarantine, once.", "The audit is clean."
-        )
-    return Verdict("bad", f"{outcome.missing:,} events are missing, {outcome.duplicates:,} are there twice.")
+        return Verdict("good", "Every acknowledged event is in the table or in quarantine, once.", audited)
+    if not outcome.acknowledged:
+        return Verdict("bad", "No event was acknowledged: nothing is shown.", audited)
+    if outcome.missing or outcome.duplicates:
+        counts = f"{outcome.missing:,} events are missing, {outcome.duplicates:,} are there twice."
+        return Verdict("bad", counts, audited)
+    return Verdict("bad", "The table is whole, but the audit is not clean.", audited)
 
 
 def instant(seconds: float) -> datetime:
@@ -69,4 +73,6 @@ def of_table(batches: tuple[tuple[float, int], ...]) -> Series:
 
 def audit(told: Mapping[str, Any]) -> list[str]:
     plain = [(name, fact) for name, fact in told.items() if isinstance(fact, str | int | float)]
-    return [table(["", ""], plain)]
+    columns = ("rule", "severity", "topic", "partition", "offset", "what")
+    found = [tuple(row[name] for name in columns) for row in told["findings"]]
+    return [table(["", ""], plain), *([table(columns, found)] if found else [])]

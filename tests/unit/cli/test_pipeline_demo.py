@@ -1,0 +1,116 @@
+"""What `strandline demo pipeline` concludes from what its jobs left behind, without cluster and Spark."""
+
+import json
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec.structs import replace
+from rich.console import Console
+
+from strandline.cli.pipeline.demo import TOPIC, Moment, Outcome, Play, sentence
+from strandline.cli.pipeline.demo_events import KINDS, Shop, ShopWriter
+from strandline.cli.pipeline.demo_page import page
+from strandline.server.local_cluster import LocalCluster
+
+CLEAN = {"status": "clean", "verdict": "no findings", "findings": [], "counts": {}}
+FOUND = {
+    "status": "findings",
+    "verdict": "1 finding",
+    "findings": [
+        {"rule": "gap", "severity": "error", "topic": TOPIC, "partition": 2, "offset": 7, "end": 9, "what": "<none>"}
+    ],
+    "counts": {"gap": 1},
+}
+HEALTHY = Outcome(
+    acknowledged=4,
+    rows=3,
+    quarantined=1,
+    duplicates=0,
+    missing=0,
+    interruption_s=0.2,
+    moments=(Moment(1.0, "node 1, a leader, is killed"),),
+    written={1: 2, 2: 2},
+    batches=((2.5, 3),),
+    by_kind={"view": 3},
+    audit=CLEAN,
+    audit_status=0,
+)
+
+
+def put(folder: Path, *places: tuple[int, int]) -> None:
+    folder.mkdir(parents=True)
+    columns = {"partition": [at[0] for at in places], "offset": [at[1] for at in places]}
+    pq.write_table(pa.table(columns), folder / "part.parquet")
+
+
+def outcome_of(folder: Path, acknowledged: Iterable[tuple[int, int]], **places: list[tuple[int, int]]) -> Outcome:
+    """`places`: what lies in the table, by kind, and in quarantine: partition and offset."""
+    for name, held in places.items():
+        put(folder / ("shop_quarantine" if name == "quarantine" else f"shop/kind={name}"), *held)
+    notes = folder / "acknowledged.jsonl"
+    notes.write_text("".join(json.dumps({"partition": one, "offset": at}) + "\n" for one, at in acknowledged))
+    play = Play(LocalCluster(folder / "none", 1), folder, Console(quiet=True), 5, 1, 1)
+    writer = ShopWriter("127.0.0.1:1", TOPIC, 1, folder / "unused.jsonl")
+    try:
+        return play.judged(writer, notes, CLEAN, 0)
+    finally:
+        writer.finish()
+
+
+def test_each_acknowledged_event_is_sought_in_table_and_quarantine(tmp_path: Path) -> None:
+    every = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    found = outcome_of(tmp_path, every, view=[(0, 0), (1, 0)], order=[(1, 1)], quarantine=[(0, 1)])
+    assert (found.acknowledged, found.rows, found.quarantined) == (4, 3, 1)
+    assert (found.duplicates, found.missing, found.by_kind) == (0, 0, {"order": 1, "view": 2})
+    assert found.holds
+    assert sentence(found).endswith("duplicates = 0, missing = 0")
+
+
+def test_an_event_that_is_nowhere_is_missing_and_one_in_two_places_a_duplicate(tmp_path: Path) -> None:
+    found = outcome_of(tmp_path, [(0, 0), (0, 1), (0, 2)], view=[(0, 0), (0, 1)], quarantine=[(0, 1)])
+    assert (found.duplicates, found.missing) == (1, 1)
+    assert not found.holds
+    assert sentence(found).endswith("duplicates = 1, missing = 1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "holds"),
+    [
+        ({}, "Every acknowledged event is in the table or in quarantine, once.", True),
+        ({"missing": 2}, "2 events are missing, 0 are there twice.", False),
+        ({"duplicates": 3}, "0 events are missing, 3 are there twice.", False),
+        ({"acknowledged": 0}, "No event was acknowledged", False),
+        ({"audit": FOUND, "audit_status": 2}, "The table is whole, but the audit is not clean.", False),
+    ],
+)
+def test_the_page_says_what_holds_and_what_the_audit_found(changes: dict[str, Any], told: str, holds: bool) -> None:
+    outcome = replace(HEALTHY, **changes)
+    assert outcome.holds == holds
+    html = page(outcome, 4000)
+    assert told in html
+    assert f"The audit of all replicas: {outcome.audit['verdict']}." in html
+    assert ("&lt;none&gt;" in html) == (outcome.audit is FOUND)
+    assert "node 1, a leader, is killed" in html
+
+
+def test_events_are_those_of_a_shop_and_a_few_are_spoilt() -> None:
+    spoilt = 0
+    for key, value in islice(Shop(1).events(), 10_000):
+        try:
+            event = json.loads(value)
+        except ValueError:
+            spoilt += 1
+            continue
+        assert event["kind"] in KINDS
+        assert int(key) == event["user_id"]
+        spoilt += not isinstance(event["quantity"], int)
+    assert 0 < spoilt < 20
