@@ -21,6 +21,7 @@ QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups: else each of its workers starts a JVM
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
