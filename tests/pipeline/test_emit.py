@@ -189,6 +189,7 @@ def test_a_compacted_topic_takes_rows_with_keys_and_names_what_has_none(broker: 
         run_lanes(other, broker.bootstrap)
 
 
+@pytest.mark.long  # the same without commands: test_emit_kills.py
 @pytest.mark.timeout(400)
 def test_the_command_is_killed_with_all_its_processes_and_without_them(broker: LocalCluster, tmp_path: Path) -> None:
     """First the driver alone, whose JVM and workers go on a moment; then everything at once; then it may end."""

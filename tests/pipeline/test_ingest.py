@@ -232,18 +232,21 @@ def until_written(manifest: Path, lines: int, running: "subprocess.Popen[str]") 
 
 
 @pytest.mark.timeout(400)
-def test_killed_again_and_again_every_record_is_in_the_table_once(spark: "SparkSession", orders: Orders) -> None:
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.long)])
+def test_killed_again_and_again_every_record_is_in_the_table_once(
+    kills: int, spark: "SparkSession", orders: Orders
+) -> None:
     orders.produce(3600)
     file = orders.folder / "orders.toml"
     table = orders.folder / "table"
     file.write_text(TOML.format(topic=orders.topic, bootstrap=orders.bootstrap, table=table))
     manifest = table / FOLDER / NAME
-    for kill in range(2):
+    for kill in range(kills):
         with process(str(file)) as running:
             seen = manifest.read_bytes().count(b"\n") if manifest.exists() else 0
             until_written(manifest, seen + 2 + kill, running)
             # The process alone, or with its JVM and Spark's workers; between a batch's begin and commit, or behind it.
-            os.kill(running.pid, signal.SIGKILL) if kill == 1 else os.killpg(running.pid, signal.SIGKILL)
+            os.kill(running.pid, signal.SIGKILL) if kill % 2 else os.killpg(running.pid, signal.SIGKILL)
     with process(str(file), "--trigger", "100ms") as running:
         until_rows(table, 3240, running)
         running.send_signal(signal.SIGTERM)

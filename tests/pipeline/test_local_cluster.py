@@ -33,6 +33,7 @@ def topic(broker: LocalCluster) -> str:
     return name
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)  # three JVMs: half a minute on a quiet machine
 def test_campaigns_topics_and_histories_run_on_a_cluster_of_executors(
     broker: LocalCluster, topic: str, tmp_path: Path
