@@ -31,7 +31,7 @@ test: check ## all checks and all tests
 
 check: lint ## ruff, strict types, layers, tests, simulated clusters
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests
-	$(BIN)/strandline sim --seeds 51..200 --twice --jobs 2
+	$(BIN)/strandline sim --seeds 51..100 --twice --jobs 2
 
 sim: $(STAMP) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)

@@ -21,13 +21,11 @@ QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups: else each of its workers starts a JVM
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-            item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.filterwarnings("default"))  # PySpark's own
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Here, since later pytest-xdist has looked for groups already, and each of its workers would start a JVM."""
+    item.add_marker(pytest.mark.xdist_group("spark"))
+    item.add_marker(pytest.mark.spark)
+    item.add_marker(pytest.mark.filterwarnings("default"))  # PySpark's own
 
 
 @pytest.fixture(scope="session")
