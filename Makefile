@@ -30,7 +30,7 @@ bench: $(STAMP) ## throughput of the cluster that `strandline up` runs; options 
 test: check ## all checks and all tests
 
 check: lint ## ruff, strict types, layers, tests, simulated clusters
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests
+	$(BIN)/python -m pytest -q -n 2 tests
 	$(BIN)/strandline sim --seeds 51..100 --twice --jobs 2
 
 sim: $(STAMP) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST

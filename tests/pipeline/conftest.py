@@ -22,8 +22,6 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Here, since later pytest-xdist has looked for groups already, and each of its workers would start a JVM."""
-    item.add_marker(pytest.mark.xdist_group("spark"))
     item.add_marker(pytest.mark.spark)
     item.add_marker(pytest.mark.filterwarnings("default"))  # PySpark's own
 
