@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -230,8 +231,12 @@ def test_while_a_broker_does_all_it_does_no_row_is_wrong(
     writer.start()
     read = 0
     try:
-        for level in ["batch", "record"] * 25:
-            pace.release(30)
+        for turn in range(70):
+            level = ("batch", "record")[turn % 2]
+            if turn < 50:
+                pace.release(30)
+            elif turn == 50:
+                time.sleep(2)  # then the broker rests, and what it has made of the log is read too
             try:
                 found = rows(log_dir, level)
             except LogChanged:

@@ -98,7 +98,11 @@ def test_no_rows_are_no_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@given(st.dictionaries(st.text(min_size=1), st.none() | st.text(min_size=1), min_size=1, max_size=3))
+@given(
+    st.dictionaries(
+        st.text(min_size=1, max_size=8), st.none() | st.text(min_size=1, max_size=8), min_size=1, max_size=3
+    )
+)
 def test_partition_values_come_back_from_paths(values: dict[str, str | None]) -> None:
     folder = hive_folder(values)
     assert folder.count("/") == len(values) - 1
