@@ -3,13 +3,12 @@
 import json
 import shutil
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from cyclopts import Parameter
@@ -20,6 +19,7 @@ from rich.table import Table
 
 from strandline.base.value import Value
 from strandline.cli.connect import Json, client_config, fail, why
+from strandline.cli.demonstration import folder_for, keep_rate, safe_producer
 from strandline.cli.evidence import LogDigest, Place, Verdict, are_logs_equal, digest_log, interruption, judge
 from strandline.server.ask import ask
 from strandline.server.local_cluster import LocalCluster, StartFailed
@@ -75,7 +75,7 @@ class Writer:
         self.acknowledged: dict[Place, int] = {}
         self.times: dict[int, list[float]] = {p: [] for p in range(partitions)}
         self.failed = 0
-        self.producer = Producer(client_config(bootstrap, acks="all", **{"enable.idempotence": True, "linger.ms": 5}))
+        self.producer = safe_producer(bootstrap)
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -90,19 +90,12 @@ class Writer:
 
     def write_for(self, span_s: float) -> None:
         """Keep the rate for a while, whatever happens to the cluster."""
-        started, base = time.monotonic(), self.sent
-        while (passed := time.monotonic() - started) < span_s:
-            due = base + int(passed * self.rate)
-            while self.sent < due:
-                try:
-                    value = b"%d %s" % (self.sent, PADDING)
-                    self.producer.produce(
-                        TOPIC, value, partition=self.sent % self.partitions, on_delivery=self.delivered
-                    )
-                except BufferError:
-                    break
-                self.sent += 1
-            self.producer.poll(0.002)
+        keep_rate(self.producer, self.rate, time.monotonic() + span_s, self.send)
+
+    def send(self) -> None:
+        value = b"%d %s" % (self.sent, PADDING)
+        self.producer.produce(TOPIC, value, partition=self.sent % self.partitions, on_delivery=self.delivered)
+        self.sent += 1
 
     def finish(self) -> int:
         """Wait for what is under way; how many records are not acknowledged."""
@@ -138,10 +131,8 @@ def demo(
         )
     if rate < 1 or partitions < 1:
         fail("--rate and --partitions must be positive", status=2)
-    if dir is not None and dir.exists() and (not dir.is_dir() or any(dir.iterdir())):
-        fail(f"{dir} is not an empty folder", "the demonstration needs a new one; without --dir it makes its own")
+    folder = folder_for(dir, "strandline-demo-")
     console = Console(stderr=json_output)
-    folder = dir or Path(tempfile.mkdtemp(prefix="strandline-demo-"))
     try:
         with LocalCluster(folder, NODES) as cluster:
             outcome = run(cluster, console, seconds=seconds, rate=rate, partitions=partitions)

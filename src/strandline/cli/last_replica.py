@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +18,7 @@ from rich.text import Text
 
 from strandline.cli.connect import Json, fail, why
 from strandline.cli.demo import demo
+from strandline.cli.demonstration import folder_for
 from strandline.cli.last_replica_page import page
 from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, Story, ledger_words, play, remark
 from strandline.server.local_cluster import StartFailed
@@ -52,10 +52,8 @@ def last_replica(
     """
     if records < 1:
         fail("--records must be positive", status=2)
-    if dir is not None and dir.exists() and (not dir.is_dir() or any(dir.iterdir())):
-        fail(f"{dir} is not an empty folder", "the demonstration needs a new one; without --dir it makes its own")
+    folder = folder_for(dir, "strandline-last-replica-")
     console = Console(stderr=json_output)
-    folder = dir or Path(tempfile.mkdtemp(prefix="strandline-last-replica-"))
     try:
         off, on = played(folder, records, console)
     except (KafkaException, StartFailed, OSError) as error:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any
 from zlib import crc32
 
@@ -53,7 +53,7 @@ def produce(
         fail(why(error), "--property takes librdkafka's names for its producer", status=2)
     if sys.stdin.isatty():
         print(f"one record a line; Ctrl-D ends. Writing to {topic} at {bootstrap}", file=sys.stderr)
-    with acknowledgements(acknowledged) as noted:
+    with nullcontext() if acknowledged is None else acknowledgements(acknowledged) as noted:
         left, errors = produce_lines(producer, topic, key_separator, noted)
     if left or errors:
         detail = f": {errors[0]}" if errors else ""
@@ -112,11 +112,8 @@ class Acknowledgements:
 
 
 @contextmanager
-def acknowledgements(path: str | None) -> Iterator[Acknowledgements | None]:
+def acknowledgements(path: str) -> Iterator[Acknowledgements]:
     """What came is in the file, durably, when the block ends."""
-    if path is None:
-        yield None
-        return
     try:
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     except OSError as error:

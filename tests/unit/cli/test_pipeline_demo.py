@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
@@ -19,6 +20,9 @@ from rich.console import Console
 from strandline.cli.pipeline.demo import TOPIC, Moment, Outcome, Play, sentence
 from strandline.cli.pipeline.demo_events import KINDS, Shop, ShopWriter
 from strandline.cli.pipeline.demo_page import page
+from strandline.cli.produce import acknowledgements
+from strandline.pipeline.tables import manifest
+from strandline.pipeline.tables.account import Account
 from strandline.server.local_cluster import LocalCluster
 
 CLEAN = {"status": "clean", "verdict": "no findings", "findings": [], "counts": {}}
@@ -59,11 +63,8 @@ def outcome_of(folder: Path, acknowledged: Iterable[tuple[int, int]], **places: 
     notes = folder / "acknowledged.jsonl"
     notes.write_text("".join(json.dumps({"partition": one, "offset": at}) + "\n" for one, at in acknowledged))
     play = Play(LocalCluster(folder / "none", 1), folder, Console(quiet=True), 5, 1, 1)
-    writer = ShopWriter("127.0.0.1:1", TOPIC, 1, folder / "unused.jsonl")
-    try:
-        return play.judged(writer, notes, CLEAN, 0)
-    finally:
-        writer.finish()
+    with acknowledgements(str(folder / "unused.jsonl")) as noted:
+        return play.judged(ShopWriter("127.0.0.1:1", TOPIC, 1, noted), notes, CLEAN, 0)
 
 
 def test_each_acknowledged_event_is_sought_in_table_and_quarantine(tmp_path: Path) -> None:
@@ -80,6 +81,17 @@ def test_an_event_that_is_nowhere_is_missing_and_one_in_two_places_a_duplicate(t
     assert (found.duplicates, found.missing) == (1, 1)
     assert not found.holds
     assert sentence(found).endswith("duplicates = 1, missing = 1")
+
+
+def test_a_batch_whose_line_is_being_written_is_no_batch_yet(tmp_path: Path) -> None:
+    play = Play(LocalCluster(tmp_path / "none", 1), tmp_path, Console(quiet=True), 5, 1, 1)
+    assert play.batches() == []
+    path = tmp_path / "shop" / manifest.FOLDER / manifest.NAME
+    path.parent.mkdir(parents=True)
+    lines = [manifest.Begun("shop", 0, []), manifest.Committed("shop", 0, 1500, [], Account(rows=7))]
+    whole = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+    path.write_bytes(whole + whole[:9])
+    assert play.batches() == [(1.5, 7)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 
-from strandline.cli.produce import Acknowledgements, acknowledgements
+from strandline.cli.produce import acknowledgements
 
 
 class Stored:
@@ -33,7 +33,6 @@ def test_lines_are_appended_whole_and_a_record_without_an_offset_has_none(tmp_pa
     path = tmp_path / "acknowledged"
     path.write_text("before\n")
     with acknowledgements(str(path)) as noted:
-        assert noted is not None
         for offset, value in ((0, b"v"), (1, None), (-1001, b"v"), (None, b"v")):
             noted.note(Stored(offset, value))  # type: ignore[arg-type]
         assert path.read_text() == "before\n"
@@ -61,7 +60,6 @@ def test_a_file_that_cannot_be_written_ends_the_command_before_anything_is_produ
 def test_what_came_is_written_also_if_the_command_fails(tmp_path: Path) -> None:
     path = tmp_path / "acknowledged"
     with pytest.raises(ValueError, match="x"), acknowledgements(str(path)) as noted:
-        assert isinstance(noted, Acknowledgements)
         noted.note(Stored(5))  # type: ignore[arg-type]
         raise ValueError("x")
     assert os.path.getsize(path) > 0

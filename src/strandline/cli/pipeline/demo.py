@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,9 +19,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from strandline.base.value import Value
 from strandline.cli.connect import Json, client_config, fail, why
+from strandline.cli.demonstration import folder_for
 from strandline.cli.pipeline.demo_events import ShopWriter
 from strandline.cli.pipeline.options import require_spark
+from strandline.cli.produce import acknowledgements
 from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.tables import manifest
 from strandline.server.local_cluster import LocalCluster, StartFailed
 
 TOPIC = "shop"
@@ -116,11 +118,9 @@ def pipeline_demo(
     """
     if seconds < 5 or rate < 1 or partitions < 1:
         fail("--seconds must be at least 5, --rate and --partitions positive", status=2)
-    if dir is not None and dir.exists() and (not dir.is_dir() or any(dir.iterdir())):
-        fail(f"{dir} is not an empty folder", "the demonstration needs a new one; without --dir it makes its own")
     require_spark()
+    folder = folder_for(dir, "strandline-pipeline-")
     console = Console(stderr=json_output)
-    folder = dir or Path(tempfile.mkdtemp(prefix="strandline-pipeline-"))
     try:
         with LocalCluster(folder / "cluster", NODES) as cluster:
             outcome = Play(cluster, folder, console, seconds, rate, partitions).run()
@@ -196,10 +196,11 @@ class Play:
         with self.progress:
             self.make_topic()
             acknowledged = self.folder / "acknowledged.jsonl"
-            writer = ShopWriter(self.cluster.bootstrap, TOPIC, self.rate, acknowledged)
             ingest = self.start_ingest("--trigger", "1s")
             try:
-                self.write(writer, ingest)
+                with acknowledgements(str(acknowledged)) as noted:
+                    writer = ShopWriter(self.cluster.bootstrap, TOPIC, self.rate, noted)
+                    self.write(writer, ingest)
             finally:
                 kill(ingest)
             self.say(f"{writer.acknowledged:,} events are acknowledged; ingest goes on where it was killed")
@@ -282,11 +283,8 @@ class Play:
 
     def batches(self) -> list[tuple[float, int]]:
         """When the table took a batch, and how many rows it had."""
-        path = self.table / "_strandline" / "manifest.jsonl"
-        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        return [
-            (line["time_ms"] / 1000, line["account"].get("rows", 0)) for line in lines if line["type"] == "committed"
-        ]
+        lines = manifest.read_lines(str(self.table / manifest.FOLDER / manifest.NAME))
+        return [(line.time_ms / 1000, line.account.rows) for line, _ in lines if isinstance(line, manifest.Committed)]
 
     def judged(self, writer: ShopWriter, acknowledged: Path, audit: dict[str, Any], status: int) -> Outcome:
         """By means that have nothing to do with what wrote the table."""

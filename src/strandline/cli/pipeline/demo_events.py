@@ -5,16 +5,14 @@ A few events in ten thousand are not what they should be, as in every real topic
 
 import json
 import time
-import zlib
 from collections.abc import Iterator
 from itertools import accumulate
-from pathlib import Path
 from random import Random
-from typing import IO
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, Message
 
-from strandline.cli.connect import client_config
+from strandline.cli.demonstration import keep_rate, safe_producer
+from strandline.cli.produce import Acknowledgements
 
 KINDS = {"view": 70, "cart": 16, "order": 9, "payment": 5}
 PRODUCTS = ("lamp", "chair", "desk", "shelf", "rug", "mirror", "clock", "vase", "sofa", "stool")
@@ -57,36 +55,26 @@ class Shop:
 
 
 class ShopWriter:
-    """Writes events at an even rate, and notes each acknowledgement in a file that the audit reads."""
+    """Writes events at an even rate, and has each acknowledgement noted for the audit."""
 
-    def __init__(self, bootstrap: str, topic: str, rate: int, acknowledged: Path, seed: int = 1) -> None:
+    def __init__(self, bootstrap: str, topic: str, rate: int, noted: Acknowledgements, seed: int = 1) -> None:
         self.topic = topic
         self.rate = rate
         self.events = Shop(seed).events()
-        self.sent = 0
         self.acknowledged = 0
         self.failed = 0
         self.by_second: dict[int, int] = {}  # acknowledgements, by the second of the Unix epoch
         self.last_s = 0.0  # when the last one came
         self.silence_s = 0.0  # the longest time without one
-        self.file: IO[str] = acknowledged.open("w")
-        self.producer = Producer(client_config(bootstrap, acks="all", **{"enable.idempotence": True, "linger.ms": 5}))
+        self.noted = noted
+        self.producer = safe_producer(bootstrap)
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.failed += 1
             return
         now = time.time()
-        value = message.value()
-        assert isinstance(value, bytes)
-        row = {
-            "topic": self.topic,
-            "partition": message.partition(),
-            "offset": message.offset(),
-            "crc32": zlib.crc32(value),
-            "time_ms": int(now * 1000),
-        }
-        self.file.write(json.dumps(row) + "\n")
+        self.noted.note(message)
         self.silence_s = max(self.silence_s, now - (self.last_s or now))
         self.last_s = now
         self.acknowledged += 1
@@ -94,19 +82,14 @@ class ShopWriter:
 
     def write_until(self, over: float) -> None:
         """Keep the rate until this instant of the monotonic clock, whatever happens to the cluster."""
-        started, base = time.monotonic(), self.sent
-        while (now := time.monotonic()) < over:
-            due = base + int((now - started) * self.rate)
-            while self.sent < due:
-                key, value = next(self.events)
-                try:
-                    self.producer.produce(self.topic, value, key, on_delivery=self.delivered)
-                except BufferError:
-                    break
-                self.sent += 1
-            self.producer.poll(0.002)
+        keep_rate(self.producer, self.rate, over, self.send)
+        self.noted.write()
+
+    def send(self) -> None:
+        key, value = next(self.events)
+        self.producer.produce(self.topic, value, key, on_delivery=self.delivered)
 
     def finish(self) -> None:
         """Wait for what is under way."""
         self.producer.flush(30)
-        self.file.close()
+        self.noted.write()
