@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -32,6 +32,18 @@ def spark() -> "Iterator[SparkSession]":
     running = session("local[2]", {"spark.sql.shuffle.partitions": "2"}, "tests")
     yield running
     running.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_persisted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a job has persisted and nobody lets go stays in the session of whoever called it."""
+    yield
+    if "spark" in request.fixturenames:
+        running: Any = request.getfixturevalue("spark")
+        kept = running._jsparkSession.sharedState().cacheManager()
+        if not kept.isEmpty():
+            running.catalog.clearCache()
+            pytest.fail("a DataFrame is left persisted")
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ Found = dict[tuple[str, str], set[int]]  # of a topic and a rule: the offsets
 
 def levels_of(spark: "SparkSession", sets: list[Set]) -> Levels:
     rows = rows_of(sets)
-    batches = by_log(frame(spark, rows["batch"], schemas.REPLICA_BATCH)).persist()
+    batches = by_log(frame(spark, rows["batch"], schemas.REPLICA_BATCH)).localCheckpoint()
     indexes = frame(spark, rows["index"], schemas.REPLICA_INDEX)
     return Levels(
         batches, indexes, measured(batches), rows["checkpoint"], rows["epoch"], rows["segment"], lambda topics: batches

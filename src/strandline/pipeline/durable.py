@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 
-def write(path: Path, content: bytes) -> None:
-    """Durable when this returns. Replaces what was there."""
-    fresh = path.with_name(f"{path.name}.tmp")
+def write(path: Path, content: bytes | memoryview, *, unfinished: str | None = None) -> None:
+    """Durable when this returns. Replaces what was there. `unfinished`: the name before it is whole, where several
+    processes may write the same file."""
+    fresh = path.with_name(unfinished or f"{path.name}.tmp")
     with open(fresh, "wb") as file:
         file.write(content)
         file.flush()

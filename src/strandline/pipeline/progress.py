@@ -1,12 +1,12 @@
-"""How far Spark's work is, on a terminal's stderr; nothing where nobody looks."""
+"""How far long work is, on a terminal's stderr; nothing where nobody looks."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,17 +15,29 @@ EVERY_S = 0.3
 
 
 @contextmanager
-def progress(spark: "SparkSession", title: str) -> Iterator[None]:
-    """A bar over the tasks of the stages that run, as long as the block does."""
-    console = Console(stderr=True)
+def watched(
+    title: str,
+    look: Callable[[], dict[str, Any]],
+    *,
+    told: Sequence[ProgressColumn] = (),
+    console: Console | None = None,
+    **at_first: Any,
+) -> Iterator[None]:
+    """A bar as long as the block runs. `look` says now and then what `rich.progress` is to show; `at_first` before."""
+    console = console or Console(stderr=True)
     if not console.is_terminal:
         yield
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *told, TimeElapsedColumn())
     over = threading.Event()
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        watcher = threading.Thread(target=watch, args=(spark, bar, task, over), daemon=True)
+        task = bar.add_task(title, **{"total": None, **at_first})
+
+        def follow() -> None:
+            while not over.wait(EVERY_S):
+                bar.update(task, **look())
+
+        watcher = threading.Thread(target=follow, daemon=True)
         watcher.start()
         try:
             yield
@@ -34,10 +46,15 @@ def progress(spark: "SparkSession", title: str) -> Iterator[None]:
             watcher.join()
 
 
-def watch(spark: "SparkSession", bar: Progress, task: TaskID, over: threading.Event) -> None:
+@contextmanager
+def progress(spark: "SparkSession", title: str) -> Iterator[None]:
+    """A bar over the tasks of the stages that run, as long as the block does."""
     tracker = spark.sparkContext.statusTracker()
-    while not over.wait(EVERY_S):
+
+    def look() -> dict[str, Any]:
         stages = [stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number))]
         total = sum(stage.numTasks for stage in stages)
-        done = sum(stage.numCompletedTasks for stage in stages)
-        bar.update(task, completed=done, total=total or None)
+        return {"completed": sum(stage.numCompletedTasks for stage in stages), "total": total or None}
+
+    with watched(title, look):
+        yield

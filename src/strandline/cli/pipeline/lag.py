@@ -230,18 +230,19 @@ def report(
     from strandline.pipeline.jobs.lag.job import lag as job
     from strandline.pipeline.jobs.lag.page import lag_page
     from strandline.pipeline.jobs.lag.transforms import thinned
+    from strandline.pipeline.persisted import persisted
 
-    samples = samples.cache()
-    tables = job(samples)
-    summary = [row.asDict() for row in tables["summary"].collect()]
-    if json_output:
-        skew = [row.asDict() for row in tables["skew"].collect()]
-        print(json.dumps({"summary": summary, "skew": skew}, default=str))
-    elif not quiet:
-        for row in summary:
-            print(summary_line(row))
-    if html is not None:
-        write_report(html, lag_page(job(thinned(samples))))
+    with persisted(samples):
+        tables = job(samples)
+        summary = [row.asDict() for row in tables["summary"].collect()]
+        if json_output:
+            skew = [row.asDict() for row in tables["skew"].collect()]
+            print(json.dumps({"summary": summary, "skew": skew}, default=str))
+        elif not quiet:
+            for row in summary:
+                print(summary_line(row))
+        if html is not None:
+            write_report(html, lag_page(job(thinned(samples))))
     return summary
 
 

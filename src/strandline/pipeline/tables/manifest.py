@@ -14,6 +14,7 @@ Invariants:
 
 import os
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -201,13 +202,7 @@ class Manifest:
         assert self.state.replaced is None, "a compaction is under way"
         created = [] if self.state.created is None else [self.state.created]
         data = b"".join(msgspec.json.encode(line) + b"\n" for line in [*created, self.state.base()])
-        fresh = f"{self.path}.new"
-        with open(fresh, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, self.path)
-        durable.sync(os.path.dirname(self.path))
+        durable.write(Path(self.path), data)
         os.close(self.file)
         self.file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         self.state.lines = 1 + len(created)

@@ -281,7 +281,7 @@ def create_file(location: str) -> tuple[str | None, Sink]:
         os.makedirs(os.path.dirname(local), exist_ok=True)
         return local, pa.OSFile(local, "wb")
     filesystem, path = pa.fs.FileSystem.from_uri(location)  # credentials as pyarrow finds them in the environment
-    with contextlib.suppress(NotImplementedError):
+    with contextlib.suppress(NotImplementedError):  # where there are no folders, as in object stores, none is needed
         filesystem.create_dir(path.rsplit("/", 1)[0], recursive=True)
     return None, filesystem.open_output_stream(path)
 

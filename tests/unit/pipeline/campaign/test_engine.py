@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
+from strandline.pipeline import progress
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.simulate import store, watch
 from strandline.pipeline.jobs.simulate.block import Written
@@ -129,6 +130,6 @@ def test_a_bar_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:
     assert seen.ran >= 4
     screen = StringIO()
     with watch.watched(tmp_path, range(8), Console(file=screen, force_terminal=True, width=120)):
-        sleep(2 * watch.EVERY_S)
+        sleep(4 * progress.EVERY_S)
     assert "6/8" in screen.getvalue()
     assert "1 failed" in screen.getvalue()

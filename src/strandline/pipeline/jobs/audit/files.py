@@ -3,12 +3,14 @@
 import glob
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql.types import StringType, StructField, StructType
 
 from strandline.base.ports import DiskError
 from strandline.log.directory import META_PROPERTIES, parse_directory_name, read_meta
+from strandline.pipeline.persisted import persisted
 from strandline.pipeline.schemas import ACKNOWLEDGED
 from strandline.server.disk import RealDisk
 
@@ -60,28 +62,31 @@ def why_unreadable(directory: str) -> str | None:
 
 
 def read_acknowledged(spark: "SparkSession", paths: Sequence[str]) -> "tuple[DataFrame, tuple[str, ...]]":
-    """schemas.ACKNOWLEDGED, read now, of JSON lines or Parquet; and what could not be read."""
+    """schemas.ACKNOWLEDGED, of JSON lines or Parquet, read now and persisted; and what could not be read."""
     unread: list[str] = []
     rows = spark.createDataFrame([], ACKNOWLEDGED)
-    for given in paths:
-        matches = sorted(glob.glob(given)) if glob.has_magic(given) else [given]
-        unread += [] if matches else [f"{given}: matches nothing"]
-        for path in matches:
-            if not os.access(path, os.R_OK):
-                unread.append(f"{path}: {'cannot be read' if os.path.exists(path) else 'there is no such file'}")
-            elif path.endswith(".parquet"):
-                found = spark.read.parquet(f"file://{os.path.abspath(path)}")
-                rows = rows.unionByName(found.select(*(name for name in ACKNOWLEDGED.names)))
-            else:
-                text = spark.read.schema(StructType([*ACKNOWLEDGED.fields, StructField(BROKEN, StringType())])).json(
-                    f"file://{os.path.abspath(path)}"
-                )
-                kept = text.persist()
-                bad = kept.where(
-                    f"{BROKEN} is not null or topic is null or partition is null or offset is null"
-                ).count()
-                unread += [f"{path}: {bad:,} lines make no sense"] if bad else []
-                rows = rows.unionByName(kept.where(f"{BROKEN} is null and topic is not null").drop(BROKEN))
-    held = rows.where("partition is not null and offset is not null").persist()
-    held.count()
+    with ExitStack() as texts:
+        for given in paths:
+            matches = sorted(glob.glob(given)) if glob.has_magic(given) else [given]
+            unread += [] if matches else [f"{given}: matches nothing"]
+            for path in matches:
+                if not os.access(path, os.R_OK):
+                    unread.append(f"{path}: {'cannot be read' if os.path.exists(path) else 'there is no such file'}")
+                elif path.endswith(".parquet"):
+                    found = spark.read.parquet(f"file://{os.path.abspath(path)}")
+                    rows = rows.unionByName(found.select(*(name for name in ACKNOWLEDGED.names)))
+                else:
+                    text = texts.enter_context(persisted(json_lines(spark, path)))
+                    bad = text.where(
+                        f"{BROKEN} is not null or topic is null or partition is null or offset is null"
+                    ).count()
+                    unread += [f"{path}: {bad:,} lines make no sense"] if bad else []
+                    rows = rows.unionByName(text.where(f"{BROKEN} is null and topic is not null").drop(BROKEN))
+        held = rows.where("partition is not null and offset is not null").persist()
+        held.count()
     return held, tuple(unread)
+
+
+def json_lines(spark: "SparkSession", path: str) -> "DataFrame":
+    schema = StructType([*ACKNOWLEDGED.fields, StructField(BROKEN, StringType())])
+    return spark.read.schema(schema).json(f"file://{os.path.abspath(path)}")

@@ -66,7 +66,7 @@ def audit(
         # Another look at what changed again, and at what changed before, so that it was judged only once.
         pending = dict.fromkeys(place_of(key) for key in latest.changed)
         pending |= {place: None for place in places_of(latest.findings) if place in unread}
-    findings = all_of(confirmed).dropDuplicates([*SAME, "broker"]).persist()
+    findings = all_of(confirmed).dropDuplicates([*SAME, "broker"]).localCheckpoint()
     return Audited(findings, list(known.values()), latest.changed)
 
 
@@ -77,25 +77,23 @@ def look(
     losses: "DataFrame | None",
     compacted: Sequence[str] | None,
 ) -> Audited:
-    levels = read_levels(spark, dict(options), compacted)
-    known = known_replicas(levels)
-    chosen = acknowledged
-    if acknowledged is not None:
-        wanted = json.loads(options.get("assign", "{}"))
-        unread = [place_of(key) for key in levels.changed]
-        schema = "topic string, partition int"
-        if wanted:
-            rows = [(topic, partition) for topic, numbers in wanted.items() for partition in numbers]
-            named = F.broadcast(spark.createDataFrame(rows, schema))
-            chosen = acknowledged.join(named, ["topic", "partition"])
-        if unread and chosen is not None:  # who leads may be among them
-            others = F.broadcast(spark.createDataFrame(unread, schema))
-            chosen = chosen.join(others, ["topic", "partition"], "left_anti")
-    findings = all_findings(levels, known, chosen, losses).persist()
-    if not findings.count():
-        findings = frame(spark, [], FINDING)
-    levels.forget()
-    return Audited(findings, known, levels.changed)
+    with read_levels(spark, dict(options), compacted) as levels:
+        known = known_replicas(levels)
+        chosen = acknowledged
+        if acknowledged is not None:
+            wanted = json.loads(options.get("assign", "{}"))
+            unread = [place_of(key) for key in levels.changed]
+            schema = "topic string, partition int"
+            if wanted:
+                rows = [(topic, partition) for topic, numbers in wanted.items() for partition in numbers]
+                named = F.broadcast(spark.createDataFrame(rows, schema))
+                chosen = acknowledged.join(named, ["topic", "partition"])
+            if unread and chosen is not None:  # who leads may be among them
+                others = F.broadcast(spark.createDataFrame(unread, schema))
+                chosen = chosen.join(others, ["topic", "partition"], "left_anti")
+        # Not to be computed again, ever: the logs go on.
+        findings = all_findings(levels, known, chosen, losses).localCheckpoint()
+    return Audited(findings if findings.count() else frame(spark, [], FINDING), known, levels.changed)
 
 
 def among(findings: "DataFrame", seen: "DataFrame") -> "DataFrame":

@@ -4,8 +4,9 @@ Batches and index entries grow with the bytes, and stay in Spark. A log's other 
 whoever plans the reads of the others too, and are plain rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from strandline.pipeline import schemas
 from strandline.pipeline.jobs.audit.replicas import Measured, measured
 from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, Key, Row, frame, key_of, normal
+from strandline.pipeline.persisted import persisted
 from strandline.pipeline.replica.files import ROWS_OF
 from strandline.pipeline.replica.options import parse
 from strandline.pipeline.replica.places import replicas
@@ -37,15 +39,13 @@ class Levels(NamedTuple):
     compacted: Sequence[str] | None = None  # over the wire: the topics that are; None: files tell
     changed: tuple[Key, ...] = ()  # replicas that changed while they were read, and are left out
 
-    def forget(self) -> None:
-        """What was kept is let go."""
-        for rows in (self.batches, self.indexes):
-            if rows is not None:
-                rows.unpersist()
 
-
-def read_levels(spark: "SparkSession", options: dict[str, str], compacted: Sequence[str] | None = None) -> Levels:
-    """`options`: those of the replica source, without `level`. Everything but records is read now, and kept."""
+@contextmanager
+def read_levels(
+    spark: "SparkSession", options: dict[str, str], compacted: Sequence[str] | None = None
+) -> Iterator[Levels]:
+    """`options`: those of the replica source, without `level`. Everything but records is read now, and kept as long as
+    the block lasts."""
 
     def records(topics: Sequence[str]) -> "DataFrame":
         if not topics:
@@ -57,31 +57,40 @@ def read_levels(spark: "SparkSession", options: dict[str, str], compacted: Seque
         )
         return normal(rows).where(F.col("topic").isin(list(topics)))
 
-    if compacted is not None:
-        batches, counted = batches_of(spark, options)
-        return without_changed(Levels(batches, None, counted, (), (), (), records, compacted))
-    checkpoints = small(options, "checkpoint")
-    # What is below the high watermarks that were just read is in both, whichever is read first.
-    with ThreadPoolExecutor(1) as thread:
-        indexing = thread.submit(indexes_of, spark, options)
-        batches, counted = batches_of(spark, options)
-        indexes = indexing.result()
-    epochs, segments = small(options, "epoch"), small(options, "segment")
-    return without_changed(Levels(batches, indexes, counted, checkpoints, epochs, segments, records))
+    with ExitStack() as kept:
+
+        def all_batches() -> "tuple[DataFrame, Measured]":
+            rows = kept.enter_context(persisted(batches_of(spark, options)))
+            return rows, measured(rows)
+
+        def all_indexes() -> "DataFrame":
+            rows = kept.enter_context(persisted(indexes_of(spark, options)))
+            rows.count()
+            return rows
+
+        if compacted is not None:
+            batches, counted = all_batches()
+            yield without_changed(Levels(batches, None, counted, (), (), (), records, compacted))
+            return
+        checkpoints = small(options, "checkpoint")
+        # What is below the high watermarks that were just read is in both, whichever is read first.
+        with ThreadPoolExecutor(1) as thread:
+            indexing = thread.submit(all_indexes)
+            batches, counted = all_batches()
+            indexes = indexing.result()
+        epochs, segments = small(options, "epoch"), small(options, "segment")
+        yield without_changed(Levels(batches, indexes, counted, checkpoints, epochs, segments, records))
 
 
 def indexes_of(spark: "SparkSession", options: dict[str, str]) -> "DataFrame":
-    rows = normal(spark.read.format(FORMAT).options(**options, level="index").load()).persist()
-    rows.count()
-    return rows
+    return normal(spark.read.format(FORMAT).options(**options, level="index").load())
 
 
-def batches_of(spark: "SparkSession", options: dict[str, str]) -> "tuple[DataFrame, Measured]":
+def batches_of(spark: "SparkSession", options: dict[str, str]) -> "DataFrame":
     schema = schemas.REPLICA_BATCH
     chosen = type(schema)([field for field in schema if field.name in BATCH])
     rows = spark.read.format(FORMAT).schema(chosen).options(**options, level="batch", whenChanged="report").load()
-    kept = by_log(normal(rows)).persist()
-    return kept, measured(kept)
+    return by_log(normal(rows))
 
 
 def by_log(batches: "DataFrame") -> "DataFrame":

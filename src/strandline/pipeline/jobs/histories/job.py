@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 (PySpark's own custom)
 from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.histories.frames import counts, judged_histories, keys, problems, tolerated, violations
+from strandline.pipeline.persisted import persisted
 from strandline.pipeline.schemas import HISTORY_JUDGED, HISTORY_LINE
 
 TOLD_MAX = 20  # anomalies of one name in one key that are told, as in a judgement's report
@@ -55,8 +56,8 @@ def history_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 def kept(spark: SparkSession, rows: DataFrame, out: Path | None) -> Iterator[DataFrame]:
     """`rows`, computed once: in memory, or as Parquet in a new folder."""
     if out is None:
-        yield rows.persist()
-        rows.unpersist()
+        with persisted(rows):
+            yield rows
         return
     if out.exists():
         raise PipelineError(f"{out} is there already", "name a new folder with --out")

@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.simulate.definition import Block, Campaign, block_named, differences
 from strandline.pipeline.jobs.simulate.seed_row import SeedRow
@@ -109,22 +110,12 @@ def write_rows(folder: Path, block: Block, rows: Sequence[SeedRow]) -> None:
     pq.write_table(table, sink, compression="zstd")
     path = path_of(folder, block)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace(path, sink.getvalue())
+    replace(path, memoryview(sink.getvalue()))
 
 
-def replace(path: Path, content: Any) -> None:
-    """A file that is there whole or not at all, also after a loss of power."""
-    own = path.with_name(f".{path.name}.{os.uname().nodename}-{os.getpid()}{UNFINISHED}")
-    with own.open("wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    own.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def replace(path: Path, content: bytes | memoryview) -> None:
+    own = f".{path.name}.{os.uname().nodename}-{os.getpid()}{UNFINISHED}"
+    durable.write(path, content, unfinished=own)
 
 
 def table_of(rows: Sequence[SeedRow]) -> pa.Table:

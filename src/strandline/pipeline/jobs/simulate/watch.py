@@ -1,19 +1,19 @@
 """How far a campaign is, on a terminal: blocks that are done, seeds a second, failures so far. It looks at the folder
 alone, so it does not matter who runs the blocks."""
 
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TextColumn
 
+from strandline.pipeline import progress
 from strandline.pipeline.jobs.simulate import store
 from strandline.pipeline.jobs.simulate.definition import FIRST, Block
-
-EVERY_S = 0.5
 
 
 class Watch:
@@ -51,27 +51,19 @@ class Watch:
 @contextmanager
 def watched(folder: Path, seeds: range, console: Console | None = None) -> Iterator[None]:
     """A bar as long as the block runs; nothing where nobody looks."""
-    console = console or Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    told = TextColumn("{task.fields[rate]:.1f} seeds/s, {task.fields[failed]} failed")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), told, TimeElapsedColumn())
-    over = threading.Event()
-    with Progress(*columns, console=console, transient=True) as bar:
-        title = f"seeds {seeds.start}..{seeds.stop - 1}"
-        task = bar.add_task(title, total=len(seeds), rate=0.0, failed=0)
-        watcher = threading.Thread(target=follow, args=(Watch(folder, seeds), bar, task, over), daemon=True)
-        watcher.start()
+
+    @cache
+    def watch() -> Watch:
+        return Watch(folder, seeds)
+
+    def look() -> dict[str, Any]:
         try:
-            yield
-        finally:
-            over.set()
-            watcher.join()
+            watch().look()
+        except (OSError, ValueError):  # what is wrong with the folder, its owner tells
+            return {}
+        return {"completed": watch().done, "rate": watch().rate, "failed": watch().failed}
 
-
-def follow(watch: Watch, bar: Progress, task: TaskID, over: threading.Event) -> None:
-    while not over.wait(EVERY_S):
-        with suppress(OSError, ValueError):  # what is wrong with the folder, its owner tells
-            watch.look()
-        bar.update(task, completed=watch.done, rate=watch.rate, failed=watch.failed)
+    title = f"seeds {seeds.start}..{seeds.stop - 1}"
+    told = TextColumn("{task.fields[rate]:.1f} seeds/s, {task.fields[failed]} failed")
+    with progress.watched(title, look, told=[told], console=console, total=len(seeds), rate=0.0, failed=0):
+        yield
