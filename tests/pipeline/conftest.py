@@ -3,21 +3,19 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from strandline.pipeline.spark import session
 from strandline.server.local_cluster import LocalCluster
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 TESTED = [str(ROOT / "src"), str(ROOT)]  # Spark's workers import them too
 # Every JVM of the tests, those of commands too, lives for seconds: it starts a third faster with one compiler and one
 # thread that collects garbage.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
 os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 
 
@@ -27,23 +25,21 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> "Iterator[SparkSession]":
+def spark() -> Iterator[SparkSession]:
     os.environ["PYTHONPATH"] = os.pathsep.join([*TESTED, os.environ.get("PYTHONPATH", "")])
     running = session("local[2]", {"spark.sql.shuffle.partitions": "2"}, "tests")
     yield running
     running.stop()
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_left_persisted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a job has persisted and nobody lets go stays in the session of whoever called it."""
+@pytest.fixture(autouse=True, scope="module")
+def nothing_is_left_persisted() -> Iterator[None]:
+    """What a job has persisted and does not let go stays in the session of whoever called it."""
     yield
-    if "spark" in request.fixturenames:
-        running: Any = request.getfixturevalue("spark")
-        kept = running._jsparkSession.sharedState().cacheManager()
-        if not kept.isEmpty():
-            running.catalog.clearCache()
-            pytest.fail("a DataFrame is left persisted")
+    running: Any = SparkSession.getActiveSession()
+    if running is not None and not running._jsparkSession.sharedState().cacheManager().isEmpty():
+        running.catalog.clearCache()
+        pytest.fail("a DataFrame is left persisted")
 
 
 @pytest.fixture(scope="session")

@@ -105,11 +105,11 @@ def fill(cluster: LocalCluster, noting: Noting) -> None:
 
 def told_of(spark: "SparkSession", directories: list[Path], files: list[Path]) -> Told:
     found = readable_directories([str(one) for one in directories])
-    acks, unread = read_acknowledged(spark, [str(file) for file in files])
     losses = losses_in(found.paths)
     options = {"path": ",".join(found.paths)}
-    result = audit(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows))
-    return told(result, 50, losses, (*found.unread, *unread), acks.count())
+    with read_acknowledged(spark, [str(file) for file in files]) as (acks, unread):
+        result = audit(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows))
+        return told(result, 50, losses, (*found.unread, *unread), acks.count())
 
 
 def printed(cluster: LocalCluster, path: Path, lines: int) -> None:

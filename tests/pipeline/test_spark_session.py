@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,16 @@ from strandline.pipeline.spark import is_submitted, session
 
 def test_a_running_session_is_taken_as_it_is(spark: SparkSession) -> None:
     assert session("local[7]") is spark
+
+
+def test_a_command_in_another_thread_leaves_a_session_that_runs(spark: SparkSession) -> None:
+    def command() -> bool:
+        with spark_session("local[7]", (), "other") as taken:
+            return taken is spark
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(command).result()
+    assert spark.range(3).count() == 3
 
 
 def test_workers_run_this_python_and_times_are_in_utc(spark: SparkSession) -> None:

@@ -43,7 +43,7 @@ def session(
     check_pyspark()
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
+    running = running_session()
     if running is not None:
         return running
     wanted = dict(conf or {})
@@ -58,6 +58,14 @@ def session(
     for key, value in {**SETTINGS, **(local_settings() if is_local else {}), **wanted}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def running_session() -> "SparkSession | None":
+    """Also one that another thread has made."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    return None if SparkContext._active_spark_context is None else SparkSession.active()
 
 
 def check_pyspark() -> None:

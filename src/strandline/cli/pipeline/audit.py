@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -102,8 +103,9 @@ def audited(
     options = {"path": ",".join(found.paths)} if found.paths else {"kafka.bootstrap.servers": bootstrap or ""}
     options |= {"subscribe": ",".join(topics)} if topics else {}
     compacted = None if found.paths else compacted_topics(bootstrap or "")
-    with progress(spark, "audit"):
-        acks, unread = (None, ()) if not acknowledged else read_acknowledged(spark, acknowledged)
+    with ExitStack() as kept:
+        kept.enter_context(progress(spark, "audit"))
+        acks, unread = kept.enter_context(read_acknowledged(spark, acknowledged)) if acknowledged else (None, ())
         if acks is not None and topics:
             acks = acks.where(acks["topic"].isin(list(topics)))
         count = None if acks is None else acks.select("topic", "partition", "offset").distinct().count()

@@ -43,19 +43,18 @@ def require_spark() -> None:
 def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator["SparkSession"]:
     """A session for one command; one that runs already is left running. Whatever fails in the block ends the command
     with a sentence, not with a traceback."""
-    from strandline.pipeline.spark import session
+    from strandline.pipeline.spark import running_session, session
 
     settings = dict(setting(entry) for entry in conf)
     require_spark()
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
-    from pyspark.sql import SparkSession
 
     logging.getLogger().addHandler(logging.NullHandler())  # py4j's tracebacks; what went wrong is told below
     for name in PAGES_OF_JSON:
         PySparkLogger.getLogger(name).disabled = True
-    is_ours = SparkSession.getActiveSession() is None
+    is_ours = running_session() is None
     try:
         spark = session(master, settings, f"strandline {app}")
         try:

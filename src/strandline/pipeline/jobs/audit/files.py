@@ -2,8 +2,8 @@
 
 import glob
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql.types import StringType, StructField, StructType
@@ -61,11 +61,13 @@ def why_unreadable(directory: str) -> str | None:
     return None
 
 
-def read_acknowledged(spark: "SparkSession", paths: Sequence[str]) -> "tuple[DataFrame, tuple[str, ...]]":
-    """schemas.ACKNOWLEDGED, of JSON lines or Parquet, read now and persisted; and what could not be read."""
+@contextmanager
+def read_acknowledged(spark: "SparkSession", paths: Sequence[str]) -> "Iterator[tuple[DataFrame, tuple[str, ...]]]":
+    """schemas.ACKNOWLEDGED, of JSON lines or Parquet, read now and persisted as long as the block lasts; and what could
+    not be read."""
     unread: list[str] = []
     rows = spark.createDataFrame([], ACKNOWLEDGED)
-    with ExitStack() as texts:
+    with ExitStack() as kept, ExitStack() as texts:
         for given in paths:
             matches = sorted(glob.glob(given)) if glob.has_magic(given) else [given]
             unread += [] if matches else [f"{given}: matches nothing"]
@@ -82,9 +84,10 @@ def read_acknowledged(spark: "SparkSession", paths: Sequence[str]) -> "tuple[Dat
                     ).count()
                     unread += [f"{path}: {bad:,} lines make no sense"] if bad else []
                     rows = rows.unionByName(text.where(f"{BROKEN} is null and topic is not null").drop(BROKEN))
-        held = rows.where("partition is not null and offset is not null").persist()
+        held = kept.enter_context(persisted(rows.where("partition is not null and offset is not null")))
         held.count()
-    return held, tuple(unread)
+        texts.close()
+        yield held, tuple(unread)
 
 
 def json_lines(spark: "SparkSession", path: str) -> "DataFrame":
