@@ -272,7 +272,6 @@ def until_rows(table: Path, count: int, running: "subprocess.Popen[str]") -> Non
 def test_the_command_says_what_it_did_and_what_is_wrong(
     spark: "SparkSession", orders: Orders, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark, "stop", lambda: None)  # the command ends its session, and this is everybody's
     orders.produce(100)
     flags: Callable[..., None] = lambda **more: command(  # noqa: E731
         topic=orders.topic,
