@@ -140,7 +140,9 @@ class Running:
         """Until everything is read, an error, or `stop`. Raises PipelineError if the query failed."""
         try:
             while not self.ended():
-                if self.wants_stop.is_set() and not self.query.status["isTriggerActive"]:
+                # Between batches Spark looks for new records, on a slow machine all the time. What it has only planned
+                # comes again; a batch that begins just now is refused by `take`.
+                if self.wants_stop.is_set() and not self.at_work.locked():
                     self.query.stop()
             if (
                 self.ingestion is None
