@@ -21,6 +21,7 @@ from strandline.base.value import Value
 from strandline.cli.connect import Json, client_config, fail, why
 from strandline.cli.demonstration import folder_for, keep_rate, safe_producer
 from strandline.cli.evidence import LogDigest, Place, Verdict, are_logs_equal, digest_log, interruption, judge
+from strandline.cli.signals import interrupted_by_signals
 from strandline.server.ask import ask
 from strandline.server.local_cluster import LocalCluster, StartFailed
 from strandline.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
@@ -131,6 +132,7 @@ def demo(
         )
     if rate < 1 or partitions < 1:
         fail("--rate and --partitions must be positive", status=2)
+    interrupted_by_signals()
     folder = folder_for(dir, "strandline-demo-")
     console = Console(stderr=json_output)
     try:

@@ -21,6 +21,7 @@ from strandline.cli.demo import demo
 from strandline.cli.demonstration import folder_for
 from strandline.cli.last_replica_page import page
 from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, Story, ledger_words, play, remark
+from strandline.cli.signals import interrupted_by_signals
 from strandline.server.local_cluster import StartFailed
 
 app = App(name="demo", help="Demonstrations on clusters of real processes, which they start themselves.")
@@ -52,6 +53,7 @@ def last_replica(
     """
     if records < 1:
         fail("--records must be positive", status=2)
+    interrupted_by_signals()
     folder = folder_for(dir, "strandline-last-replica-")
     console = Console(stderr=json_output)
     try:

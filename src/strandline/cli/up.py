@@ -1,6 +1,5 @@
 """`strandline up`: a cluster for daily use, with a live view, until Ctrl-C."""
 
-import signal
 import sys
 import time
 from contextlib import suppress
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from strandline.cli.connect import fail
 from strandline.cli.partitions import PartitionState, as_json, pages, states_of
+from strandline.cli.signals import interrupted_by_signals
 from strandline.cli.topics import table_of
 from strandline.server.ask import ask
 from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess, StartFailed, is_port_free
@@ -47,8 +47,7 @@ def up(*, nodes: int = 3, dir: Path = Path("strandline-data"), port: int = 9092)
     busy = [str(p) for p in ports if not is_port_free(p)]
     if busy:
         fail(f"port {', '.join(busy)} is in use", "is a cluster running already? Choose others with --port")
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)  # also when a shell started us in the background
+    interrupted_by_signals()
     cluster = LocalCluster(dir.absolute(), nodes, ports=ports[: 2 * nodes], metrics_ports=ports[2 * nodes :])
     started = time.monotonic()
     try:

@@ -21,8 +21,9 @@ from strandline.base.value import Value
 from strandline.cli.connect import Json, client_config, fail, why
 from strandline.cli.demonstration import folder_for
 from strandline.cli.pipeline.demo_events import ShopWriter
-from strandline.cli.pipeline.options import require_spark
+from strandline.cli.pipeline.options import require_folder_of, require_spark, write_report
 from strandline.cli.produce import acknowledgements
+from strandline.cli.signals import interrupted_by_signals
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables import manifest
 from strandline.server.local_cluster import LocalCluster, StartFailed
@@ -118,7 +119,9 @@ def pipeline_demo(
     """
     if seconds < 5 or rate < 1 or partitions < 1:
         fail("--seconds must be at least 5, --rate and --partitions positive", status=2)
+    require_folder_of(html, "--html")
     require_spark()
+    interrupted_by_signals()
     folder = folder_for(dir, "strandline-pipeline-")
     console = Console(stderr=json_output)
     try:
@@ -127,18 +130,16 @@ def pipeline_demo(
             cluster.stop()
     except PipelineError as error:
         fail(error.problem, error.advice)
-    except (KafkaException, StartFailed, OSError) as error:
+    except (KafkaException, StartFailed, OSError, subprocess.TimeoutExpired) as error:
         text = why(error) if isinstance(error, KafkaException) else str(error)
         fail(text, f"everything is kept for a look: {folder}")
     from strandline.cli.pipeline.demo_page import page
-    from strandline.pipeline.report import write_page
 
-    write_page(html, page(outcome, rate))
+    write_report(html, page(outcome, rate))
     if json_output:
         print(json.dumps(as_json(outcome)))
     else:
         console.print(f"The audit of all replicas: {outcome.audit['verdict']}", soft_wrap=True)
-        console.print(f"The same as a page: {html.resolve().as_uri()}", soft_wrap=True)
         console.print(sentence(outcome), soft_wrap=True)
     if outcome.holds and dir is None:
         shutil.rmtree(folder)

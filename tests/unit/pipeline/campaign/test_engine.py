@@ -67,6 +67,21 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert third.ran == []
 
 
+def test_a_campaign_without_its_second_runs_is_not_complete(tmp_path: Path) -> None:
+    class FirstOnly(Quick):
+        def __call__(self, tasks: Sequence[Task], folder: Path) -> Iterator[Written]:
+            yield from super().__call__([task for task in tasks if task.block.run != AGAIN], folder)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_campaign(CAMPAIGN, range(1, 11), tmp_path, FirstOnly(), 2)
+    so_far = summary_of(tmp_path, CAMPAIGN, range(1, 11))
+    assert (so_far.ok, so_far.again, so_far.status) == (10, 0, 3)
+    done = run_campaign(CAMPAIGN, range(1, 11), tmp_path, Quick(), 2)
+    assert done.again > 0
+    assert done.status == 0
+
+
 def test_more_seeds_join_those_that_are_there(tmp_path: Path) -> None:
     run_campaign(CAMPAIGN, range(1, 4), tmp_path, Quick(), 2)
     more = Quick()

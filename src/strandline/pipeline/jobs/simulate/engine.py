@@ -47,7 +47,7 @@ def summary_of(folder: Path, campaign: Campaign, seeds: range) -> Summary:
             if block.run == run and block.first < seeds.stop and block.last >= seeds.start:
                 for row in store.rows_in(folder, block):
                     tally.take(row)
-    is_complete = not blocks_left(seeds, BLOCK_SEEDS, 0, there)
+    is_complete = not blocks_left(seeds, BLOCK_SEEDS, campaign.again_per_10000, there)
     return tally.summary(is_complete=is_complete)
 
 

@@ -33,7 +33,7 @@ def campaign_page(summary: Summary) -> str:
 
 
 def verdict(summary: Summary) -> Verdict:
-    left = "" if summary.is_complete else "Not all seeds have run yet."
+    left = "" if summary.is_complete else "Not all seeds have run yet, or not all that run again."
     if summary.failed or summary.differences:
         count = summary.failed + len(summary.differences)
         return Verdict("bad", f"{count} of {summary.seeds} seeds are not as they must be", left)

@@ -54,7 +54,7 @@ class Summary(Value, frozen=True):
     ms: int  # of single seeds, added up
     slowest_seed: int
     slowest_ms: int
-    is_complete: bool  # nothing of first..last is left to run
+    is_complete: bool  # nothing of first..last is left to run, or to run again
 
     @property
     def failed(self) -> int:
