@@ -7,7 +7,7 @@ from strandline.pipeline.jobs.audit.acknowledged import acknowledged_records
 from strandline.pipeline.jobs.audit.compacted import compacted_agreement
 from strandline.pipeline.jobs.audit.ledger import as_rows
 from strandline.pipeline.jobs.audit.replicas import Known
-from strandline.pipeline.jobs.audit.rows import KEYS, Row, frame, in_runs
+from strandline.pipeline.jobs.audit.rows import KEYS, Row, all_of, frame, in_runs, of_several
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +27,7 @@ def row(broker: int, partition: int, **others: Any) -> Row:
 
 def told(findings: "DataFrame") -> dict[tuple[int, str], list[tuple[int, int]]]:
     found: dict[tuple[int, str], list[tuple[int, int]]] = {}
-    for one in in_runs(findings).orderBy("partition", "rule", "offset").collect():
+    for one in of_several(in_runs(findings)).orderBy("partition", "rule", "offset").collect():
         assert one["what"]
         found.setdefault((one["partition"], one["rule"]), []).append((one["offset"], one["end"]))
     return found
@@ -90,21 +90,61 @@ def test_compacted_replicas_agree_on_each_keys_last_record_whatever_cleaners_too
     replicas = [known(broker, partition, is_compacted=True) for partition in range(6) for broker in (1, 2)]
     replicas[9] = known(2, 4, is_compacted=True, high_watermark=2)
     replicas[11] = known(2, 5, is_compacted=True, start=2)
-    parts = [
-        records(spark, 1, 0, (0, "a", "1"), (1, "b", "1"), (2, "a", "2")),
-        records(spark, 2, 0, (1, "b", "1"), (2, "a", "2")),
-        records(spark, 1, 1, (0, "a", "1"), (1, "b", "1"), (2, "a", "2")),
-        records(spark, 2, 1, (0, "a", "1"), (1, "b", "1")),
-        records(spark, 1, 2, (0, "a", "1")),
-        records(spark, 2, 2, (0, "a", "2")),
-        records(spark, 1, 3, (0, "a", "1"), (1, "a", None)),
-        records(spark, 2, 3),
-        records(spark, 1, 4, (0, "a", "1"), (3, "a", "2")),
-        records(spark, 2, 4, (0, "a", "1")),
-        records(spark, 1, 5, (0, "a", "1"), (3, "b", "2")),
-        records(spark, 2, 5, (3, "b", "2")),
-    ]
-    every = parts[0]
-    for part in parts[1:]:
-        every = every.unionByName(part)
+    every = all_of(
+        [
+            records(spark, 1, 0, (0, "a", "1"), (1, "b", "1"), (2, "a", "2")),
+            records(spark, 2, 0, (1, "b", "1"), (2, "a", "2")),
+            records(spark, 1, 1, (0, "a", "1"), (1, "b", "1"), (2, "a", "2")),
+            records(spark, 2, 1, (0, "a", "1"), (1, "b", "1")),
+            records(spark, 1, 2, (0, "a", "1")),
+            records(spark, 2, 2, (0, "a", "2")),
+            records(spark, 1, 3, (0, "a", "1"), (1, "a", None)),
+            records(spark, 2, 3),
+            records(spark, 1, 4, (0, "a", "1"), (3, "a", "2")),
+            records(spark, 2, 4, (0, "a", "1")),
+            records(spark, 1, 5, (0, "a", "1"), (3, "b", "2")),
+            records(spark, 2, 5, (3, "b", "2")),
+        ]
+    )
     assert told(compacted_agreement(every, replicas)) == {(1, "key-lost"): [(2, 3)], (2, "record-diverged"): [(0, 1)]}
+
+
+def test_what_a_stopped_replica_still_has_of_a_key_may_be_gone_elsewhere(spark: "SparkSession") -> None:
+    """Broker 3 was stopped at offset 10, and the others went on and were cleaned. Partition 0: a newer record of the
+    key took its place. 1: so did a tombstone, which is gone too. 2: broker 2 lacks what 1 and 3 have; 3: broker 3 does.
+    4: broker 3 had just begun to copy what another had cleaned. 5: 1 and 2 differ where 3 knows nothing."""
+    replicas = [
+        known(broker, partition, is_compacted=True, cleaned_to=8 if broker == 3 else 15, high_watermark=high_watermark)
+        for partition in range(6)
+        for broker, high_watermark in ((1, 20), (2, 20), (3, 10))
+    ]
+    replicas[3 * 4] = known(1, 4, is_compacted=True, cleaned_to=0, high_watermark=20)
+    every = all_of(
+        [
+            records(spark, 1, 0, (12, "a", "2")),
+            records(spark, 2, 0, (12, "a", "2")),
+            records(spark, 3, 0, (5, "a", "1")),
+            records(spark, 1, 1),
+            records(spark, 2, 1),
+            records(spark, 3, 1, (5, "a", "1")),
+            records(spark, 1, 2, (3, "a", "1"), (16, "b", "1")),
+            records(spark, 2, 2, (16, "b", "1")),
+            records(spark, 3, 2, (3, "a", "1")),
+            records(spark, 1, 3, (3, "a", "1")),
+            records(spark, 2, 3, (3, "a", "1")),
+            records(spark, 3, 3),
+            records(spark, 1, 4, (5, "a", "1"), (12, "a", "2")),
+            records(spark, 2, 4, (12, "a", "2")),
+            records(spark, 3, 4),
+            records(spark, 1, 5, (17, "a", "1")),
+            records(spark, 2, 5, (17, "a", "2")),
+            records(spark, 3, 5),
+        ]
+    )
+    found = compacted_agreement(every, replicas)
+    assert told(found) == {
+        (2, "key-lost"): [(3, 4)],
+        (3, "key-lost"): [(3, 4)],
+        (5, "record-diverged"): [(17, 18)],
+    }
+    assert {row["partition"]: row["broker"] for row in found.collect()} == {2: 2, 3: 3, 5: None}

@@ -118,6 +118,15 @@ def test_who_knows_of_the_latest_epoch_leads_and_of_several_who_has_most() -> No
     assert lead["lead_broker"] == 3
 
 
+def test_what_any_cleaner_may_have_taken_is_not_sought_in_who_leads() -> None:
+    """A log may be a copy of what another cleaner was at; and a pass that is under way, or was stopped, has taken
+    records of every segment but the newest, before it writes down how far it was."""
+    ones = [known(1, cleaned_to=0, is_compacted=True, latest=4), known(2, cleaned_to=30, is_compacted=True)]
+    assert leading(ones)[0]["cleaned_to"] == 30
+    assert leading(ones, [row(1, segment=0), row(1, segment=40), row(2, segment=20)])[0]["cleaned_to"] == 40
+    assert leading([known(1)], [row(1, segment=0), row(1, segment=40)])[0]["cleaned_to"] is None
+
+
 # --- what is read, and what is not
 
 

@@ -2,8 +2,9 @@
 who leads does.
 
 Who leads is who knows of the latest leader epoch and, of several, whose log is longest: so no metadata are needed, and
-none can be wrong. What retention has taken from that log is not missing, nor what a cleaner may have. The
-acknowledgements are read before the logs.
+none can be wrong. What retention has taken from that log is not missing, nor what a cleaner may have: of any replica,
+since who leads may have copied what was left, and of all segments but the newest, since how far a pass came is written
+down when it is over. The acknowledgements are read before the logs.
 
 A record that is missing is sought in the loss ledger too: the loss that the cluster itself wrote down is still a loss,
 and has a rule of its own.
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from strandline.pipeline.jobs.audit.replicas import Known
-from strandline.pipeline.jobs.audit.rows import REPLICA, Row, case, found, frame, said
+from strandline.pipeline.jobs.audit.rows import REPLICA, Row, case, found, frame, key_of, said
 from strandline.pipeline.schemas import rows
 
 if TYPE_CHECKING:
@@ -34,26 +35,43 @@ LEADS = rows(
 )
 
 
-def leading(known: Sequence[Known]) -> list[Row]:
+def leading(known: Sequence[Known], segments: Sequence[Row] = ()) -> list[Row]:
     """One replica of each topic's partition, as a row of `LEADS`."""
+    newest: dict[tuple[str, str, int], int] = {}  # segment: no cleaner is at it yet
+    for row in segments:
+        place = key_of(row)[2:]
+        newest[place] = max(row["segment"], newest.get(place, 0))
+    cleaned: dict[tuple[str, str, int], int] = {}
+    for one in known:
+        if one.cleaned_to is not None:
+            before = cleaned.get(one.partition, newest.get(one.partition, 0))
+            cleaned[one.partition] = max(one.cleaned_to, before)
     first: dict[tuple[str, int], Known] = {}
     for one in sorted(known, key=lambda one: (-one.latest, -one.end, one.key)):
         first.setdefault((one.key[2], one.key[4]), one)
     return [
-        {**one.row, **{f"lead_{name}": one.row[name] for name in ("broker", "directory", "topic_id")}}
+        {
+            **one.row,
+            "cleaned_to": cleaned.get(one.partition),
+            **{f"lead_{name}": one.row[name] for name in ("broker", "directory", "topic_id")},
+        }
         for one in first.values()
     ]
 
 
 def acknowledged_records(
-    acknowledged: "DataFrame", records: "DataFrame", known: Sequence[Known], losses: "DataFrame"
+    acknowledged: "DataFrame",
+    records: "DataFrame",
+    known: Sequence[Known],
+    losses: "DataFrame",
+    segments: Sequence[Row] = (),
 ) -> "DataFrame":
     """`records`: `broker, directory, topic, topic_id, partition, offset, crc32` of the topics that were written to;
     `losses`: `topic, partition, start, end` (−1: open), `certainty`, `cause`."""
     asked = acknowledged.groupBy(*PLACE, "offset").agg(
         F.expr("min(crc32) as wanted"), F.expr("count(distinct crc32) as versions")
     )
-    lead = frame(records.sparkSession, leading(known), LEADS)
+    lead = frame(records.sparkSession, leading(known, segments), LEADS)
     judged = asked.join(F.broadcast(lead), list(PLACE), "left").where(
         "(start is null or offset >= start) and (cleaned_to is null or offset >= cleaned_to)"
     )

@@ -1,7 +1,8 @@
 """The audit of all replicas of a cluster: read them, judge them, and believe what a second look finds again.
 
 Under load a log may be caught while it changes. What was wrong only for that moment is wrong no longer a moment later,
-or elsewhere; damage stays where it is. Where all brokers were stopped in an orderly way, one look is enough.
+or elsewhere; damage stays where it is, but for what of it retention takes meanwhile (`among`). Where all brokers were
+stopped in an orderly way, one look is enough.
 """
 
 import json
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from strandline.pipeline.jobs.audit.levels import read_levels
 from strandline.pipeline.jobs.audit.replicas import Known
-from strandline.pipeline.jobs.audit.rows import Key, all_of, frame
+from strandline.pipeline.jobs.audit.rows import Key, all_of, frame, in_runs, of_several
 from strandline.pipeline.jobs.audit.rules import all_findings, known_replicas
 from strandline.pipeline.schemas import FINDING
 
@@ -24,7 +25,7 @@ PAUSE_S = 1.0
 CHECKPOINT_S = 6.0  # a high watermark that is saved for a log that is gone is there for five seconds
 LOOKS_MAX = 5
 PARTITIONS_MAX = 1000  # that a further look names one by one
-SAME = ("rule", "topic", "partition", "offset")
+SAME = ("rule", "topic", "partition")
 Place = tuple[str, int]
 
 
@@ -48,7 +49,7 @@ def audit(
     the topics that are. Raises what Spark raises if something cannot be read."""
     latest = look(spark, options, acknowledged, losses, compacted)
     if all(one.is_stopped for one in latest.replicas) and not latest.changed:
-        return latest
+        return latest._replace(findings=of_several(latest.findings).localCheckpoint())
     known = {one.key: one for one in latest.replicas}
     seen, confirmed = latest.findings, [frame(spark, [], FINDING)]
     pending = places_of(latest.findings) | dict.fromkeys(place_of(key) for key in latest.changed)
@@ -66,7 +67,7 @@ def audit(
         # Another look at what changed again, and at what changed before, so that it was judged only once.
         pending = dict.fromkeys(place_of(key) for key in latest.changed)
         pending |= {place: None for place in places_of(latest.findings) if place in unread}
-    findings = all_of(confirmed).dropDuplicates([*SAME, "broker"]).localCheckpoint()
+    findings = of_several(in_runs(all_of(confirmed))).localCheckpoint()
     return Audited(findings, list(known.values()), latest.changed)
 
 
@@ -97,10 +98,24 @@ def look(
 
 
 def among(findings: "DataFrame", seen: "DataFrame") -> "DataFrame":
-    """Those that were seen before, at the same offset."""
-    others = seen.select(*(F.col(name).alias(f"seen_{name}") for name in (*SAME, "broker")))
-    same = " and ".join(f"{name} <=> seen_{name}" for name in (*SAME, "broker"))
-    return findings.join(F.broadcast(others), F.expr(same), "left_semi")
+    """What of these was seen before: the offsets that both have. `broker` null: nobody knows which, it may be any.
+
+    All rules but one are about what a log has at offsets that it keeps. A run of damage may begin elsewhere in the next
+    look, where retention took some of it, and end elsewhere; what looked wrong only since a log changed (at its end, or
+    where retention or a cleaner was) is at other offsets a moment later. But a `high-watermark` finding reaches from
+    where the log ends to something that moves by itself: if that end moves, the log is being filled."""
+    names = (*SAME, "broker", "offset", "end", "what")
+    others = seen.select(*(F.col(name).alias(f"seen_{name}") for name in names))
+    same = " and ".join(f"{name} = seen_{name}" for name in SAME)
+    there = "(broker = seen_broker or broker is null or seen_broker is null)"
+    meets = "offset < seen_end and end > seen_offset and (rule <> 'high-watermark' or offset = seen_offset)"
+    both = {
+        "offset": "greatest(offset, seen_offset)",
+        "end": "least(end, seen_end)",
+        "what": "if(offset >= seen_offset, what, seen_what)",
+    }
+    met = findings.join(F.broadcast(others), F.expr(f"{same} and {there} and {meets}"))
+    return met.selectExpr(*(f"{both.get(name, name)} as {name}" for name in FINDING.names))
 
 
 def narrowed(options: Mapping[str, str], pending: Mapping[Place, None], there: Mapping[Place, None]) -> dict[str, str]:

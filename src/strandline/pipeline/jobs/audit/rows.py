@@ -104,8 +104,7 @@ def all_of(parts: "Sequence[DataFrame]") -> "DataFrame":
 
 
 def in_runs(findings: "DataFrame") -> "DataFrame":
-    """What follows one another without a gap is one finding, from the first offset to the last end; and what was found
-    alike in several replicas is one, with `broker` null."""
+    """What follows one another without a gap is one finding, from the first offset to the last end."""
     alike = ", ".join(ALIKE)
     order = f"over (partition by {alike} order by offset, end"
     reached = f"max(end) {order} rows between unbounded preceding and 1 preceding)"
@@ -115,6 +114,11 @@ def in_runs(findings: "DataFrame") -> "DataFrame":
     runs = numbered.groupBy(*ALIKE, "run").agg(
         F.expr("min(offset) as offset"), F.expr("max(end) as end"), F.expr("min_by(what, offset) as what")
     )
+    return runs.select(*FINDING.names)
+
+
+def of_several(runs: "DataFrame") -> "DataFrame":
+    """What was found alike in several replicas is one finding, with `broker` null."""
     same = runs.groupBy("rule", "severity", "topic", "partition", "offset", "end").agg(
         F.expr("array_sort(collect_set(broker)) as brokers"), F.expr("min(what) as what")
     )

@@ -69,5 +69,5 @@ def all_findings(
         written = [row["topic"] for row in acks.select("topic").distinct().collect()]
         records = levels.records(written).where("not is_control")
         sums = records.select(*REPLICA, "offset", F.crc32("value").alias("crc32"))
-        parts.append(acknowledged.acknowledged_records(acks, sums, known, losses))
+        parts.append(acknowledged.acknowledged_records(acks, sums, known, losses, levels.segments))
     return in_runs(all_of(parts))
