@@ -129,6 +129,35 @@ def test_every_type_and_paths(spark: "SparkSession") -> None:
     assert reasons(bad)[0][2] == "at.us is no bigint: x"
 
 
+def test_a_number_that_no_time_can_be_is_set_aside_and_the_last_one_that_can_is_taken(spark: "SparkSession") -> None:
+    units = ("seconds", "millis", "micros")
+    wanted = declared(value={"columns": {unit: f"timestamp_{unit}" for unit in units}})
+    last = {"seconds": 9223372036854, "millis": 9223372036854775, "micros": 9223372036854775807}
+    values = [
+        last,
+        {unit: -count for unit, count in last.items()},
+        {"millis": last["millis"] + 1},
+        {"seconds": -last["seconds"] - 1},
+        {"micros": last["micros"] + 1},
+        {"seconds": 1767323045000000, "millis": 1767323045000000000},
+    ]
+    good, bad = good_and_bad(records(spark, values), wanted)
+    micros = [f"unix_micros({unit}) AS {unit}" for unit in units]
+    assert [(row.seconds, row.millis, row.micros) for row in good.selectExpr("offset", *micros).collect()] == [
+        (sign * last["seconds"] * 10**6, sign * last["millis"] * 10**3, sign * last["micros"]) for sign in (1, -1)
+    ]
+    assert reasons(bad) == [
+        (2, "type", "millis is no timestamp_millis: 9223372036854776"),
+        (3, "type", "seconds is no timestamp_seconds: -9223372036855"),
+        (4, "type", "micros is no bigint: 9223372036854775808"),
+        (
+            5,
+            "type",
+            "seconds is no timestamp_seconds: 1767323045000000; millis is no timestamp_millis: 1767323045000000000",
+        ),
+    ]
+
+
 def test_text_and_bytes_are_taken_as_they_are(spark: "SparkSession") -> None:
     values = ["é", b"\xff", None]
     good, bad = good_and_bad(records(spark, values), pipeline(plain("text")))
