@@ -306,6 +306,18 @@ def test_an_expectation_may_end_the_job_with_nothing_written(spark: "SparkSessio
     assert read_table(spark, "parquet", f"{tmp_path}/orders_quarantine").count() == 0
 
 
+def test_a_quarantine_that_refuses_leaves_the_table_to_the_next_try(spark: "SparkSession", tmp_path: Path) -> None:
+    frame = records(spark, SOME)
+    theirs = tmp_path / "orders_quarantine" / "report.csv"
+    theirs.parent.mkdir()
+    theirs.write_text("")
+    for _ in range(2):
+        with pytest.raises(PipelineError, match="orders_quarantine has files"):
+            Ingestion(declared(tmp_path), "app", frame)
+    theirs.unlink()
+    Ingestion(declared(tmp_path), "app", frame).close()
+
+
 def test_offsets_that_another_checkpoint_brought_are_not_taken_twice(spark: "SparkSession", tmp_path: Path) -> None:
     wanted = declared(tmp_path)
     first = Ingestion(wanted, "app-1", records(spark, []))
