@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted
@@ -113,6 +114,7 @@ class DeltaTable(Table):
         for file in files:
             if not os.path.exists(os.path.join(layout.folder, file.path)):
                 raise not_here(os.path.join(layout.folder, file.path))
+        durable.sync_folders(self.path, [f"{relative}/{file.path}" for file in files])
         adds = [
             AddAction(f"{relative}/{file.path}", file.size_bytes, file.values, now, True, stats_of(file))
             for file in files

@@ -104,6 +104,19 @@ def test_small_files_become_few_with_the_same_rows_and_the_batches_stay_known(op
     assert seen(opened) == expected(15)
 
 
+def test_files_of_a_batch_are_durable_before_it_is_committed(opened: Opener, synced: Callable[[], set[str]]) -> None:
+    table = opened(partition_by=("partition", "region"))
+    write(table, 0, [rows(0, 2)])
+    synced()
+    layout = table.begin(1)
+    told = write_rows([rows(2, 4)], Plan(layout), 0)
+    table.commit(1, layout, told.table, told.account)
+    files = [Path(layout.folder.removeprefix("file://")) / file.path for file in told.table]
+    folders = {folder for file in files for folder in file.parents if folder.is_relative_to(opened.path)}
+    assert len(folders) == 6
+    assert {str(path) for path in (*files, *folders)} <= synced()
+
+
 def test_other_columns_and_another_partitioning_are_refused(opened: Opener) -> None:
     opened()
     with pytest.raises(PipelineError, match="amount is bigint there, not string"):

@@ -283,25 +283,6 @@ class Died(BaseException):
     """The process ends here: nothing after it happens, nothing is cleaned up."""
 
 
-@pytest.fixture
-def synced(monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[str]]:
-    """Call for the paths that have been synced since the last call."""
-    paths: list[str] = []
-    real = os.fsync
-
-    def fsync(handle: int) -> None:
-        paths.append(os.readlink(f"/proc/self/fd/{handle}"))
-        real(handle)
-
-    def called() -> set[str]:
-        found = set(paths)
-        paths.clear()
-        return found
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    return called
-
-
 def test_what_is_committed_is_durable_up_to_the_folder_that_the_table_is_made_in(
     tmp_path: Path, synced: Callable[[], set[str]]
 ) -> None:

@@ -115,9 +115,9 @@ def json_rules(value: ValueOf, columns: Sequence[Column]) -> list[tuple[str, Exp
     reason = F.concat_ws("; ", *misfits)
     told = F.when(reason != "", reason).otherwise(F.concat(F.lit("the value does not fit its columns: "), start))
     is_misfit = is_corrupt
-    for each in columns:
-        if each.type in EPOCHS:
-            is_misfit = is_misfit | ~is_time(each)
+    for column in columns:
+        if column.type in EPOCHS:
+            is_misfit = is_misfit | ~is_time(column)
     rules.append(("type", is_misfit, told))
     required = [each for each in columns if each.required]
     if required:
