@@ -130,28 +130,34 @@ def test_every_type_and_paths(spark: "SparkSession") -> None:
 
 
 def test_a_number_that_no_time_can_be_is_set_aside_and_the_last_one_that_can_is_taken(spark: "SparkSession") -> None:
-    units = ("seconds", "millis", "micros")
-    wanted = declared(value={"columns": {unit: f"timestamp_{unit}" for unit in units}})
-    last = {"seconds": 9223372036854, "millis": 9223372036854775, "micros": 9223372036854775807}
+    wanted = declared(value={"columns": {unit: f"timestamp_{unit}" for unit in ("seconds", "millis", "micros")}})
+    first = {"seconds": -62135596800, "millis": -62135596800000, "micros": -62135596800000000}
+    last = {"seconds": 253402300799, "millis": 253402300799999, "micros": 253402300799999999}
     values = [
+        first,
         last,
-        {unit: -count for unit, count in last.items()},
+        {"micros": first["micros"] - 1},
         {"millis": last["millis"] + 1},
-        {"seconds": -last["seconds"] - 1},
-        {"micros": last["micros"] + 1},
-        {"seconds": 1767323045000000, "millis": 1767323045000000000},
+        {"seconds": last["seconds"] + 1},
+        {"micros": -(2**63), "millis": 1767323045000000},
+        {"seconds": 1767323045000000, "millis": 1767323045000000000},  # in Spark these are too large to convert
     ]
     good, bad = good_and_bad(records(spark, values), wanted)
-    micros = [f"unix_micros({unit}) AS {unit}" for unit in units]
-    assert [(row.seconds, row.millis, row.micros) for row in good.selectExpr("offset", *micros).collect()] == [
-        (sign * last["seconds"] * 10**6, sign * last["millis"] * 10**3, sign * last["micros"]) for sign in (1, -1)
+    taken = good.orderBy("offset").selectExpr("offset", *[f"unix_micros({unit}) AS {unit}" for unit in first])
+    assert [(row.offset, row.seconds, row.millis, row.micros) for row in taken.collect()] == [
+        (offset, at["seconds"] * 10**6, at["millis"] * 10**3, at["micros"]) for offset, at in enumerate((first, last))
     ]
     assert reasons(bad) == [
-        (2, "type", "millis is no timestamp_millis: 9223372036854776"),
-        (3, "type", "seconds is no timestamp_seconds: -9223372036855"),
-        (4, "type", "micros is no bigint: 9223372036854775808"),
+        (2, "type", "micros is no timestamp_micros: -62135596800000001"),
+        (3, "type", "millis is no timestamp_millis: 253402300800000"),
+        (4, "type", "seconds is no timestamp_seconds: 253402300800"),
         (
             5,
+            "type",
+            "millis is no timestamp_millis: 1767323045000000; micros is no timestamp_micros: -9223372036854775808",
+        ),
+        (
+            6,
             "type",
             "seconds is no timestamp_seconds: 1767323045000000; millis is no timestamp_millis: 1767323045000000000",
         ),

@@ -31,7 +31,7 @@ PARSED = "__strandline_parsed"
 CORRUPT = "__strandline_corrupt"
 RAW = "__strandline_value"  # the record's value, for a row that turns out not to be as expected
 TEXT = "__strandline_text"
-INT64_MAX = (1 << 63) - 1
+YEAR_1_S, YEAR_10000_S = -62_135_596_800, 253_402_300_800  # what lies between is a time to every reader of a table
 JSON_SPACE = " \t\r\n"
 SHOWN_CHARS = 60  # of a value, in a reason
 
@@ -91,15 +91,16 @@ def converted(column: Column) -> Expression:
         case "timestamp_millis":
             return F.when(is_time(column), F.timestamp_millis(found))
         case "timestamp_micros":
-            return F.timestamp_micros(found)
+            return F.when(is_time(column), F.timestamp_micros(found))
     assert column.type not in EPOCHS
     return found
 
 
 def is_time(column: Column) -> Expression:
-    """Has the number a place in Spark's 64 bits of microseconds? Converting any other ends the job, ANSI or not."""
-    last = INT64_MAX * EPOCHS[column.type] // EPOCHS["timestamp_micros"]
-    return parsed_field(column).between(-last, last)
+    """Is the number one of the years 1 to 9999? A number in a smaller unit than was declared mostly is not; to convert
+    it ends the job where it has no place in 64 bits of microseconds, and others cannot read it where it has."""
+    found, unit = parsed_field(column), EPOCHS[column.type]
+    return (found >= YEAR_1_S * unit) & (found < YEAR_10000_S * unit)
 
 
 def json_rules(value: ValueOf, columns: Sequence[Column]) -> list[tuple[str, Expression, Expression]]:
