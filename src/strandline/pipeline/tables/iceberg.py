@@ -26,6 +26,7 @@ from strandline.pipeline.tables.lock import Lock, has_created, may_create
 from strandline.pipeline.tables.reading import read_files
 from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table
+from strandline.pipeline.tables.writing import out_of_years
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,6 +135,8 @@ class IcebergTable(Table):
                         transaction.add_files(paths, {"strandline.batch": str(batch)}, check_duplicate_files=False)
                     transaction.set_properties(noted)
                 return
+            except OverflowError:  # the library looks at the columns' least and greatest values
+                raise out_of_years(", ".join(self.schema.names)) from None
             except Overtaken:
                 if not remaining:
                     raise
