@@ -141,8 +141,21 @@ def test_a_run_ends_after_its_batch_when_it_is_told_to(spark: "SparkSession", or
     outcome = running.wait()
     assert outcome.was_stopped
     assert (outcome.batches, outcome.run.rows_in) == (1, 150)
+    assert running.wait().was_stopped
     assert ingest(orders.declared(), spark=spark).batches == 3
     orders.check(spark)
+
+
+def test_who_wants_a_stop_in_the_last_batch_is_told_that_everything_was_read(
+    spark: "SparkSession", orders: Orders
+) -> None:
+    orders.produce(100)
+    running = ingesting(orders.declared(), spark=spark, told=lambda taken: running.stop())
+    assert running.query.awaitTermination(60)
+    outcome = running.wait()
+    assert (outcome.run.rows_in, outcome.was_stopped) == (100, False)
+    again = running.wait()
+    assert (again.run, again.table, again.was_stopped) == (outcome.run, outcome.table, False)
 
 
 def test_who_is_interrupted_while_waiting_leaves_no_query_that_writes_to_closed_tables(

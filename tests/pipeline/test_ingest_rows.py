@@ -129,6 +129,41 @@ def test_every_type_and_paths(spark: "SparkSession") -> None:
     assert reasons(bad)[0][2] == "at.us is no bigint: x"
 
 
+def test_a_number_that_no_time_can_be_is_set_aside_and_the_last_one_that_can_is_taken(spark: "SparkSession") -> None:
+    wanted = declared(value={"columns": {unit: f"timestamp_{unit}" for unit in ("seconds", "millis", "micros")}})
+    first = {"seconds": -62135596800, "millis": -62135596800000, "micros": -62135596800000000}
+    last = {"seconds": 253402300799, "millis": 253402300799999, "micros": 253402300799999999}
+    values = [
+        first,
+        last,
+        {"micros": first["micros"] - 1},
+        {"millis": last["millis"] + 1},
+        {"seconds": last["seconds"] + 1},
+        {"micros": -(2**63), "millis": 1767323045000000},
+        {"seconds": 1767323045000000, "millis": 1767323045000000000},  # in Spark these are too large to convert
+    ]
+    good, bad = good_and_bad(records(spark, values), wanted)
+    taken = good.orderBy("offset").selectExpr("offset", *[f"unix_micros({unit}) AS {unit}" for unit in first])
+    assert [(row.offset, row.seconds, row.millis, row.micros) for row in taken.collect()] == [
+        (offset, at["seconds"] * 10**6, at["millis"] * 10**3, at["micros"]) for offset, at in enumerate((first, last))
+    ]
+    assert reasons(bad) == [
+        (2, "type", "micros is no timestamp_micros: -62135596800000001"),
+        (3, "type", "millis is no timestamp_millis: 253402300800000"),
+        (4, "type", "seconds is no timestamp_seconds: 253402300800"),
+        (
+            5,
+            "type",
+            "millis is no timestamp_millis: 1767323045000000; micros is no timestamp_micros: -9223372036854775808",
+        ),
+        (
+            6,
+            "type",
+            "seconds is no timestamp_seconds: 1767323045000000; millis is no timestamp_millis: 1767323045000000000",
+        ),
+    ]
+
+
 def test_text_and_bytes_are_taken_as_they_are(spark: "SparkSession") -> None:
     values = ["é", b"\xff", None]
     good, bad = good_and_bad(records(spark, values), pipeline(plain("text")))
@@ -275,6 +310,18 @@ def test_an_expectation_may_end_the_job_with_nothing_written(spark: "SparkSessio
     ingestion.close()
     assert read_table(spark, "parquet", f"{tmp_path}/orders").count() == 0
     assert read_table(spark, "parquet", f"{tmp_path}/orders_quarantine").count() == 0
+
+
+def test_a_quarantine_that_refuses_leaves_the_table_to_the_next_try(spark: "SparkSession", tmp_path: Path) -> None:
+    frame = records(spark, SOME)
+    theirs = tmp_path / "orders_quarantine" / "report.csv"
+    theirs.parent.mkdir()
+    theirs.write_text("")
+    for _ in range(2):
+        with pytest.raises(PipelineError, match="orders_quarantine has files"):
+            Ingestion(declared(tmp_path), "app", frame)
+    theirs.unlink()
+    Ingestion(declared(tmp_path), "app", frame).close()
 
 
 def test_offsets_that_another_checkpoint_brought_are_not_taken_twice(spark: "SparkSession", tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Small files that are either there as a whole or not at all, also after a loss of power."""
 
+import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -23,3 +25,22 @@ def sync(path: str | Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sync_folders(root: str, files: Iterable[str]) -> None:
+    """Make the names of files durable, and those of the folders between them and a root, which their paths begin at."""
+    folders = {""}
+    for path in files:
+        folder = os.path.dirname(path)
+        while folder not in folders:
+            folders.add(folder)
+            folder = os.path.dirname(folder)
+    for folder in sorted(folders):
+        sync(os.path.join(root, folder))
+
+
+def sync_above(path: str) -> None:
+    """Make the names of a path's own folders durable, whoever has made them. Those of others may be closed to us."""
+    for folder in Path(path).parents:
+        with contextlib.suppress(OSError):
+            sync(folder)

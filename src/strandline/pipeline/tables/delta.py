@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted
@@ -24,11 +25,15 @@ from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns,
 from strandline.pipeline.tables.table import Table, not_here, require_local
 
 if TYPE_CHECKING:
+    from deltalake.transaction import Transaction
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 APPLICATION = "strandline.application"
-ACCOUNT = "strandline.account"  # of the application's batches so far, in each commit's metadata
+ACCOUNT = "strandline.account"  # of that one's batches so far: commits had this once, and no ACCOUNTS
+ACCOUNTS = (
+    "strandline.accounts"  # in each commit's metadata: Delta forgets old commits, and an idle application's with them
+)
 DATA = "data"
 RENAME = "name another folder"
 VACUUM_HOURS = 168  # files that no version needs, after a compaction: readers of old versions have a week
@@ -43,8 +48,8 @@ class DeltaTable(Table):
         self.lock = Lock(self.path)
         try:
             self.table = self.open_or_create()
-            self.require_same()
             self.known = self.read_accounts()
+            self.require_same()
         except BaseException:
             self.lock.release()
             raise
@@ -73,7 +78,8 @@ class DeltaTable(Table):
         if by != self.partition_by:
             raise repartitioned(self.path, by, self.partition_by)
         if new:
-            self.table.alter.add_columns(list(Schema.from_arrow(arrow_schema(new)).fields))
+            fields = list(Schema.from_arrow(arrow_schema(new)).fields)
+            self.table.alter.add_columns(fields, commit_properties=noting(self.known))
             self.table.update_incremental()
 
     def last_batch(self) -> int | None:
@@ -84,9 +90,11 @@ class DeltaTable(Table):
         return self.known
 
     def read_accounts(self) -> dict[str, Account]:
-        """From the newest commit of each application that the log still has."""
+        """From the newest commit that has them all, and those behind it that have one each."""
         found: dict[str, Account] = {}
         for commit in self.table.history():
+            if ACCOUNTS in commit:
+                return msgspec.json.decode(commit[ACCOUNTS], type=dict[str, Account]) | found
             if APPLICATION in commit and commit[APPLICATION] not in found:
                 found[commit[APPLICATION]] = msgspec.json.decode(commit[ACCOUNT], type=Account)
         return found
@@ -98,39 +106,37 @@ class DeltaTable(Table):
         return Layout(folder, batch_prefix(self.application, batch), ".parquet", self.partition_by)
 
     def commit(self, batch: int, layout: Layout, files: Sequence[DataFile], account: Account) -> None:
-        from deltalake.transaction import AddAction, CommitProperties, Transaction
+        from deltalake.transaction import AddAction, Transaction
 
-        whole = self.account().plus(account)
+        known = {**self.known, self.application: self.account().plus(account)}
         now = int(time.time() * 1000)
         relative = os.path.relpath(layout.folder, self.path)
         for file in files:
             if not os.path.exists(os.path.join(layout.folder, file.path)):
                 raise not_here(os.path.join(layout.folder, file.path))
+        durable.sync_folders(self.path, [f"{relative}/{file.path}" for file in files])
         adds = [
             AddAction(f"{relative}/{file.path}", file.size_bytes, file.values, now, True, stats_of(file))
             for file in files
         ]
-        properties = CommitProperties(
-            custom_metadata={APPLICATION: self.application, ACCOUNT: msgspec.json.encode(whole).decode()},
-            app_transactions=[Transaction(self.application, batch)],
-        )
         self.table.create_write_transaction(
             adds,
             mode="append",
             schema=self.table.schema(),
             partition_by=list(self.partition_by),
-            commit_properties=properties,
+            commit_properties=noting(known, [Transaction(self.application, batch)]),
         )
         self.table.update_incremental()
-        self.known = {**self.known, self.application: whole}
+        self.known = known
 
     def abandon(self, layout: Layout) -> None:
         shutil.rmtree(layout.folder, ignore_errors=True)
 
     def compact(self, spark: "SparkSession | None", target_bytes: int = FILE_BYTES, files_min: int = 2) -> Compacted:
         """Delta's own OPTIMIZE, in this process; then what no version of the last week needs is deleted."""
-        told = self.table.optimize.compact(target_size=target_bytes)
-        self.table.vacuum(retention_hours=VACUUM_HOURS, dry_run=False)
+        noted = noting(self.known)
+        told = self.table.optimize.compact(target_size=target_bytes, commit_properties=noted)
+        self.table.vacuum(retention_hours=VACUUM_HOURS, dry_run=False, commit_properties=noted)
         added = told["filesAdded"]
         size = msgspec.json.decode(added).get("totalSize", 0) if isinstance(added, str) else added.get("totalSize", 0)
         return Compacted(told["numFilesRemoved"], told["numFilesAdded"], size)
@@ -140,6 +146,14 @@ class DeltaTable(Table):
 
     def read(self, spark: "SparkSession") -> "DataFrame":
         return read(spark, self.path)
+
+
+def noting(accounts: dict[str, Account], transactions: "Sequence[Transaction]" = ()) -> Any:
+    """What goes into the log with a commit."""
+    from deltalake.transaction import CommitProperties
+
+    told = {ACCOUNTS: msgspec.json.encode(accounts).decode()}
+    return CommitProperties(custom_metadata=told, app_transactions=list(transactions))
 
 
 def stats_of(file: DataFile) -> str:

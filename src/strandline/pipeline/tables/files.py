@@ -5,7 +5,6 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote
 
 from msgspec import field
 
@@ -65,12 +64,6 @@ def hive_folder(values: Mapping[str, str | None]) -> str:
                 f"partition by something shorter, or set such rows aside: an expectation length({name}) <= 80",
             )
     return "/".join(parts)
-
-
-def hive_values(path: str) -> dict[str, str | None]:
-    """What `hive_folder` put into a path, whatever stands before and behind."""
-    pairs = [part.partition("=") for part in path.split("/")[:-1]]
-    return {unquote(name): None if text == NULL else unquote(text) for name, equals, text in pairs if equals}
 
 
 def escape(text: str) -> str:

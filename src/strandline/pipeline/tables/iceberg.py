@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
@@ -25,6 +26,7 @@ from strandline.pipeline.tables.lock import Lock, has_created, may_create
 from strandline.pipeline.tables.reading import read_files
 from strandline.pipeline.tables.schema import arrow_schema, narrow, new_columns, repartitioned
 from strandline.pipeline.tables.table import Table
+from strandline.pipeline.tables.writing import out_of_years
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,9 +34,14 @@ if TYPE_CHECKING:
 
 BATCH = "strandline.batch."
 ACCOUNT = "strandline.account."
+COMPACTIONS = "strandline.compactions"  # how many there have been
 NAMESPACE = "default"
 TRIES_MAX = 5
 RENAME = "name another folder"
+
+
+class Overtaken(PipelineError):
+    """Nothing of ours is in the table, unless the catalog took it and could not say so."""
 
 
 class IcebergTable(Table):
@@ -51,6 +58,7 @@ class IcebergTable(Table):
         super().__init__(application, schema, partition_by)
         self.name = name
         self.catalog, self.identifier, location = open_catalog(name, catalog)
+        tell_of_conflicts(self.catalog, name)
         folder = None if location is None else local_path(location)
         self.lock = None if folder is None else Lock(folder)  # elsewhere nothing is cleaned away, and nobody disturbed
         try:
@@ -103,7 +111,10 @@ class IcebergTable(Table):
         }
 
     def begin(self, batch: int) -> Layout:
-        prefix = batch_prefix(self.application, batch)
+        return self.layout(batch_prefix(self.application, batch))
+
+    def layout(self, prefix: str) -> Layout:
+        """Where files go that are not the table's yet. What a try that did not come to its commit left is deleted."""
         unique = "" if self.lock is not None else f"-{uuid.uuid4().hex[:8]}"
         folder = f"{self.table.location()}/data/{prefix}{unique}"
         forget(folder, self.lock is not None)
@@ -111,8 +122,7 @@ class IcebergTable(Table):
 
     def commit(self, batch: int, layout: Layout, files: Sequence[DataFile], account: Account) -> None:
         """If another writer's commit came first, the table is read again, and only a batch that it lacks is added."""
-        from pyiceberg.exceptions import CommitFailedException
-
+        self.sync(layout, files)
         paths = [f"{layout.folder}/{file.path}" for file in files]
         for remaining in reversed(range(TRIES_MAX)):
             if self.has(batch):
@@ -125,7 +135,9 @@ class IcebergTable(Table):
                         transaction.add_files(paths, {"strandline.batch": str(batch)}, check_duplicate_files=False)
                     transaction.set_properties(noted)
                 return
-            except CommitFailedException:
+            except OverflowError:  # the library looks at the columns' least and greatest values
+                raise out_of_years(", ".join(self.schema.names)) from None
+            except Overtaken:
                 if not remaining:
                     raise
                 time.sleep(0.1)
@@ -133,6 +145,12 @@ class IcebergTable(Table):
 
     def abandon(self, layout: Layout) -> None:
         forget(layout.folder, self.lock is not None)
+
+    def sync(self, layout: Layout, files: Sequence[DataFile]) -> None:
+        """Make the names of files durable; the tasks have done that for what is in them."""
+        root, folder = local_path(self.table.location()), local_path(layout.folder)
+        if root is not None and folder is not None:
+            durable.sync_folders(root, [os.path.relpath(f"{folder}/{file.path}", root) for file in files])
 
     def data_files(self) -> list[tuple[Any, DataFile]]:
         """The catalog's view of each file and ours. Raises PipelineError if rows have been deleted one by one."""
@@ -149,28 +167,37 @@ class IcebergTable(Table):
         return found
 
     def compact(self, spark: "SparkSession | None", target_bytes: int = FILE_BYTES, files_min: int = 2) -> Compacted:
-        """One commit that replaces files by others with the same rows. Old snapshots keep theirs until they expire."""
+        """One commit that replaces files by others with the same rows. Old snapshots keep theirs until they expire.
+
+        If another writer's commit came first, it is left to the next time. What a death leaves is in a folder that the
+        next try deletes: its number is that of a compaction that the table has not."""
         from pyiceberg.io.pyarrow import parquet_file_to_data_file
 
-        theirs = {ours.path: file for file, ours in self.data_files()}
-        groups = bins([ours for _, ours in self.data_files()], target_bytes, files_min)
+        found = self.data_files()
+        theirs = {ours.path: file for file, ours in found}
+        groups = bins([ours for _, ours in found], target_bytes, files_min)
         if not groups:
             return Compacted()
-        prefix = f"compacted-{time.time_ns()}"
-        layout = Layout(
-            f"{self.table.location()}/data/{prefix}", prefix, ".parquet", self.partition_by, keeps_values=True
-        )
+        number = int(self.table.properties.get(COMPACTIONS, 0))
+        layout = self.layout(f"compacted-{number:010d}")
         merged = merge_all(spark, plan_merges(groups, "", layout))
-        with (
-            self.table.transaction() as transaction,
-            transaction.update_snapshot(snapshot_properties={"strandline.compaction": "true"}).overwrite() as change,
-        ):
-            for file in merged:
-                path = f"{layout.folder}/{file.path}"
-                change.append_data_file(parquet_file_to_data_file(self.table.io, transaction.table_metadata, path))
-            for group in groups:
-                for ours in group:
-                    change.delete_data_file(theirs[ours.path])
+        self.sync(layout, merged)
+        noted = {"strandline.compaction": "true"}
+        try:
+            with self.table.transaction() as transaction:
+                with transaction.update_snapshot(snapshot_properties=noted).overwrite() as change:
+                    for file in merged:
+                        path = f"{layout.folder}/{file.path}"
+                        new = parquet_file_to_data_file(self.table.io, transaction.table_metadata, path)
+                        change.append_data_file(new)
+                    for group in groups:
+                        for ours in group:
+                            change.delete_data_file(theirs[ours.path])
+                transaction.set_properties({COMPACTIONS: str(number + 1)})
+        except Overtaken:
+            self.abandon(layout)
+            self.table.refresh()
+            return Compacted()
         return Compacted(sum(map(len, groups)), len(merged), sum(file.size_bytes for file in merged))
 
     def close(self) -> None:
@@ -205,6 +232,22 @@ def open_catalog(name: str, properties: Mapping[str, str] | None) -> tuple[Any, 
     uri = f"sqlite:///{warehouse}/catalog.db"
     catalog = load_catalog("strandline", type="sql", uri=uri, warehouse=f"file://{warehouse}")
     return catalog, (NAMESPACE, table), f"file://{folder}"
+
+
+def tell_of_conflicts(catalog: Any, name: str) -> None:
+    """A commit that another came before fails with `Overtaken`, which the library does not know. With its own error it
+    would put ours behind that one, without asking whether that was the same batch."""
+    from pyiceberg.exceptions import CommitFailedException
+
+    commit = catalog.commit_table
+
+    def commit_once(*told: Any, **more: Any) -> Any:
+        try:
+            return commit(*told, **more)
+        except CommitFailedException as error:
+            raise Overtaken(f"others have changed {name} at the same moment: {error}", "start it again") from error
+
+    catalog.commit_table = commit_once
 
 
 def arrow_of(table: Any) -> Any:

@@ -18,6 +18,7 @@ class Lock:
     def __init__(self, table: str) -> None:
         folder = os.path.join(table, FOLDER)
         os.makedirs(folder, exist_ok=True)
+        durable.sync_above(folder)
         handle = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -179,8 +179,12 @@ class Manifest:
         self.path = path
         self.state, end = read_state(path)
         self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        os.ftruncate(self.file, end)
-        durable.sync(os.path.dirname(path))
+        try:
+            os.ftruncate(self.file, end)
+            durable.sync(os.path.dirname(path))
+        except BaseException:
+            os.close(self.file)
+            raise
 
     def append(self, line: Line) -> None:
         """Write one line, durably, before anything relies on it. If that fails, nothing has happened."""
@@ -203,9 +207,10 @@ class Manifest:
         created = [] if self.state.created is None else [self.state.created]
         data = b"".join(msgspec.json.encode(line) + b"\n" for line in [*created, self.state.base()])
         durable.write(Path(self.path), data)
-        os.close(self.file)
-        self.file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        old, self.file = self.file, os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        os.close(old)
         self.state.lines = 1 + len(created)
 
     def close(self) -> None:
+        """Once: its number may be another file's then."""
         os.close(self.file)

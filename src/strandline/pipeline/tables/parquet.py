@@ -56,14 +56,14 @@ class ParquetTable(Table):
         self.path = require_local(path, "parquet")
         refuse_strangers(self.path)
         self.own = os.path.join(self.path, FOLDER)
-        self.lock = Lock(self.path)
-        try:
+        with contextlib.ExitStack() as held:
+            self.lock = Lock(self.path)
+            held.callback(self.lock.release)
             self.manifest = Manifest(os.path.join(self.own, NAME))
+            held.callback(self.manifest.close)
             self.recover()
             self.require_same()
-        except BaseException:
-            self.lock.release()
-            raise
+            self.held = held.pop_all()
 
     @property
     def state(self) -> State:
@@ -130,20 +130,15 @@ class ParquetTable(Table):
 
     def place(self, folder: str, files: Sequence[DataFile]) -> None:
         """Rename staged files to where readers look. Done again, it does what was not done."""
-        folders: dict[str, None] = {}
         for file in files:
             target = os.path.join(self.path, file.path)
-            parent = os.path.dirname(target)
-            if parent not in folders:
-                os.makedirs(parent, exist_ok=True)
-                folders[parent] = None
+            os.makedirs(os.path.dirname(target), exist_ok=True)
             try:
                 os.rename(os.path.join(folder, file.path + STAGED), target)
             except FileNotFoundError:
                 if not os.path.exists(target):
                     raise not_here(target) from None
-        for parent in [*folders, self.path]:
-            durable.sync(parent)
+        durable.sync_folders(self.path, [file.path for file in files])
 
     # compaction
 
@@ -157,6 +152,7 @@ class ParquetTable(Table):
         merged = [final_file(file) for file in merge_all(spark, plan_merges(groups, self.path, layout))]
         old = [file.path for group in groups for file in group]
         replaced = Replaced(os.path.relpath(folder, self.path), old, merged)
+        durable.sync_folders(self.path, [f"{replaced.staged}/{file.path}" for file in merged])
         self.manifest.append(replaced)
         self.settle(replaced)
         self.manifest.fold()
@@ -173,8 +169,7 @@ class ParquetTable(Table):
         return read(spark, self.path)
 
     def close(self) -> None:
-        self.manifest.close()
-        self.lock.release()
+        self.held.close()
 
 
 def read(spark: "SparkSession", path: str) -> "DataFrame":

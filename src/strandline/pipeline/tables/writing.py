@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from strandline.base.value import Value
 from strandline.pipeline import durable
+from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.account import Account, Span, Spans
 from strandline.pipeline.tables.files import DataFile, Layout, hive_folder, local_path, value_text
 
@@ -244,7 +245,10 @@ def split(batch: pa.RecordBatch, partition_by: tuple[str, ...]) -> Iterator[tupl
         yield from [((), batch)] if batch.num_rows else []
         return
     keys = pa.table({name: batch.column(name) for name in partition_by}).group_by(list(partition_by)).aggregate([])
-    groups = [tuple(row[name] for name in partition_by) for row in keys.to_pylist()]
+    try:
+        groups = [tuple(row[name] for name in partition_by) for row in keys.to_pylist()]
+    except OverflowError:
+        raise out_of_years(", ".join(partition_by)) from None
     if len(groups) == 1:
         yield groups[0], batch
         return
@@ -255,6 +259,14 @@ def split(batch: pa.RecordBatch, partition_by: tuple[str, ...]) -> Iterator[tupl
             mask = column.is_null() if value is None else pc.equal(column, pa.scalar(value, column.type))
             chosen = mask if chosen is None else pc.and_kleene(chosen, mask)
         yield group, batch.filter(chosen)
+
+
+def out_of_years(names: str) -> PipelineError:
+    """A row with a time that Spark has, and that other readers of a table have not."""
+    return PipelineError(
+        f"a date or time of a row is in no year from 1 to 9999 ({names})",
+        "set such rows aside: an expectation year(timestamp) BETWEEN 1 AND 9999",
+    )
 
 
 def in_utc(schema: pa.Schema) -> pa.Schema:

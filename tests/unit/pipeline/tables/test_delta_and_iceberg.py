@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.types import DateType
 from tests.unit.pipeline.tables.rows import SCHEMA, TIMED, WIDER, rows, timed, whole, wider, write
 
 from strandline.pipeline.errors import PipelineError
@@ -104,6 +106,19 @@ def test_small_files_become_few_with_the_same_rows_and_the_batches_stay_known(op
     assert seen(opened) == expected(15)
 
 
+def test_files_of_a_batch_are_durable_before_it_is_committed(opened: Opener, synced: Callable[[], set[str]]) -> None:
+    table = opened(partition_by=("partition", "region"))
+    write(table, 0, [rows(0, 2)])
+    synced()
+    layout = table.begin(1)
+    told = write_rows([rows(2, 4)], Plan(layout), 0)
+    table.commit(1, layout, told.table, told.account)
+    files = [Path(layout.folder.removeprefix("file://")) / file.path for file in told.table]
+    folders = {folder for file in files for folder in file.parents if folder.is_relative_to(opened.path)}
+    assert len(folders) == 6
+    assert {str(path) for path in (*files, *folders)} <= synced()
+
+
 def test_other_columns_and_another_partitioning_are_refused(opened: Opener) -> None:
     opened()
     with pytest.raises(PipelineError, match="amount is bigint there, not string"):
@@ -155,6 +170,22 @@ def test_sessions_of_several_time_zones_write_one_table(opened: Opener) -> None:
     write(table, 1, [timed(1, "Europe/Berlin")])
     table.compact(None)
     assert [row["at"] for row in content(opened)] == timed(0, "UTC")["at"].to_pylist() * 2
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+def test_a_time_that_only_spark_knows_is_said_to_be_none(tmp_path: Path, form: str) -> None:
+    far = pa.array([1767323045000000000]).cast(pa.timestamp("us", "UTC"))  # nanoseconds, taken for microseconds
+    batch = pa.RecordBatch.from_arrays([far, far.cast(pa.date32())], names=["at", "day"])
+    schema = columns("at timestamp").add("day", DateType())
+    path = str(tmp_path / "tables" / "t")
+    for by in ["day"], []:
+        table = open_table(form, path + str(len(by)), application="a", schema=schema, partition_by=by)
+        if by or form == "iceberg":
+            with pytest.raises(PipelineError, match=r"in no year from 1 to 9999 \(.*day\)"):
+                write(table, 0, [batch])
+        else:
+            assert write(table, 0, [batch]).files == 1
+        table.close()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A folder of Parquet files takes each batch once, wherever its process dies."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,6 +96,30 @@ def test_other_columns_and_another_partitioning_are_refused(tmp_path: Path) -> N
     with pytest.raises(PipelineError, match="is partitioned by region, not by nothing"):
         opened(tmp_path / "t", partition_by=())
     opened(tmp_path / "t").close()  # the lock was given back
+
+
+def handles() -> list[str]:
+    return sorted(os.listdir("/proc/self/fd"))
+
+
+def test_a_table_that_refuses_to_open_holds_no_files(tmp_path: Path) -> None:
+    opened(tmp_path / "t").close()
+    before = handles()
+    for _ in range(3):
+        with pytest.raises(PipelineError):
+            opened(tmp_path / "t", partition_by=())
+    assert handles() == before
+
+
+def test_a_table_that_is_closed_twice_closes_nobody_elses_files(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t")
+    before = handles()
+    table.close()
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in range(4)]  # they get the numbers that have become free
+    table.close()
+    assert set(before) <= set(handles())
+    for file in others:
+        os.close(file)
 
 
 def test_a_column_may_come_later(tmp_path: Path) -> None:
@@ -256,6 +281,23 @@ def test_files_that_a_machine_without_the_folder_wrote_are_missed_and_not_commit
 
 class Died(BaseException):
     """The process ends here: nothing after it happens, nothing is cleaned up."""
+
+
+def test_what_is_committed_is_durable_up_to_the_folder_that_the_table_is_made_in(
+    tmp_path: Path, synced: Callable[[], set[str]]
+) -> None:
+    table = opened(tmp_path / "new" / "t", partition_by=("partition", "region"))
+    assert {str(tmp_path), str(tmp_path / "new"), table.path, table.own} <= synced()
+    for batch in range(2):
+        write(table, batch, [rows(batch * 2, batch * 2 + 2)])
+        folders = {os.path.dirname(path) for path in table.state.files if f"batch-{batch:010d}" in path}
+        assert len(folders) == 2
+        assert {os.path.join(table.path, path) for path in (*folders, "partition=0")} | {table.path} <= synced()
+    table.compact(None)
+    (merged,) = {path for path in table.state.files if "compacted-" in path}
+    done = synced()
+    assert {os.path.join(table.path, os.path.dirname(merged)), table.path} <= done
+    assert any(re.search(f"/staging/compaction-[0-9a-f]+/{os.path.dirname(merged)}$", path) for path in done)
 
 
 STEPS = ("rename", "write", "unlink", "fsync", "replace", "ftruncate")

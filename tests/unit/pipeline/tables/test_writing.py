@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ from tests.unit.pipeline.tables.rows import rows
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables import writing
-from strandline.pipeline.tables.files import DataFile, Layout, bins, hive_folder, hive_values, value_text
+from strandline.pipeline.tables.files import NULL, DataFile, Layout, bins, hive_folder, value_text
 from strandline.pipeline.tables.writing import FAILED, QUARANTINE, Plan, write_rows
 
 TOLD = pa.struct([("value", pa.binary()), ("rule", pa.string())])
@@ -24,6 +25,12 @@ def layout(folder: Path, by: tuple[str, ...] = (), **more: Any) -> Layout:
 
 def content(folder: Path, files: tuple[DataFile, ...]) -> list[dict[str, Any]]:
     return [row for file in files for row in pq.ParquetFile(folder / file.path).read().to_pylist()]
+
+
+def hive_values(path: str) -> dict[str, str | None]:
+    """The partition values that readers find in a path."""
+    pairs = [part.partition("=") for part in path.split("/")[:-1]]
+    return {unquote(name): None if text == NULL else unquote(text) for name, equals, text in pairs if equals}
 
 
 def hidden(batch: pa.RecordBatch, failed: list[int], told: list[Any]) -> pa.RecordBatch:

@@ -52,7 +52,11 @@ class Ingestion:
         )
         self.quarantine: ParquetTable | None = None
         if pipeline.may_quarantine:
-            self.quarantine = ParquetTable(pipeline.quarantine, application=application, schema=QUARANTINED)
+            try:
+                self.quarantine = ParquetTable(pipeline.quarantine, application=application, schema=QUARANTINED)
+            except BaseException:
+                self.table.close()  # a notebook goes on, and would lock itself out
+                raise
         self.keeps = False  # did the last batch have bad records? Then the next is kept while it is gone through twice
 
     def close(self) -> None:

@@ -31,6 +31,7 @@ PARSED = "__strandline_parsed"
 CORRUPT = "__strandline_corrupt"
 RAW = "__strandline_value"  # the record's value, for a row that turns out not to be as expected
 TEXT = "__strandline_text"
+YEAR_1_S, YEAR_10000_S = -62_135_596_800, 253_402_300_800  # what lies between is a time to every reader of a table
 JSON_SPACE = " \t\r\n"
 SHOWN_CHARS = 60  # of a value, in a reason
 
@@ -83,15 +84,23 @@ def parsed_field(column: Column) -> Expression:
 
 
 def converted(column: Column) -> Expression:
+    found = parsed_field(column)
     match column.type:
         case "timestamp_seconds":
-            return F.timestamp_seconds(parsed_field(column))
+            return F.when(is_time(column), F.timestamp_seconds(found))
         case "timestamp_millis":
-            return F.timestamp_millis(parsed_field(column))
+            return F.when(is_time(column), F.timestamp_millis(found))
         case "timestamp_micros":
-            return F.timestamp_micros(parsed_field(column))
+            return F.when(is_time(column), F.timestamp_micros(found))
     assert column.type not in EPOCHS
-    return parsed_field(column)
+    return found
+
+
+def is_time(column: Column) -> Expression:
+    """Is the number one of the years 1 to 9999? A number in a smaller unit than was declared mostly is not; to convert
+    it ends the job where it has no place in 64 bits of microseconds, and others cannot read it where it has."""
+    found, unit = parsed_field(column), EPOCHS[column.type]
+    return (found >= YEAR_1_S * unit) & (found < YEAR_10000_S * unit)
 
 
 def json_rules(value: ValueOf, columns: Sequence[Column]) -> list[tuple[str, Expression, Expression]]:
@@ -106,7 +115,11 @@ def json_rules(value: ValueOf, columns: Sequence[Column]) -> list[tuple[str, Exp
     misfits = [misfit(each) for each in columns]
     reason = F.concat_ws("; ", *misfits)
     told = F.when(reason != "", reason).otherwise(F.concat(F.lit("the value does not fit its columns: "), start))
-    rules.append(("type", is_corrupt, told))
+    is_misfit = is_corrupt
+    for column in columns:
+        if column.type in EPOCHS:
+            is_misfit = is_misfit | ~is_time(column)
+    rules.append(("type", is_misfit, told))
     required = [each for each in columns if each.required]
     if required:
         absent = [F.when(parsed_field(each).isNull(), F.lit(f"{'.'.join(each.path)} is missing")) for each in required]
@@ -128,8 +141,12 @@ def misfit(column: Column) -> Expression:
     path = "$" + "".join(f"['{name}']" for name in column.path)
     found = F.get_json_object(TEXT, path)
     shown = F.left(found, F.lit(SHOWN_CHARS))
-    text = F.concat(F.lit(f"{'.'.join(column.path)} is no {column.json_type}: "), shown)
-    return F.when(found.isNotNull() & parsed_field(column).isNull(), text)
+    start = f"{'.'.join(column.path)} is no "
+    text = F.concat(F.lit(f"{start}{column.json_type}: "), shown)
+    told = F.when(found.isNotNull() & parsed_field(column).isNull(), text)
+    if column.type not in EPOCHS:
+        return told
+    return told.when(~is_time(column), F.concat(F.lit(f"{start}{column.type}: "), shown))
 
 
 def judged(rules: Sequence[tuple[str, Expression, Expression]]) -> Expression:

@@ -99,6 +99,7 @@ class Running:
         self.batches = 0
         self.error: BaseException | None = None
         self.wants_stop = threading.Event()
+        self.was_stopped = False  # by the wish, and not by its own end before the wish was seen
         self.at_work = threading.Lock()  # held while a batch is under way: what it writes to must not be closed
         self.began = time.monotonic()
         log_level(self.spark, "OFF")  # what fails is told once, by `wait`
@@ -143,7 +144,7 @@ class Running:
                 # Between batches Spark looks for new records, on a slow machine all the time. What it has only planned
                 # comes again; a batch that begins just now is refused by `take`.
                 if self.wants_stop.is_set() and not self.at_work.locked():
-                    self.query.stop()
+                    self.end()
             if (
                 self.ingestion is None
             ):  # there was nothing to read; the table is there nevertheless, and has its numbers
@@ -151,22 +152,26 @@ class Running:
         except StreamingQueryException as error:
             if not isinstance(self.error, Stopped):
                 raise sentence_of(self.error or error) from self.error
+            self.was_stopped = True
         finally:
-            is_stopped = self.wants_stop.is_set()
             account = self.close()
             log_level(self.spark, "WARN")
         seconds = time.monotonic() - self.began
-        return Outcome(str(self.query.id), self.batches, self.done, account, seconds, is_stopped)
+        return Outcome(str(self.query.id), self.batches, self.done, account, seconds, self.was_stopped)
 
     def ended(self) -> bool:
         return bool(self.query.awaitTermination(POLL_S))
+
+    def end(self) -> None:
+        self.was_stopped = self.was_stopped or self.query.isActive
+        self.query.stop()
 
     def close(self) -> Account:
         """Whoever was interrupted while it waited (in a notebook, say) has a query that goes on. So it ends here first:
         no batch may write to tables that are closed, and whose locks others may have."""
         self.wants_stop.set()
         with contextlib.suppress(Py4JError, PySparkException):
-            self.query.stop()
+            self.end()
         with self.at_work:
             if self.ingestion is None:
                 return Account()
