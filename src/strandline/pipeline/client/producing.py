@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from strandline.base.errors import ErrorCode, error_of, is_retriable, message_of
-from strandline.base.ids import ZERO_UUID
+from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.pipeline.client.config import INT_MAX
 from strandline.pipeline.client.connection import Connection
 from strandline.pipeline.client.errors import (
@@ -71,6 +71,7 @@ class Sent(NamedTuple):
     """One request in flight."""
 
     batches: list[tuple[Lane, Pending]]
+    names: dict[Uuid, str]  # of its topics: an answer may have their ids alone, of which the cluster tells others later
     until: float
 
 
@@ -260,7 +261,8 @@ class Producer:
         request = self.request(chosen, by_id=version >= TOPIC_IDS_SINCE)
         for lane, batch in chosen:
             lane.sent(batch, leader)
-        link.sent.append(Sent(chosen, time.monotonic() + self.timeout_ms / 1000 + ANSWER_SLACK_S))
+        names = {topic.topic_id: topic.name for topic in request.topic_data}
+        link.sent.append(Sent(chosen, names, time.monotonic() + self.timeout_ms / 1000 + ANSWER_SLACK_S))
         try:
             link.connection.send(request, version, expects_answer=self.acks != 0)
         except Unreachable as error:
@@ -328,13 +330,12 @@ class Producer:
             return
         sent = link.sent.popleft()
         rows = {
-            (topic.name or topic.topic_id, row.index): row
+            (topic.name or sent.names.get(topic.topic_id), row.index): row
             for topic in answer.responses
             for row in topic.partition_responses
         }
         for lane, batch in sent.batches:
-            known = self.cluster.known.get(lane.topic)
-            row = rows.get((lane.topic, lane.partition)) or rows.get((known and known.raw_id, lane.partition))
+            row = rows.get((lane.topic, lane.partition))
             if row is None:
                 lane.refused(batch, f"{link.connection} does not answer for it")
             else:
