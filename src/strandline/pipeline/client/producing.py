@@ -7,7 +7,8 @@ Rules (lanes.py has what holds for one partition):
   - a refusal that passes by itself, and a broken connection, are tried again until delivery.timeout.ms is over, of
     which what a caller does between two calls is no part
   - idempotence makes retries harmless. If the broker has lost a producer's sequence, nobody knows what it has of the
-    batches in flight: with `renews` they are written again under a new producer id (at least once), else it is an error
+    batches in flight: with `renews` they are written again under a new producer id (at least once), else it is an
+    error; so is a duplicate then, since others may write in the same sequence
   - a batch that is too large for the broker is split if it can be; of a single record it is an error that names it
 """
 
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 E = ErrorCode
 TOPIC_IDS_SINCE = 13
-WRITTEN = (E.NONE, E.DUPLICATE_SEQUENCE_NUMBER)
 TOO_LARGE = (E.MESSAGE_TOO_LARGE, E.RECORD_LIST_TOO_LARGE)
 LOST_SEQUENCE = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID, E.INVALID_PRODUCER_EPOCH)
 QUEUED_BYTES_MAX = 32 << 20
@@ -345,7 +345,8 @@ class Producer:
     def judge(self, lane: Lane, batch: Pending, row: PartitionProduceResponse) -> None:
         code = error_of(row.error_code)
         why = f"{code.name}: {row.error_message or message_of(code)}"
-        if code in WRITTEN:
+        # A duplicate is of this very batch only if nobody else has the sequence: one with other edges may lack rows.
+        if code == E.NONE or (code == E.DUPLICATE_SEQUENCE_NUMBER and self.renews):
             self.done(lane, batch, row.base_offset)
         elif code in TOO_LARGE and batch.count > 1 and batch.split is not None:
             lane.refused(batch, why)

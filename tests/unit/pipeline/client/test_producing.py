@@ -130,6 +130,18 @@ def test_a_duplicate_is_an_acknowledgement() -> None:
         assert len(sent(broker, 1)) == 1
 
 
+def test_a_duplicate_of_a_sequence_that_others_use_too_is_none() -> None:
+    """Brokers that say so look at the first sequence alone: the rest of the batch is perhaps not there."""
+    with (
+        Taker(ErrorCode.DUPLICATE_SEQUENCE_NUMBER) as broker,
+        opened(broker) as cluster,
+        Producer(cluster, producer=(7, 0), renews=False) as producer,
+        pytest.raises(ProduceFailed, match="DUPLICATE_SEQUENCE_NUMBER"),
+    ):
+        producer.send("t", 0, batch())
+        producer.flush()
+
+
 def test_what_comes_behind_a_failure_is_not_taken_for_a_lost_sequence() -> None:
     fates = (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     with Taker(*fates) as broker:
