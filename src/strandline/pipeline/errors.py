@@ -24,6 +24,10 @@ class BadOption(PipelineError):
     """An option, or a set of them, that makes no sense."""
 
 
+class Missing(PipelineError):
+    """A topic or partition that was asked for by name and does not exist."""
+
+
 class BadRow(PipelineError):
     """A row that cannot be written: the message says which one of its task."""
 

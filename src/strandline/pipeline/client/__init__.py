@@ -4,6 +4,7 @@ from strandline.pipeline.client.cluster import EARLIEST, LATEST, Broker, Cluster
 from strandline.pipeline.client.config import READ_COMMITTED, READ_UNCOMMITTED, ClientConfig
 from strandline.pipeline.client.errors import (
     AuthenticationFailed,
+    CorruptRecords,
     KafkaError,
     LogTruncated,
     OffsetOutOfRange,
@@ -31,6 +32,7 @@ __all__ = [
     "ClientConfig",
     "Cluster",
     "Committed",
+    "CorruptRecords",
     "Fetched",
     "Found",
     "KafkaError",

@@ -352,10 +352,6 @@ class Cluster:
 
     # --- groups
 
-    def find_coordinator(self, group: str) -> Broker:
-        """The broker that keeps the group's offsets. Raises `TimedOut`, `KafkaError`."""
-        return groups.find_coordinator(self, group)
-
     def offset_commit(self, group: str, offsets: Mapping[Partition, int | Committed]) -> None:
         """Commit for a group without members. Raises `KafkaError` (UNKNOWN_MEMBER_ID if it has some), `TimedOut`."""
         groups.offset_commit(self, group, offsets)

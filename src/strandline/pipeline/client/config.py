@@ -262,7 +262,6 @@ SECURITY_KEYS = (
     "ssl.key.pem",
     "ssl.endpoint.identification.algorithm",
     "enable.ssl.certificate.verification",
-    "ssl.protocol",
     "ssl.enabled.protocols",
     "ssl.cipher.suites",
     "sasl.mechanism",
@@ -301,6 +300,7 @@ INERT = (
     "socket.connection.setup.timeout.max.ms",
     "socket.keepalive.enable",
     "ssl.secure.random.implementation",
+    "ssl.protocol",
     "ssl.provider",
 )
 

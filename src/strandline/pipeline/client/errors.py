@@ -126,6 +126,37 @@ class LogTruncated(KafkaError):
         self.end_offset = end_offset
 
 
+class CorruptRecords(KafkaError):
+    """What a broker sends for an offset begins with no batch that we can read. `size`: of all that it sent."""
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        offset: int,
+        broker: int,
+        *,
+        is_old: bool,
+        size: int,
+        log_start_offset: int,
+        high_watermark: int,
+    ) -> None:
+        why = "formats 0 and 1 are not supported" if is_old else "they are damaged: no batch begins there"
+        super().__init__(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"the records of {topic}-{partition} at offset {offset} on broker {broker} cannot be read: {why}",
+            "copy them into a new topic with a client that knows the old formats"
+            if is_old
+            else "`strandline pipeline audit` tells which replicas are whole",
+        )
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.size = size
+        self.log_start_offset = log_start_offset
+        self.high_watermark = high_watermark
+
+
 class ProduceFailed(KafkaError):
     """A batch was not written, or nobody knows (`maybe_written`)."""
 

@@ -5,6 +5,7 @@ the next fetch.
 
 Invariants:
   - records are whole batches; `next_offset` lies behind the last of them, or where the fetch began if there are none
+  - bytes that are no batch are never taken for a gap: brokers send the first batch whole, however few bytes may be sent
   - a topic is one topic: if its id is another one than the first fetch found, or than a caller expects, that is raised
   - each fetch says which leader epoch the record before it had, if that is known, so that a truncation between two
     fetches is noticed by the broker (KIP-320)
@@ -19,6 +20,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, uuid_text
 from strandline.pipeline.client.connection import Connection
 from strandline.pipeline.client.errors import (
+    CorruptRecords,
     KafkaError,
     LogTruncated,
     OffsetOutOfRange,
@@ -28,7 +30,7 @@ from strandline.pipeline.client.errors import (
     refused,
 )
 from strandline.pipeline.client.patience import Patience
-from strandline.wire.batch import HEADER_SIZE, LOG_OVERHEAD
+from strandline.wire.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT
 from strandline.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -46,7 +48,7 @@ OTHER_ID = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
 UNKNOWN = -1
 PREFERRED_MS = 60_000  # how long a closer replica is read before the leader is asked again
 WAIT_SLACK_MS = 5_000
-START = Layout(">qii")  # of a batch: base offset, length, leader epoch
+START = Layout(">qiib")  # of a batch: base offset, length, leader epoch, magic
 LAST_OFFSET_DELTA = Layout(">i")
 LAST_OFFSET_DELTA_AT = 23
 NOTHING = memoryview(b"")
@@ -206,6 +208,17 @@ class Reader:
             return None
         records = NOTHING if row.records is None else memoryview(row.records)  # type: ignore[arg-type]
         size, next_offset, epoch = whole_batches(records)
+        if not size and len(records):
+            raise CorruptRecords(
+                self.topic,
+                self.partition,
+                asked.offset,
+                asked.broker,
+                is_old=len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC,
+                size=len(records),
+                log_start_offset=row.log_start_offset,
+                high_watermark=row.high_watermark,
+            )
         return Fetched(
             records[:size],
             max(next_offset, asked.offset),
@@ -329,7 +342,10 @@ class Reader:
             self.waits = True
 
     def is_nothing_at(self, offset: int, patience: Patience) -> bool:
-        fetched, connection = self.fetch(offset, UNKNOWN, patience)
+        try:
+            fetched, connection = self.fetch(offset, UNKNOWN, patience)
+        except CorruptRecords:
+            return False
         self.cluster.release(connection)
         return fetched.next_offset == offset and not fetched.throttled
 
@@ -341,15 +357,16 @@ class Reader:
 
 
 def whole_batches(records: memoryview) -> tuple[int, int, int | None]:
-    """How many bytes are whole batches, the offset behind them, and the last one's leader epoch (None: no batch)."""
+    """How many bytes are whole batches of format 2, the offset behind them, and the last one's leader epoch (None: no
+    batch)."""
     position, last, size = 0, -1, len(records)
     unpack = START.unpack_from
     while size - position >= HEADER_SIZE:
-        length = unpack(records, position)[1]
-        if length < HEADER_SIZE - LOG_OVERHEAD or position + LOG_OVERHEAD + length > size:
+        _, length, _, magic = unpack(records, position)
+        if length < HEADER_SIZE - LOG_OVERHEAD or position + LOG_OVERHEAD + length > size or magic != MAGIC:
             break
         last, position = position, position + LOG_OVERHEAD + length
     if last < 0:
         return 0, -1, None
-    base, _, epoch = unpack(records, last)
+    base, _, epoch, _ = unpack(records, last)
     return position, base + LAST_OFFSET_DELTA.unpack_from(records, last + LAST_OFFSET_DELTA_AT)[0] + 1, epoch

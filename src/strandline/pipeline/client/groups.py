@@ -24,11 +24,10 @@ from strandline.wire.messages.offset_fetch import (
 from strandline.wire.schema import Message
 
 if TYPE_CHECKING:
-    from strandline.pipeline.client.cluster import Broker, Cluster, Partition
+    from strandline.pipeline.client.cluster import Cluster, Partition
 
-SEVERAL_KEYS_SINCE = 4  # of FindCoordinator
-SEVERAL_GROUPS_SINCE, GROUPS_BY_ID_SINCE = 8, 10  # of OffsetFetch
-COMMIT_BY_ID_SINCE = 10
+COMMIT_BY_ID_SINCE = 10  # of OffsetCommit
+FETCH_BY_ID_SINCE = 10  # of OffsetFetch
 
 
 class Committed(NamedTuple):
@@ -37,25 +36,15 @@ class Committed(NamedTuple):
     metadata: str = ""
 
 
-def find_coordinator(cluster: "Cluster", group: str) -> "Broker":
-    patience = Patience(cluster.config, f"asking for the coordinator of group {group}")
-    while True:
-        try:
-            return coordinator_now(cluster, group)
-        except KafkaError as error:
-            cluster.settle(patience, error, ())
-
-
-def coordinator_now(cluster: "Cluster", group: str) -> "Broker":
+def coordinator_now(cluster: "Cluster", group: str) -> int:
+    """The broker that keeps the group's offsets."""
     answer, connection = cluster.ask_any(FindCoordinatorRequest(key=group, coordinator_keys=(group,)))
-    row: Any = answer.coordinators[0] if answer.coordinators else answer
+    row = answer.coordinators[0] if answer.coordinators else answer
     if row.error_code:
         raise refused(row.error_code, f"{connection} names no coordinator of group {group}", row.error_message)
     if row.node_id not in cluster.by_id:
         cluster.refresh(())
-    host, port = cluster.address_of(row.node_id)
-    found = cluster.by_id[row.node_id]
-    return found._replace(host=host, port=port)
+    return int(row.node_id)
 
 
 def offset_commit(cluster: "Cluster", group: str, offsets: "Mapping[Partition, int | Committed]") -> None:
@@ -77,12 +66,7 @@ def offset_commit(cluster: "Cluster", group: str, offsets: "Mapping[Partition, i
         group_id=group,
         topics=tuple(OffsetCommitRequestTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()),
     )
-    answer = ask_coordinator(cluster, group, request, COMMIT_BY_ID_SINCE - 1, f"committing offsets of group {group}")
-    for topic in answer.topics:
-        for row in topic.partitions:
-            if row.error_code:
-                where = f"{topic.name}-{row.partition_index}"
-                raise refused(row.error_code, f"group {group} cannot commit an offset of {where}")
+    ask_coordinator(cluster, group, request, COMMIT_BY_ID_SINCE - 1, f"committing offsets of group {group}")
 
 
 def offset_fetch(cluster: "Cluster", group: str, asked: "Sequence[Partition] | None") -> "dict[Partition, Committed]":
@@ -99,13 +83,11 @@ def offset_fetch(cluster: "Cluster", group: str, asked: "Sequence[Partition] | N
         topics=None if asked is None else old,
         groups=(OffsetFetchRequestGroup(group_id=group, topics=rows),),
     )
-    answer = ask_coordinator(cluster, group, request, GROUPS_BY_ID_SINCE - 1, f"asking for offsets of group {group}")
+    answer = ask_coordinator(cluster, group, request, FETCH_BY_ID_SINCE - 1, f"asking for offsets of group {group}")
     answered = answer.groups[0] if answer.groups else answer
     found: dict[Partition, Committed] = {}
     for topic in answered.topics:
         for row in topic.partitions:
-            if row.error_code:
-                raise refused(row.error_code, f"the offset of {topic.name}-{row.partition_index} in group {group}")
             if row.committed_offset >= 0:
                 found[topic.name, row.partition_index] = Committed(
                     row.committed_offset, row.committed_leader_epoch, row.metadata or ""
@@ -114,12 +96,11 @@ def offset_fetch(cluster: "Cluster", group: str, asked: "Sequence[Partition] | N
 
 
 def ask_coordinator(cluster: "Cluster", group: str, request: Message, version_max: int, what: str) -> Any:
-    """The coordinator's answer, asked again while its first error passes by itself."""
+    """The coordinator's answer, asked again while its first error passes by itself; any other error is raised."""
     patience = Patience(cluster.config, what)
     while True:
         try:
-            broker = coordinator_now(cluster, group)
-            connection = cluster.connection(broker.id)
+            connection = cluster.connection(coordinator_now(cluster, group))
             version = min(connection.version_of(type(request)), version_max)
             answer = connection.ask(request, version)
             code = first_error(answer)

@@ -7,7 +7,8 @@ Rules (lanes.py has what holds for one partition):
   - a refusal that passes by itself, and a broken connection, are tried again until delivery.timeout.ms is over, of
     which what a caller does between two calls is no part
   - idempotence makes retries harmless. If the broker has lost a producer's sequence, nobody knows what it has of the
-    batches in flight: with `renews` they are written again under a new producer id (at least once), else it is an error
+    batches in flight: with `renews` they are written again under a new producer id (at least once), else it is an
+    error; so is a duplicate then, since others may write in the same sequence
   - a batch that is too large for the broker is split if it can be; of a single record it is an error that names it
 """
 
@@ -20,7 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from strandline.base.errors import ErrorCode, error_of, is_retriable, message_of
-from strandline.base.ids import ZERO_UUID
+from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.pipeline.client.config import INT_MAX
 from strandline.pipeline.client.connection import Connection
 from strandline.pipeline.client.errors import (
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 E = ErrorCode
 TOPIC_IDS_SINCE = 13
-WRITTEN = (E.NONE, E.DUPLICATE_SEQUENCE_NUMBER)
 TOO_LARGE = (E.MESSAGE_TOO_LARGE, E.RECORD_LIST_TOO_LARGE)
 LOST_SEQUENCE = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID, E.INVALID_PRODUCER_EPOCH)
 QUEUED_BYTES_MAX = 32 << 20
@@ -71,6 +71,7 @@ class Sent(NamedTuple):
     """One request in flight."""
 
     batches: list[tuple[Lane, Pending]]
+    names: dict[Uuid, str]  # of its topics: an answer may have their ids alone, of which the cluster tells others later
     until: float
 
 
@@ -260,7 +261,8 @@ class Producer:
         request = self.request(chosen, by_id=version >= TOPIC_IDS_SINCE)
         for lane, batch in chosen:
             lane.sent(batch, leader)
-        link.sent.append(Sent(chosen, time.monotonic() + self.timeout_ms / 1000 + ANSWER_SLACK_S))
+        names = {topic.topic_id: topic.name for topic in request.topic_data}
+        link.sent.append(Sent(chosen, names, time.monotonic() + self.timeout_ms / 1000 + ANSWER_SLACK_S))
         try:
             link.connection.send(request, version, expects_answer=self.acks != 0)
         except Unreachable as error:
@@ -328,13 +330,12 @@ class Producer:
             return
         sent = link.sent.popleft()
         rows = {
-            (topic.name or topic.topic_id, row.index): row
+            (topic.name or sent.names.get(topic.topic_id), row.index): row
             for topic in answer.responses
             for row in topic.partition_responses
         }
         for lane, batch in sent.batches:
-            known = self.cluster.known.get(lane.topic)
-            row = rows.get((lane.topic, lane.partition)) or rows.get((known and known.raw_id, lane.partition))
+            row = rows.get((lane.topic, lane.partition))
             if row is None:
                 lane.refused(batch, f"{link.connection} does not answer for it")
             else:
@@ -344,7 +345,8 @@ class Producer:
     def judge(self, lane: Lane, batch: Pending, row: PartitionProduceResponse) -> None:
         code = error_of(row.error_code)
         why = f"{code.name}: {row.error_message or message_of(code)}"
-        if code in WRITTEN:
+        # A duplicate is of this very batch only if nobody else has the sequence: one with other edges may lack rows.
+        if code == E.NONE or (code == E.DUPLICATE_SEQUENCE_NUMBER and self.renews):
             self.done(lane, batch, row.base_offset)
         elif code in TOO_LARGE and batch.count > 1 and batch.split is not None:
             lane.refused(batch, why)

@@ -46,9 +46,7 @@ def authenticate(connection: "Connection", sasl: Sasl) -> None:
 
 def exchange(connection: "Connection", sasl: Sasl, said: bytes) -> bytes:
     """One message of the mechanism, and the answer to it."""
-    version = min(connection.version_of(SaslAuthenticateRequest), SaslAuthenticateRequest.versions[-1])
-    request = SaslAuthenticateRequest(auth_bytes=said)
-    answer = connection.ask(request, version, response=SaslAuthenticateResponse)
+    answer = connection.ask(SaslAuthenticateRequest(auth_bytes=said), response=SaslAuthenticateResponse)
     if answer.error_code:
         code = error_of(answer.error_code)
         why = answer.error_message or ("" if code is ErrorCode.SASL_AUTHENTICATION_FAILED else code.name)

@@ -9,11 +9,12 @@ import tempfile
 from collections.abc import Mapping
 
 from strandline.base.value import Value
+from strandline.pipeline.client.ciphers import TLS12, TLS13, suites
 from strandline.pipeline.client.secret import Secret
 from strandline.pipeline.errors import BadOption
 
 PEM_MARK = "-----BEGIN "
-VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+VERSIONS = {TLS12: ssl.TLSVersion.TLSv1_2, TLS13: ssl.TLSVersion.TLSv1_3}
 
 
 class Tls(Value, frozen=True):
@@ -26,7 +27,8 @@ class Tls(Value, frozen=True):
     checks_hostname: bool = True
     verifies: bool = True
     ciphers: str = ""
-    version_min: str = "TLSv1.2"
+    version_min: str = TLS12
+    version_max: str = TLS13
 
 
 def tls_of(given: Mapping[str, str]) -> Tls:
@@ -46,10 +48,7 @@ def tls_of(given: Mapping[str, str]) -> Tls:
             "give kafka.ssl.keystore.certificate.chain and kafka.ssl.keystore.key, or one PEM file with both in"
             " kafka.ssl.keystore.location",
         )
-    versions = [v.strip() for v in given.get("ssl.enabled.protocols", "").split(",") if v.strip()]
-    for version in versions:
-        if version not in VERSIONS:
-            raise BadOption(f"option kafka.ssl.enabled.protocols: '{version}' is none of {', '.join(VERSIONS)}")
+    ciphers, versions = chosen_ciphers(given)
     password = given.get("ssl.key.password")
     algorithm = given.get("ssl.endpoint.identification.algorithm", "https").strip().lower()
     if algorithm not in ("https", "", "none"):
@@ -61,9 +60,26 @@ def tls_of(given: Mapping[str, str]) -> Tls:
         key_password=Secret(password) if password else None,
         checks_hostname=algorithm == "https",
         verifies=given.get("enable.ssl.certificate.verification", "true").strip().lower() != "false",
-        ciphers=given.get("ssl.cipher.suites", "").replace(",", ":"),
-        version_min=min(versions, default="TLSv1.2"),
+        ciphers=ciphers,
+        version_min=min(versions),
+        version_max=max(versions),
     )
+
+
+def chosen_ciphers(given: Mapping[str, str]) -> tuple[str, list[str]]:
+    """OpenSSL's list of ciphers, and the versions of TLS that are left: never none. Raises `BadOption`."""
+    enabled = [v.strip() for v in given.get("ssl.enabled.protocols", "").split(",") if v.strip()]
+    for version in enabled:
+        if version not in VERSIONS:
+            raise BadOption(f"option kafka.ssl.enabled.protocols: '{version}' is none of {', '.join(VERSIONS)}")
+    ciphers, possible = suites(given.get("ssl.cipher.suites", ""))
+    versions = [version for version in possible if version in (enabled or VERSIONS)]
+    if not versions:
+        raise BadOption(
+            f"option kafka.ssl.cipher.suites has no suite of {' or '.join(enabled or VERSIONS)}",
+            "name some, in Java's way or OpenSSL's, or leave the option out",
+        )
+    return ciphers, versions
 
 
 def unfolded(pem: str) -> str:
@@ -103,6 +119,7 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     """What sockets are wrapped by. Raises `BadOption` if certificates or keys make no sense."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = VERSIONS[tls.version_min]
+    context.maximum_version = VERSIONS[tls.version_max]
     context.check_hostname = tls.checks_hostname and tls.verifies
     context.verify_mode = ssl.CERT_REQUIRED if tls.verifies else ssl.CERT_NONE
     try:
@@ -110,12 +127,18 @@ def context_of(tls: Tls) -> ssl.SSLContext:
             context.load_verify_locations(cadata=certificates_in(tls.authorities))
         else:
             context.load_default_certs()
-        if tls.ciphers:
-            context.set_ciphers(tls.ciphers)
         if tls.chain and tls.key is not None:
             load_own(context, tls)
     except (ssl.SSLError, ValueError) as error:
-        raise BadOption(f"the TLS certificates, key or ciphers are not usable: {error}") from None
+        raise BadOption(f"the TLS certificates or key are not usable: {error}") from None
+    try:
+        if tls.ciphers:
+            context.set_ciphers(tls.ciphers)
+    except ssl.SSLError:
+        raise BadOption(
+            f"option kafka.ssl.cipher.suites: OpenSSL has none of {tls.ciphers.replace(':', ', ')}",
+            "`openssl ciphers -stdname` lists those that it has, by both of their names",
+        ) from None
     return context
 
 

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import InputPartition
 from strandline.pipeline.client import (
     ClientConfig,
     Cluster,
+    CorruptRecords,
     LogTruncated,
     OffsetOutOfRange,
     TimedOut,
@@ -27,7 +28,7 @@ from strandline.pipeline.decode.heads import BASE, DELTA
 from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.located import Replica
 from strandline.pipeline.replica.options import Request
-from strandline.pipeline.replica.walking import BAD_CRC, MISPLACED, SOUND, Damage, Judged, crcs_ok, fallen
+from strandline.pipeline.replica.walking import BAD_CRC, CORRUPT, MISPLACED, SOUND, Damage, Judged, crcs_ok, fallen
 from strandline.pipeline.replica.windows import Window
 
 FETCH_BYTES = 4 << 20
@@ -136,6 +137,8 @@ def extent(cluster: Cluster, replica: Replica) -> tuple[int, int, int]:
                 raise
             offset = error.log_start_offset
             continue
+        except CorruptRecords as error:
+            return max(error.log_start_offset, offset), error.high_watermark, 0
         start, end = max(fetched.log_start_offset, offset), fetched.high_watermark
         sample = fetched.next_offset - offset
         size = len(fetched.records) * (end - start) // sample if sample > 0 else 0
@@ -146,7 +149,7 @@ def extent(cluster: Cluster, replica: Replica) -> tuple[int, int, int]:
 
 
 def judged_remotely(cluster: Cluster, offsets: Offsets) -> Iterator[Judged | Damage]:
-    """The batches of a range, as a file's. Raises `LogChanged`."""
+    """The batches of a range, as a file's, up to the first damage. Raises `LogChanged`."""
     replica, last = offsets.replica, -1
     if not offsets.is_reachable:
         raise Unreachable(f"broker {replica.broker} did not answer when the read was planned")
@@ -175,5 +178,7 @@ def judged_remotely(cluster: Cluster, offsets: Offsets) -> Iterator[Judged | Dam
                 faults = np.where(crc_ok & fallen(bases, lasts, (~crc_ok).tolist(), last, None), MISPLACED, faults)
             last = max([last, *(end for end, fault in zip(lasts, faults.tolist(), strict=True) if fault == SOUND)])
             yield Judged(Window(fetched.records, 0, heads, None), table, crc_ok, faults)
+    except CorruptRecords as error:
+        yield Damage(error.offset, error.size, CORRUPT)
     except CHANGES as error:
         raise LogChanged(f"{replica.topic}-{replica.partition} on broker {replica.broker}: {error.problem}") from None

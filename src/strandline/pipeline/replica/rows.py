@@ -71,7 +71,8 @@ class BatchRows:
     def add(self, found: Judged | Damage) -> None:
         """Tables are copied out of the window, whose memory is used again."""
         if isinstance(found, Damage):
-            known = {"position": found.position, "size": found.size, "fault": FAULTS[found.fault]}
+            position = None if self.origin.position is None else found.position
+            known = {"position": position, "size": found.size, "fault": FAULTS[found.fault]}
             self.parts.append(self.of_what_is_known(known))
         else:
             self.parts.append(self.of_batches(found))
@@ -160,7 +161,8 @@ def record_rows(
             is_end = found.fault == TORN and isinstance(part, Piece) and part.file.is_active
             if not (drops_damage or is_end):
                 what = "no batch begins" if found.fault == CORRUPT else "the file ends in a batch"
-                raise damaged(part, f"{what} at byte {found.position} ({found.size} bytes)")
+                where = "byte" if isinstance(part, Piece) else "offset"
+                raise damaged(part, f"{what} at {where} {found.position} ({found.size} bytes)")
             continue
         table, origin = found.table, origin_of(part, found.window.position)
         if not found.crc_ok.all() or (found.faults != SOUND).any():

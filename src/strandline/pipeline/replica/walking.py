@@ -43,7 +43,7 @@ GRACE_SECONDS = (0.02, 0.1, 0.3)  # how long a write may be under way
 
 
 class Damage(NamedTuple):
-    """Bytes that are no batch. `position` is in the file."""
+    """Bytes that are no batch. `position` is in the file; over the wire it is the offset that was asked for."""
 
     position: int
     size: int

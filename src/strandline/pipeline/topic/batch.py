@@ -1,7 +1,8 @@
 """A topic as a DataFrame: which offsets a query reads, narrowed by its filters.
 
 Invariants:
-  - two actions on one DataFrame read the same records: ends that are not named are those of the time of `load`
+  - two actions on one DataFrame read the same records: ends that are no named offsets are those of the time of `load`,
+    if the topics were there
   - a filter is taken over only where offsets answer it exactly; any other is left to Spark
 """
 
@@ -13,30 +14,38 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from strandline.pipeline.client import ClientConfig, Cluster
 from strandline.pipeline.topic.filters import Narrowed, narrow
-from strandline.pipeline.topic.looking import Looking, Partition, partitions_of
+from strandline.pipeline.topic.looking import Looking, Partition, Resolved, flat, partitions_of
 from strandline.pipeline.topic.offsets import Lost, data_loss
-from strandline.pipeline.topic.options import LATEST, Everywhere, TopicOptions, batch_options
+from strandline.pipeline.topic.options import AtOffsets, Edge, TopicOptions, batch_options
 from strandline.pipeline.topic.planning import TopicRange, split
 from strandline.pipeline.topic.reading import RangePartition, Reading, warn
 
 if TYPE_CHECKING:
     import pyarrow
 
-# Topic ids and ends at the time of `load`.
+# Topic ids, and where a query ends by what there was at the time of `load`.
 Snapshot = Mapping[str, tuple[str, Mapping[int, int]]]
 
 
 def snapshot(given: Mapping[str, str]) -> Snapshot | None:
-    """The ends that a DataFrame reads to; None where the options name them."""
+    """The ends that a DataFrame reads to; None where the options name all of them."""
     options = batch_options(given)
-    if options.ending != Everywhere(LATEST):
+    if isinstance(options.ending, AtOffsets) and named_ends(options.ending) == flat(options.ending.offsets):
         return None
     with Cluster(ClientConfig.of(given)) as cluster:
-        view = Looking(cluster, options).look()
+        looking = Looking(cluster, options)
+        view = looking.look()
+        ends = looking.resolve(options.ending, "ending").offsets
     return {
-        topic: (row.topic_id, {number: seen.end_offset for number, seen in row.partitions.items()})
-        for topic, row in view.items()
+        topic: (row.topic_id, {number: ends[topic, number] for number in row.partitions}) for topic, row in view.items()
     }
+
+
+def named_ends(ending: Edge) -> dict[Partition, int]:
+    """Where the query ends at an offset that its options name, wherever the log does."""
+    if not isinstance(ending, AtOffsets):
+        return {}
+    return {at: offset for at, offset in flat(ending.offsets).items() if offset >= 0}
 
 
 class Pushing:
@@ -78,13 +87,14 @@ class TopicReader(DataSourceReader):
     def ranges(self, looking: Looking) -> list[TopicRange]:
         view = looking.look()
         starts = looking.resolve(self.options.starting, "starting")
-        ends = looking.resolve(self.options.ending, "ending")
+        named = named_ends(self.options.ending)
+        ends = looking.resolve(self.options.ending, "ending") if named or self.ends is None else Resolved({}, [])
         self.tell([*starts.lost, *ends.lost])
         wanted = []
         for topic, partition in partitions_of(view):
             at = (topic, partition)
             topic_id = view[topic].topic_id
-            end = ends.offsets[at] if self.ends is None else self.end_at_load(at, topic_id)
+            end = ends.offsets[at] if self.ends is None or at in named else self.end_at_load(at, topic_id)
             if self.narrowed.takes(topic, partition):
                 start, end = self.narrowed.offsets(starts.offsets[at], end)
                 wanted.append(TopicRange(topic, topic_id, partition, start, end))

@@ -1,9 +1,9 @@
 """Which of a query's filters offsets can answer. Pure.
 
 Invariants:
-  - what is taken over is exact: Spark does not look again (partition, topic, offset)
+  - what is taken over is exact: Spark does not look again (partition, topic, offset, and that columns are never null)
   - a timestamp narrows and is left to Spark too: the first record that is late enough is known, and older ones may
-    follow it, since producers choose their records' times
+    follow it, since producers choose their records' times; and one that no calendar has is null
 """
 
 from collections.abc import Iterable
@@ -65,7 +65,7 @@ def narrow(filters: Iterable[Filter]) -> tuple[Narrowed, list[Filter]]:
             left.append(each)
         else:
             wanted = taken
-            if column_of(each) == "timestamp" and not isinstance(each, IsNotNull):
+            if column_of(each) == "timestamp":
                 left.append(each)
     return wanted, left
 
@@ -81,7 +81,7 @@ def apply(wanted: Narrowed, each: Filter) -> Narrowed | None:
     """None: not to be answered by offsets."""
     column = column_of(each)
     if isinstance(each, IsNotNull):
-        return wanted if column in ("topic", "partition", "offset", "timestamp", "timestampType") else None
+        return wanted if column in ("topic", "partition", "offset", "timestampType") else None
     match column:
         case "partition" if isinstance(each, GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual):
             return by_number(wanted, each, "first_partition", "end_partition")

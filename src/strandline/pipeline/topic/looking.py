@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from strandline.base.value import Value
 from strandline.pipeline.client import Cluster, TopicView, UnknownTopic
-from strandline.pipeline.errors import BadOption, PipelineError
+from strandline.pipeline.errors import BadOption, Missing
 from strandline.pipeline.topic.offsets import Lost, Position, Positions, Seen, SeenTopic, epoch_before, losses
 from strandline.pipeline.topic.options import (
     EARLIEST,
@@ -55,7 +55,7 @@ class Looking:
     def look(self, may_be_gone: Iterable[str] | None = ()) -> View:
         """Log starts and ends of all partitions that were chosen.
 
-        Raises PipelineError if one that was asked for by name does not exist, unless that may be so (None: of all).
+        Raises Missing if one that was asked for by name does not exist, unless that may be so (None: of all).
         """
         try:
             return self.look_once(may_be_gone)
@@ -88,7 +88,7 @@ class Looking:
                 return found
             if attempt < self.options.retries:
                 self.sleep(self.options.retry_interval_ms / 1000)
-        raise PipelineError(
+        raise Missing(
             f"{', '.join(missing)} does not exist in this cluster (UNKNOWN_TOPIC_OR_PARTITION)",
             "Create the topic first, or mend the option that names it.",
         )

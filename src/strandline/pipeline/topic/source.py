@@ -15,8 +15,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from strandline.pipeline.client import ClientConfig
-from strandline.pipeline.client.errors import AuthenticationFailed, Unreachable
-from strandline.pipeline.errors import BadOption, PipelineError
+from strandline.pipeline.client.errors import UnknownTopic
+from strandline.pipeline.errors import BadOption, Missing
 from strandline.pipeline.schemas import TOPIC_ROW, TOPIC_ROW_WITH_HEADERS
 from strandline.pipeline.topic.batch import Snapshot, TopicReader, snapshot
 from strandline.pipeline.topic.options import SUBSCRIPTIONS, batch_options, boolean, fold, stream_options
@@ -62,7 +62,8 @@ class DefaultSource(DataSource):
 
 
 def ends_at_load(options: Mapping[str, str]) -> Snapshot | None:
-    """None for a stream. Raises BadOption where the options make no sense, Unreachable where there is no cluster."""
+    """None for a stream, and for topics that are not there. Raises BadOption where the options make no sense, and
+    KafkaError where the cluster does not tell: each action would read to another end then."""
     try:
         batch_options(options)
     except BadOption:
@@ -71,10 +72,8 @@ def ends_at_load(options: Mapping[str, str]) -> Snapshot | None:
         return None
     try:
         return snapshot(options)
-    except (BadOption, Unreachable, AuthenticationFailed):
-        raise
-    except PipelineError:
-        return None  # Such as a topic that does not exist yet: whoever reads it says so.
+    except (Missing, UnknownTopic):
+        return None  # Perhaps it does not exist yet: whoever reads it says so.
 
 
 def arrow_schema(schema: StructType) -> "pyarrow.Schema":

@@ -6,8 +6,8 @@ from pathlib import Path
 KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
-def openssl(*arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+def openssl(*arguments: str) -> str:
+    return subprocess.run(["openssl", *arguments], check=True, capture_output=True, text=True).stdout
 
 
 def make_authority(folder: Path, name: str = "ca") -> None:

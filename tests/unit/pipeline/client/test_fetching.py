@@ -1,17 +1,18 @@
 """Fetches from a broker whose every answer is written down here: gaps, closer replicas, truncations, other topics."""
 
+import struct
 import time
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from tests.unit.pipeline.client.scripted import ScriptedBroker, Session
+from tests.unit.pipeline.client.partition import FIRST, SECOND, Partition, batch, empty, raw
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import Uuid, uuid_text
+from strandline.base.ids import uuid_text
 from strandline.pipeline.client import (
     ClientConfig,
     Cluster,
+    CorruptRecords,
     KafkaError,
     LogTruncated,
     OffsetOutOfRange,
@@ -20,75 +21,8 @@ from strandline.pipeline.client import (
     UnknownTopic,
 )
 from strandline.wire.batch import build
-from strandline.wire.messages.fetch import (
-    AbortedTransaction,
-    EpochEndOffset,
-    FetchableTopicResponse,
-    FetchRequest,
-    FetchResponse,
-    PartitionData,
-)
-from strandline.wire.messages.list_offsets import (
-    EARLIEST,
-    LATEST,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
-from strandline.wire.messages.metadata import (
-    MetadataResponse,
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
+from strandline.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
 from strandline.wire.record import all_records
-
-FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
-
-
-class Partition(ScriptedBroker):
-    """One partition, led by broker 1; broker 2 listens at the same port. It answers fetches row by row."""
-
-    def __init__(self, *rows: PartitionData | ErrorCode, fetch_version: int = 18) -> None:
-        super().__init__({3: self.town, 1: self.fetch}, versions_max={1: fetch_version})
-        self.rows = list(rows)
-        self.asked: list[Any] = []
-        self.topic_id = FIRST
-        self.is_there = True
-        self.throttle_ms = 0
-
-    def town(self, session: Session, request: Any) -> MetadataResponse:
-        rows = (MetadataResponsePartition(leader_id=1, leader_epoch=4, replica_nodes=(1, 2), isr_nodes=(1, 2)),)
-        code = ErrorCode.NONE if self.is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        topic = MetadataResponseTopic(error_code=code, name="t", topic_id=self.topic_id, partitions=rows)
-        brokers = [MetadataResponseBroker(node_id=i, host="127.0.0.1", port=self.port) for i in (1, 2)]
-        return MetadataResponse(brokers=tuple(brokers), topics=(topic,))
-
-    def fetch(self, session: Session, request: FetchRequest) -> FetchResponse:
-        (topic,) = request.topics
-        self.asked.append((topic, topic.partitions[0], request))
-        row = self.rows.pop(0) if self.rows else PartitionData(high_watermark=0, records=b"")
-        if isinstance(row, ErrorCode):
-            row = PartitionData(error_code=row, high_watermark=-1, records=b"")
-        answered = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=(row,))
-        return FetchResponse(throttle_time_ms=self.throttle_ms, responses=(answered,))
-
-    def edges(self, session: Session, request: ListOffsetsRequest) -> ListOffsetsResponse:
-        """The log has offsets 5 to 8."""
-        (topic,) = request.topics
-        offset = {EARLIEST: 5, LATEST: 8}[topic.partitions[0].timestamp]
-        row = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
-        return ListOffsetsResponse(topics=(ListOffsetsTopicResponse(name=topic.name, partitions=(row,)),))
-
-
-def batch(offset: int, epoch: int = 4, high_watermark: int = 100) -> PartitionData:
-    data = build([(0, None, b"%d" % offset, ())], base_offset=offset, leader_epoch=epoch)
-    return PartitionData(high_watermark=high_watermark, last_stable_offset=high_watermark, records=data)
-
-
-def empty(high_watermark: int) -> PartitionData:
-    return PartitionData(high_watermark=high_watermark, last_stable_offset=high_watermark, records=b"")
 
 
 def opened(broker: Partition, **options: str) -> Cluster:
@@ -242,3 +176,56 @@ def test_a_read_that_is_given_up_leaves_nothing_under_way() -> None:
         reading.close()
         broker.rows = [batch(0), batch(0)]  # one for the fetch that was under way, if it comes so late
         assert cluster.fetch("t", 0, 0).next_offset == 1
+
+
+def message_v1(offset: int) -> bytes:
+    """One message of format 1, without a key: CRC, magic, attributes, timestamp, key, value."""
+    body = struct.pack(">IbbqiI", 0, 1, 0, 0, -1, 5) + b"hello"
+    return struct.pack(">qi", offset, len(body)) + body
+
+
+@pytest.mark.parametrize("count", [1, 10])
+def test_messages_of_the_old_formats_are_no_gap(count: int) -> None:
+    old = b"".join(message_v1(offset) for offset in range(count))
+    with Partition(*[raw(old, count)] * 9) as broker, opened(broker) as cluster:
+        with pytest.raises(CorruptRecords, match=r"t-0 at offset 0 .*formats 0 and 1 are not supported"):
+            next(cluster.read("t", 0, 0, count))
+        assert len(broker.asked) == 1
+
+
+@pytest.mark.parametrize("length", [0, 48, 1 << 20, -1])
+def test_a_batch_whose_length_is_damaged_is_no_gap(length: int) -> None:
+    """What is whole before it is read. The first batch of an answer is always whole, however few bytes were asked."""
+    first, damaged = build([(0, None, b"0", ())], leader_epoch=4), bytearray(build([(0, None, b"1", ())]))
+    struct.pack_into(">qi", damaged, 0, 1, length)
+    with Partition(raw(first + damaged, 2), *[raw(bytes(damaged), 2)] * 9) as broker, opened(broker) as cluster:
+        reading = cluster.read("t", 0, 0, 2)
+        assert next(reading).next_offset == 1
+        with pytest.raises(CorruptRecords, match=r"t-0 at offset 1 .*damaged: no batch begins there"):
+            next(reading)
+        assert len(broker.asked) == 2
+
+
+def test_a_batch_of_another_format_behind_a_whole_one_is_not_passed_over() -> None:
+    """Its length is one that a batch might have: what stands where its end offset would be says nothing."""
+    other = bytearray(build([(0, None, b"1" * 50, ())], base_offset=1))
+    other[16] = 1
+    with Partition(raw(build([(0, None, b"0", ())]) + other), raw(bytes(other))) as broker, opened(broker) as cluster:
+        reading = cluster.read("t", 0, 0, 2)
+        assert next(reading).next_offset == 1
+        with pytest.raises(CorruptRecords):
+            next(reading)
+
+
+def test_a_batch_that_is_cut_off_behind_whole_ones_is_fetched_again() -> None:
+    second = build([(0, None, b"1", ())], base_offset=1, leader_epoch=4)
+    both = build([(0, None, b"0", ())], leader_epoch=4) + second
+    with Partition(raw(both[:-5], 2), raw(second, 2)) as broker, opened(broker) as cluster:
+        assert [row.next_offset for row in cluster.read("t", 0, 0, 2)] == [1, 2]
+
+
+def test_damage_at_the_end_is_none_of_a_range_before_it() -> None:
+    """A broker that holds records back is asked for those at the end, which nobody wants to read."""
+    held_back = [empty(10), empty(10), raw(b"rotten"), batch(0)]
+    with Partition(*held_back) as broker, opened(broker) as cluster:
+        assert [row.next_offset for row in cluster.read("t", 0, 0, 1)] == [1]

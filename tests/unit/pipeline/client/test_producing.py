@@ -9,7 +9,7 @@ from tests.unit.pipeline.client.scripted import ScriptedBroker, Session
 
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import ClientConfig, Cluster, KafkaError, Produced, ProduceFailed, Producer
-from strandline.wire.batch import build, read_header
+from strandline.wire.batch import NO_SEQUENCE, build, read_header
 from strandline.wire.messages.init_producer_id import InitProducerIdResponse
 from strandline.wire.messages.metadata import (
     MetadataResponse,
@@ -57,7 +57,7 @@ class Taker(ScriptedBroker):
                     return None
                 header = read_header(bytes(data.records))  # type: ignore[arg-type]
                 before = [row[:2] for row in self.written].count((data.index, header.producer_id))
-                if fate is ErrorCode.NONE and header.base_sequence != before:
+                if fate is ErrorCode.NONE and header.base_sequence not in (before, NO_SEQUENCE):
                     fate = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
                 if fate is ErrorCode.NONE:
                     self.written.append((data.index, header.producer_id, header.base_sequence))
@@ -101,6 +101,21 @@ def test_batches_of_several_partitions_in_old_and_new_versions(version: int) -> 
     assert sorted(row.tag for row in told) == [0, 0, 1, 1, 2, 2]
 
 
+@pytest.mark.parametrize("version", [11, 13])
+def test_a_refusal_of_one_partition_says_nothing_of_others_in_the_same_answer(version: int) -> None:
+    """Without idempotence, what the broker has and is sent again is there twice."""
+    with (
+        Taker(ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER, produce_version=version) as broker,
+        opened(broker, enable_idempotence="false", max_in_flight_requests_per_connection="1") as cluster,
+        Producer(cluster) as producer,
+    ):
+        for partition in (0, 0, 1, 2):  # while the first is under way, the others gather
+            producer.send("t", partition, batch())
+        producer.flush()
+        assert [len(topic.partition_data) for row in broker.requests for topic in row.topic_data] == [1, 3, 1]
+        assert [row[0] for row in broker.written] == [0, 1, 2, 0]
+
+
 @pytest.mark.parametrize(
     "fate", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS, None]
 )
@@ -113,6 +128,18 @@ def test_what_passes_by_itself_is_sent_again_in_order(fate: ErrorCode | None) ->
 def test_a_duplicate_is_an_acknowledgement() -> None:
     with Taker(ErrorCode.DUPLICATE_SEQUENCE_NUMBER) as broker:
         assert len(sent(broker, 1)) == 1
+
+
+def test_a_duplicate_of_a_sequence_that_others_use_too_is_none() -> None:
+    """Brokers that say so look at the first sequence alone: the rest of the batch is perhaps not there."""
+    with (
+        Taker(ErrorCode.DUPLICATE_SEQUENCE_NUMBER) as broker,
+        opened(broker) as cluster,
+        Producer(cluster, producer=(7, 0), renews=False) as producer,
+        pytest.raises(ProduceFailed, match="DUPLICATE_SEQUENCE_NUMBER"),
+    ):
+        producer.send("t", 0, batch())
+        producer.flush()
 
 
 def test_what_comes_behind_a_failure_is_not_taken_for_a_lost_sequence() -> None:

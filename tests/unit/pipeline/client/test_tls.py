@@ -1,5 +1,6 @@
 """TLS: who is believed, who we are, and what a user is told when either fails."""
 
+import re
 import ssl
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from tests.unit.pipeline.client.certificates import make_authority, make_certifi
 from tests.unit.pipeline.client.scripted import ScriptedBroker
 
 from strandline.pipeline.client import ClientConfig, Cluster, Unreachable
+from strandline.pipeline.client.ciphers import openssl_name, suites
+from strandline.pipeline.client.tls import Tls, context_of
 from strandline.pipeline.errors import BadOption
 
 
@@ -107,3 +110,61 @@ def test_a_java_key_store_is_refused_with_the_way_to_pem(tmp_path: Path) -> None
 def test_a_broker_without_tls_is_suspected(certificates: Path) -> None:
     with ScriptedBroker() as broker, pytest.raises(Unreachable, match="no TLS with"):
         brokers_of(broker, ssl_ca_location=str(certificates / "ca.pem"))
+
+
+def test_only_the_versions_that_are_enabled_are_spoken(certificates: Path) -> None:
+    ca, newest = str(certificates / "ca.pem"), serving(certificates)
+    newest.minimum_version = ssl.TLSVersion.TLSv1_3
+    with ScriptedBroker(tls=newest) as broker:
+        assert brokers_of(broker, ssl_ca_location=ca, ssl_enabled_protocols="TLSv1.2,TLSv1.3") == [1]
+        with pytest.raises(Unreachable):
+            brokers_of(broker, ssl_ca_location=ca, ssl_enabled_protocols="TLSv1.2")
+
+
+JAVAS = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+
+
+def test_a_cipher_suite_of_javas_name_is_the_one_that_is_used(certificates: Path) -> None:
+    older, one_only = serving(certificates), serving(certificates)
+    older.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
+    one_only.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    older.maximum_version = one_only.maximum_version = ssl.TLSVersion.TLSv1_2
+    chosen = {"ssl_ca_location": str(certificates / "ca.pem"), "ssl_cipher_suites": f"{JAVAS},TLS_AES_128_GCM_SHA256"}
+    with ScriptedBroker(tls=older) as broker:
+        assert brokers_of(broker, **chosen) == [1]
+    with ScriptedBroker(tls=one_only) as broker, pytest.raises(Unreachable):
+        brokers_of(broker, **chosen)
+
+
+def test_each_suite_that_java_has_is_found_by_its_name() -> None:
+    """OpenSSL tells both names of each."""
+    listed = openssl("ciphers", "-stdname", "ALL:@SECLEVEL=0").splitlines()
+    pairs = {row.split()[0]: row.split()[2] for row in listed if "TLSv1.3" not in row}
+    kinds = re.compile(r"TLS_((EC)?DHE_(RSA|ECDSA)|RSA)_WITH_(AES|CHACHA20)_.*")
+    found = {name: own for name, own in pairs.items() if kinds.fullmatch(name)}
+    assert len(found) > 30
+    assert {name: openssl_name(name) for name in found} == found
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", ("", ("TLSv1.2", "TLSv1.3"))),
+        ("HIGH:!aNULL", ("HIGH:!aNULL", ("TLSv1.2", "TLSv1.3"))),
+        (f"{JAVAS}, TLS_AES_128_GCM_SHA256", ("ECDHE-ECDSA-AES256-GCM-SHA384", ("TLSv1.2", "TLSv1.3"))),
+        (f"{JAVAS},TLS_EMPTY_RENEGOTIATION_INFO_SCSV", ("ECDHE-ECDSA-AES256-GCM-SHA384", ("TLSv1.2",))),
+        ("TLS_AES_256_GCM_SHA384", ("", ("TLSv1.3",))),
+        ("TLS_NONE_SUCH", ("", ())),
+    ],
+)
+def test_a_list_of_javas_names_says_which_versions_there_may_be(given: str, expected: tuple[str, list[str]]) -> None:
+    assert suites(given) == expected
+
+
+def test_ciphers_of_no_version_that_is_enabled_are_refused() -> None:
+    given = {"kafka.bootstrap.servers": "h:1", "kafka.security.protocol": "SSL", "kafka.ssl.cipher.suites": JAVAS}
+    with pytest.raises(BadOption, match=r"kafka.ssl.cipher.suites has no suite of TLSv1.3"):
+        ClientConfig.of({**given, "kafka.ssl.enabled.protocols": "TLSv1.3"})
+    config = ClientConfig.of({**given, "kafka.ssl.cipher.suites": "NONE-SUCH"})
+    with pytest.raises(BadOption, match="OpenSSL has none of NONE-SUCH"):
+        context_of(config.tls or Tls())

@@ -66,6 +66,15 @@ def test_a_doubt_waits_for_all_answers_then_looks_behind_what_is_known() -> None
     assert track.step(Refused(3, 2, OUT_OF_ORDER)) == [Search(101, 3, 0)]
 
 
+def test_a_duplicate_is_looked_for_and_what_is_not_there_is_sent() -> None:
+    """Another run has written row 1 and row 2; a broker that remembers no more than that calls all four a duplicate."""
+    track = heard()
+    track.step(Offered(4))
+    assert track.step(Refused(1, 4, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)) == [Search(101, 3, 0)]
+    track.step(Found(1, 2, 105, 106, 4))
+    assert track.step(Searched(107)) == [Send(3, 2, 3)]
+
+
 def test_after_a_search_the_rest_of_a_batch_is_sent_alone() -> None:
     """Another run has written row 1 and row 2 in a batch of another size."""
     track = heard()

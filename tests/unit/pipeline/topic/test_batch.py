@@ -10,13 +10,21 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThan, InputPartition
 from pyspark.sql.types import StructType
 from tests.cluster.driving import quiet
+from tests.unit.pipeline.client.partition import Partition
 from tests.unit.pipeline.topic.conftest import Topic
 
-from strandline.pipeline.client.errors import Unreachable
+from strandline.base.errors import ErrorCode
+from strandline.pipeline.client.errors import TimedOut, Unreachable
 from strandline.pipeline.errors import BadOption, DataLoss, PipelineError
 from strandline.pipeline.schemas import TYPES
 from strandline.pipeline.topic.batch import TopicReader
 from strandline.pipeline.topic.source import DefaultSource
+from strandline.wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 
 MakeTopic = Callable[..., Topic]
 
@@ -84,6 +92,53 @@ def test_what_comes_after_load_is_not_read(make_topic: MakeTopic) -> None:
     topic.write(2)
     topic.write(3, partition=1)
     assert len(rows(reader)) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("endingOffsets", '{"TOPIC": {"0": -1, "1": 1}}'),
+        ("endingTimestamp", "9999999"),
+        ("endingOffsetsByTimestamp", '{"TOPIC": {"0": 9999999, "1": 9999999}}'),
+    ],
+)
+def test_an_end_that_is_open_is_the_one_at_load_however_it_is_said(
+    make_topic: MakeTopic, option: str, value: str
+) -> None:
+    topic = make_topic(2)
+    topic.write(1, timestamp_ms=1_000_000)
+    topic.write(2, partition=1, timestamp_ms=1_000_000)
+    schema = StructType().add("partition", "integer").add("value", "binary")
+    reader = reader_of({**topic.options, option: value.replace("TOPIC", topic.name)}, schema)
+    topic.write(3, timestamp_ms=1_000_000)
+    topic.write(4, partition=1, timestamp_ms=1_000_000)
+    assert rows(reader) == [(0, b"1"), (1, b"2")]
+
+
+def test_an_offset_that_is_named_is_the_end_though_the_log_did_not_reach_it_at_load(make_topic: MakeTopic) -> None:
+    topic = make_topic(2)
+    topic.write(1)
+    reader = reader_of({**topic.options, "endingOffsets": json.dumps({topic.name: {"0": 2, "1": -1}})})
+    with pytest.raises(DataLoss):
+        reader.partitions()
+    topic.write(2, 3)
+    assert len(rows(reader)) == 2
+
+
+def test_a_cluster_that_does_not_tell_the_ends_at_load_is_an_error_then() -> None:
+    """Later actions would each read to another end."""
+    with Partition() as broker:
+        broker.answers[2] = lambda session, request: refusal(request, ErrorCode.LEADER_NOT_AVAILABLE)
+        options = {"kafka.bootstrap.servers": f"127.0.0.1:{broker.port}", "subscribe": "t"}
+        with pytest.raises(TimedOut, match="LEADER_NOT_AVAILABLE"):
+            DefaultSource(options={**options, "kafka.default.api.timeout.ms": "200"})
+        broker.is_there = False
+        assert DefaultSource(options=options).ends is None  # who reads it says so, or writes to it
+
+
+def refusal(request: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse:
+    row = ListOffsetsPartitionResponse(partition_index=0, error_code=code)
+    return ListOffsetsResponse(topics=(ListOffsetsTopicResponse(name=request.topics[0].name, partitions=(row,)),))
 
 
 def test_a_topic_created_anew_since_load_is_another_one(make_topic: MakeTopic) -> None:

@@ -42,7 +42,7 @@ NOON_MS = 1_767_268_800_000
         (EqualTo(("topic",), "a"), Narrowed(topics=("a",))),
         (Not(EqualTo(("topic",), "a")), Narrowed(not_topics=("a",))),
         (IsNotNull(("offset",)), Narrowed()),
-        (IsNotNull(("timestamp",)), Narrowed()),
+        (IsNotNull(("timestampType",)), Narrowed()),
     ],
 )
 def test_what_offsets_answer_exactly_spark_does_not_look_at_again(each: Filter, wanted: Narrowed) -> None:
@@ -71,6 +71,7 @@ def test_a_timestamp_narrows_and_spark_looks_again(each: Filter, since_ms: int |
         EqualTo(("value",), b"x"),
         IsNotNull(("key",)),
         IsNull(("offset",)),
+        IsNotNull(("timestamp",)),  # null where no calendar has it
         In(("offset",), (1, 2)),
         Not(EqualTo(("offset",), 5)),
         Not(LessThan(("partition",), 5)),

@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from strandline.pipeline.client import EARLIEST, LATEST, Cluster, KafkaError, OffsetOutOfRange, Unreachable
+from strandline.pipeline.client import (
+    EARLIEST,
+    LATEST,
+    Cluster,
+    CorruptRecords,
+    KafkaError,
+    OffsetOutOfRange,
+    Unreachable,
+)
 from strandline.pipeline.client.errors import refused
 from strandline.pipeline.jobs.lag.positions import Positions
 from strandline.pipeline.jobs.lag.queries import progress_of
@@ -111,8 +119,8 @@ class Sampler:
     def peek(self, where: Partition, offset: int) -> int | None:
         try:
             fetched = self.cluster.fetch(*where, offset, max_bytes=PEEK_BYTES, wait_ms=0, isolation=self.isolation)
-        except OffsetOutOfRange:
-            return None  # deleted since the ends were asked for
+        except (OffsetOutOfRange, CorruptRecords):
+            return None  # the first: deleted since the ends were asked for
         for header in batches(fetched.records):
             if header.next_offset > offset and not header.is_control:
                 return stamp_in(header, fetched.records, offset)
