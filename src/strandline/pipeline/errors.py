@@ -32,6 +32,11 @@ class BadRow(PipelineError):
     """A row that cannot be written: the message says which one of its task."""
 
 
+class Overtaken(PipelineError):
+    """Somebody else has changed a table in between: nothing of ours is in it, unless a catalog took it and could not say
+    so."""
+
+
 class DataLoss(PipelineError):
     """Records that were asked for are there no longer, or are others now (failOnDataLoss=true)."""
 

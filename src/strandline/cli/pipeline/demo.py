@@ -25,7 +25,6 @@ from strandline.cli.pipeline.options import require_folder_of, require_spark, wr
 from strandline.cli.produce import acknowledgements
 from strandline.cli.signals import interrupted_by_signals
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.tables import manifest
 from strandline.server.local_cluster import LocalCluster, StartFailed
 
 TOPIC = "shop"
@@ -284,6 +283,8 @@ class Play:
 
     def batches(self) -> list[tuple[float, int]]:
         """When the table took a batch, and how many rows it had."""
+        from strandline.pipeline.tables import manifest
+
         lines = manifest.read_lines(str(self.table / manifest.FOLDER / manifest.NAME))
         return [(line.time_ms / 1000, line.account.rows) for line, _ in lines if isinstance(line, manifest.Committed)]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from strandline.pipeline import durable
-from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.errors import Overtaken, PipelineError
 from strandline.pipeline.tables.account import Account
 from strandline.pipeline.tables.compacting import Compacted, merge_all, plan_merges
 from strandline.pipeline.tables.files import FILE_BYTES, DataFile, Layout, batch_prefix, bins, local_path
@@ -38,10 +38,6 @@ COMPACTIONS = "strandline.compactions"  # how many there have been
 NAMESPACE = "default"
 TRIES_MAX = 5
 RENAME = "name another folder"
-
-
-class Overtaken(PipelineError):
-    """Nothing of ours is in the table, unless the catalog took it and could not say so."""
 
 
 class IcebergTable(Table):
