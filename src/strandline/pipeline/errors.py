@@ -33,8 +33,8 @@ class BadRow(PipelineError):
 
 
 class Overtaken(PipelineError):
-    """Somebody else has changed a table in between: nothing of ours is in it, unless a catalog took it and could not say
-    so."""
+    """Somebody else has changed a table in between: nothing of ours is in it, unless a catalog could not say it took
+    it."""
 
 
 class DataLoss(PipelineError):
