@@ -65,6 +65,12 @@ class Chosen(NamedTuple):
             first, before = stop, int(ends[stop - 1])
 
 
+def memory_of(rows: Rows) -> int:
+    """Bytes that are held by whoever holds one of these rows."""
+    keys, values, (lists, names, contents) = rows
+    return int(lists.nbytes + sum(array.nbytes for blobs in (keys, values, names, contents) for array in blobs))
+
+
 Piece = tuple[int, Chosen]  # the next rows of a lane for a partition
 
 
