@@ -119,6 +119,8 @@ def test_what_no_topic_can_have_is_refused_before_anything_is_written(
         emit(spark.range(1).selectExpr("'a' AS value", "5 AS partition"), **how)
     with pytest.raises(PipelineError, match="a header has no key"):
         emit(spark.sql("SELECT 'a' AS value, ARRAY(STRUCT(NULL AS key, X'00' AS value)) AS headers"), **how)
+    with pytest.raises(PipelineError, match=r"the timestamp 1969-12-31 \S+ is before 1970"):
+        emit(spark.sql("SELECT 'a' AS value, TIMESTAMP_MICROS(-1) AS timestamp"), **how)
     assert ends(broker.bootstrap, topic) == {0: 0}
 
 
@@ -130,6 +132,17 @@ def test_one_lane_keeps_the_order_of_a_sorted_query(
     emit(rows, topic=topic, checkpoint=str(tmp_path / "c"), options=options(broker), lanes=1)
     values = [bytes(record.value or b"") for record in records(broker, topic)[0]]
     assert values == sorted(b"%d" % number for number in range(1000))
+
+
+def test_one_lane_keeps_the_order_also_where_spark_knows_where_only_later_rows_are(
+    spark: "SparkSession", broker: LocalCluster, tmp_path: Path
+) -> None:
+    """Shuffled rows are somewhere, and those of a range nowhere: coalesce begins with those that are somewhere."""
+    topic = create_topic(broker.bootstrap, 1)
+    rows = spark.range(0, 100, 1, 2).union(spark.range(100, 200).repartition(2).orderBy("id"))
+    values = rows.selectExpr("CAST(id AS STRING) AS value")
+    emit(values, topic=topic, checkpoint=str(tmp_path / "c"), options=options(broker), lanes=1)
+    assert [int(record.value or b"") for record in records(broker, topic)[0]] == list(range(200))
 
 
 def test_a_checkpoint_may_have_any_name(spark: "SparkSession", broker: LocalCluster, tmp_path: Path) -> None:

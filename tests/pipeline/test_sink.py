@@ -214,6 +214,10 @@ def test_columns_that_make_no_sense(fields: list[StructField], message: str) -> 
         ({"kafka.bootstrap.servers": "h:1"}, "topic option required when no 'topic' attribute is present"),
         ({"topic": "t"}, "Option 'kafka.bootstrap.servers' must be specified"),
         ({"topic": "t", "kafka.bootstrap.servers": "h:1", "deliveryGuarantee": "twice"}, "deliveryGuarantee: 'twice'"),
+        (
+            {"topic": "t", "kafka.bootstrap.servers": "h:1", "deliveryGuarante": "exactly-once"},
+            "there is no option 'deliveryGuarante'\\n  Did you mean deliveryGuarantee",
+        ),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, str], message: str) -> None:

@@ -36,8 +36,9 @@ def test_a_batch_query_and_a_stream_write_all_rows(spark: "SparkSession", broker
     query = (
         stream.writeStream.format("strandline")
         .options(**options, checkpointLocation=str(tmp_path / "checkpoint"))
+        .queryName("copy")  # Spark hands its own options to the sink too
         .trigger(availableNow=True)
-        .start()
+        .start(str(tmp_path / "path"))
     )
     query.awaitTermination(120)
     assert query.exception() is None

@@ -198,7 +198,7 @@ def test_ranges_are_bounded_by_offsets_and_cut_into_tasks(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"startingOffset": "earliest"}, "The topic source has no option"),
+        ({"startingOffset": "earliest"}, "there is no option"),
         ({"subscribe": "nowhere"}, "nowhere does not exist in this cluster"),
         ({"kafka.auto.offset.reset": "earliest"}, "auto.offset.reset"),
     ],

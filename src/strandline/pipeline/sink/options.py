@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from strandline.base.value import Value
 from strandline.pipeline.client import ClientConfig, Cluster
 from strandline.pipeline.errors import BadOption
+from strandline.pipeline.topic.options import fold, refuse_unknown
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -25,13 +26,14 @@ class SinkOptions(Value, frozen=True):
     @staticmethod
     def of(options: Mapping[str, str], schema: "StructType", *, overwrite: bool = False) -> "SinkOptions":
         """Raises `BadOption`; for exactly once, which needs transactions, after a look at the cluster."""
-        given = {key.lower(): value for key, value in options.items()}
+        given = fold(options)
         if overwrite:
             raise BadOption(
                 "Save mode overwrite not allowed for Kafka. Allowed save mode is append.",
                 "topics can only be appended to: mode('append')",
             )
         config = ClientConfig.of(options)
+        refuse_unknown(options)
         topic = given.get("topic")
         if topic is not None and not topic.strip():
             raise BadOption("option topic is empty")

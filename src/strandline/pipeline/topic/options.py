@@ -41,7 +41,7 @@ OPTIONS: dict[str, str] = {  # name: default, as the page on the connector shows
     "fetchOffset.retryIntervalMs": "10",
 }
 OF_SINKS = ("topic", "deliveryGuarantee")  # one set of options may serve to read and to write
-OF_SPARK = ("path",)  # what load(path) gives
+OF_SPARK = ("path", "checkpointLocation", "queryName")  # Spark passes its own along: of load, save and start
 OF_CATALOG = "provider"  # only tables of Spark's catalog have it
 STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 BATCH_ONLY = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
@@ -187,7 +187,7 @@ def refuse_unknown(given: Mapping[str, str]) -> None:
             continue
         near = difflib.get_close_matches(name.lower(), names, n=3)
         advice = "Did you mean " + " or ".join(names[each] for each in near) + "?" if near else ""
-        raise BadOption(f"The topic source has no option {name!r}", advice)
+        raise BadOption(f"there is no option {name!r}", advice)
 
 
 def chosen(folded: Mapping[str, str]) -> Chosen:

@@ -1,6 +1,8 @@
 """What a checkpoint keeps, and what it is refused for."""
 
+import sys
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
@@ -29,6 +31,19 @@ PLAN = Plan(
     lanes=(Lane(0, "part-0.parquet", 10, 1000, 0), Lane(1, "part-1.parquet", 5, 1001, 0)),
     made_ms=1,
 )
+
+SLEEPER = """
+import os, sys
+from strandline.pipeline.jobs.emit.checkpoint import Checkpoint
+from strandline.pipeline.jobs.emit.plan import Written
+replace = os.replace
+def late(*names):
+    print(end=".", flush=True)
+    sys.stdin.read()
+    replace(*names)
+os.replace = late
+Checkpoint(sys.argv[1]).keep_lane(0, [Written(0, 1, 10, 10, 4)])
+"""
 
 
 def now(**other: object) -> TopicNow:
@@ -110,6 +125,31 @@ def test_a_checkpoint_keeps_what_it_is_given(tmp_path: Path) -> None:
         checkpoint.keep_finished(Finished(10, 2, written))
         assert again.finished() == Finished(10, 2, written)
         assert not checkpoint.rows.exists()
+
+
+def test_a_damaged_file_of_a_lane_or_of_the_end_is_named_and_may_be_removed(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path / "c"))
+    checkpoint.lanes.mkdir(parents=True)
+    checkpoint.lane_path(3).write_bytes(b"[]}]")
+    (checkpoint.folder / "finished.json").write_bytes(b'{"rows": 1')
+    with pytest.raises(PipelineError, match=r"00003\.json is damaged: .*\n  remove this file and run"):
+        checkpoint.lane_written(3)
+    with pytest.raises(PipelineError, match=r"finished\.json is damaged: .*\n  remove this file and run"):
+        checkpoint.finished()
+
+
+def test_two_workers_keep_the_same_lane_at_once(tmp_path: Path) -> None:
+    """One writes its file and sleeps before it has its name; the other does all of it; the first wakes up."""
+    folder = str(tmp_path / "c")
+    checkpoint = Checkpoint(folder)
+    checkpoint.lanes.mkdir(parents=True)
+    with Popen([sys.executable, "-c", SLEEPER, folder], stdin=PIPE, stdout=PIPE) as sleeper:
+        assert sleeper.stdout is not None
+        assert sleeper.stdout.read(1) == b"."
+        checkpoint.keep_lane(0, [Written(0, 1, 10, 10, 4)])
+        sleeper.communicate(b"wake up")
+    assert sleeper.returncode == 0
+    assert checkpoint.lane_written(0) == (Written(0, 1, 10, 10, 4),)
 
 
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:

@@ -68,6 +68,21 @@ def test_however_the_file_is_read_each_partition_gets_the_same_rows_in_order(
     assert sorted(value for rows in whole.values() for value in rows) == sorted(b"v%d" % at for at in range(5000))
 
 
+def test_of_a_large_file_a_piece_is_in_memory_and_not_what_was_read_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, size = str(tmp_path / "rows.parquet"), 16 << 20
+    values = pa.array([bytes([at % 256]) * 1024 for at in range(size >> 10)], pa.binary())
+    table = pa.table({"key": pa.nulls(len(values), pa.binary()), "value": values})
+    pq.write_table(table, path, row_group_size=4096, use_dictionary=False, compression="none")
+    del values, table
+    monkeypatch.setattr(subject, "PIECE_BYTES", 1 << 20)
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in pieces(path, 0, 1)]
+    assert len(held) >= 16
+    assert max(held) < 5 << 20
+
+
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(20, 120))
 def test_batches_are_as_large_as_may_be_and_no_larger(sizes: list[int], bytes_max: int) -> None:
     rows = rows_of(batch([None] * len(sizes)), {"key": 0, "value": 1})

@@ -1,6 +1,6 @@
 """A lane written to a naive topic: real files, real batches, an outlet that refuses, forgets and is late."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,10 +13,11 @@ from tests.unit.pipeline.emit.broker import Batch, Leader
 from strandline.base.errors import ErrorCode
 from strandline.pipeline.client import ClientConfig
 from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.jobs.emit import rows, writing
 from strandline.pipeline.jobs.emit.encoding import encode
 from strandline.pipeline.jobs.emit.lane import Acknowledged, Found, Refused, Searched, Track
 from strandline.pipeline.jobs.emit.plan import Lane
-from strandline.pipeline.jobs.emit.rows import pieces
+from strandline.pipeline.jobs.emit.rows import Piece, memory_of, pieces
 from strandline.pipeline.jobs.emit.writing import Writing
 from strandline.wire.batch import patch_create_time, read_header
 from strandline.wire.record import all_records
@@ -74,20 +75,33 @@ class Naive:
         yield Searched(self.leaders[partition].end)
 
 
+class Away(Naive):
+    """The leader of partition 0 answers when nothing else is waited for."""
+
+    def answers(self) -> Iterable[tuple[int, Acknowledged | Refused]]:
+        others = [answer for answer in self.waiting if answer[0]]
+        if not others:
+            return super().answers()
+        self.waiting = [answer for answer in self.waiting if not answer[0]]
+        return others
+
+
 def write(path: str, leaders: list[Leader], random: Random, *, kill_after: int = -1, **bounds: int) -> Writing:
-    tracks = {p: Track(written=0, end_offset=0, leader_epoch=0) for p in range(PARTITIONS)}
-    outlet = Naive(leaders, random, kill_after, bounds.get("size_max", 1 << 20))
-    writing = Writing(
+    writing = writing_to(Naive(leaders, random, kill_after, bounds.get("size_max", 1 << 20)), random)
+    writing.run(pieces(path, 0, PARTITIONS))
+    return writing
+
+
+def writing_to(outlet: Naive, random: Random) -> Writing:
+    return Writing(
         LANE,
-        tracks,
+        {p: Track(written=0, end_offset=0, leader_epoch=0) for p in range(PARTITIONS)},
         outlet,
         lambda rows, sequence: encode(rows, LANE, sequence, CONFIG, 1_000),
         topic="t",
         batch_bytes=random.choice([200, 1000, 5000]),
         sleep=lambda _: None,
     )
-    writing.run(pieces(path, 0, PARTITIONS))
-    return writing
 
 
 @pytest.fixture
@@ -119,13 +133,33 @@ def test_a_run_over_what_is_all_there_sends_little_and_changes_nothing(path: str
     before = [leader.end for leader in leaders]
     again = write(path, leaders, Random(2))
     assert [leader.end for leader in leaders] == before
-    assert again.kept_bytes == 0
+    assert again.held.bytes == 0
 
 
 def test_batches_that_are_too_large_for_the_topic_become_smaller(path: str) -> None:
     leaders = [Leader() for _ in range(PARTITIONS)]
     write(path, leaders, Random(3), size_max=120)
     assert sum(leader.end for leader in leaders) == 2000
+
+
+def test_rows_of_a_leader_that_is_away_hold_few_pieces_in_memory(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that waits holds the whole piece that it was read with, most of which is long in other partitions."""
+    monkeypatch.setattr(rows, "PIECE_ROWS_MAX", 100)
+    one = next(pieces(path, 0, PARTITIONS))[1].rows
+    monkeypatch.setattr(writing, "HELD_BYTES_MAX", 3 * memory_of(one))
+    leaders = [Leader() for _ in range(PARTITIONS)]
+    away = writing_to(Away(leaders, Random(4), kill_after=-1), Random(4))
+    held: list[int] = []
+
+    def watched() -> Iterator[Piece]:
+        for piece in pieces(path, 0, PARTITIONS):
+            yield piece
+            held.append(len({id(kept.rows.rows) for partition in away.kept.values() for kept in partition}))
+
+    away.run(watched())
+    assert sum(leader.end for leader in leaders) == 2000
+    assert max(held) in (3, 4)
+    assert away.held.bytes == 0
 
 
 def test_a_row_that_is_too_large_is_named(path: str) -> None:

@@ -12,18 +12,28 @@ All processes must see the folder at the same path: a local disk, or one that is
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlparse
 
 from msgspec import json
 
 from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
-from strandline.pipeline.jobs.emit.plan import Finished, Plan, Written, decode_plan, encode
+from strandline.pipeline.jobs.emit.plan import (
+    Finished,
+    Plan,
+    Written,
+    decode_finished,
+    decode_lane,
+    decode_plan,
+    encode,
+)
 
 STAGED = "_SUCCESS"  # Spark writes it when all files are complete
+T = TypeVar("T")
 
 
 class Checkpoint:
@@ -65,16 +75,13 @@ class Checkpoint:
         return f"it holds {strange[0]}" if strange else None
 
     def plan(self) -> Plan | None:
-        content = self.read(self.folder / "plan.json")
-        return None if content is None else decode_plan(content, str(self.folder / "plan.json"))
+        return self.read(self.folder / "plan.json", decode_plan)
 
     def finished(self) -> Finished | None:
-        content = self.read(self.folder / "finished.json")
-        return None if content is None else json.decode(content, type=Finished)
+        return self.read(self.folder / "finished.json", decode_finished)
 
     def lane_written(self, number: int) -> tuple[Written, ...] | None:
-        content = self.read(self.lane_path(number))
-        return None if content is None else json.decode(content, type=tuple[Written, ...])
+        return self.read(self.lane_path(number), decode_lane)
 
     def keep_plan(self, plan: Plan) -> None:
         """The staged rows are made durable first: the plan speaks of them."""
@@ -85,7 +92,10 @@ class Checkpoint:
         durable.sync(self.folder.parent)
 
     def keep_lane(self, number: int, written: Sequence[Written]) -> None:
-        durable.write(self.lane_path(number), json.encode(tuple(written)))
+        """Several workers may do this at once: one that was thought dead, and the one in its place."""
+        path = self.lane_path(number)
+        own = f".{path.name}.{os.uname().nodename}-{os.getpid()}.tmp"
+        durable.write(path, json.encode(tuple(written)), unfinished=own)
 
     def keep_finished(self, finished: Finished) -> None:
         durable.write(self.folder / "finished.json", encode(finished))
@@ -110,8 +120,9 @@ class Checkpoint:
         return found
 
     @staticmethod
-    def read(path: Path) -> bytes | None:
+    def read(path: Path, decode: Callable[[bytes, str], T]) -> T | None:
         try:
-            return path.read_bytes()
+            content = path.read_bytes()
         except FileNotFoundError:
             return None
+        return decode(content, str(path))

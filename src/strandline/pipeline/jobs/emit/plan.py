@@ -5,6 +5,7 @@ target partition ended then. Every batch of a lane lies at or behind those offse
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from msgspec import ValidationError, json
 
@@ -12,6 +13,7 @@ from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
 
 VERSION = 1
+T = TypeVar("T")
 
 
 class Lane(Value, frozen=True):
@@ -90,7 +92,25 @@ def decode_plan(content: bytes, path: str) -> Plan:
     return plan
 
 
+def decode_lane(content: bytes, path: str) -> tuple[Written, ...]:
+    """Raises PipelineError if the file is damaged."""
+    return decoded(content, tuple[Written, ...], path)
+
+
+def decode_finished(content: bytes, path: str) -> Finished:
+    """Raises PipelineError if the file is damaged."""
+    return decoded(content, Finished, path)
+
+
+def decoded(content: bytes, kind: type[T], path: str) -> T:
+    try:
+        return json.decode(content, type=kind)
+    except ValueError as error:
+        raise PipelineError(f"{path} is damaged: {error}", SEARCHED_ANEW) from None
+
+
 DAMAGED = "what the topic has of this run is not known: restore the file, or find the rows by their content"
+SEARCHED_ANEW = "remove this file and run the same command again: what it says is then found in the topic"
 OTHER_CHECKPOINT = "one checkpoint is for one run: give --checkpoint another folder"
 NEW_CHECKPOINT = "rows of this run may be in the topic already; a new run, with a new --checkpoint, writes all of them"
 

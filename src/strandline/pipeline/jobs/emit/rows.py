@@ -21,6 +21,7 @@ from strandline.pipeline.sink.layout import I32, NO_BYTES, U8, Rows, rows_of, va
 BLOCK = 500
 PIECE_BYTES = 16 << 20  # of rows in memory at a time, about
 PIECE_ROWS_MAX = 64 << 10
+READ_BYTES = 1 << 20  # of a column at a time
 # What lengths, deltas and counts take at most of a record, and of each header: seven numbers of five bytes, a time of
 # ten, and two more numbers. So sizes are bounds for the memory that an encoder writes to.
 ROW_OVERHEAD = 46
@@ -65,12 +66,19 @@ class Chosen(NamedTuple):
             first, before = stop, int(ends[stop - 1])
 
 
+def memory_of(rows: Rows) -> int:
+    """Bytes that are held by whoever holds one of these rows."""
+    keys, values, (lists, names, contents) = rows
+    return int(lists.nbytes + sum(array.nbytes for blobs in (keys, values, names, contents) for array in blobs))
+
+
 Piece = tuple[int, Chosen]  # the next rows of a lane for a partition
 
 
 def pieces(path: str, lane: int, partitions: int) -> Iterator[Piece]:
     """Raises PipelineError if a row names a partition that the topic does not have."""
-    with pq.ParquetFile(path) as file:
+    # By default Arrow reads row groups as a whole, and lets go of none before the end of the file.
+    with pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES) as file:
         at = 0
         for batch in file.iter_batches(batch_size=rows_at_a_time(file.metadata)):
             yield from by_partition(batch, at, lane, partitions)

@@ -23,6 +23,7 @@ from strandline.pipeline.jobs.emit.checkpoint import Checkpoint
 from strandline.pipeline.schemas import TOPIC_ROW_WITH_HEADERS
 
 KEY, VALUE, HEADERS, PARTITION, TIMESTAMP_MS = "key", "value", "headers", "partition", "timestamp_ms"
+ORDER = "order"
 HEADERS_TYPE = TOPIC_ROW_WITH_HEADERS["headers"].dataType
 CAST = "CAST it: CAST({0} AS STRING), or to_json({0}) if it has fields"
 
@@ -45,8 +46,15 @@ def message_rows(df: DataFrame, *, key: str | None = None, value: str | None = N
     if PARTITION in df.columns and wanted(fields, PARTITION, (IntegerType, ShortType, ByteType, NullType), "int"):
         columns.append(F.col(PARTITION).cast("int").alias(PARTITION))
     if "timestamp" in df.columns and wanted(fields, "timestamp", (TimestampType, NullType), "timestamp"):
-        columns.append(F.unix_millis(F.col("timestamp")).alias(TIMESTAMP_MS))
+        made = F.unix_millis(F.col("timestamp"))
+        columns.append(F.when(made < 0, too_early(F.col("timestamp"))).otherwise(made).alias(TIMESTAMP_MS))
     return df.select(*columns)
+
+
+def too_early(timestamp: Column) -> Column:
+    """Kafka has no times before 1970: brokers take -1 for none."""
+    why = F.lit(" is before 1970 (UTC): records have no such times; leave it null for the time of writing")
+    return F.raise_error(F.concat(F.lit("the timestamp "), timestamp.cast("string"), why))
 
 
 def bytes_of(df: DataFrame, expression: str | None, name: str) -> Column:
@@ -70,8 +78,14 @@ def wanted(fields: StructType, name: str, types: tuple[type[DataType], ...], sai
 def stage(rows: DataFrame, checkpoint: Checkpoint, lanes: int | None) -> None:
     """Write the rows into the checkpoint's folder, one file for each partition of the DataFrame, or `lanes` files."""
     checkpoint.forget_rows()
-    spread = rows if lanes is None else rows.coalesce(1) if lanes == 1 else rows.repartition(lanes)
+    spread = rows if lanes is None else in_order(rows) if lanes == 1 else rows.repartition(lanes)
     spread.write.mode("overwrite").parquet(f"file://{checkpoint.rows}")  # no URI: Spark takes %20 for itself
+
+
+def in_order(rows: DataFrame) -> DataFrame:
+    """All rows in one partition, in their order: `coalesce(1)` begins with a partition whose place Spark knows."""
+    numbered = rows.withColumn(ORDER, F.monotonically_increasing_id())
+    return numbered.repartition(1).sortWithinPartitions(ORDER).drop(ORDER)
 
 
 def staged_rows(checkpoint: Checkpoint) -> dict[str, int]:

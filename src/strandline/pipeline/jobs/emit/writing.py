@@ -4,7 +4,7 @@ Nothing is decided here; what the tracks need to know of the cluster comes throu
 """
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -23,9 +23,10 @@ from strandline.pipeline.jobs.emit.lane import (
     Track,
 )
 from strandline.pipeline.jobs.emit.plan import Lane, Written
-from strandline.pipeline.jobs.emit.rows import Chosen, Piece
+from strandline.pipeline.jobs.emit.rows import Chosen, Piece, memory_of
+from strandline.pipeline.sink.layout import Rows
 
-KEPT_BYTES_MAX = 48 << 20  # of rows that are not proven yet, and of a piece
+HELD_BYTES_MAX = 48 << 20  # of pieces with rows that are not proven yet; where there are more, none is added
 Encode = Callable[[Chosen, int], Any]  # rows and the first one's sequence -> a record batch
 
 
@@ -45,11 +46,32 @@ class Outlet(Protocol):
 class Kept(NamedTuple):
     first: int
     rows: Chosen
-    size: int
 
     @property
     def end(self) -> int:
         return self.first + self.rows.length
+
+
+class Held:
+    """Pieces in memory: each of them all of it, as long as anything of it is kept."""
+
+    def __init__(self) -> None:
+        self.kept: Counter[int] = Counter()  # by the piece's id, which is its own as long as it is held
+        self.bytes = 0
+
+    def has(self, piece: Rows) -> bool:
+        return id(piece) in self.kept
+
+    def keep(self, piece: Rows) -> None:
+        if not self.has(piece):
+            self.bytes += memory_of(piece)
+        self.kept[id(piece)] += 1
+
+    def let_go(self, piece: Rows) -> None:
+        self.kept[id(piece)] -= 1
+        if not self.kept[id(piece)]:
+            del self.kept[id(piece)]
+            self.bytes -= memory_of(piece)
 
 
 class Writing:
@@ -72,15 +94,14 @@ class Writing:
         self.batch_bytes = batch_bytes
         self.sleep = sleep
         self.kept: dict[int, deque[Kept]] = {partition: deque() for partition in tracks}
-        self.kept_bytes = 0
-        self.sent_rows = 0
+        self.held = Held()
 
     def run(self, pieces: Iterable[Piece]) -> tuple[Written, ...]:
         """Send all rows that are not there yet; return when each one is. Raises PipelineError if that cannot be."""
         for partition, rows in pieces:
-            self.take(partition, rows)
-            while self.kept_bytes > KEPT_BYTES_MAX:
+            while self.held.bytes > HELD_BYTES_MAX and not self.held.has(rows.rows):
                 self.hear()
+            self.take(partition, rows)
         while any(not track.is_settled for track in self.tracks.values()):
             self.hear()
         return tuple(
@@ -94,9 +115,8 @@ class Writing:
         for first, count in rows.cuts(self.batch_bytes):
             begin, end = track.offered, track.offered + count
             if end > track.written:
-                part = rows.part(first, count)
-                self.kept[partition].append(Kept(begin, part, part.size))
-                self.kept_bytes += part.size
+                self.kept[partition].append(Kept(begin, rows.part(first, count)))
+                self.held.keep(rows.rows)
             self.tell(partition, Offered(count))
 
     def hear(self) -> None:
@@ -115,7 +135,6 @@ class Writing:
             case Send(first, count, sequence):
                 batch = self.encode(self.rows_of(partition, first, count), sequence)
                 self.outlet.send(partition, first, count, sequence, batch)
-                self.sent_rows += count
             case Search(offset, leader_epoch, wait_ms):
                 self.sleep(wait_ms / 1000)
                 track = self.tracks[partition]
@@ -136,4 +155,4 @@ class Writing:
     def forget_written(self, partition: int) -> None:
         kept, written = self.kept[partition], self.tracks[partition].written
         while kept and kept[0].end <= written:
-            self.kept_bytes -= kept.popleft().size
+            self.held.let_go(kept.popleft().rows.rows)
