@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.tables.files import DataFile, Layout, hive_folder, local_path
-from strandline.pipeline.tables.writing import GROUP_BYTES_MAX, OpenFile, in_utc, open_input
+from strandline.pipeline.tables.writing import GROUP_BYTES_MAX, OpenFile, in_utc, open_input, opened_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,7 +70,7 @@ def merge(plan: Merge) -> DataFile:
     schema = pa.unify_schemas([columns_of(source) for source in plan.sources])
     file = OpenFile(plan.layout.folder, plan.name, plan.values, schema)
     for source in plan.sources:
-        with open_input(source) as data, pq.ParquetFile(data) as reader:
+        with opened_parquet(source) as reader:
             for batch in reader.iter_batches():
                 file.add(widened(batch, schema))
                 if file.waiting >= GROUP_BYTES_MAX:

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from strandline.base.value import Value
 from strandline.pipeline.tables.files import DataFile
 from strandline.pipeline.tables.schema import arrow_schema
-from strandline.pipeline.tables.writing import open_input
+from strandline.pipeline.tables.writing import opened_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +47,7 @@ def parallelism(spark: "SparkSession") -> int:
 
 
 def read_piece(piece: Piece, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
-    with open_input(piece.path) as data, pq.ParquetFile(data) as file:
+    with opened_parquet(piece.path) as file:
         for batch in file.iter_batches(1 << 14):
             yield pa.RecordBatch.from_arrays([column_of(batch, field, piece.values) for field in wanted], schema=wanted)
 

@@ -31,6 +31,7 @@ HIDDEN = (FAILED, QUARANTINE)
 OFFSETS = ("topic", "partition", "offset")
 
 GROUP_BYTES_MAX = 64 << 20  # of Arrow, before a row group is written
+READ_BYTES = 1 << 20  # of a column at a time
 WAITING_BYTES_MAX = 192 << 20  # of all groups of a task together
 OPEN_FILES_MAX = 64
 
@@ -305,6 +306,13 @@ def open_input(location: str) -> Any:
         return pa.OSFile(local, "rb")
     filesystem, path = pa.fs.FileSystem.from_uri(location)
     return filesystem.open_input_file(path)
+
+
+@contextlib.contextmanager
+def opened_parquet(location: str) -> Iterator[pq.ParquetFile]:
+    """By default Arrow reads row groups as a whole, and lets go of none before the end of the file."""
+    with open_input(location) as data, pq.ParquetFile(data, pre_buffer=False, buffer_size=READ_BYTES) as file:
+        yield file
 
 
 TOLD_SCHEMA = "told string"

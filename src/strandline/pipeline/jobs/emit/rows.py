@@ -11,17 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.sink.batches import encoders
 from strandline.pipeline.sink.layout import I32, NO_BYTES, U8, Rows, rows_of, valid_bytes
+from strandline.pipeline.tables.writing import opened_parquet
 
 BLOCK = 500
 PIECE_BYTES = 16 << 20  # of rows in memory at a time, about
 PIECE_ROWS_MAX = 64 << 10
-READ_BYTES = 1 << 20  # of a column at a time
 # What lengths, deltas and counts take at most of a record, and of each header: seven numbers of five bytes, a time of
 # ten, and two more numbers. So sizes are bounds for the memory that an encoder writes to.
 ROW_OVERHEAD = 46
@@ -77,8 +76,7 @@ Piece = tuple[int, Chosen]  # the next rows of a lane for a partition
 
 def pieces(path: str, lane: int, partitions: int) -> Iterator[Piece]:
     """Raises PipelineError if a row names a partition that the topic does not have."""
-    # By default Arrow reads row groups as a whole, and lets go of none before the end of the file.
-    with pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES) as file:
+    with opened_parquet(path) as file:
         at = 0
         for batch in file.iter_batches(batch_size=rows_at_a_time(file.metadata)):
             yield from by_partition(batch, at, lane, partitions)
