@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Names = Annotated[Sequence[str], Parameter(negative="")]
 BEHIND = 2
+HASTE = {"kafka.request.timeout.ms": "5000"}  # a broker that hangs is not waited for half a minute in each sample
 
 
 def lag(
@@ -159,7 +160,7 @@ def sampling(
 
     named = named_queries(queries)
     try:
-        with Cluster(ClientConfig.of(options)) as cluster:
+        with Cluster(ClientConfig.of({**HASTE, **options})) as cluster:
             yield Sampler(
                 cluster,
                 groups=None if not (groups or queries or topics) else groups,

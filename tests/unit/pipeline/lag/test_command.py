@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from strandline.cli.pipeline.lag import Watched, judge, named_queries, require_whole, run
+from strandline.cli.pipeline.lag import Watched, judge, named_queries, require_whole, run, sampling
 from strandline.pipeline.client import TimedOut
 from strandline.pipeline.jobs.lag.samples import Ends, Sample, read, sampled
 from strandline.pipeline.jobs.lag.watching import Kept
@@ -108,3 +108,10 @@ def test_a_disk_that_is_full_later_ends_no_watch(tmp_path: Path, capsys: pytest.
     assert len(list(read(file))) == 2
     with pytest.raises(OSError, match="No such file"):
         run_with(Scripted(here), tmp_path / "nowhere" / "lag.jsonl")
+
+
+def test_a_broker_that_hangs_is_not_waited_for_long_unless_that_is_asked_for() -> None:
+    servers = {"kafka.bootstrap.servers": "localhost:1"}
+    for given, waited in (({}, 5000), ({"kafka.request.timeout.ms": "70000"}, 70_000)):
+        with sampling({**servers, **given}, (), (), (), False, None) as sampler:
+            assert sampler.cluster.config.request_timeout_ms == waited
