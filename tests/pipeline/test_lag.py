@@ -116,6 +116,18 @@ def test_throughput_latency_and_skew_of_records(spark: "SparkSession") -> None:
     assert (skew["total"], skew["largest"], skew["ratio"]) == (4, 3, 1.5)
 
 
+def test_at_the_end_each_reader_has_the_samples_of_its_last_time(spark: "SparkSession") -> None:
+    left = [sampled(1000, "group", "left", "t", at, Ends(0, 100), position) for at, position in ((0, 40), (1, None))]
+    found = transforms.last_of(frame_of(spark, [*falling_behind(), *left]))
+    assert found.columns == LAG_SAMPLE.fieldNames()
+    assert {(r["reader"], r["partition"], r["position"]) for r in rows(found) if r["kind"] == "group"} == {
+        ("g", 0, 450),
+        ("g", 1, 30),
+        ("left", 0, 40),
+        ("left", 1, None),
+    }
+
+
 def test_long_records_are_thinned_and_keep_their_last_sample(spark: "SparkSession") -> None:
     samples = [sampled(100 * at, "group", "g", "t", 0, Ends(0, 10_000), at) for at in range(500)]
     thin = transforms.thinned(frame_of(spark, samples), times=50)

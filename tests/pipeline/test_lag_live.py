@@ -13,6 +13,7 @@ from strandline.pipeline.client import Cluster, KafkaError
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.lag.samples import Sample, read
 from strandline.pipeline.jobs.lag.sampling import Sampler, group_names
+from strandline.pipeline.jobs.lag.trouble import Trouble
 from strandline.server.local_cluster import LocalCluster
 
 
@@ -52,7 +53,7 @@ def test_a_groups_lag_is_what_lies_behind_its_commits(broker: LocalCluster) -> N
     topic = filled(broker, 10, 20, 5)
     with Cluster(config_of(broker.bootstrap)) as client:
         client.offset_commit("readers", {(topic, 0): 4, (topic, 1): 20})
-        assert "readers" in group_names(client)
+        assert "readers" in group_names(client, Trouble())
         samples = Sampler(client, groups=["readers"], clock=lambda: 61.0).sample()
     found = by_partition(samples, "group")
     assert [found[p].lag for p in range(3)] == [6, 0, None]

@@ -29,7 +29,7 @@ from strandline.cli.pipeline.options import (
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.lag.samples import GROUP, QUERY, TOPIC, Sample, append
 from strandline.pipeline.jobs.lag.table import line_of, rows_of, summary_line, table_of
-from strandline.pipeline.jobs.lag.watching import watch
+from strandline.pipeline.jobs.lag.watching import KEPT_MAX, Kept, watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Names = Annotated[Sequence[str], Parameter(negative="")]
 BEHIND = 2
+HASTE = {"kafka.request.timeout.ms": "5000"}  # a broker that hangs is not waited for half a minute in each sample
 
 
 def lag(
@@ -104,23 +105,44 @@ def lag(
         with spark_session(master, conf, "lag") as spark:
             from strandline.pipeline.jobs.lag.frames import read_samples
 
-            last = report(spark, read_samples(spark, *from_), html, json_output)
+            samples = read_samples(spark, *from_)
+            report(spark, samples, html, json_output)
+            last = last_rows(samples) if max_lag is not None else []
         judge(last, max_lag)
         return
     if html is not None:
         require_spark()  # not after an hour of watching
     options = kafka_options(bootstrap, option)
     with sampling(options, group, query, topic, read_committed, commit_to) as sampler:
-        kept = run(sampler, every, 0.0 if once else for_, file, json_output, commit_to, keeps=html is not None)
+        watched = Watched(Kept(KEPT_MAX if html is not None else 0))
+        run(sampler, watched, every, 0.0 if once else for_, file, json_output)
     if html is not None:
         with spark_session(master, conf, "lag") as spark:
             from strandline.pipeline.jobs.lag.frames import frame_of
 
-            report(spark, frame_of(spark, kept), html, json_output=False, quiet=True)
-    last = [to_builtins(sample) for sample in last_of(kept)]
+            report(spark, frame_of(spark, watched.kept.all()), html, json_output=False, quiet=True)
+    if watched.lacking and not watched.found:
+        fail("there is no sample", "see to what is told above, and ask again")
+    last = [to_builtins(sample) for sample in watched.last]
     judge(last, max_lag)
     if max_lag is not None:
+        require_whole(watched.lacking)
         require_positions(last, [(GROUP, name) for name in group] + [(QUERY, name) for name in named_queries(query)])
+
+
+class Watched:
+    """What a watch leaves: the last samples, what they lack, and those of the whole time."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
+        self.last: Sequence[Sample] = ()
+        self.lacking: Sequence[str] = ()  # a sentence each
+        self.found = False  # any sample
+
+    def add(self, samples: Sequence[Sample], lacking: Sequence[str]) -> None:
+        self.last, self.lacking = samples, lacking
+        self.found = self.found or bool(samples)
+        self.kept.add(samples)
 
 
 @contextmanager
@@ -138,7 +160,7 @@ def sampling(
 
     named = named_queries(queries)
     try:
-        with Cluster(ClientConfig.of(options)) as cluster:
+        with Cluster(ClientConfig.of({**HASTE, **options})) as cluster:
             yield Sampler(
                 cluster,
                 groups=None if not (groups or queries or topics) else groups,
@@ -146,9 +168,12 @@ def sampling(
                 topics=topics,
                 isolation=int(read_committed),
                 commit_to=commit_to,
+                tell=lambda sentence: print(sentence, file=sys.stderr),
             )
     except PipelineError as error:
         fail(error.problem, error.advice)
+    except BrokenPipeError:
+        raise  # whoever read our output is gone; no disk is to blame
     except OSError as error:
         fail(of_disk(error), DISK_ADVICE)
 
@@ -175,44 +200,58 @@ def is_named(entry: str) -> bool:
 
 def run(
     sampler: "Sampler",
+    watched: Watched,
     every: float,
     for_s: float | None,
     file: Path | None,
     json_output: bool,
-    commit_to: str | None,
-    *,
-    keeps: bool,
-) -> list[Sample]:
-    """Watch, show and keep. Returns all samples if `keeps`, else those of the last time."""
+) -> None:
+    """Watch, show and keep."""
     console = Console()
     live = Live(console=console, auto_refresh=False) if console.is_terminal and not json_output else None
-    kept: list[Sample] = []
     before: Sequence[Sample] = ()
+    written = 0
 
     def failed(error: PipelineError) -> None:
-        print(f"no sample: {error.problem}", file=sys.stderr)
+        watched.lacking = [f"no sample: {error.problem}"]
+        print(watched.lacking[0], file=sys.stderr)
 
     try:
         if live is not None:
             live.start()
         for samples in watch(sampler.sample, every_s=every, for_s=for_s, failed=failed):
+            watched.add(samples, list(sampler.lacking.values()))
             if file is not None:
-                append(file, samples)
-            kept = [*kept, *samples] if keeps else list(samples)
-            show(before, samples, live, json_output)
+                written += wrote(file, samples, must=written == 0)
+            show(before, samples, live, json_output, is_whole=not sampler.lacking)
             before = samples
     except KeyboardInterrupt:
         pass
     finally:
         if live is not None:
             live.stop()
-    return kept
 
 
-def show(before: Sequence[Sample], samples: Sequence[Sample], live: Live | None, json_output: bool) -> None:
+def wrote(file: Path, samples: Sequence[Sample], *, must: bool) -> bool:
+    """A disk that is full in the night ends no watch: the next samples may find room."""
+    try:
+        append(file, samples)
+    except OSError as error:
+        if must:
+            raise
+        print(f"samples are not written: {of_disk(error)}", file=sys.stderr)
+        return False
+    return True
+
+
+def show(
+    before: Sequence[Sample], samples: Sequence[Sample], live: Live | None, json_output: bool, *, is_whole: bool
+) -> None:
     if json_output:
         print(json.dumps([to_builtins(sample) for sample in samples]), flush=True)
         return
+    if not samples and not is_whole:
+        return  # what is lacking was told
     if not samples:
         print("nobody has committed offsets, and no --topic is given", file=sys.stderr)
         return
@@ -223,10 +262,8 @@ def show(before: Sequence[Sample], samples: Sequence[Sample], live: Live | None,
         print("\n".join(line_of(row, time_ms) for row in rows), flush=True)
 
 
-def report(
-    spark: "SparkSession", samples: Any, html: Path | None, json_output: bool, *, quiet: bool = False
-) -> list[dict[str, Any]]:
-    """The summary, as a table or JSON, and the page. Returns the summary's rows."""
+def report(spark: "SparkSession", samples: Any, html: Path | None, json_output: bool, *, quiet: bool = False) -> None:
+    """The summary, as a table or JSON, and the page."""
     from strandline.pipeline.jobs.lag.job import lag as job
     from strandline.pipeline.jobs.lag.page import lag_page
     from strandline.pipeline.jobs.lag.transforms import thinned
@@ -243,12 +280,12 @@ def report(
                 print(summary_line(row))
         if html is not None:
             write_report(html, lag_page(job(thinned(samples))))
-    return summary
 
 
-def last_of(samples: Sequence[Sample]) -> list[Sample]:
-    latest = max((sample.time_ms for sample in samples), default=0)
-    return [sample for sample in samples if sample.time_ms == latest]
+def last_rows(samples: Any) -> list[dict[str, Any]]:
+    from strandline.pipeline.jobs.lag.transforms import last_of
+
+    return [row.asDict() for row in last_of(samples).collect()]
 
 
 def require_positions(rows: Sequence[dict[str, Any]], wanted: Sequence[tuple[str, str]]) -> None:
@@ -259,8 +296,15 @@ def require_positions(rows: Sequence[dict[str, Any]], wanted: Sequence[tuple[str
             fail(f"{kind} {name} has committed nothing: how far it is behind is not known", "is its name right?")
 
 
+def require_whole(lacking: Sequence[str]) -> None:
+    """Ends the command where the end of the watch was not seen, or not all of it."""
+    if lacking:
+        fail(lacking[0], "how far everybody is behind is not known: see to that, and ask again")
+
+
 def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
-    """Ends the command with status 2 if somebody is too far behind. Lags of one reader and topic are added up."""
+    """Ends the command with status 2 if somebody is too far behind, and with 1 if that cannot be told of all. `rows`:
+    the last samples. Lags of one reader and topic are added up."""
     if max_lag is None:
         return
     lags: dict[tuple[str, str, str], int] = {}
@@ -272,3 +316,11 @@ def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
     if behind:
         (kind, reader, topic), value = max(behind.items(), key=lambda item: item[1])
         fail(f"{kind} {reader} is {value:,} records behind in topic '{topic}': more than {max_lag:,}", status=BEHIND)
+    for row in rows:
+        if row["kind"] != TOPIC and row.get("position") is None and row["end_offset"] > row["log_start_offset"]:
+            where = f"{row['topic']}-{row['partition']}"
+            fail(
+                f"{row['kind']} {row['reader']} has committed nothing for {where}, which has records: how far it is"
+                " behind is not known",
+                "does it read all of the topic's partitions?",
+            )

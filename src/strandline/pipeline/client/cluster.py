@@ -253,7 +253,12 @@ class Cluster:
     # --- offsets and records
 
     def list_offsets(
-        self, asked: Mapping[Partition, int], isolation: int | None = None, *, replica: int | None = None
+        self,
+        asked: Mapping[Partition, int],
+        isolation: int | None = None,
+        *,
+        replica: int | None = None,
+        patience_ms: int | None = None,
     ) -> dict[Partition, Found]:
         """Where each partition's log begins (EARLIEST), where it may be read up to (LATEST), or the first record that
         is as late as a timestamp in ms. `isolation` (default: the configured one) 1 is read_committed.
@@ -261,7 +266,7 @@ class Cluster:
         With `replica`, that broker's own replica is asked, up to its log end, which may lie above the high watermark.
         Raises `UnknownTopic`, `KafkaError`, `TimedOut`."""
         level = self.config.isolation_level if isolation is None else isolation
-        return list_offsets(self, asked, level, replica)
+        return list_offsets(self, asked, level, replica, patience_ms)
 
     def epoch_end(self, topic: str, partition: int, leader_epoch: int) -> tuple[int, int]:
         """(epoch, end offset): the largest epoch up to `leader_epoch` that the leader's log has, and where it ends.
@@ -352,13 +357,17 @@ class Cluster:
 
     # --- groups
 
-    def offset_commit(self, group: str, offsets: Mapping[Partition, int | Committed]) -> None:
+    def offset_commit(
+        self, group: str, offsets: Mapping[Partition, int | Committed], *, patience_ms: int | None = None
+    ) -> None:
         """Commit for a group without members. Raises `KafkaError` (UNKNOWN_MEMBER_ID if it has some), `TimedOut`."""
-        groups.offset_commit(self, group, offsets)
+        groups.offset_commit(self, group, offsets, patience_ms)
 
-    def offset_fetch(self, group: str, asked: Sequence[Partition] | None = None) -> dict[Partition, Committed]:
+    def offset_fetch(
+        self, group: str, asked: Sequence[Partition] | None = None, *, patience_ms: int | None = None
+    ) -> dict[Partition, Committed]:
         """What the group has committed, for all partitions or those asked for; nothing where it has committed none."""
-        return groups.offset_fetch(self, group, asked)
+        return groups.offset_fetch(self, group, asked, patience_ms)
 
     # --- after a failure
 

@@ -47,7 +47,9 @@ def coordinator_now(cluster: "Cluster", group: str) -> int:
     return int(row.node_id)
 
 
-def offset_commit(cluster: "Cluster", group: str, offsets: "Mapping[Partition, int | Committed]") -> None:
+def offset_commit(
+    cluster: "Cluster", group: str, offsets: "Mapping[Partition, int | Committed]", patience_ms: int | None = None
+) -> None:
     """See `Cluster.offset_commit`."""
     if not offsets:
         return
@@ -66,10 +68,13 @@ def offset_commit(cluster: "Cluster", group: str, offsets: "Mapping[Partition, i
         group_id=group,
         topics=tuple(OffsetCommitRequestTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()),
     )
-    ask_coordinator(cluster, group, request, COMMIT_BY_ID_SINCE - 1, f"committing offsets of group {group}")
+    what = f"committing offsets of group {group}"
+    ask_coordinator(cluster, group, request, COMMIT_BY_ID_SINCE - 1, what, patience_ms)
 
 
-def offset_fetch(cluster: "Cluster", group: str, asked: "Sequence[Partition] | None") -> "dict[Partition, Committed]":
+def offset_fetch(
+    cluster: "Cluster", group: str, asked: "Sequence[Partition] | None", patience_ms: int | None = None
+) -> "dict[Partition, Committed]":
     """See `Cluster.offset_fetch`."""
     topics: dict[str, list[int]] = {}
     for topic, partition in asked or ():
@@ -83,7 +88,8 @@ def offset_fetch(cluster: "Cluster", group: str, asked: "Sequence[Partition] | N
         topics=None if asked is None else old,
         groups=(OffsetFetchRequestGroup(group_id=group, topics=rows),),
     )
-    answer = ask_coordinator(cluster, group, request, FETCH_BY_ID_SINCE - 1, f"asking for offsets of group {group}")
+    what = f"asking for offsets of group {group}"
+    answer = ask_coordinator(cluster, group, request, FETCH_BY_ID_SINCE - 1, what, patience_ms)
     answered = answer.groups[0] if answer.groups else answer
     found: dict[Partition, Committed] = {}
     for topic in answered.topics:
@@ -95,9 +101,11 @@ def offset_fetch(cluster: "Cluster", group: str, asked: "Sequence[Partition] | N
     return found
 
 
-def ask_coordinator(cluster: "Cluster", group: str, request: Message, version_max: int, what: str) -> Any:
+def ask_coordinator(
+    cluster: "Cluster", group: str, request: Message, version_max: int, what: str, patience_ms: int | None
+) -> Any:
     """The coordinator's answer, asked again while its first error passes by itself; any other error is raised."""
-    patience = Patience(cluster.config, what)
+    patience = Patience(cluster.config, what, patience_ms)
     while True:
         try:
             connection = cluster.connection(coordinator_now(cluster, group))

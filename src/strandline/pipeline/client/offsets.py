@@ -33,12 +33,16 @@ class Found(NamedTuple):
 
 
 def list_offsets(
-    cluster: "Cluster", asked: Mapping["Partition", int], isolation: int, replica: int | None
+    cluster: "Cluster",
+    asked: Mapping["Partition", int],
+    isolation: int,
+    replica: int | None,
+    patience_ms: int | None = None,
 ) -> dict["Partition", Found]:
     """See `Cluster.list_offsets`."""
     found: dict[Partition, Found] = {}
     left = dict(asked)
-    patience = Patience(cluster.config, f"asking for offsets of {names_of(left)}")
+    patience = Patience(cluster.config, f"asking for offsets of {names_of(left)}", patience_ms)
     while left:
         failure: KafkaError | None = None
         for broker, rows, error in by_broker(cluster, left, replica):

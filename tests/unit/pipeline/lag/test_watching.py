@@ -4,7 +4,7 @@ import pytest
 
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.lag.samples import Ends, Sample, sampled
-from strandline.pipeline.jobs.lag.watching import watch
+from strandline.pipeline.jobs.lag.watching import Kept, watch
 
 
 class Time:
@@ -61,3 +61,28 @@ def test_once_is_a_duration_of_nothing() -> None:
     time = Time()
     made = watch(lambda: sample_at(1), every_s=1, for_s=0, failed=pytest.fail, clock=time.clock, sleep=time.sleep)
     assert len(list(made)) == 1
+
+
+def test_of_a_long_watch_the_whole_time_is_kept_evenly_and_its_end() -> None:
+    kept = Kept(100)
+    for now in range(1001):
+        kept.add(sample_at(now) * 3)
+        kept.add([])
+        assert len(kept.times) <= 34
+    seconds = [sample.time_ms // 1000 for sample in kept.all()[::3]]
+    assert seconds == [*range(0, 1000, 32), 1000]
+
+
+def test_of_a_short_watch_all_is_kept() -> None:
+    kept = Kept(100)
+    for now in range(100):
+        kept.add(sample_at(now))
+    assert [sample.time_ms // 1000 for sample in kept.all()] == list(range(100))
+
+
+def test_times_that_are_larger_than_the_bound_are_first_and_last() -> None:
+    kept = Kept(0)
+    for now in range(100):
+        kept.add(sample_at(now))
+        assert len(kept.times) <= 2
+    assert [kept.all()[0].time_ms, kept.all()[-1].time_ms] == [0, 99_000]

@@ -13,7 +13,7 @@ is told once, as a warning, and never stops the query.
 
 import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.lag.positions import Positions, positions_in
 from strandline.pipeline.jobs.lag.samples import QUERY, Ends, Sample, append, sampled
 from strandline.pipeline.jobs.lag.sampling import commit_progress
+from strandline.pipeline.jobs.lag.trouble import LIMIT_MS
 
 KEPT = 100_000
 
@@ -70,15 +71,26 @@ class LagListener(StreamingQueryListener):
         time_ms = int(datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp() * 1000)
         made, positions = samples_of(name, time_ms, progress.batchId, progress.sources)
         self.samples.extend(made)
-        try:
-            if self.file is not None and made:
-                append(self.file, made)
-            if self.group is not None and self.config is not None and positions:
-                with Cluster(self.config) as cluster:
-                    commit_progress(cluster, self.group.replace("{query}", name), positions)
+        failures = []
+        attempts: list[Callable[[], None]] = [lambda: self.write(made), lambda: self.commit(name, positions)]
+        for attempt in attempts:
+            try:
+                attempt()
+            except (PipelineError, OSError) as error:  # a file that cannot be written is no reason not to commit
+                failures.append(str(error))
+        if failures:
+            self.tell(f"lag of query {name} is not told: {'; '.join(failures)}")
+        else:
             self.failure = None
-        except (PipelineError, OSError) as error:
-            self.tell(f"lag of query {name} is not told: {error}")
+
+    def write(self, samples: Sequence[Sample]) -> None:
+        if self.file is not None and samples:
+            append(self.file, samples)
+
+    def commit(self, name: str, positions: Positions) -> None:
+        if self.group is not None and self.config is not None and positions:
+            with Cluster(self.config) as cluster:
+                commit_progress(cluster, self.group.replace("{query}", name), positions, LIMIT_MS)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802  PySpark's name
         """The last progress still holds."""

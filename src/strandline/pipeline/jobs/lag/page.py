@@ -10,6 +10,7 @@ from strandline.pipeline.report import Series, Verdict, bars, lines, page, secti
 
 READERS_MAX = 12
 TOPIC = "topic"
+Reader = tuple[str, str, str]  # kind, reader, topic
 
 
 def lag_page(tables: Mapping[str, DataFrame], *, title: str = "Lag") -> str:
@@ -86,25 +87,38 @@ def summary_table(summary: Sequence[Row]) -> str:
 
 
 def lag_plots(readers: Sequence[Row], over_time: Sequence[Row]) -> list[str]:
+    of = by_reader(over_time)
     worst = sorted(readers, key=lambda row: -(row["lag_worst"] or 0))
-    delays = [series(row, over_time, "delay_ms", 1000) for row in worst]
+    delays = [series(row, of, "delay_ms", 1000) for row in worst]
     return [
-        steps("Lag over time", [series(row, over_time, "lag") for row in worst], y="records"),
+        steps("Lag over time", [series(row, of, "lag") for row in worst], y="records"),
         steps("Delay over time", delays, y="seconds"),
     ]
 
 
 def throughput_plots(summary: Sequence[Row], throughput: Sequence[Row]) -> list[str]:
-    written = [series(row, throughput, "written_per_s") for row in summary if row["kind"] == TOPIC]
-    read = [series(row, throughput, "read_per_s") for row in summary if row["kind"] != TOPIC]
+    of = by_reader(throughput)
+    written = [series(row, of, "written_per_s") for row in summary if row["kind"] == TOPIC]
+    read = [series(row, of, "read_per_s") for row in summary if row["kind"] != TOPIC]
     made = [lines("Written", written, y="records/s")] if written else []
     return made + ([lines("Read", read, y="records/s")] if read else [])
 
 
-def series(of: Row, rows: Sequence[Row], column: str, divisor: int = 1) -> Series:
-    own = [row for row in rows if (row["kind"], row["reader"], row["topic"]) == (of["kind"], of["reader"], of["topic"])]
-    values = [None if row[column] is None else row[column] / divisor for row in own]
-    return Series(name_of(of), [row["time"] for row in own], values)
+def by_reader(rows: Sequence[Row]) -> dict[Reader, list[Row]]:
+    found: dict[Reader, list[Row]] = {}
+    for row in rows:
+        found.setdefault(reader_of(row), []).append(row)
+    return found
+
+
+def reader_of(row: Row) -> Reader:
+    return row["kind"], row["reader"], row["topic"]
+
+
+def series(row: Row, rows: Mapping[Reader, Sequence[Row]], column: str, divisor: int = 1) -> Series:
+    own = rows.get(reader_of(row), ())
+    values = [None if each[column] is None else each[column] / divisor for each in own]
+    return Series(name_of(row), [each["time"] for each in own], values)
 
 
 def skew_plots(skew: Sequence[Row]) -> list[str]:

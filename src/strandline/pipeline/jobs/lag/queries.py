@@ -11,8 +11,6 @@ import os
 from pathlib import Path
 from urllib.parse import urlparse
 
-from msgspec import DecodeError, json
-
 from strandline.base.value import Value
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.lag.positions import Positions, positions_in
@@ -21,12 +19,8 @@ TRIES = 5
 
 
 class QueryProgress(Value, frozen=True):
-    """`done`: positions behind the last committed batch; `planned`: behind the batch that runs, or was killed."""
-
-    done: Positions
-    planned: Positions
-    batch: int  # the last committed one; -1: none yet
-    batch_ms: int  # when it began, by its driver's clock; -1: not known
+    done: Positions  # behind the last committed batch
+    batch: int  # that one; -1: none yet
 
 
 def progress_of(checkpoint: str) -> QueryProgress:
@@ -54,14 +48,11 @@ def folder_of(checkpoint: str) -> Path:
 
 
 def read(folder: Path) -> QueryProgress:
-    planned, done = batches_in(folder / "offsets"), batches_in(folder / "commits")
-    both = sorted(set(planned) & set(done))
-    last = both[-1] if both else -1
-    at, _ = read_batch(folder, planned[-1]) if planned else ({}, -1)
-    if last < 0:
-        return QueryProgress({}, at, -1, -1)
-    positions, batch_ms = read_batch(folder, last)
-    return QueryProgress(positions, at, last, batch_ms)
+    both = set(batches_in(folder / "offsets")) & set(batches_in(folder / "commits"))
+    if not both:
+        return QueryProgress({}, -1)
+    last = max(both)
+    return QueryProgress(read_batch(folder, last), last)
 
 
 def batches_in(folder: Path) -> list[int]:
@@ -70,17 +61,13 @@ def batches_in(folder: Path) -> list[int]:
     return sorted(int(name) for name in names if name.isascii() and name.isdigit())
 
 
-def read_batch(folder: Path, batch: int) -> tuple[Positions, int]:
-    """Positions of all sources, and when the batch began."""
+def read_batch(folder: Path, batch: int) -> Positions:
+    """Positions of all sources."""
     path = folder / "offsets" / str(batch)
-    lines = path.read_text().splitlines()
+    lines = path.read_text(errors="replace").splitlines()
     if len(lines) < 2 or not lines[0].startswith("v"):
         raise PipelineError(f"{path} is not a file of Spark's offset log", "is this the right folder?")
     found: Positions = {}
     for line in lines[2:]:
         found |= positions_in(line)
-    try:
-        batch_ms = int(json.decode(lines[1]).get("batchTimestampMs", -1))
-    except (DecodeError, AttributeError, TypeError, ValueError):
-        batch_ms = -1
-    return found, batch_ms
+    return found

@@ -1,7 +1,8 @@
 """Samples of a live cluster: who reads what, how far, and how old the next record is.
 
 The ends are asked for after the positions: a reader that is quick shows no lag that never was, one at the end shows a
-lag of what came meanwhile at most.
+lag of what came meanwhile at most. What nobody answers for is left out and told (`trouble.py`), since lag is looked at
+most when something is down.
 """
 
 import time
@@ -9,25 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from strandline.pipeline.client import (
-    EARLIEST,
-    LATEST,
-    Cluster,
-    CorruptRecords,
-    KafkaError,
-    OffsetOutOfRange,
-    Unreachable,
-)
+from strandline.pipeline.client import Cluster, KafkaError
 from strandline.pipeline.client.errors import refused
+from strandline.pipeline.jobs.lag.delays import Delays
+from strandline.pipeline.jobs.lag.ends import ends_of
 from strandline.pipeline.jobs.lag.positions import Positions
 from strandline.pipeline.jobs.lag.queries import progress_of
-from strandline.pipeline.jobs.lag.samples import GROUP, QUERY, TOPIC, Ends, Sample, delay_of, sampled
-from strandline.wire.batch import BatchHeader, batches
+from strandline.pipeline.jobs.lag.samples import GROUP, QUERY, TOPIC, Ends, Sample, sampled
+from strandline.pipeline.jobs.lag.trouble import Trouble, is_passing
 from strandline.wire.messages.list_groups import ListGroupsRequest
-from strandline.wire.record import timestamps
 
-PEEK_BYTES = 1  # a broker sends the first batch whole, however large
-KNOWN_MAX = 10_000  # timestamps that are remembered
 Partition = tuple[str, int]
 
 
@@ -54,6 +46,7 @@ class Sampler:
         topics: Sequence[str] = (),
         isolation: int = 0,
         commit_to: str | None = None,
+        tell: Callable[[str], None] = lambda sentence: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.cluster = cluster
@@ -63,36 +56,42 @@ class Sampler:
         self.isolation = isolation
         self.commit_to = commit_to  # a group that is told the positions of the queries
         self.clock = clock
-        self.known: dict[tuple[Partition, int], int | None] = {}  # timestamp of the record at an offset
+        self.tell = tell  # what a sample lacks, when it begins to
+        self.delays = Delays(cluster, isolation)
+        self.lacking: Mapping[str, str] = {}  # what the last sample lacks -> a sentence about it
+        self.is_first = True
 
     def sample(self) -> list[Sample]:
         """One sample of each reader and partition, and one of each watched partition. Raises PipelineError."""
-        readers = list(self.readers())
+        trouble = Trouble(strict=self.is_first)
+        readers = list(self.readers(trouble))
         topics = sorted({topic for reader in readers for topic, _ in reader.positions} | set(self.topics))
-        ends = self.ends(topics)
+        views = self.cluster.topics(topics)
+        ends = ends_of(self.cluster, views, self.isolation, trouble)
+        self.delays.begin({name: view.topic_id for name, view in views.items()}, trouble)
         now = int(self.clock() * 1000)
         made = [sampled(now, TOPIC, "", topic, partition, ends[topic, partition], None) for topic, partition in ends]
         for reader in readers:
             made += self.of_reader(reader, ends, now)
+        for what, sentence in trouble.told.items():
+            if what not in self.lacking:
+                self.tell(sentence)
+        self.lacking, self.is_first = trouble.told, False
         return made
 
-    def readers(self) -> Iterator[Reader]:
-        for group in group_names(self.cluster) if self.groups is None else self.groups:
-            committed = self.cluster.offset_fetch(group)
-            yield Reader(GROUP, group, {at: row.offset for at, row in committed.items() if row.offset >= 0})
+    def readers(self, trouble: Trouble) -> Iterator[Reader]:
+        for group in group_names(self.cluster, trouble) if self.groups is None else self.groups:
+            with trouble.without(f"no sample of group {group}"):
+                committed = self.cluster.offset_fetch(group, patience_ms=trouble.patience_ms)
+                yield Reader(GROUP, group, {at: row.offset for at, row in committed.items() if row.offset >= 0})
         for name, checkpoint in self.queries.items():
-            progress = progress_of(checkpoint)
-            if self.commit_to is not None:
-                commit_progress(self.cluster, self.commit_to, progress.done)
-            yield Reader(QUERY, name, progress.done, progress.batch)
-
-    def ends(self, topics: Sequence[str]) -> dict[Partition, Ends]:
-        """Of all partitions that there are; what was deleted meanwhile is left out."""
-        found = self.cluster.topics(topics)
-        partitions = [(name, number) for name, view in sorted(found.items()) for number in sorted(view.partitions)]
-        starts = self.cluster.list_offsets(dict.fromkeys(partitions, EARLIEST), self.isolation)
-        latest = self.cluster.list_offsets(dict.fromkeys(partitions, LATEST), self.isolation)
-        return {at: Ends(starts[at].offset, latest[at].offset) for at in partitions}
+            with trouble.without(f"no sample of query {name}"):
+                progress = progress_of(checkpoint)
+                yield Reader(QUERY, name, progress.done, progress.batch)
+                if self.commit_to is None:
+                    continue
+                with trouble.without(f"nothing is committed to group {self.commit_to}"):
+                    commit_progress(self.cluster, self.commit_to, progress.done, trouble.patience_ms)
 
     def of_reader(self, reader: Reader, ends: Mapping[Partition, Ends], now: int) -> Iterator[Sample]:
         own = {topic for topic, _ in reader.positions}
@@ -102,61 +101,33 @@ class Sampler:
             position = reader.positions.get((topic, partition))
             sample = sampled(now, reader.kind, reader.name, topic, partition, end, position)
             delay = None
-            if sample.lag is not None and position is not None:
+            if position is not None:
                 first = max(position, end.log_start_offset)
-                stamp = self.timestamp_at((topic, partition), first) if sample.lag else None
-                delay = delay_of(now, stamp, sample.lag)
+                delay = self.delays.of((topic, partition), first, end.end_offset, now)
             yield replace(sample, delay_ms=delay, batch=reader.batch)
 
-    def timestamp_at(self, where: Partition, offset: int) -> int | None:
-        """When the first record at or after `offset` was written, by its timestamp; None if it cannot be told."""
-        if (where, offset) not in self.known:
-            if len(self.known) >= KNOWN_MAX:
-                self.known.clear()
-            self.known[where, offset] = self.peek(where, offset)
-        return self.known[where, offset]
 
-    def peek(self, where: Partition, offset: int) -> int | None:
-        try:
-            fetched = self.cluster.fetch(*where, offset, max_bytes=PEEK_BYTES, wait_ms=0, isolation=self.isolation)
-        except (OffsetOutOfRange, CorruptRecords):
-            return None  # the first: deleted since the ends were asked for
-        for header in batches(fetched.records):
-            if header.next_offset > offset and not header.is_control:
-                return stamp_in(header, fetched.records, offset)
-        return None
-
-
-def stamp_in(header: BatchHeader, records: memoryview, offset: int) -> int:
-    """The timestamp of the record at `offset`; where compaction took records of the batch, its first timestamp."""
-    if header.is_log_append_time:
-        return header.max_timestamp
-    stamps = timestamps(header, records) if header.record_count == header.last_offset_delta + 1 else None
-    return stamps[max(0, offset - header.base_offset)] if stamps else header.base_timestamp
-
-
-def group_names(cluster: Cluster) -> list[str]:
-    """All groups of consumers, on all brokers that answer: of one that is dead, others have the groups soon. Raises
-    KafkaError."""
+def group_names(cluster: Cluster, trouble: Trouble) -> list[str]:
+    """All groups of consumers, on all brokers that answer: of one that is dead, others have the groups soon."""
     found: dict[str, None] = {}
     for broker in sorted(cluster.brokers()):
-        try:
+        with trouble.without(f"no groups of broker {broker}"):
             answer = cluster.ask(broker, ListGroupsRequest())
-        except Unreachable:
-            continue
-        if answer.error_code:
-            raise refused(answer.error_code, f"broker {broker} does not list its groups")
-        found |= {group.group_id: None for group in answer.groups if group.protocol_type in ("consumer", "")}
+            if answer.error_code:
+                raise refused(answer.error_code, f"broker {broker} does not list its groups")
+            found |= {group.group_id: None for group in answer.groups if group.protocol_type in ("consumer", "")}
     return sorted(found)
 
 
-def commit_progress(cluster: Cluster, group: str, positions: Positions) -> None:
+def commit_progress(cluster: Cluster, group: str, positions: Positions, patience_ms: int | None = None) -> None:
     """Let a group's committed offsets be these, so that tools which show groups show the query. Nobody may be a member
     of the group. Raises KafkaError."""
     if positions:
         try:
-            cluster.offset_commit(group, dict(positions))
+            cluster.offset_commit(group, dict(positions), patience_ms=patience_ms)
         except KafkaError as error:
+            if is_passing(error):
+                raise
             raise KafkaError(error.code, error.problem, COMMIT_ADVICE) from None
 
 

@@ -45,6 +45,12 @@ def thinned(samples: DataFrame, times: int = 2000) -> DataFrame:
     return whole.withColumn("nth", last).where("nth = 1").select(*samples.columns)
 
 
+def last_of(samples: DataFrame) -> DataFrame:
+    """Of each reader and topic the samples of the last time, a row for each partition."""
+    newest = F.rank().over(Window.partitionBy(*READER).orderBy(F.desc("time")))
+    return samples.withColumn("newest", newest).where("newest = 1").drop("newest")
+
+
 def over_time(samples: DataFrame) -> DataFrame:
     """A row for each time, kind, reader and topic: partitions, lag and lag_max (records), delay_ms (the worst)."""
     return (

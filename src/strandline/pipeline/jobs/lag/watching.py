@@ -1,4 +1,4 @@
-"""Samples at an interval, for a time or until somebody stops it; kept in a file and shown."""
+"""Samples at an interval, for a time or until somebody stops it; and those of a long time, within bounds."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -7,6 +7,7 @@ from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.lag.samples import Sample
 
 Samples = Sequence[Sample]
+KEPT_MAX = 100_000
 
 
 def watch(
@@ -38,3 +39,32 @@ def watch(
         if for_s is not None and due > began + for_s:
             return
         sleep(max(0.0, due - clock()))
+
+
+class Kept:
+    """The samples of a whole watch, for a page: of more than `samples_max` every second time is let go, again and
+    again, so that what is kept lies evenly over the whole time. The last time is always there."""
+
+    def __init__(self, samples_max: int = KEPT_MAX) -> None:
+        self.samples_max = samples_max
+        self.times: list[Samples] = []
+        self.last: Samples = ()
+        self.count = 0  # of the samples in `times`
+        self.stride, self.seen = 1, 0
+
+    def add(self, samples: Samples) -> None:
+        if not samples:
+            return
+        self.last = samples
+        if self.seen % self.stride == 0:
+            self.times.append(samples)
+            self.count += len(samples)
+        self.seen += 1
+        while len(self.times) > 2 and self.count > self.samples_max:
+            self.times = self.times[::2]
+            self.count = sum(map(len, self.times))
+            self.stride *= 2
+
+    def all(self) -> list[Sample]:
+        last = [self.last] if self.times and self.times[-1] is not self.last else []
+        return [sample for samples in [*self.times, *last] for sample in samples]
