@@ -59,10 +59,15 @@ def test_batches_without_positions_are_walked_by_their_offsets_and_sorted_once(s
     rows: list[dict[str, Any]] = [
         {**row, "directory": None, "segment": None, "position": None} for row in rows_of(made)["batch"]
     ]
+    cut = next(row for row in rows if row["topic"] == "t-0" and row["base_offset"] >= 3)
+    cut |= {"last_offset": None, "leader_epoch": None, "fault": "corrupt"}
     rng.shuffle(rows)
     with persisted(by_log(normal(frame(spark, rows, schemas.REPLICA_BATCH)))) as batches:
         known = replicas_over_the_wire(measured(batches), [])
         walked: Any = along_the_logs(batches, known, ())
-        assert [row["what"] for row in walked.where("rule in ('gap', 'overlap', 'epoch-order')").collect()] == []
+        wrong = walked.where("rule in ('gap', 'overlap', 'epoch-order') and topic <> 't-0'").collect()
+        assert [row["what"] for row in wrong] == []
+        corrupt = walked.where("rule = 'corrupt'").collect()
+        assert [(row["topic"], row["offset"]) for row in corrupt] == [("t-0", cut["base_offset"])]
         plan = walked._jdf.queryExecution().executedPlan().toString().split("InMemoryRelation")[0]
     assert plan.count("Sort [") == 1, "besides that of producers' sequences"

@@ -90,8 +90,9 @@ class BatchRows:
     def add(self, found: Judged | Damage) -> None:
         """Tables are copied out of the window, whose memory is used again."""
         if isinstance(found, Damage):
-            position = None if self.origin.position is None else found.position
-            known = {"position": position, "size": found.size, "fault": FAULTS[found.fault]}
+            # Over the wire there are offsets, and no positions.
+            place = "base_offset" if self.origin.position is None else "position"
+            known = {place: found.position, "size": found.size, "fault": FAULTS[found.fault]}
             self.parts.append(self.of_what_is_known(known))
         else:
             self.parts.append(self.of_batches(found))
