@@ -61,6 +61,43 @@ def test_scripts_see_by_the_exit_status_what_was_found(
     assert told["counts"]["crc"] == 1
 
 
+def test_a_file_that_the_disk_does_not_give_is_named_and_all_else_is_judged(
+    spark: "SparkSession", nodes: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for node in nodes:
+        write_log(node, "u-0", batches(0, END // 4))
+    lost = log_file(nodes[1] / "u-0")
+    lost.unlink()
+    (lost / "in its place").mkdir(parents=True)  # can be opened, and not read
+    index = nodes[0] / "u-0" / f"{0:020d}.index"
+    index.unlink()
+    index.symlink_to(index.name)
+    change(log_file(nodes[0] / "t-0"), 200, b"!")
+    status, told = audited(capsys, *nodes)
+    assert (status, told["counts"]["crc"], told["totals"]["replicas"]) == (3, 1, 2)
+    assert told["unread"] == [
+        f"u-0 in {nodes[1]} of broker 2: {lost}: Is a directory",
+        f"u-0 in {nodes[0]} of broker 1: {index}: Too many levels of symbolic links",
+    ]
+
+
+def test_a_topic_of_which_there_is_no_replica_is_not_sound(
+    spark: "SparkSession", nodes: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, told = audited(capsys, *nodes, "--topic", "t", "tt")
+    assert (status, told["verdict"]) == (3, "no findings; incomplete: 1 could not be read")
+    assert told["unread"] == ["topic tt: no log directory has a replica of it"]
+    assert told["totals"]["replicas"] == 2
+
+
+def test_no_findings_to_show_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit status would say that there are none."""
+    with pytest.raises(SystemExit) as ended:
+        app(["pipeline", "audit", str(tmp_path), "--limit", "0"])
+    assert ended.value.code == 2
+    assert "--limit 0 shows nothing" in capsys.readouterr().err
+
+
 def test_what_cannot_be_audited_at_all_is_said_before_spark_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,8 @@ def audit(
     """
     if not directories and bootstrap_server is None:
         fail("nothing to audit", "name the log directories of all nodes, or --bootstrap-server", status=2)
+    if limit < 1:
+        fail(f"--limit {limit} shows nothing", "name how many findings of each rule are told, 1 at least", status=2)
     is_local = master is None or master.startswith("local")
     with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
         told = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
@@ -94,7 +96,7 @@ def audited(
     from strandline.pipeline.jobs.audit.files import read_acknowledged, readable_directories
     from strandline.pipeline.jobs.audit.job import audit as run
     from strandline.pipeline.jobs.audit.ledger import as_rows
-    from strandline.pipeline.jobs.audit.told import told
+    from strandline.pipeline.jobs.audit.told import told, without_replicas
     from strandline.pipeline.progress import progress
 
     found = readable_directories(directories)
@@ -111,7 +113,8 @@ def audited(
         count = None if acks is None else acks.select("topic", "partition", "offset").distinct().count()
         losses = known_losses(found.paths, bootstrap)
         result = run(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows), compacted=compacted)
-        return told(result, limit, losses, (*found.unread, *unread), count)
+        missing = without_replicas(topics, result) if found.paths else ()  # brokers say themselves what is not there
+        return told(result, limit, losses, (*found.unread, *unread, *missing), count)
 
 
 def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":

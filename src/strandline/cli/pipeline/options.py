@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from strandline.base.ports import DiskError
 from strandline.cli.connect import fail
 from strandline.pipeline.errors import PipelineError, sentence_of
 
@@ -69,6 +70,8 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
         fail(told.problem, told.advice)
     except OSError as error:
         fail(of_disk(error), DISK_ADVICE)
+    except DiskError as error:
+        fail(str(error), DISK_ADVICE)
 
 
 def require_folder_of(path: Path | None, flag: str) -> None:

@@ -3,7 +3,7 @@
 Read a log while its broker writes to it: what is read is what was there when the read was planned, or `LogChanged`.
 """
 
-from strandline.pipeline.replica.errors import DamagedLog, LogChanged
+from strandline.pipeline.replica.errors import DamagedLog, LogChanged, UnreadableLog
 from strandline.pipeline.replica.source import ReplicaSource
 
-__all__ = ["DamagedLog", "LogChanged", "ReplicaSource"]
+__all__ = ["DamagedLog", "LogChanged", "ReplicaSource", "UnreadableLog"]

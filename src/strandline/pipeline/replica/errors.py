@@ -1,5 +1,9 @@
 """Why replicas' logs could not be read. (Spark's errors are searched for the words of modules with this name.)"""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from strandline.base.ports import DiskError
 from strandline.pipeline.errors import PipelineError
 
 
@@ -8,6 +12,26 @@ class LogChanged(PipelineError):
 
     def __init__(self, problem: str, advice: str = "read again: a new plan sees the log as it is now") -> None:
         super().__init__(problem, advice)
+
+
+class UnreadableLog(PipelineError):
+    """What the system says when it is asked for a file that is there: its disk fails, or its owner forbids it."""
+
+    def __init__(self, problem: str, advice: str = "see to the disk, or to who may read the file") -> None:
+        super().__init__(problem, advice)
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Turns the system's refusals into `UnreadableLog`, but for that of a file that is gone."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UnreadableLog(f"{path}: {error.strerror or error}") from None
+    except DiskError as error:  # has named the path
+        raise UnreadableLog(str(error)) from None
 
 
 class DamagedLog(PipelineError):

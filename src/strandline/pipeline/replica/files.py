@@ -13,7 +13,7 @@ from strandline.log.index import TIME_ENTRY
 from strandline.log.producer_snapshot import SUFFIX as SNAPSHOT
 from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.located import Replica, SegmentFile
-from strandline.pipeline.replica.places import epochs_content, segments
+from strandline.pipeline.replica.places import content_of, epochs_content, segments
 from strandline.pipeline.replica.planning import index_entries, is_batch, raw_entries
 from strandline.pipeline.replica.windows import File, end_offset_of
 from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_checkpoint
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 def segment_rows(replica: Replica) -> Iterator[Row]:
     """One for each segment. What an index says is taken as it is."""
     for file in segments(replica):
-        offsets = raw_entries(RealDisk().read_file(file.beside(".index")))
+        offsets = raw_entries(content_of(file.beside(".index")))
         yield {
             "segment": file.base,
             "size": file.size,
@@ -39,7 +39,7 @@ def segment_rows(replica: Replica) -> Iterator[Row]:
 
 def time_entries(file: SegmentFile) -> int:
     """Without the zeros that Kafka allots before it needs them."""
-    content = RealDisk().read_file(file.beside(".timeindex")) or b""
+    content = content_of(file.beside(".timeindex")) or b""
     found = list(TIME_ENTRY.iter_unpack(content[: len(content) - len(content) % TIME_ENTRY.size]))
     while found and found[-1] == (0, 0):
         found.pop()
@@ -49,7 +49,7 @@ def time_entries(file: SegmentFile) -> int:
 def index_rows(replica: Replica) -> Iterator[Row]:
     """One for each entry of the offset indexes, also where it makes no sense; offsets are absolute."""
     for file in segments(replica):
-        for entry, (offset, position) in enumerate(raw_entries(RealDisk().read_file(file.beside(".index")))):
+        for entry, (offset, position) in enumerate(raw_entries(content_of(file.beside(".index")))):
             yield {"segment": file.base, "entry": entry, "offset": file.base + offset, "position": position}
 
 
@@ -79,15 +79,19 @@ def checkpoint_rows(replica: Replica) -> Iterator[Row]:
     }
 
 
-def log_end_offset(file: SegmentFile) -> int:
-    """The offset after the last complete batch, from the last entry of the index on that can be believed."""
+def log_end_offset(file: SegmentFile) -> int | None:
+    """The offset after the last complete batch, from the last entry of the index on that can be believed. None if the
+    log is deleted just now."""
     start = 0
     try:
         with File(file) as opened:
             start = next((p for o, p in reversed(index_entries(file)) if is_batch(opened, p, o)), 0)
     except LogChanged:
         pass
-    return end_offset_of(file.path, file.base, start)
+    try:
+        return end_offset_of(file.path, file.base, start)
+    except (LogChanged, FileNotFoundError):
+        return None
 
 
 def epoch_rows(replica: Replica) -> Iterator[Row]:

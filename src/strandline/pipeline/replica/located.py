@@ -4,6 +4,7 @@ import os
 from typing import NamedTuple, Self
 
 from strandline.log.segment import file_name
+from strandline.pipeline.replica.errors import naming
 
 
 class Replica(NamedTuple):
@@ -39,6 +40,7 @@ class SegmentFile(NamedTuple):
 
     @classmethod
     def of(cls, path: str, base: int, following: int | None) -> Self:
-        """As it is now. Raises FileNotFoundError."""
-        status = os.stat(path)
+        """As it is now. Raises FileNotFoundError, `UnreadableLog`."""
+        with naming(path):
+            status = os.stat(path)
         return cls(path, base, following, status.st_size, status.st_ino, status.st_mtime_ns)

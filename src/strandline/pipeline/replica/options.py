@@ -58,8 +58,8 @@ class Request(NamedTuple):
     min_partitions: int
     node: int | None
     drops_damage: bool  # of the record level: leave out what makes no sense, else fail
-    reports_changes: bool  # a row of the batch level says that a log changed while it was read, else fail; of the
-    # record level the rest of that file is left out
+    reports_changes: bool  # a row of the batch level says that a log could not be read, else fail; of the levels record
+    # and index the rest of it is left out
 
 
 def parse(options: Mapping[str, str]) -> Request:
@@ -88,8 +88,10 @@ def parse(options: Mapping[str, str]) -> Request:
     if mode not in MODES:
         raise BadOption(f"mode = {mode!r} is not one of {', '.join(MODES)}")
     changed = given.get("whenchanged", "fail").lower()
-    if changed not in ("fail", {"batch": "report", "record": "skip"}.get(level)):
-        raise BadOption(f"whenChanged = {changed!r} is not fail (or, at level batch, report; at level record, skip)")
+    if changed not in ("fail", {"batch": "report", "record": "skip", "index": "skip"}.get(level)):
+        raise BadOption(
+            f"whenChanged = {changed!r} is not fail (or, at level batch, report; at levels record and index, skip)"
+        )
     return Request(
         level,
         paths,

@@ -17,6 +17,7 @@ from strandline.log.directory import META_PROPERTIES, parse_directory_name, read
 from strandline.log.opening import EPOCHS_FILE
 from strandline.log.swapping import SWAP
 from strandline.pipeline.errors import BadOption, PipelineError
+from strandline.pipeline.replica.errors import LogChanged, naming
 from strandline.pipeline.replica.located import Replica, SegmentFile
 from strandline.pipeline.replica.options import Request, Wanted
 from strandline.pipeline.replica.windows import end_offset_of
@@ -86,7 +87,7 @@ def logs_in(directory: str, broker: int | None, wanted: Wanted) -> Iterator[Repl
 
 
 def segments(replica: Replica) -> list[SegmentFile]:
-    """The log's segments, by offset; none if the log is gone."""
+    """The log's segments, by offset; none if the log is gone. Raises `LogChanged`, `UnreadableLog`."""
     for listing in range(LISTINGS_MAX):
         names = listed(replica.path)
         is_swapping = any(SWAPPED.match(name) for name in names)
@@ -95,16 +96,17 @@ def segments(replica: Replica) -> list[SegmentFile]:
             continue
         try:
             found = sized(replica.path, names)
-        except FileNotFoundError:
+        except (FileNotFoundError, LogChanged):
             continue
         if listed(replica.path) == names:
             return found
-    raise PipelineError(f"the files of {replica} change all the time", "try again, or read a copy")
+    raise LogChanged(f"the files of {replica} change all the time", "try again, or read a copy")
 
 
 def listed(path: str) -> list[str]:
     try:
-        return sorted(name for name in os.listdir(path) if SEGMENT.match(name) or SWAPPED.match(name))
+        with naming(path):
+            return sorted(name for name in os.listdir(path) if SEGMENT.match(name) or SWAPPED.match(name))
     except FileNotFoundError:
         return []
 
@@ -126,4 +128,10 @@ def sized(path: str, names: Sequence[str]) -> list[SegmentFile]:
 
 
 def epochs_content(replica: Replica) -> bytes | None:
-    return RealDisk().read_file(f"{replica.path}/{EPOCHS_FILE}")
+    return content_of(f"{replica.path}/{EPOCHS_FILE}")
+
+
+def content_of(path: str) -> bytes | None:
+    """Of a small file; None if there is none. Raises `UnreadableLog`."""
+    with naming(path):
+        return RealDisk().read_file(path)

@@ -12,13 +12,12 @@ from typing import NamedTuple
 from pyspark.sql.datasource import InputPartition
 
 from strandline.log.index import OFFSET_ENTRY
-from strandline.pipeline.errors import BadOption
-from strandline.pipeline.replica.errors import LogChanged
+from strandline.pipeline.errors import BadOption, PipelineError
+from strandline.pipeline.replica.errors import LogChanged, UnreadableLog
 from strandline.pipeline.replica.located import Replica, SegmentFile
 from strandline.pipeline.replica.options import Request
-from strandline.pipeline.replica.places import epochs_content, replicas, segments
+from strandline.pipeline.replica.places import content_of, epochs_content, replicas, segments
 from strandline.pipeline.replica.windows import BATCH_BYTES_MAX, File
-from strandline.server.disk import RealDisk
 from strandline.wire.batch import HEADER_SIZE, read_header, why_invalid, why_no_batch
 
 SPLIT_BYTES_MIN = 8 << 20  # below, a task costs more than what it saves
@@ -45,6 +44,15 @@ class Pieces(InputPartition):
         self.pieces = tuple(pieces)
 
 
+class Unplanned(InputPartition):
+    """One log that could not even be looked at, where that is to be told in its place."""
+
+    def __init__(self, replica: Replica, why: PipelineError) -> None:
+        super().__init__(None)
+        self.replica = replica
+        self.why = why
+
+
 class Logs(InputPartition):
     """One split of the other levels."""
 
@@ -54,20 +62,27 @@ class Logs(InputPartition):
 
 
 def plan(request: Request) -> list[InputPartition]:
-    """The splits; none if nothing is there. Raises `PipelineError`."""
+    """The splits; none if nothing is there. Raises `PipelineError`: for a log that cannot be read, `UnreadableLog` or
+    `LogChanged`, unless the request wants to be told of it in a row."""
     found = replicas(request)
     check_brokers(found)
     if request.level not in ("batch", "record"):
         size = max(1, min(REPLICAS_PER_SPLIT, -(-len(found) // request.min_partitions)))
         return [Logs(found[at : at + size]) for at in range(0, len(found), size)]
     snapshot: list[tuple[Replica, list[SegmentFile], bytes | None]] = []
+    unplanned: list[InputPartition] = []
     for replica in found:
-        epochs = epochs_content(replica)  # before the sizes: what is written later is younger than both
-        snapshot.append((replica, segments(replica), epochs))
+        try:
+            epochs = epochs_content(replica)  # before the sizes: what is written later is younger than both
+            snapshot.append((replica, segments(replica), epochs))
+        except (LogChanged, UnreadableLog) as error:
+            if not request.reports_changes:
+                raise
+            unplanned.append(Unplanned(replica, error))
     total = sum(file.size for _, files, _ in snapshot for file in files)
     target = min(request.split_bytes, max(SPLIT_BYTES_MIN, -(-total // request.min_partitions)))
     pieces = (piece for replica, files, epochs in snapshot for piece in pieces_of(replica, files, epochs, target))
-    return [Pieces(pack) for pack in packed(pieces, target)]
+    return [*(Pieces(pack) for pack in packed(pieces, target)), *unplanned]
 
 
 def check_brokers(found: Iterable[Replica]) -> None:
@@ -96,10 +111,10 @@ def boundaries(file: SegmentFile, target: int) -> list[tuple[int, int]]:
     """Where a large file is divided: batches that its index has, each with the position of one shortly before it."""
     if file.size < 2 * target:
         return []
-    entries = index_entries(file)
     found: list[tuple[int, int]] = []
     wanted = target
     try:
+        entries = index_entries(file)
         with File(file) as opened:
             for index, (offset, position) in enumerate(entries):
                 if position < wanted or file.size - position < target // 2:
@@ -107,7 +122,7 @@ def boundaries(file: SegmentFile, target: int) -> list[tuple[int, int]]:
                 if is_batch(opened, position, offset):
                     found.append((position, entries[index - 2][1] if index > 1 else 0))
                     wanted = position + target
-    except LogChanged:
+    except (LogChanged, UnreadableLog):
         return []  # whoever reads it will see the same, and say so
     return found
 
@@ -127,7 +142,7 @@ def index_entries(file: SegmentFile) -> list[tuple[int, int]]:
     """The entries of the offset index, as far as they make sense: (last offset of a batch, its position)."""
     entries: list[tuple[int, int]] = []
     last = (-1, -1)
-    for entry in raw_entries(RealDisk().read_file(file.beside(".index"))):
+    for entry in raw_entries(content_of(file.beside(".index"))):
         if entry[0] < last[0] or entry[1] <= last[1] or entry[1] >= file.size:
             break
         entries.append((file.base + entry[0], entry[1]))

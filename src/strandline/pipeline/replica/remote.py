@@ -4,7 +4,7 @@ Followers answer for themselves (KIP-392), so that replicas can be compared with
 and directories are not known here, and neither is what lies above the high watermark.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,11 +15,11 @@ from strandline.pipeline.client import (
     ClientConfig,
     Cluster,
     CorruptRecords,
+    KafkaError,
     LogTruncated,
     OffsetOutOfRange,
     TimedOut,
     TopicIdChanged,
-    TopicView,
     UnknownTopic,
     Unreachable,
 )
@@ -28,13 +28,16 @@ from strandline.pipeline.decode.heads import BASE, DELTA
 from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.located import Replica
 from strandline.pipeline.replica.options import Request
+from strandline.pipeline.replica.planning import Unplanned
 from strandline.pipeline.replica.walking import BAD_CRC, CORRUPT, MISPLACED, SOUND, Damage, Judged, crcs_ok, fallen
 from strandline.pipeline.replica.windows import Window
+from strandline.wire.messages.metadata import MetadataRequest
 
 FETCH_BYTES = 4 << 20
 RANGES_MAX = 1024  # of one replica
 FETCHED_AT_PLANNING = 1 << 16
 PATIENCE_MS = 5_000  # with one broker, while a read is planned
+HURRY_MS = 500  # with each further log, once a broker that answers did not give one
 CHANGES = (OffsetOutOfRange, LogTruncated, TopicIdChanged, UnknownTopic)
 
 
@@ -44,7 +47,6 @@ class Offsets(NamedTuple):
     replica: Replica
     start: int
     end: int
-    is_reachable: bool = True
 
     @property
     def origin(self) -> Origin:
@@ -63,15 +65,23 @@ class Ranges(InputPartition):
 # --- planning
 
 
+class Doubts(NamedTuple):
+    """What a plan has learned of logs that it did not get, so as not to wait for each that is like them."""
+
+    silent: dict[int, KafkaError]  # brokers
+    patience_ms: dict[int, int]  # with brokers that answer
+    gone: dict[str, LogChanged]  # topics
+
+
 def plan(request: Request, config: ClientConfig) -> list[InputPartition]:
     """One split for each replica that is wanted, more for large ones. Raises `KafkaError`: `Unreachable` for a broker
     that has a replica and does not answer, unless the request wants to be told of it in a row."""
     with Cluster(config) as cluster:
         topics = cluster.topics(list(asked_for(request)) or None)
         missing = [name for name in asked_for(request) if name not in topics]
-        if missing:
+        if missing and must_be_there(request):
             raise UnknownTopic(missing[0])
-        silent: dict[int, Unreachable] = {}
+        doubts = Doubts({}, {}, {})
         splits: list[InputPartition] = []
         for name in sorted(topics):
             for partition, view in sorted(topics[name].partitions.items()):
@@ -79,27 +89,29 @@ def plan(request: Request, config: ClientConfig) -> list[InputPartition]:
                     continue
                 for broker in sorted(view.replicas):
                     replica = Replica(broker, "", name, topics[name].topic_id or None, partition, "")
-                    splits += ranges_of(cluster, replica, topics, request, silent)
+                    splits += ranges_of(cluster, replica, request, doubts)
     return splits
 
 
 def asked_for(request: Request) -> tuple[str, ...]:
-    """Topics that must be there."""
+    """Topics by their names; none: all of them."""
     return request.wanted.topics or tuple(topic for topic, _ in request.wanted.assigned)
 
 
-def ranges_of(
-    cluster: Cluster,
-    replica: Replica,
-    topics: Mapping[str, TopicView],
-    request: Request,
-    silent: dict[int, Unreachable],
-) -> Iterator[Ranges]:
+def must_be_there(request: Request) -> bool:
+    """A topic that a user names. Who is told of changes names partitions, and topics of records, that were there a
+    moment ago."""
+    return not request.reports_changes or (request.level == "batch" and bool(request.wanted.topics))
+
+
+def ranges_of(cluster: Cluster, replica: Replica, request: Request, doubts: Doubts) -> Iterator[InputPartition]:
     assert replica.broker is not None
+    known = doubts.silent.get(replica.broker) or doubts.gone.get(replica.topic)
+    if known is not None:
+        yield Unplanned(replica, known)
+        return
     try:
-        if replica.broker in silent:
-            raise silent[replica.broker]
-        start, end, size = extent(cluster, replica)
+        start, end, size = extent(cluster, replica, doubts.patience_ms.get(replica.broker, PATIENCE_MS))
     except (Unreachable, TimedOut) as error:
         if not request.reports_changes:
             raise Unreachable(
@@ -107,8 +119,20 @@ def ranges_of(
                 f"{error.problem}",
                 "start the broker; or read the log directories; or option('whenChanged', 'report'), for a row about it",
             ) from None
-        silent[replica.broker] = Unreachable(error.problem)
-        yield Ranges([Offsets(replica, 0, 0, is_reachable=False)])
+        if answers(cluster, replica.broker):
+            doubts.patience_ms[replica.broker] = HURRY_MS
+        else:
+            doubts.silent[replica.broker] = error
+        yield Unplanned(replica, error)
+        return
+    except CHANGES as error:
+        if not request.reports_changes:
+            raise
+        changed = changed_log(replica, error)
+        view = cluster.topics([replica.topic]).get(replica.topic)
+        if view is None or (view.topic_id or None) != replica.topic_id:
+            doubts.gone[replica.topic] = changed
+        yield Unplanned(replica, changed)
         return
     if start >= end:
         return
@@ -118,7 +142,16 @@ def ranges_of(
         yield Ranges([Offsets(replica, low, high)])
 
 
-def extent(cluster: Cluster, replica: Replica) -> tuple[int, int, int]:
+def answers(cluster: Cluster, broker: int) -> bool:
+    """Is it the broker that is silent, or one log that it does not give, whose disk is gone?"""
+    try:
+        cluster.ask(broker, MetadataRequest(topics=()), timeout_ms=PATIENCE_MS)
+    except KafkaError:
+        return False
+    return True
+
+
+def extent(cluster: Cluster, replica: Replica, patience_ms: int) -> tuple[int, int, int]:
     """Where the replica's log starts, its high watermark, and about how many bytes lie between."""
     assert replica.broker is not None
     at = (replica.topic, replica.partition)
@@ -131,7 +164,7 @@ def extent(cluster: Cluster, replica: Replica) -> tuple[int, int, int]:
     offset = 0
     while True:
         try:
-            fetched = cluster.fetch(*at, offset, patience_ms=PATIENCE_MS, isolation=0, **more)
+            fetched = cluster.fetch(*at, offset, patience_ms=patience_ms, isolation=0, **more)
         except OffsetOutOfRange as error:
             if error.log_start_offset <= offset:
                 raise
@@ -151,8 +184,6 @@ def extent(cluster: Cluster, replica: Replica) -> tuple[int, int, int]:
 def judged_remotely(cluster: Cluster, offsets: Offsets) -> Iterator[Judged | Damage]:
     """The batches of a range, as a file's, up to the first damage. Raises `LogChanged`."""
     replica, last = offsets.replica, -1
-    if not offsets.is_reachable:
-        raise Unreachable(f"broker {replica.broker} did not answer when the read was planned")
     fetches = cluster.read(
         replica.topic,
         replica.partition,
@@ -181,4 +212,8 @@ def judged_remotely(cluster: Cluster, offsets: Offsets) -> Iterator[Judged | Dam
     except CorruptRecords as error:
         yield Damage(error.offset, error.size, CORRUPT)
     except CHANGES as error:
-        raise LogChanged(f"{replica.topic}-{replica.partition} on broker {replica.broker}: {error.problem}") from None
+        raise changed_log(replica, error) from None
+
+
+def changed_log(replica: Replica, error: KafkaError) -> LogChanged:
+    return LogChanged(f"{replica.topic}-{replica.partition} on broker {replica.broker}: {error.problem}")

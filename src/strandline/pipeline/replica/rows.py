@@ -10,8 +10,9 @@ from strandline.pipeline.client import TimedOut, Unreachable
 from strandline.pipeline.decode import Columns, Origin, decode_heads
 from strandline.pipeline.decode import heads as at
 from strandline.pipeline.decode.decoding import check_headers
-from strandline.pipeline.replica.errors import DamagedLog, LogChanged
-from strandline.pipeline.replica.planning import Piece
+from strandline.pipeline.errors import PipelineError
+from strandline.pipeline.replica.errors import DamagedLog, LogChanged, UnreadableLog
+from strandline.pipeline.replica.planning import Piece, Unplanned
 from strandline.pipeline.replica.remote import Offsets
 from strandline.pipeline.replica.walking import CORRUPT, FAULTS, SOUND, TORN, Damage, Judged
 from strandline.wire.compress import Corrupt
@@ -19,6 +20,8 @@ from strandline.wire.compress import Corrupt
 ROWS_MAX = 1 << 16  # in one Arrow batch
 CHANGED = "changed"
 UNREACHABLE = "unreachable"
+UNREADABLE = "unreadable"
+UNREAD = (LogChanged, UnreadableLog, Unreachable, TimedOut)  # why a part of a log was not read, though nothing is wrong
 OF_HEADER = {
     "base_offset": at.BASE,
     "leader_epoch": at.EPOCH,
@@ -41,8 +44,8 @@ def batch_rows(
 ) -> Iterator[pa.RecordBatch]:
     """A row for each batch of the part, and for each stretch of bytes that is none.
 
-    With `reports_changes` a log that changed has one row instead, whose fault is "changed"; and one whose broker does
-    not answer has one whose fault is "unreachable". Raises `LogChanged`, `Unreachable`.
+    With `reports_changes` a part that cannot be read has one row instead, whose fault says why not (`fault_of`). Else
+    raises `UNREAD`.
     """
     rows = BatchRows(origin_of(part), schema)
     try:
@@ -50,13 +53,29 @@ def batch_rows(
             rows.add(found)
             if rows.count >= ROWS_MAX and not reports_changes:
                 yield from rows.take()
-    except (LogChanged, Unreachable, TimedOut) as error:
+    except UNREAD as error:
         if not reports_changes:
             raise
         rows = BatchRows(origin_of(part), schema)
-        rows.add_missing(part, CHANGED if isinstance(error, LogChanged) else UNREACHABLE)
+        rows.add_missing(part, fault_of(error))
     if rows.count:
         yield from rows.take()
+
+
+def row_of_unplanned(part: Unplanned, schema: pa.Schema) -> pa.RecordBatch:
+    r = part.replica
+    origin = Origin(r.topic, r.partition, None, None, r.broker, r.directory or None, r.topic_id)
+    return BatchRows(origin, schema).of_what_is_known({"fault": fault_of(part.why)})
+
+
+def fault_of(error: PipelineError) -> str:
+    match error:
+        case LogChanged():
+            return CHANGED
+        case UnreadableLog():
+            return UNREADABLE
+        case _:
+            return UNREACHABLE
 
 
 class BatchRows:
@@ -71,8 +90,9 @@ class BatchRows:
     def add(self, found: Judged | Damage) -> None:
         """Tables are copied out of the window, whose memory is used again."""
         if isinstance(found, Damage):
-            position = None if self.origin.position is None else found.position
-            known = {"position": position, "size": found.size, "fault": FAULTS[found.fault]}
+            # Over the wire there are offsets, and no positions.
+            place = "base_offset" if self.origin.position is None else "position"
+            known = {place: found.position, "size": found.size, "fault": FAULTS[found.fault]}
             self.parts.append(self.of_what_is_known(known))
         else:
             self.parts.append(self.of_batches(found))

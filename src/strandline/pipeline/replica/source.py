@@ -9,14 +9,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from strandline.pipeline.client import ClientConfig, Cluster
-from strandline.pipeline.client.errors import Unreachable
 from strandline.pipeline.decode import Columns
 from strandline.pipeline.errors import BadOption
 from strandline.pipeline.replica import remote
-from strandline.pipeline.replica.errors import LogChanged
 from strandline.pipeline.replica.options import SCHEMAS, Request, parse
-from strandline.pipeline.replica.planning import Logs, Piece, Pieces, plan
-from strandline.pipeline.replica.rows import batch_rows, record_rows
+from strandline.pipeline.replica.planning import Logs, Piece, Pieces, Unplanned, plan
+from strandline.pipeline.replica.rows import UNREAD, batch_rows, record_rows, row_of_unplanned
 from strandline.pipeline.replica.walking import Damage, Judged, judged
 
 
@@ -34,7 +32,8 @@ class ReplicaSource(DataSource):
     | node | meta.properties | whose directory it is, where that file is missing |
     | mode | FAILFAST | of records: DROPMALFORMED leaves out what is damaged |
     | whenChanged | fail | of batches: with report, a log that was cut, compacted or deleted between plan and read is a
-      row of fault "changed", and one whose broker does not answer a row of fault "unreachable" |
+      row of fault "changed", one whose broker does not answer a row of fault "unreachable", one whose disk gives an
+      error a row of fault "unreadable"; of records and indexes: with skip, they are left out |
 
     A schema with fewer columns (`spark.read.schema("offset long, value binary")`) makes only those.
     """
@@ -66,7 +65,7 @@ class ReplicaReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Arrow batches, or rows of the levels that have few. Raises `LogChanged` if what was planned is there no
-        longer: then the rows that were given do not count."""
+        longer: then the rows that were given do not count; and `UnreadableLog`."""
         match partition:
             case Pieces(pieces=pieces):
                 for piece in pieces:
@@ -76,12 +75,16 @@ class ReplicaReader(DataSourceReader):
                 with Cluster(self.config) as cluster:
                     for offsets in ranges:
                         yield from self.rows(offsets, remote.judged_remotely(cluster, offsets))
+            case Unplanned() as unplanned:
+                if self.request.level == "batch":
+                    yield row_of_unplanned(unplanned, to_arrow_schema(self.schema, timezone="UTC"))
             case Logs(replicas=replicas):
                 from strandline.pipeline.replica.files import ROWS_OF
 
                 names = self.schema.fieldNames()
                 for replica in replicas:
-                    for row in ROWS_OF[self.request.level](replica):
+                    rows = ROWS_OF[self.request.level](replica)
+                    for row in readable(rows) if self.request.reports_changes else rows:
                         known = {**replica._asdict(), **row}
                         yield tuple(known[name] for name in names)
 
@@ -90,14 +93,14 @@ class ReplicaReader(DataSourceReader):
         if self.request.level == "batch":
             return batch_rows(part, source, schema, reports_changes=self.request.reports_changes)
         found = record_rows(part, source, Columns.of(schema), drops_damage=self.request.drops_damage)
-        return unchanged(found) if self.request.reports_changes else found
+        return readable(found) if self.request.reports_changes else found
 
 
-def unchanged(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """As far as the log is what it was when the read was planned, and its broker answers."""
+def readable(rows: Iterator[Any]) -> Iterator[Any]:
+    """As far as the log is what it was when the read was planned, and its disk or its broker gives it."""
     try:
         yield from rows
-    except (LogChanged, Unreachable):
+    except UNREAD:
         return
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 from strandline.pipeline.decode import Heads, walk
 from strandline.pipeline.decode.heads import BASE, DELTA
-from strandline.pipeline.replica.errors import LogChanged
+from strandline.pipeline.replica.errors import LogChanged, naming
 from strandline.pipeline.replica.located import SegmentFile
 from strandline.wire.batch import HEADER_SIZE, Tail, read_header
 from strandline.wire.compress import DECOMPRESSED_SIZE_MAX
@@ -33,7 +33,7 @@ class Window(NamedTuple):
 
 
 class File:
-    """An open segment that is still the one of the snapshot. Raises `LogChanged`."""
+    """An open segment that is still the one of the snapshot. Raises `LogChanged`, `UnreadableLog`."""
 
     def __init__(self, file: SegmentFile) -> None:
         self.file = file
@@ -42,20 +42,28 @@ class File:
     def __enter__(self) -> Self:
         for path in (self.file.path, self.file.path + DELETED):
             try:
-                self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                with naming(path):
+                    self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
-            self.check()
+            try:
+                self.check()
+            except BaseException:
+                self.close()
+                raise
             return self
         raise LogChanged(f"{self.file.path} is gone: retention, compaction or the topic's deletion took it")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
         fd, self.fd = self.fd, -1
         os.close(fd)
 
     def check(self) -> None:
         """Is it the same file, and as long as it was?"""
-        status, then = os.fstat(self.fd), self.file
+        status, then = self.status(), self.file
         if status.st_ino != then.inode:
             raise LogChanged(f"{then.path} is another file now: compaction, or a recreated topic")
         if status.st_size < then.size:
@@ -63,14 +71,19 @@ class File:
         if not then.is_active and (status.st_size, status.st_mtime_ns) != (then.size, then.modified_ns):
             raise LogChanged(f"{then.path} was written to, though it was not the active segment")
 
+    def status(self) -> os.stat_result:
+        with naming(self.file.path):
+            return os.fstat(self.fd)
+
     def size(self) -> int:
-        return os.fstat(self.fd).st_size
+        return self.status().st_size
 
     def read_into(self, buffer: memoryview, position: int) -> memoryview:
         """As much as fits, and as there is."""
         done = 0
         while done < len(buffer):
-            count = os.preadv(self.fd, [buffer[done:]], position + done)
+            with naming(self.file.path):
+                count = os.preadv(self.fd, [buffer[done:]], position + done)
             if count == 0:
                 break
             done += count

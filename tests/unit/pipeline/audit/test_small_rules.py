@@ -1,6 +1,7 @@
 """What an audit concludes from a log's small files, and what it says in the end: no Spark is needed for that."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def read(broker: int, **others: Any) -> Measured:
         "records": 10,
         "bytes": 5,
         "batches": 2,
-        "changed": None,
+        "unread": None,
+        "why_unread": None,
         "broken": 0,
     }
     return {key(broker): {**counted, **others}}
@@ -140,10 +142,7 @@ def test_a_further_look_names_the_partitions_concerned_unless_one_is_unknown_or_
 
 
 def test_directories_that_cannot_be_read_are_named_with_the_reason(tmp_path: Path) -> None:
-    good = tmp_path / "good"
-    (good / "t-0").mkdir(parents=True)
-    meta = "version=1\ncluster.id=c\nnode.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ\n"
-    (good / "meta.properties").write_text(meta)
+    good = log_directory(tmp_path / "good", "t-0")
     (tmp_path / "bare").mkdir()
     (tmp_path / "file").write_text("")
     names = ["good", "good", "bare", "file", "absent", "none*"]
@@ -155,6 +154,31 @@ def test_directories_that_cannot_be_read_are_named_with_the_reason(tmp_path: Pat
         "absent: there is no such directory",
         "none*: matches nothing",
     ]
+
+
+def log_directory(path: Path, *logs: str) -> Path:
+    for log in logs:
+        (path / log).mkdir(parents=True)
+        (path / log / f"{0:020d}.log").write_bytes(b"")
+    meta = "version=1\ncluster.id=c\nnode.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ\n"
+    (path / "meta.properties").write_text(meta)
+    return path
+
+
+def test_a_file_or_a_log_that_is_gone_once_it_was_listed_is_no_reason_not_to_read_the_directory(tmp_path: Path) -> None:
+    path = log_directory(tmp_path / "d", "t-0")
+    (path / "t-0" / "leader-epoch-checkpoint.tmp").symlink_to("gone")  # listed, and cannot be opened: as if renamed
+    (path / "u-0").symlink_to("gone")
+    assert readable_directories([str(path)]) == ((str(path),), ())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_closed_file_behind_a_log_that_is_gone_is_seen(tmp_path: Path) -> None:
+    path = log_directory(tmp_path / "d", "t-0")
+    (path / "a-0").symlink_to("gone")
+    closed = path / "t-0" / f"{0:020d}.log"
+    closed.chmod(0)
+    assert readable_directories([str(path)]) == ((), (f"{path}: t-0/{closed.name} cannot be read",))
 
 
 def test_ledgers_of_directories_are_read_and_lines_that_make_no_sense_are_told(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def test_bytes_that_are_no_batch_have_a_row_wherever_they_are(
         *sound, last = [row for part in reading.read(split) for row in part.to_pylist()]
         assert [last[name] for name in ("fault", "size", "position", "broker")] == ["corrupt", 100, None, 1]
         assert len(sound) == len(read) - 1
+        assert last["base_offset"] == len(sound)  # so that it has its place among the others
 
 
 def test_records_of_which_none_can_be_read_are_refused_with_their_offset() -> None:

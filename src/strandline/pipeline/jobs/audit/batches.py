@@ -12,7 +12,7 @@ RULES = {
     "corrupt": "bytes that are no batch",
     "misplaced": "a batch lies in a segment whose offsets are others",
 }
-GOOD = "coalesce(good, segment)"  # nothing can be read from there
+GOOD = "coalesce(good, segment, base_offset)"  # nothing can be read from there
 NEXT = "coalesce(next_good, following)"  # to there; null: to the end
 IS_LOST = f"({NEXT} is not null or {GOOD} < high_watermark)"
 BEYOND = "(fault is null or fault = 'crc') and last_offset >= following and last_offset < high_watermark"

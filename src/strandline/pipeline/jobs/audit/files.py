@@ -41,24 +41,39 @@ def readable_directories(directories: Sequence[str]) -> Readable:
 
 
 def why_unreadable(directory: str) -> str | None:
-    """None if it is a log directory of which everything can be read."""
+    """None if it is a log directory whose files may be read."""
     try:
         names = sorted(os.listdir(directory))
         logs = [name for name in names if parse_directory_name(name) is not None]
         if read_meta(RealDisk(), directory) is None:
             return f"it has no {META_PROPERTIES}, and is no log directory"
-        for name in logs:
-            path = f"{directory}/{name}"
-            closed = [f"{name}/{file}" for file in os.listdir(path) if not os.access(f"{path}/{file}", os.R_OK)]
-            if closed:
-                return f"{closed[0]} cannot be read"
+        closed = next((file for name in logs for file in closed_files(directory, name)), None)
+        return None if closed is None else f"{closed} cannot be read"
     except FileNotFoundError:
-        return None if os.path.isdir(directory) else "there is no such directory"  # a log was deleted just now
+        return "there is no such directory"
     except OSError as error:
         return error.strerror or str(error)
     except DiskError as error:
         return str(error)
-    return None
+
+
+def closed_files(directory: str, log: str) -> Iterator[str]:
+    """Those that their owner keeps to himself. A broker may delete and rename files, and logs, at any moment; what else
+    is wrong with one is no reason not to read the others."""
+    try:
+        names = sorted(os.listdir(f"{directory}/{log}"))
+    except PermissionError:
+        yield log
+        return
+    except OSError:
+        return
+    for name in names:
+        try:
+            os.close(os.open(f"{directory}/{log}/{name}", os.O_RDONLY | os.O_CLOEXEC))
+        except PermissionError:
+            yield f"{log}/{name}"
+        except OSError:
+            continue
 
 
 @contextmanager

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from strandline.pipeline.jobs.audit.levels import read_levels
+from strandline.pipeline.jobs.audit.levels import Unread, read_levels
 from strandline.pipeline.jobs.audit.replicas import Known
 from strandline.pipeline.jobs.audit.rows import Key, all_of, frame, in_runs, of_several
 from strandline.pipeline.jobs.audit.rules import all_findings, known_replicas
+from strandline.pipeline.replica.rows import CHANGED
 from strandline.pipeline.schemas import FINDING
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ Place = tuple[str, int]
 class Audited(NamedTuple):
     findings: "DataFrame"  # schemas.FINDING
     replicas: Sequence[Known]
-    changed: tuple[Key, ...]  # logs that could not be read, since they changed each time
+    unread: Mapping[Key, Unread]
 
 
 def audit(
@@ -46,29 +47,32 @@ def audit(
 ) -> Audited:
     """`options`: those of `format("strandline-replica")` that say where and what. `acknowledged`: what producers were
     told (schemas.ACKNOWLEDGED), read before; `losses`: the loss ledger (`audit.ledger`). `compacted`: over the wire,
-    the topics that are. Raises what Spark raises if something cannot be read."""
+    the topics that are. What cannot be read is in `unread`."""
     latest = look(spark, options, acknowledged, losses, compacted)
-    if all(one.is_stopped for one in latest.replicas) and not latest.changed:
+    changed = changed_in(latest)
+    if all(one.is_stopped for one in latest.replicas) and not changed:
         return latest._replace(findings=of_several(latest.findings).localCheckpoint())
+    unread = dict(latest.unread)
     known = {one.key: one for one in latest.replicas}
     seen, confirmed = latest.findings, [frame(spark, [], FINDING)]
-    pending = places_of(latest.findings) | dict.fromkeys(place_of(key) for key in latest.changed)
+    pending = places_of(latest.findings) | changed
     for _ in range(LOOKS_MAX - 1):
         if not pending:
             break
         has_marks = not latest.findings.where("rule = 'high-watermark'").isEmpty()
         time.sleep(max(pause_s, CHECKPOINT_S) if has_marks else pause_s)
-        unread = dict.fromkeys(place_of(key) for key in latest.changed)
-        chosen = narrowed(options, pending, dict.fromkeys(place_of(key) for key in known) | unread)
+        chosen = narrowed(options, pending, dict.fromkeys(place_of(key) for key in known) | changed)
         latest = look(spark, chosen, acknowledged, losses, compacted)
         known |= {one.key: one for one in latest.replicas}
         confirmed.append(among(latest.findings, seen))
         seen = seen.unionByName(latest.findings)
         # Another look at what changed again, and at what changed before, so that it was judged only once.
-        pending = dict.fromkeys(place_of(key) for key in latest.changed)
-        pending |= {place: None for place in places_of(latest.findings) if place in unread}
+        unread = {**{key: one for key, one in unread.items() if one.fault != CHANGED}, **latest.unread}
+        pending = {place: None for place in places_of(latest.findings) if place in changed}
+        changed = changed_in(latest)
+        pending |= changed
     findings = of_several(in_runs(all_of(confirmed))).localCheckpoint()
-    return Audited(findings, list(known.values()), latest.changed)
+    return Audited(findings, list(known.values()), unread)
 
 
 def look(
@@ -83,7 +87,7 @@ def look(
         chosen = acknowledged
         if acknowledged is not None:
             wanted = json.loads(options.get("assign", "{}"))
-            unread = [place_of(key) for key in levels.changed]
+            unread = [place_of(key) for key in levels.unread]
             schema = "topic string, partition int"
             if wanted:
                 rows = [(topic, partition) for topic, numbers in wanted.items() for partition in numbers]
@@ -94,7 +98,7 @@ def look(
                 chosen = chosen.join(others, ["topic", "partition"], "left_anti")
         # Not to be computed again, ever: the logs go on.
         findings = all_findings(levels, known, chosen, losses).localCheckpoint()
-    return Audited(findings if findings.count() else frame(spark, [], FINDING), known, levels.changed)
+    return Audited(findings if findings.count() else frame(spark, [], FINDING), known, levels.unread)
 
 
 def among(findings: "DataFrame", seen: "DataFrame") -> "DataFrame":
@@ -127,6 +131,11 @@ def narrowed(options: Mapping[str, str], pending: Mapping[Place, None], there: M
         by_topic.setdefault(topic, []).append(partition)
     rest = {key: text for key, text in options.items() if not key.lower().startswith("subscribe")}
     return {**rest, "assign": json.dumps(by_topic)}
+
+
+def changed_in(latest: Audited) -> dict[Place, None]:
+    """Where another look may help: a log that changes may be read a moment later. A broker was waited for already."""
+    return {place_of(key): None for key, one in latest.unread.items() if one.fault == CHANGED}
 
 
 def places_of(findings: "DataFrame") -> dict[Place, None]:

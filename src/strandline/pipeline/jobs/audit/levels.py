@@ -4,26 +4,44 @@ Batches and index entries grow with the bytes, and stay in Spark. A log's other 
 whoever plans the reads of the others too, and are plain rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from strandline.base.ids import TopicPartition
+from strandline.log.directory import directory_name
+from strandline.log.segment import file_name
 from strandline.pipeline import schemas
-from strandline.pipeline.jobs.audit.replicas import Measured, measured
+from strandline.pipeline.jobs.audit.replicas import NO_SEGMENT, Measured, measured
 from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, Key, Row, frame, key_of, normal
 from strandline.pipeline.persisted import persisted
+from strandline.pipeline.replica.errors import LogChanged, UnreadableLog
 from strandline.pipeline.replica.files import ROWS_OF
 from strandline.pipeline.replica.options import parse
 from strandline.pipeline.replica.places import replicas
+from strandline.pipeline.replica.rows import CHANGED, UNREACHABLE, UNREADABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMAT = "strandline-replica"
 BATCH = tuple(name for name in schemas.REPLICA_BATCH.names if name not in ("base_timestamp", "max_timestamp"))
+
+WHY = {
+    CHANGED: "it changed each time that it was read",
+    UNREACHABLE: "its broker does not answer, or does not give it",
+    UNREADABLE: "a file cannot be read",
+}
+
+
+class Unread(NamedTuple):
+    """Why a replica could not be read."""
+
+    fault: str  # CHANGED, UNREACHABLE or UNREADABLE
+    why: str
 
 
 class Levels(NamedTuple):
@@ -37,7 +55,7 @@ class Levels(NamedTuple):
     segments: Sequence[Row]
     records: Callable[[Sequence[str]], "DataFrame"]  # of these topics; REPLICA_RECORD
     compacted: Sequence[str] | None = None  # over the wire: the topics that are; None: files tell
-    changed: tuple[Key, ...] = ()  # replicas that changed while they were read, and are left out
+    unread: Mapping[Key, Unread] = {}  # replicas that are left out
 
 
 @contextmanager
@@ -70,20 +88,21 @@ def read_levels(
 
         if compacted is not None:
             batches, counted = all_batches()
-            yield without_changed(Levels(batches, None, counted, (), (), (), records, compacted))
+            yield without_unread(Levels(batches, None, counted, (), (), (), records, compacted))
             return
-        checkpoints = small(options, "checkpoint")
+        unread: dict[Key, Unread] = {}
+        checkpoints = small(options, "checkpoint", unread)
         # What is below the high watermarks that were just read is in both, whichever is read first.
         with ThreadPoolExecutor(1) as thread:
             indexing = thread.submit(all_indexes)
             batches, counted = all_batches()
             indexes = indexing.result()
-        epochs, segments = small(options, "epoch"), small(options, "segment")
-        yield without_changed(Levels(batches, indexes, counted, checkpoints, epochs, segments, records))
+        epochs, segments = small(options, "epoch", unread), small(options, "segment", unread)
+        yield without_unread(Levels(batches, indexes, counted, checkpoints, epochs, segments, records, unread=unread))
 
 
 def indexes_of(spark: "SparkSession", options: dict[str, str]) -> "DataFrame":
-    return normal(spark.read.format(FORMAT).options(**options, level="index").load())
+    return normal(spark.read.format(FORMAT).options(**options, level="index", whenChanged="skip").load())
 
 
 def batches_of(spark: "SparkSession", options: dict[str, str]) -> "DataFrame":
@@ -96,25 +115,41 @@ def batches_of(spark: "SparkSession", options: dict[str, str]) -> "DataFrame":
 def by_log(batches: "DataFrame") -> "DataFrame":
     """The replicas of a partition together, and each in the order of its files: then no rule has to move or sort them
     again."""
-    return batches.repartition(*PARTITION).sortWithinPartitions(*REPLICA, "segment", "position")
+    return batches.repartition(*PARTITION).sortWithinPartitions(*REPLICA, "segment", "position", "base_offset")
 
 
-def small(options: dict[str, str], level: str) -> list[Row]:
-    found = replicas(parse({**options, "level": level}))
-    return [{**replica._asdict(), **row} for replica in found for row in ROWS_OF[level](replica)]
+def small(options: dict[str, str], level: str, unread: dict[Key, Unread]) -> list[Row]:
+    """The rows of all logs but those that cannot be read, which are noted in `unread`."""
+    rows: list[Row] = []
+    for replica in replicas(parse({**options, "level": level})):
+        try:
+            rows += [{**replica._asdict(), **row} for row in ROWS_OF[level](replica)]
+        except LogChanged:
+            unread[key_of(replica._asdict())] = Unread(CHANGED, WHY[CHANGED])
+        except UnreadableLog as error:
+            unread[key_of(replica._asdict())] = Unread(UNREADABLE, error.problem)
+    return rows
 
 
-def without_changed(levels: Levels) -> Levels:
-    """Without the replicas that changed while they were read. What retention took meanwhile from a log's front is not
-    missed."""
+def unread_segment(key: Key, segment: int, fault: str) -> Unread:
+    if fault != UNREADABLE or segment == NO_SEGMENT:
+        return Unread(fault, WHY[fault])
+    _, directory, topic, _, partition = key
+    name = directory_name(TopicPartition(topic, partition))
+    return Unread(fault, f"{directory}/{name}/{file_name(segment, '.log')} cannot be read")
+
+
+def without_unread(levels: Levels) -> Levels:
+    """Without the replicas that could not be read. What retention took meanwhile from a log's front is not missed."""
     first: dict[Key, int] = {}
     for row in levels.segments:
         first[key_of(row)] = min(row["segment"], first.get(key_of(row), row["segment"]))
     gone = {
-        key: None
+        key: unread_segment(key, counted["unread"], counted["why_unread"])
         for key, counted in levels.measured.items()
-        if counted["changed"] is not None and counted["changed"] >= first.get(key, 0)
+        if counted["unread"] is not None and counted["unread"] >= first.get(key, 0)
     }
+    gone |= levels.unread  # with the system's own words
     if not gone:
         return levels
 
@@ -130,5 +165,5 @@ def without_changed(levels: Levels) -> Levels:
         checkpoints=rest(levels.checkpoints),
         epochs=rest(levels.epochs),
         segments=rest(levels.segments),
-        changed=tuple(gone),
+        unread=gone,
     )

@@ -11,12 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from strandline.base.value import Value
 from strandline.pipeline.jobs.audit.rows import KEYS, REPLICA, Key, Row, frame, key_of
+from strandline.pipeline.replica.rows import CHANGED, UNREACHABLE, UNREADABLE
 from strandline.pipeline.schemas import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SOUND = "fault is null or (fault = 'crc' and last_offset >= base_offset)"  # the header says where the batch is
+UNREAD = f"fault in ('{CHANGED}', '{UNREACHABLE}', '{UNREADABLE}')"  # a row that stands for what it lacks
 NO_SEGMENT = 1 << 62  # over the wire there are none
 Measured = dict[Key, dict[str, Any]]
 BOUNDS = rows(*KEYS, "start long", "high_watermark long", "cleaned_to long", "is_compacted boolean")
@@ -97,7 +99,8 @@ def replicas_over_the_wire(read: Measured, compacted: Sequence[str]) -> list[Kno
 
 
 def measured(batches: "DataFrame") -> Measured:
-    """Of each replica the offsets, the bytes and the numbers that were read, in one pass."""
+    """Of each replica the offsets, the bytes and the numbers that were read, in one pass; and the last segment that
+    could not be read, and why not."""
     whole = "filter (where fault is null)"
     found = batches.groupBy(*REPLICA).agg(
         F.expr(f"min(base_offset) {whole} as read_start"),
@@ -107,7 +110,8 @@ def measured(batches: "DataFrame") -> Measured:
         F.expr("sum(cast(size as long)) as bytes"),
         F.expr("count(*) as batches"),
         F.expr("count_if(fault in ('torn', 'corrupt')) as broken"),
-        F.expr(f"max(coalesce(segment, {NO_SEGMENT})) filter (where fault = 'changed') as changed"),
+        F.expr(f"max(coalesce(segment, {NO_SEGMENT})) filter (where {UNREAD}) as unread"),
+        F.expr(f"max_by(fault, coalesce(segment, {NO_SEGMENT})) filter (where {UNREAD}) as why_unread"),
     )
     return {key_of(row): row for row in found.toArrow().to_pylist()}
 

@@ -132,6 +132,7 @@ def of_several(runs: "DataFrame") -> "DataFrame":
 
 def first_of_each(findings: "DataFrame", limit: int) -> "DataFrame":
     """The first `limit` findings of each rule, each with `count`, how many the rule has."""
+    assert limit >= 1, "a rule without a row would have no count"
     order = "order by topic, partition, offset, broker, end"
     ranked = findings.selectExpr(
         "*",

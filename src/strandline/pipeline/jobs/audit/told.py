@@ -1,5 +1,6 @@
 """The result of an audit as a value: what a terminal, a script and a page show of it. Bounded, whatever was found."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.value import Value
@@ -70,20 +71,25 @@ def told(
         "brokers": len({one.key[0] for one in known}),
         **{name: sum(getattr(one, name) for one in known) for name in TOTALS},
     }
-    changed = tuple(map(why_unread, audited.changed))
+    logs = tuple(f"{named(key)}: {one.why}" for key, one in audited.unread.items())
     return Told(
         tuple(found),
         counts,
         tuple(one.row for one in known[:REPLICAS_MAX]),
         totals,
-        (*unread, *losses.unread, *changed),
+        (*unread, *losses.unread, *logs),
         losses.rows[:LEDGER_MAX],
         acknowledged,
     )
 
 
-def why_unread(key: Key) -> str:
+def named(key: Key) -> str:
     broker, directory, topic, _, partition = key
-    if not directory:
-        return f"{topic}-{partition} on broker {broker}: it does not answer, or the log changed each time"
-    return f"{topic}-{partition} in {directory} of broker {broker}: it changed each time that it was read"
+    where = f"in {directory} of" if directory else "on"
+    return f"{topic}-{partition} {where} broker {broker}"
+
+
+def without_replicas(topics: Sequence[str], audited: "Audited") -> tuple[str, ...]:
+    """Topics that were to be audited, and of which nothing lies in the log directories."""
+    there = dict.fromkeys(key[2] for key in (*(one.key for one in audited.replicas), *audited.unread))
+    return tuple(f"topic {name}: no log directory has a replica of it" for name in topics if name not in there)

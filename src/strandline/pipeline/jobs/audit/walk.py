@@ -22,10 +22,11 @@ def along_the_logs(batches: "DataFrame", known: Sequence[Known], segments: Seque
     """Findings of single batches, of offsets and epochs along a log, and of producers' sequences."""
     files, file = ", ".join(REPLICA), ", ".join((*REPLICA, "segment"))
     before = "rows between unbounded preceding and 1 preceding"
-    in_log = f"over (partition by {files} order by segment, position {before})"
-    in_file = f"over (partition by {file} order by position {before})"
+    # As `levels.by_log` sorts them. Over the wire there are neither segments nor positions: offsets alone.
+    in_log = f"over (partition by {files} order by segment, position, base_offset {before})"
+    in_file = f"over (partition by {file} order by position, base_offset {before})"
     after = "rows between 1 following and unbounded following"
-    later_in_file = f"over (partition by {file} order by position {after})"
+    later_in_file = f"over (partition by {file} order by position, base_offset {after})"
     end = f"if({SOUND}, last_offset + 1, null)"
     walked = batches.selectExpr(
         "*",
