@@ -10,6 +10,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from strandline.base.ids import TopicPartition
+from strandline.log.checkpoints import format_epochs, format_offsets
+from strandline.log.epochs import EpochStart
 from strandline.pipeline.jobs.audit.acknowledged import leading
 from strandline.pipeline.jobs.audit.epochs import across_replicas
 from strandline.pipeline.jobs.audit.files import readable_directories
@@ -153,6 +156,23 @@ def test_directories_that_cannot_be_read_are_named_with_the_reason(tmp_path: Pat
         "file: Not a directory",
         "absent: there is no such directory",
         "none*: matches nothing",
+    ]
+
+
+def test_small_files_that_make_no_sense_are_named_and_the_directory_is_read_nevertheless(tmp_path: Path) -> None:
+    path = log_directory(tmp_path / "d", "t-0", "u-0")
+    (path / "replication-offset-checkpoint").write_bytes(format_offsets({TopicPartition("t", 0): 7}))
+    (path / "t-0" / "leader-epoch-checkpoint").write_bytes(format_epochs([EpochStart(3, 0)]))
+    assert readable_directories([str(path)]) == ((str(path),), ())
+    (path / "replication-offset-checkpoint").write_text("0\n2\nt 0 7\n")
+    (path / "u-0" / "leader-epoch-checkpoint").write_text("rot")
+    (path / "u-0" / "partition.metadata").write_text("version: 0\ntopic_id: ?\n")
+    found = readable_directories([str(path), str(path)])
+    assert found.paths == (str(path),)
+    assert [one.removeprefix(f"{path}/").partition(" is ")[0] for one in found.unread] == [
+        "replication-offset-checkpoint",
+        "u-0/leader-epoch-checkpoint",
+        "u-0/partition.metadata",
     ]
 
 

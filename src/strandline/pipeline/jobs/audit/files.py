@@ -10,6 +10,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from strandline.base.ports import DiskError
 from strandline.log.directory import META_PROPERTIES, parse_directory_name, read_meta
+from strandline.pipeline.jobs.audit.small_files import damaged_files
 from strandline.pipeline.persisted import persisted
 from strandline.pipeline.schemas import ACKNOWLEDGED
 from strandline.server.disk import RealDisk
@@ -22,7 +23,7 @@ BROKEN = "_corrupt_record"
 
 class Readable(NamedTuple):
     paths: tuple[str, ...]
-    unread: tuple[str, ...]  # the others, each with the reason
+    unread: tuple[str, ...]  # the others, each with the reason; and small files of these that are damaged
 
 
 def readable_directories(directories: Sequence[str]) -> Readable:
@@ -34,6 +35,8 @@ def readable_directories(directories: Sequence[str]) -> Readable:
         for path in matches:
             why = why_unreadable(path)
             if why is None:
+                if os.path.abspath(path) not in paths:
+                    unread += damaged_files(path)
                 paths[os.path.abspath(path)] = None
             else:
                 unread.append(f"{path}: {why}")
