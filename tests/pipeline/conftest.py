@@ -27,7 +27,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     os.environ["PYTHONPATH"] = os.pathsep.join([*TESTED, os.environ.get("PYTHONPATH", "")])
-    running = session("local[2]", {"spark.sql.shuffle.partitions": "2"}, "tests")
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"}  # one for all: a command has 1g
+    running = session("local[2]", conf, "tests")
     yield running
     running.stop()
 

@@ -71,7 +71,7 @@ def told(
         "brokers": len({one.key[0] for one in known}),
         **{name: sum(getattr(one, name) for one in known) for name in TOTALS},
     }
-    logs = tuple(f"{named(key)}: {one.why}" for key, one in audited.unread.items())
+    logs = sorted(f"{named(key)}: {one.why}" for key, one in audited.unread.items())
     return Told(
         tuple(found),
         counts,
