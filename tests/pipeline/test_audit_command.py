@@ -76,8 +76,8 @@ def test_a_file_that_the_disk_does_not_give_is_named_and_all_else_is_judged(
     status, told = audited(capsys, *nodes)
     assert (status, told["counts"]["crc"], told["totals"]["replicas"]) == (3, 1, 2)
     assert told["unread"] == [
-        f"u-0 in {nodes[1]} of broker 2: {lost}: Is a directory",
         f"u-0 in {nodes[0]} of broker 1: {index}: Too many levels of symbolic links",
+        f"u-0 in {nodes[1]} of broker 2: {lost}: Is a directory",
     ]
 
 
