@@ -1,15 +1,17 @@
-"""Small files that are either there as a whole or not at all, also after a loss of power."""
+"""Files and names that are there after a loss of power: small files as a whole or not at all."""
 
 import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
+UNFINISHED = ".tmp"  # how the name ends before a file is whole
 
-def write(path: Path, content: bytes | memoryview, *, unfinished: str | None = None) -> None:
-    """Durable when this returns. Replaces what was there. `unfinished`: the name before it is whole, where several
-    processes may write the same file."""
-    fresh = path.with_name(unfinished or f"{path.name}.tmp")
+
+def write(path: Path, content: bytes | memoryview, *, is_shared: bool = False) -> None:
+    """Durable when this returns. Replaces what was there. `is_shared`: several processes may write the same file."""
+    own = f".{path.name}.{os.uname().nodename}-{os.getpid()}" if is_shared else path.name
+    fresh = path.with_name(own + UNFINISHED)
     with open(fresh, "wb") as file:
         file.write(content)
         file.flush()

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -46,8 +46,7 @@ def watched(
             watcher.join()
 
 
-@contextmanager
-def progress(spark: "SparkSession", title: str) -> Iterator[None]:
+def progress(spark: "SparkSession", title: str) -> AbstractContextManager[None]:
     """A bar over the tasks of the stages that run, as long as the block does."""
     tracker = spark.sparkContext.statusTracker()
 
@@ -56,5 +55,4 @@ def progress(spark: "SparkSession", title: str) -> Iterator[None]:
         total = sum(stage.numTasks for stage in stages)
         return {"completed": sum(stage.numCompletedTasks for stage in stages), "total": total or None}
 
-    with watched(title, look):
-        yield
+    return watched(title, look)

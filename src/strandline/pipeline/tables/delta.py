@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 APPLICATION = "strandline.application"
 ACCOUNT = "strandline.account"  # of that one's batches so far: commits had this once, and no ACCOUNTS
-ACCOUNTS = (
-    "strandline.accounts"  # in each commit's metadata: Delta forgets old commits, and an idle application's with them
-)
+# In each commit's metadata, since Delta forgets old commits, and those of an application that is idle with them.
+ACCOUNTS = "strandline.accounts"
 DATA = "data"
 RENAME = "name another folder"
 VACUUM_HOURS = 168  # files that no version needs, after a compaction: readers of old versions have a week

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from strandline.pipeline import durable
 from strandline.pipeline.errors import PipelineError
 from strandline.pipeline.jobs.simulate import store
 from strandline.pipeline.jobs.simulate.definition import AGAIN, FIRST, Block, Campaign
@@ -51,7 +52,7 @@ def test_spark_reads_the_same_columns() -> None:
 def test_what_a_killed_run_left_unfinished_is_no_block_and_is_removed(tmp_path: Path) -> None:
     with store.opened(tmp_path, CAMPAIGN):
         store.write_rows(tmp_path, Block(FIRST, 1, 2), [GOOD])
-    left = tmp_path / "blocks" / f".first-3-4.parquet.host-1{store.UNFINISHED}"
+    left = tmp_path / "blocks" / f".first-3-4.parquet.host-1{durable.UNFINISHED}"
     left.write_bytes(b"PAR1")
     assert store.done(tmp_path) == [Block(FIRST, 1, 2)]
     with store.opened(tmp_path, CAMPAIGN):

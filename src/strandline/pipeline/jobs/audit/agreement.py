@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, StructField, StructType
 
-from strandline.pipeline.jobs.audit.replicas import Known, committed
-from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, Row, case, found, frame, said
-from strandline.pipeline.schemas import rows
+from strandline.pipeline.jobs.audit.replicas import HOLDERS, Known, committed, holders
+from strandline.pipeline.jobs.audit.rows import PARTITION, case, found, frame, said
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,8 +20,6 @@ RULES = {
     "diverged": "replicas have different batches where all of them know theirs to be committed",
     "absent": "a replica lacks a batch that it knew to be committed, and that others have",
 }
-HOLDER = rows("broker int", "directory string", "start long", "high_watermark long")
-HOLDERS = StructType([*rows(*KEYS[2:]).fields, StructField("holders", ArrayType(HOLDER))])
 
 
 def disagreements(batches: "DataFrame", known: Sequence[Known]) -> "DataFrame":
@@ -38,12 +34,9 @@ def disagreements(batches: "DataFrame", known: Sequence[Known]) -> "DataFrame":
             F.expr(f"collect_list(struct(broker, directory, {version} as version)) as copies"),
         )
     )
-    holders: dict[tuple[str, str, int], list[Row]] = {}
-    for one in known:
-        holders.setdefault(one.partition, []).append({name: one.row[name] for name in HOLDER.names})
-    named = [{**dict(zip(PARTITION, place, strict=True)), "holders": held} for place, held in holders.items()]
+    named = frame(batches.sparkSession, holders(known), HOLDERS).drop("cleaned_to")
     return (
-        copies.join(F.broadcast(frame(batches.sparkSession, named, HOLDERS)), list(PARTITION))
+        copies.join(F.broadcast(named), list(PARTITION))
         .selectExpr(
             "*",
             "size(array_distinct(copies.version)) as versions",

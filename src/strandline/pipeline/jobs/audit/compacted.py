@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, StructField, StructType
 
-from strandline.pipeline.jobs.audit.replicas import Known, with_bounds
-from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, Row, case, found, frame, said
-from strandline.pipeline.schemas import rows
+from strandline.pipeline.jobs.audit.replicas import HOLDERS, Known, holders, with_bounds
+from strandline.pipeline.jobs.audit.rows import PARTITION, REPLICA, case, found, frame, said
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,8 +23,6 @@ RULES = {
     "record-diverged": "replicas of a compacted topic have different records at one offset",
     "key-lost": "a replica of a compacted topic lacks the last record of a key",
 }
-HOLDER = rows("broker int", "directory string", "start long", "high_watermark long")
-CLEANED = StructType([*rows(*KEYS[2:], "cleaned_to long").fields, StructField("holders", ArrayType(HOLDER))])
 CONTENT = "xxhash64(key, value, leader_epoch)"
 
 
@@ -70,7 +66,7 @@ def lacking(kept: "DataFrame", known: Sequence[Known]) -> "DataFrame":
     return (
         of_replica.groupBy(*PARTITION, "key")
         .agg(F.expr(held))
-        .join(F.broadcast(frame(kept.sparkSession, cleaned(known), CLEANED)), list(PARTITION))
+        .join(F.broadcast(frame(kept.sparkSession, holders(known), HOLDERS)), list(PARTITION))
         .selectExpr(
             "*", f"array_max(transform({witnesses}, one -> struct(one.offset, one.is_tombstone, one.broker))) as latest"
         )
@@ -80,18 +76,3 @@ def lacking(kept: "DataFrame", known: Sequence[Known]) -> "DataFrame":
             f"explode(filter(holders, one -> {knows} and not exists(held, has -> {has}))) as lacking",
         )
     )
-
-
-def cleaned(known: Sequence[Known]) -> list[Row]:
-    """Of each partition its replicas, and how far any cleaner has been: one may be a copy of what another cleaned."""
-    held: dict[tuple[str, str, int], list[Known]] = {}
-    for one in known:
-        held.setdefault(one.partition, []).append(one)
-    return [
-        {
-            **dict(zip(PARTITION, place, strict=True)),
-            "cleaned_to": max(one.cleaned_to or 0 for one in ones),
-            "holders": [{name: one.row[name] for name in HOLDER.names} for one in ones],
-        }
-        for place, ones in held.items()
-    ]

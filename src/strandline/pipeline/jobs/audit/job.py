@@ -51,7 +51,7 @@ def audit(
     latest = look(spark, options, acknowledged, losses, compacted)
     changed = changed_in(latest)
     if all(one.is_stopped for one in latest.replicas) and not changed:
-        return latest._replace(findings=of_several(latest.findings).localCheckpoint())
+        return latest._replace(findings=of_several(latest.findings))
     unread = dict(latest.unread)
     known = {one.key: one for one in latest.replicas}
     seen, confirmed = latest.findings, [frame(spark, [], FINDING)]
@@ -71,8 +71,7 @@ def audit(
         pending = {place: None for place in places_of(latest.findings) if place in changed}
         changed = changed_in(latest)
         pending |= changed
-    findings = of_several(in_runs(all_of(confirmed))).localCheckpoint()
-    return Audited(findings, list(known.values()), unread)
+    return Audited(of_several(in_runs(all_of(confirmed))), list(known.values()), unread)
 
 
 def look(
@@ -84,21 +83,24 @@ def look(
 ) -> Audited:
     with read_levels(spark, dict(options), compacted) as levels:
         known = known_replicas(levels)
-        chosen = acknowledged
-        if acknowledged is not None:
-            wanted = json.loads(options.get("assign", "{}"))
-            unread = [place_of(key) for key in levels.unread]
-            schema = "topic string, partition int"
-            if wanted:
-                rows = [(topic, partition) for topic, numbers in wanted.items() for partition in numbers]
-                named = F.broadcast(spark.createDataFrame(rows, schema))
-                chosen = acknowledged.join(named, ["topic", "partition"])
-            if unread and chosen is not None:  # who leads may be among them
-                others = F.broadcast(spark.createDataFrame(unread, schema))
-                chosen = chosen.join(others, ["topic", "partition"], "left_anti")
+        chosen = None if acknowledged is None else sought(acknowledged, options, levels.unread)
         # Not to be computed again, ever: the logs go on.
         findings = all_findings(levels, known, chosen, losses).localCheckpoint()
     return Audited(findings if findings.count() else frame(spark, [], FINDING), known, levels.unread)
+
+
+def sought(acknowledged: "DataFrame", options: Mapping[str, str], unread: Mapping[Key, Unread]) -> "DataFrame":
+    """Of the partitions that a look reads, and of which it could read all: who leads may be among the others."""
+    place, schema = ["topic", "partition"], "topic string, partition int"
+    spark, chosen = acknowledged.sparkSession, acknowledged
+    wanted = json.loads(options.get("assign", "{}"))
+    if wanted:
+        rows = [(topic, partition) for topic, numbers in wanted.items() for partition in numbers]
+        chosen = chosen.join(F.broadcast(spark.createDataFrame(rows, schema)), place)
+    if unread:
+        others = spark.createDataFrame([place_of(key) for key in unread], schema)
+        chosen = chosen.join(F.broadcast(others), place, "left_anti")
+    return chosen
 
 
 def among(findings: "DataFrame", seen: "DataFrame") -> "DataFrame":

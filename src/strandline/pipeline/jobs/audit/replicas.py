@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 from strandline.base.value import Value
-from strandline.pipeline.jobs.audit.rows import KEYS, REPLICA, Key, Row, frame, key_of
+from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, Key, Row, frame, key_of
 from strandline.pipeline.replica.rows import CHANGED, UNREACHABLE, UNREADABLE
 from strandline.pipeline.schemas import rows
 
@@ -22,6 +23,8 @@ UNREAD = f"fault in ('{CHANGED}', '{UNREACHABLE}', '{UNREADABLE}')"  # a row tha
 NO_SEGMENT = 1 << 62  # over the wire there are none
 Measured = dict[Key, dict[str, Any]]
 BOUNDS = rows(*KEYS, "start long", "high_watermark long", "cleaned_to long", "is_compacted boolean")
+HOLDER = rows("broker int", "directory string", "start long", "high_watermark long")
+HOLDERS = StructType([*rows(*KEYS[2:], "cleaned_to long").fields, StructField("holders", ArrayType(HOLDER))])
 
 
 class Known(Value, frozen=True):
@@ -47,6 +50,22 @@ class Known(Value, frozen=True):
     def row(self) -> Row:
         named = dict(zip(REPLICA, self.key, strict=True))
         return {**named, **{name: getattr(self, name) for name in self.__struct_fields__[1:]}}
+
+
+def holders(known: Sequence[Known]) -> list[Row]:
+    """A row of HOLDERS for each partition: its replicas, and how far any cleaner has been (0: none was), since one
+    replica may be a copy of what another's cleaner left."""
+    held: dict[tuple[str, str, int], list[Known]] = {}
+    for one in known:
+        held.setdefault(one.partition, []).append(one)
+    return [
+        {
+            **dict(zip(PARTITION, place, strict=True)),
+            "cleaned_to": max(one.cleaned_to or 0 for one in ones),
+            "holders": [{name: one.row[name] for name in HOLDER.names} for one in ones],
+        }
+        for place, ones in held.items()
+    ]
 
 
 def replicas(read: Measured, checkpoints: Iterable[Row], segments: Iterable[Row], epochs: Iterable[Row]) -> list[Known]:

@@ -93,9 +93,7 @@ class Checkpoint:
 
     def keep_lane(self, number: int, written: Sequence[Written]) -> None:
         """Several workers may do this at once: one that was thought dead, and the one in its place."""
-        path = self.lane_path(number)
-        own = f".{path.name}.{os.uname().nodename}-{os.getpid()}.tmp"
-        durable.write(path, json.encode(tuple(written)), unfinished=own)
+        durable.write(self.lane_path(number), json.encode(tuple(written)), is_shared=True)
 
     def keep_finished(self, finished: Finished) -> None:
         durable.write(self.folder / "finished.json", encode(finished))

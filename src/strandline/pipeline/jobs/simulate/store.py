@@ -22,7 +22,6 @@ from strandline.pipeline.jobs.simulate.seed_row import SeedRow
 
 DEFINITION = "campaign.json"
 BLOCKS = "blocks"
-UNFINISHED = ".tmp"
 FAILED = b"failed"  # in a file's metadata: how many of its seeds
 COUNTS = pa.map_(pa.string(), pa.int64())
 SEED = pa.schema(
@@ -61,7 +60,7 @@ def opened(folder: Path, campaign: Campaign) -> Iterator[None]:
         except BlockingIOError:
             raise PipelineError(f"another process runs the campaign in {folder}", "wait until it has ended") from None
         claim(folder, campaign)
-        for left in (folder / BLOCKS).glob(f".*{UNFINISHED}"):  # of a run that was killed
+        for left in (folder / BLOCKS).glob(f".*{durable.UNFINISHED}"):  # of a run that was killed
             left.unlink(missing_ok=True)
         yield
     finally:
@@ -71,7 +70,8 @@ def opened(folder: Path, campaign: Campaign) -> Iterator[None]:
 def claim(folder: Path, campaign: Campaign) -> None:
     known = definition(folder)
     if known is None:
-        replace(folder / DEFINITION, msgspec.json.format(msgspec.json.encode(campaign), indent=1) + b"\n")
+        text = msgspec.json.format(msgspec.json.encode(campaign), indent=1) + b"\n"
+        durable.write(folder / DEFINITION, text, is_shared=True)
     elif known != campaign:
         raise PipelineError(
             f"{folder} has a campaign of another kind ({'; '.join(differences(known, campaign))})",
@@ -110,12 +110,7 @@ def write_rows(folder: Path, block: Block, rows: Sequence[SeedRow]) -> None:
     pq.write_table(table, sink, compression="zstd")
     path = path_of(folder, block)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace(path, memoryview(sink.getvalue()))
-
-
-def replace(path: Path, content: bytes | memoryview) -> None:
-    own = f".{path.name}.{os.uname().nodename}-{os.getpid()}{UNFINISHED}"
-    durable.write(path, content, unfinished=own)
+    durable.write(path, memoryview(sink.getvalue()), is_shared=True)
 
 
 def table_of(rows: Sequence[SeedRow]) -> pa.Table:

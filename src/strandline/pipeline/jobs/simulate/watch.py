@@ -2,8 +2,7 @@
 alone, so it does not matter who runs the blocks."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,8 +47,7 @@ class Watch:
         return self.ran / max(time.monotonic() - self.began, 0.001)
 
 
-@contextmanager
-def watched(folder: Path, seeds: range, console: Console | None = None) -> Iterator[None]:
+def watched(folder: Path, seeds: range, console: Console | None = None) -> AbstractContextManager[None]:
     """A bar as long as the block runs; nothing where nobody looks."""
 
     @cache
@@ -65,5 +63,4 @@ def watched(folder: Path, seeds: range, console: Console | None = None) -> Itera
 
     title = f"seeds {seeds.start}..{seeds.stop - 1}"
     told = TextColumn("{task.fields[rate]:.1f} seeds/s, {task.fields[failed]} failed")
-    with progress.watched(title, look, told=[told], console=console, total=len(seeds), rate=0.0, failed=0):
-        yield
+    return progress.watched(title, look, told=[told], console=console, total=len(seeds), rate=0.0, failed=0)
