@@ -20,6 +20,7 @@ from strandline.broker.handlers import (
     describe_topic_partitions,
     find_coordinator,
     get_replica_log_info,
+    sasl,
 )
 from strandline.broker.refusals import refusal_of
 from strandline.controller.manual import is_manual
@@ -64,6 +65,8 @@ from strandline.wire.messages.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from strandline.wire.messages.produce import ProduceRequest
+from strandline.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from strandline.wire.messages.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.messages.sync_group import SyncGroupRequest
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.update_features import UpdateFeaturesRequest
@@ -136,6 +139,8 @@ def pass_on(node: Node, received: Received, now: Instant) -> list[Effect]:
 
 
 BROKER_ROUTES: dict[type, Route] = {
+    SaslHandshakeRequest: sasl.handshake,
+    SaslAuthenticateRequest: sasl.authenticate,
     ProduceRequest: produce,
     FetchRequest: fetch,
     ListOffsetsRequest: list_offsets,
@@ -175,6 +180,8 @@ BROKER_ROUTES: dict[type, Route] = {
 }
 
 CONTROLLER_ROUTES: dict[type, Route] = {
+    SaslHandshakeRequest: sasl.handshake,
+    SaslAuthenticateRequest: sasl.authenticate,
     ApiVersionsRequest: api_versions.answer,
     DescribeClusterRequest: describe_cluster.answer,
     DescribeConfigsRequest: describe_configs.answer,

@@ -30,6 +30,7 @@ log = logging.getLogger("strandline")
 
 UNANSWERED_MAX = 64
 WRITE_BUFFER_BYTES = 1024 * 1024
+TLS_HANDSHAKE = 0x1603  # the first two bytes of every TLS connection: a handshake record, of version 3
 # Which APIs a listener answers: key is_controller.
 SERVED = {
     is_controller: frozenset(api.key for api in APIS if is_allowed(api.key, is_controller=is_controller))
@@ -189,7 +190,10 @@ class Connection(Framed):
         self.net.loop.call_soon(self.resume)
 
     def size_refused(self, size: int) -> None:
-        self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
+        if size >> 16 == TLS_HANDSHAKE:
+            self.refuse("this looks like TLS, and the listener speaks PLAINTEXT: check the client's security.protocol")
+        else:
+            self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
 
     def refuse(self, why: str) -> None:
         log.warning("closing connection %d from %s on %s: %s", self.number, self.caller.host, self.listener.name, why)

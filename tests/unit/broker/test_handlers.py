@@ -15,6 +15,7 @@ from strandline.broker.handlers import (
     find_coordinator,
     metadata,
 )
+from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.group.partitioning import partition_for
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
 from strandline.metadata.node_configs import NODE_CONFIGS
@@ -24,6 +25,8 @@ from strandline.wire.messages.describe_configs import DescribeConfigsRequest, De
 from strandline.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from strandline.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from strandline.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 NOW = Instant(0)
 ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
@@ -192,6 +195,25 @@ def test_a_transactional_producer_fails_fast(version: int) -> None:
     one = answer.coordinators[0] if version >= 4 else answer
     assert (one.error_code, one.node_id) == (E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1)
     assert "not supported" in one.error_message
+
+
+# --- SaslHandshake
+
+
+@pytest.mark.parametrize("listener", ["PLAINTEXT", "CONTROLLER"])
+def test_who_would_authenticate_learns_that_the_listener_does_not(listener: str) -> None:
+    """Kafka's answers on a PLAINTEXT listener, of brokers and of controllers."""
+    routes = CONTROLLER_ROUTES if listener == "CONTROLLER" else BROKER_ROUTES
+    caller = Caller("c", "127.0.0.1", listener)
+    for request, key, version in (
+        (SaslHandshakeRequest(mechanism="PLAIN"), 17, 1),
+        (SaslAuthenticateRequest(auth_bytes=b"\0me\0secret"), 36, 2),
+    ):
+        event = Received(ReplyTo(1, 0, 7, key, version), caller, request)
+        (effect,) = routes[type(request)](FakeNode(), event, NOW)  # type: ignore[arg-type]
+        assert isinstance(effect, Reply)
+        assert effect.message is not None
+        assert effect.message.error_code == E.ILLEGAL_SASL_STATE
 
 
 # --- DescribeTopicPartitions

@@ -12,7 +12,7 @@ from strandline.log.refusals import Refused
 from strandline.log.tail import TailBudget
 from strandline.log.timestamps import Found
 from strandline.sim.disk import SimDisk
-from strandline.wire.batch import build, patch, read_header
+from strandline.wire.batch import Draft, build, patch, read_header
 from strandline.wire.record import all_records
 
 
@@ -20,6 +20,10 @@ def placed(batch: bytes, base: int, epoch: int) -> bytes:
     buffer = bytearray(batch)
     patch(buffer, read_header(buffer), base, epoch)
     return bytes(buffer)
+
+
+def transactional(records: list[Draft], *, control: bool = False) -> bytes:
+    return build(records, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True, control=control)
 
 
 # --- the leader
@@ -70,6 +74,8 @@ def broken(batch: bytes) -> bytes:
         (produced(timestamp=NOW - 101), ErrorCode.INVALID_TIMESTAMP),
         (placed(produced(), 5, 0), ErrorCode.INVALID_RECORD),
         (build([(NOW, b"\0\0\0\0", b"", ())], control=True), ErrorCode.INVALID_RECORD),
+        (transactional([(NOW, b"k", b"v", ())]), ErrorCode.INVALID_TXN_STATE),
+        (transactional([(NOW, b"\0\0\0\1", b"\0\0\0\0\0\0", ())], control=True), ErrorCode.INVALID_RECORD),
     ],
 )
 def test_a_refused_append_changes_nothing(sent: bytes, error: ErrorCode) -> None:

@@ -125,6 +125,12 @@ def test_a_size_beyond_the_limit_costs_its_own_connection_only(caplog: pytest.Lo
     refused(pack(">i", 100 * 1024 * 1024 + 1), caplog, "the limit is")
 
 
+def test_tls_on_a_plain_listener_is_named_in_the_log_with_its_peer(caplog: pytest.LogCaptureFixture) -> None:
+    hello = bytes.fromhex("16030100c5010000c10303") + bytes(40)
+    refused(hello, caplog, "looks like TLS")
+    assert "from 127.0.0.1" in caplog.text
+
+
 def test_a_negative_size_costs_its_own_connection_only(caplog: pytest.LogCaptureFixture) -> None:
     refused(pack(">i", -1), caplog, "-1 bytes")
 

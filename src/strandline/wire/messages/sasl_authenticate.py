@@ -1,5 +1,5 @@
-"""SaslAuthenticate (key 36): the mechanism's own messages, in frames (KIP-152). Spoken by our client; our brokers have
-none."""
+"""SaslAuthenticate (key 36): the mechanism's own messages, in frames (KIP-152). Our client speaks it; our
+brokers answer ILLEGAL_SASL_STATE."""
 
 from typing import Annotated
 

@@ -1,4 +1,5 @@
-"""SaslHandshake (key 17): how a client will authenticate. Our client speaks it, our brokers do not."""
+"""SaslHandshake (key 17): how a client will authenticate. Our client speaks it; our brokers
+answer ILLEGAL_SASL_STATE."""
 
 from strandline.wire.schema import Int16, Message, String, message
 
