@@ -171,6 +171,26 @@ def test_retention_counts_from_when_the_last_member_left() -> None:
     assert c.reload().groups == {}
 
 
+def test_offsets_of_a_group_with_members_are_not_forgotten_however_old_they_are() -> None:
+    """A member that finds nothing new commits nothing, and goes on from there when something comes."""
+    c = Coordination(offsets_retention_ms=DAY)
+    a = c.stable(session=1_800_000)
+    c.ask(commit_request(5, a, 1), 9)
+    for _ in range(200):
+        c.wait(1_000_000)
+        assert c.heartbeat(a, 1) is E.NONE
+        c.commit()
+    assert offset(c) == 5
+    assert c.reload().offsets["g"][("t", 0)].offset == 5
+
+
+def test_a_new_coordinator_finds_the_last_offset_that_was_committed() -> None:
+    c = Coordination()
+    for committed_offset in (5, 9, 7):
+        c.ask(commit_request(committed_offset), 9)
+    assert c.reload().offsets["g"][("t", 0)].offset == 7
+
+
 def test_an_empty_group_that_never_committed_is_forgotten_at_the_next_check() -> None:
     c = Coordination()
     a = c.stable()

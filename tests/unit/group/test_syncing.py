@@ -64,6 +64,17 @@ def test_a_write_that_ends_after_the_group_moved_on_changes_nothing() -> None:
     assert c.group.state is State.PREPARING_REBALANCE
 
 
+def test_a_write_that_ends_in_the_next_generation_completes_nothing_of_it() -> None:
+    """The assignments that the new leader is about to make are not those that were written."""
+    c, a, b = pair()
+    c.sync(a, 2, {a: b"1", b: b"2"})
+    again = [c.enter()[1], c.join(a), c.join(b)]
+    assert [c.joined(number).generation_id for number in again] == [3, 3, 3]
+    assert c.group.state is State.COMPLETING_REBALANCE
+    c.commit()
+    assert c.group.state is State.COMPLETING_REBALANCE
+
+
 def test_syncs_that_are_refused() -> None:
     c, a, _ = pair()
     assert c.answers[c.sync("nobody", 2)].error_code == E.UNKNOWN_MEMBER_ID

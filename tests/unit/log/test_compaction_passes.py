@@ -1,5 +1,7 @@
 """How passes go: in steps, where they end, and what ends them."""
 
+from collections.abc import Iterable
+
 import pytest
 from tests.unit.log.compacting import (
     begin,
@@ -9,6 +11,7 @@ from tests.unit.log.compacting import (
     keyed,
     pairs,
     roll,
+    sync,
     write,
 )
 from tests.unit.log.logs import NOW, ROOT, append, open_log
@@ -158,3 +161,54 @@ def test_damage_is_not_copied(disk: SimDisk, log: Log) -> None:
         finish(run, disk)
     run.abandon()
     assert not [name for name in disk.list(ROOT) if name.endswith(CLEANED)]
+
+
+class Journal(SimDisk):
+    """Writes down which names were changed, and when directories were synced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[str, str]] = []
+
+    def rename(self, old: str, new: str) -> None:
+        super().rename(old, new)
+        self.told.append(("rename", new))
+
+    def remove(self, path: str) -> None:
+        super().remove(path)
+        self.told.append(("remove", path))
+
+    def sync(self, paths: Iterable[str]) -> None:
+        named = list(paths)
+        super().sync(named)
+        self.told += [("sync", path) for path in named]
+
+
+def test_the_names_of_a_swap_are_durable_before_what_it_replaces_is_deleted() -> None:
+    """File systems may keep a deletion and forget the rename before it: then the records would be in no file."""
+    disk = Journal()
+    log = open_log(disk, compacted())
+    for _ in range(2):
+        write(log, ("a", "1"), ("b", "1"))
+        roll(log, disk)
+    write(log, ("a", "2"))
+    roll(log, disk)
+    disk.told.clear()
+    run = compact(log, disk)
+    assert run.log is log
+    kinds = [(kind, path.rpartition(".")[2] if kind != "sync" else path) for kind, path in disk.told]
+    last_swap = max(at for at, (kind, what) in enumerate(kinds) if (kind, what) == ("rename", "swap"))
+    first_gone = kinds.index(("rename", "deleted"))
+    assert ("sync", ROOT) in kinds[last_swap:first_gone]
+
+
+def test_the_last_names_of_a_swap_are_synced_with_the_log(disk: SimDisk, log: Log) -> None:
+    """Also of one that takes the place of a single segment, where nothing else is deleted."""
+    write(log, ("a", "1"), ("a", "2"))
+    roll(log, disk)
+    write(log, ("a", "3"))
+    sync(log, disk)
+    assert ROOT not in log.unsynced()
+    compact(log, disk)
+    assert pairs(log) == [(1, "a", "2"), (2, "a", "3")]
+    assert ROOT in log.unsynced()

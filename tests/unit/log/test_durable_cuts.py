@@ -58,3 +58,41 @@ def test_indexes_that_were_built_anew_are_synced_before_their_segment_is_trusted
     again = opened(disk)
     assert set(again.segments[0].paths[1:]) <= set(again.unsynced())
     assert not set(again.segments[1].paths[1:]) & set(again.unsynced())
+
+
+def test_a_segment_that_ends_at_the_recovery_point_may_have_been_cut_there_and_is_checked() -> None:
+    """1. Segments [0, 1) and [1, 2) are durable. 2. A truncation to 1 deletes the second one, and lowers the recovery
+    point to 1. 3. The first one gets new batches. 4. The power goes: the new batches are on the medium, and so is the
+    second segment, since its deletion was never synced."""
+    disk = SimDisk()
+    log = opened(disk)
+    append(log, b"a", 1)
+    log.roll(1)
+    append(log, b"b", 1)
+    disk.sync([*log.unsynced(), *(path for segment in log.segments for path in segment.settle())])
+    leftover = {path: disk.read_file(path) for path in log.segments[1].paths}
+    log.truncate_to(1)
+    for value in (b"B", b"C"):
+        append(log, value, 2)
+    log.close()
+    for path, content in leftover.items():
+        assert content is not None
+        disk.write_file(path, content)
+    again = opened(disk, recovery_point=1)
+    assert [segment.base_offset for segment in again.segments] == [0]
+    assert (again.log_end_offset, again.latest_epoch) == (3, 2)
+    again.check()
+
+
+def test_epochs_of_a_log_whose_segments_are_gone_are_gone_with_them() -> None:
+    """Else the replica would ask in an epoch of which it has no record, and be told that nothing diverges."""
+    for clean in (True, False):
+        disk = SimDisk()
+        log = opened(disk)
+        append(log, b"a", 7)
+        disk.sync(log.unsynced())
+        for path in log.segments[0].paths:
+            disk.remove(path)
+        again = Log.open(disk, "/d/t-0", LogConfig(), NOW, clean=clean, recovery_point=0, log_start_offset=0)
+        assert (again.log_end_offset, again.latest_epoch) == (0, -1)
+        again.check()

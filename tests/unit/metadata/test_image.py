@@ -247,6 +247,38 @@ def test_a_snapshot_says_everything() -> None:
         assert getattr(twin, name) == getattr(image, name), name
 
 
+def test_a_snapshot_says_all_of_a_partition_whatever_happens_to_it() -> None:
+    """A reassignment, an election that lost records, and replicas that are eligible or were: field by field."""
+    loss = r.LossEvent(start=3, end=5, certainty=1, replica=2, old_epoch=1, new_epoch=2, time_ms=7, cause="a test")
+    image = image_of(
+        topic(),
+        partition(
+            replicas=(1, 2, 3, 4),
+            isr=(1,),
+            directories=tuple(Uuid(bytes([n]) * 16) for n in (1, 2, 3, 4)),
+            adding_replicas=(4,),
+            removing_replicas=(2,),
+            eligible_leader_replicas=(3,),
+            last_known_elr=(2,),
+            leader_recovery_state=1,
+            losses=(loss,),
+        ),
+        r.PartitionChangeRecord(partition_id=0, topic_id=T, isr=(), leader=-1, last_known_leader=1),
+    )
+    before = image.partition(AT)
+    after = image_of(*image.records()).partition(AT)
+    assert before is not None
+    assert after is not None
+    untold = [name for name in before.__struct_fields__ if getattr(before, name) != getattr(after, name)]
+    assert untold == []
+    empty = [
+        name
+        for name in ("adding_replicas", "removing_replicas", "elr", "last_known_elr", "losses")
+        if not getattr(before, name)
+    ]
+    assert empty == [], "a field without a value would say nothing"
+
+
 @pytest.mark.parametrize("record", [change(isr=(9,)), change(leader=3), change(eligible_leader_replicas=(1,))])
 def test_check_finds_a_partition_that_cannot_be(record: r.PartitionChangeRecord) -> None:
     image = image_of(topic(), partition())

@@ -81,6 +81,18 @@ def test_unsynced_paths_are_named_once_per_write(log: MetadataLog) -> None:
     assert log.take_unsynced()
 
 
+def test_a_snapshot_that_is_written_while_the_log_is_synced_is_not_durable_with_it(log: MetadataLog) -> None:
+    """The sync was asked for before the snapshot was there: what the snapshot makes superfluous must stay."""
+    assert log.take_unsynced()
+    log.write_snapshot(3, 1, [b"state"], NOW)
+    log.mark_synced(6)
+    path = log.snapshot_path(SnapshotId(3, 1))
+    assert path in log.unsynced_snapshots
+    log.write_snapshot(6, 3, [b"state"], NOW)
+    assert log.log_start_offset == 0
+    assert path in log.take_unsynced()
+
+
 def test_follower_refuses_a_gap_an_older_epoch_and_damage(log: MetadataLog) -> None:
     gap = build([(NOW, None, b"x", ())], base_offset=9, leader_epoch=3)
     old = build([(NOW, None, b"x", ())], base_offset=6, leader_epoch=2)

@@ -28,11 +28,18 @@ def lagging(world: Any) -> None:
     world.run(60_000)
 
 
-def answer(world: Any, error: int, isr: tuple[int, ...] = (1, 2), partition_epoch: int = 1) -> None:
+def answer(
+    world: Any, error: int, isr: tuple[int, ...] = (1, 2), partition_epoch: int = 1, leader_epoch: int = 0
+) -> None:
     ((node, effect),) = world.held
     world.held = []
     row = PartitionDataResponse(
-        partition_index=0, error_code=error, leader_id=1, leader_epoch=0, isr=isr, partition_epoch=partition_epoch
+        partition_index=0,
+        error_code=error,
+        leader_id=1,
+        leader_epoch=leader_epoch,
+        isr=isr,
+        partition_epoch=partition_epoch,
     )
     topic_id = effect.message.topics[0].topic_id
     response = AlterPartitionResponse(topics=(TopicDataResponse(topic_id=topic_id, partitions=(row,)),))
@@ -289,3 +296,23 @@ def test_without_an_answer_all_of_a_request_is_asked_again(world: Any) -> None:
     world.run(100)
     ((_, again),) = world.held
     assert sorted(named(again)) == sorted(named(both))
+
+
+def test_metadata_that_the_answer_has_overtaken_still_says_who_is_a_replica(world: Any) -> None:
+    """A change of the ISR that ends a reassignment takes replicas away: the answer has the ISR alone, and its partition
+    epoch is that of the record that comes next."""
+    lagging(world)
+    answer(world, ErrorCode.NONE)
+    ((_, leader),) = world.nodes[1].host.leaders()
+    assert (leader.partition_epoch, leader.replicas) == (1, (1, 2, 3))
+    world.change(isr=(1, 2), replicas=(1, 2))
+    assert (leader.partition_epoch, leader.replicas, list(leader.followers)) == (1, (1, 2), [2])
+
+
+def test_an_answer_that_names_another_leader_epoch_is_dropped_though_the_proposal_is_the_one_that_was_asked(
+    world: Any,
+) -> None:
+    """The controller has elected since: what it says is of a leadership that this one is not."""
+    lagging(world)
+    answer(world, ErrorCode.NONE, isr=(1,), leader_epoch=1)
+    assert (pending(world), world.row(1)[4]) == (True, (1, 2, 3))

@@ -13,7 +13,7 @@ from strandline.log.checkpoints import format_offsets
 from strandline.metadata import records as r
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
 from strandline.metadata.registrations import RECOVERED, RECOVERING
-from strandline.replica.follower import Follower
+from strandline.replica.follower import Cut, Follower
 from strandline.replica.leader import Leader
 from strandline.replica.ledger import FILE, Ledger
 from strandline.replica.rows import HIGH_WATERMARKS
@@ -419,3 +419,22 @@ def test_nothing_of_it_is_an_effect_that_a_crash_could_overtake(world: World) ->
     led_uncleanly_by(world, 2)
     paths = [effect.path for _, effect in world.sent_by if isinstance(effect, Save)]
     assert not any(path.endswith(FILE) for path in paths)
+
+
+def test_a_cut_of_a_single_committed_record_is_noted_too(world: World) -> None:
+    hosted = world.nodes[NodeId(2)].host.find(AT)
+    assert hosted is not None
+    follower = hosted.role
+    assert isinstance(follower, Follower)
+    assert follower.high_watermark == 5
+    follower.perform(Cut(4, False, "this is a test"), world.now)
+    assert noted(world, 2) == written(world, 2) == [(4, 5, EXACTLY)]
+
+
+def test_a_log_that_begins_anew_one_record_too_early_notes_that_one(world: World) -> None:
+    hosted = world.nodes[NodeId(2)].host.find(AT)
+    assert hosted is not None
+    follower = hosted.role
+    assert isinstance(follower, Follower)
+    follower.perform(Cut(4, True, "this is a test"), world.now)
+    assert noted(world, 2) == [(4, 5, AT_MOST)]

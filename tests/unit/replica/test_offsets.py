@@ -194,6 +194,19 @@ def test_uncommitted_records_cannot_be_deleted(world: Any) -> None:
     assert delete_to(world, 3)().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+def test_what_the_leader_has_and_its_followers_lack_cannot_be_deleted(world: Any) -> None:
+    """Else the followers' logs would begin behind records that they never had, and that may yet be cut."""
+    world.create()
+    world.run(1_000)
+    world.produce(1, 2)
+    world.run(1_000)
+    world.cut = {2, 3}
+    world.produce(1, 2, acks=1)
+    assert world.row(1)[2:4] == (2, 4)
+    assert delete_to(world, 3)().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert world.nodes[1].host.named("t", 0).log.log_start_offset == 0
+
+
 @pytest.mark.parametrize(
     ("policy", "error"),
     [("compact", ErrorCode.POLICY_VIOLATION), ("compact,delete", ErrorCode.NONE), ("delete", ErrorCode.NONE)],

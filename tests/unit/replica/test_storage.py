@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.conftest import AT as AT_ID
-from tests.unit.replica.conftest import World
+from tests.unit.replica.conftest import World, a_batch
 from tests.unit.replica.test_directories import HOME, Jbod
 
 from strandline.base.effects import Remove, Save, Sync, Synced
@@ -58,6 +58,20 @@ def test_a_sync_says_nothing_about_what_was_truncated_meanwhile(world: Any) -> N
     (sync,) = world.nodes[2].storage.flush(world.now)
     hosted = world.nodes[2].host.named("t", 0)
     hosted.role.perform(Cut(0, False, "this is a test"), world.now)
+    world.nodes[2].step(Synced(sync.token), world.now)
+    assert hosted.log.recovery_point == 0
+
+
+def test_a_sync_says_nothing_about_what_was_cut_and_written_anew_meanwhile(world: Any) -> None:
+    """The log ends where it did, with other records."""
+    world.create(replicas=(1, 2))
+    world.run(1_000)
+    world.produce(1, 3)
+    world.run(1_000)
+    (sync,) = world.nodes[2].storage.flush(world.now)
+    hosted = world.nodes[2].host.named("t", 0)
+    hosted.role.perform(Cut(0, False, "this is a test"), world.now)
+    assert hosted.log.append_as_follower(a_batch(3, base_offset=0, leader_epoch=0), 0, world.now) == 3
     world.nodes[2].step(Synced(sync.token), world.now)
     assert hosted.log.recovery_point == 0
 

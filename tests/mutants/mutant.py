@@ -1,0 +1,71 @@
+"""What a mutant is: one small wrong change of the source, and which tests must notice it.
+
+A mutant differs from a planted bug (`strandline.sim.planted`) in who must find it: the tests that it names, one by one,
+and not the simulator alone. A planted bug may be a mutant too: `planted` takes its change over.
+"""
+
+from enum import Enum
+from pathlib import Path
+
+from strandline.base.value import Value
+from strandline.sim.planted.tables import PLANTED
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "strandline"
+TESTS = ROOT / "tests"
+
+
+class Breaks(Enum):
+    """What goes wrong for users. The simulator looks for the first two."""
+
+    DURABILITY = "durability"  # what was acknowledged or committed may be gone
+    AGREEMENT = "agreement"  # nodes may disagree for good, or act on what is not so
+    ANSWERS = "answers"  # a request, a metric or a command says something wrong
+
+
+class Mutant(Value, frozen=True):
+    """`old` occurs exactly once in the file, and is replaced by `new`."""
+
+    name: str
+    file: str  # below src/strandline
+    old: str
+    new: str
+    breaks: Breaks
+    tests: tuple[str, ...]  # below tests/, path::name; each must fail with the change, in one of its cases at least
+    holds: tuple[str, ...] = ()  # parts of sentences of docs/protocol.md that the change breaks
+    more: tuple[tuple[str, str, str], ...] = ()  # (file, old, new): a second guard, which must go too
+
+    @property
+    def changes(self) -> tuple[tuple[str, str, str], ...]:
+        return ((self.file, self.old, self.new), *self.more)
+
+
+def planted(name: str, breaks: Breaks, tests: tuple[str, ...], holds: tuple[str, ...] = ()) -> Mutant:
+    """The change of a planted bug, which named tests find too."""
+    changes = [
+        (f"{change.module.removeprefix('strandline.').replace('.', '/')}.py", change.old, change.new)
+        for change in PLANTED[name].changes
+    ]
+    first = changes[0]
+    return Mutant(f"planted: {name}", *first, breaks, tests, holds, tuple(changes[1:]))
+
+
+def table(*rows: Mutant) -> dict[str, Mutant]:
+    named = {row.name: row for row in rows}
+    assert len(named) == len(rows), "a name is used twice"
+    return named
+
+
+def read(file: str) -> str:
+    return (SOURCE / file).read_text()
+
+
+def mutated(source: str, file: str, old: str, new: str) -> str:
+    count = source.count(old)
+    if count != 1:
+        raise Stale(f"the text to replace occurs {count} times in {file}, not once: {old!r}")
+    return source.replace(old, new)
+
+
+class Stale(Exception):
+    """The source has changed: the mutant must be written anew."""

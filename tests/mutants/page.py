@@ -1,0 +1,66 @@
+"""Which sentences of docs/protocol.md are held by a test that a mutant of the sentence is known to kill?"""
+
+import re
+
+from tests.mutants.mutant import ROOT, Mutant
+
+from strandline.base.value import Value
+
+PAGE = ROOT / "docs" / "protocol.md"
+ROW = re.compile(r"^\| (?P<where>[^|]*) \| (?P<what>[^|]*) \| (?P<held>[^|]*) \|$")
+TEST = re.compile(r"`(?P<test>[\w/]+\.py::test_\w+)`")
+SCRIPT = re.compile(r"`(?P<file>scripts/[\w/]+\.txt)`")
+SCRIPTS = "unit/replica/test_scripts.py::test_script"
+
+
+class Sentence(Value, frozen=True):
+    section: str
+    where: str
+    what: str
+    tests: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.section}, {self.where}: {self.what}"
+
+
+def sentences() -> list[Sentence]:
+    found: list[Sentence] = []
+    section = ""
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("## "):
+            section = line[3:].partition(":")[0]
+        row = ROW.match(line)
+        if row is None or row["what"] == "what must hold":
+            continue
+        tests = tuple(TEST.findall(row["held"]))
+        if SCRIPT.search(row["held"]):
+            tests += (SCRIPTS,)
+        if tests:
+            found.append(Sentence(section, row["where"], row["what"], tests))
+    return found
+
+
+def matching(part: str, page: list[Sentence]) -> list[Sentence]:
+    """A part of a sentence, or the mark of a trap (`T34`)."""
+    return [sentence for sentence in page if part == sentence.where or (len(part) > 4 and part in sentence.title)]
+
+
+def why_not_held(mutant: Mutant, page: list[Sentence]) -> list[str]:
+    """What is wrong with the sentences that a mutant says it breaks."""
+    wrong: list[str] = []
+    names = {test.partition("[")[0] for test in mutant.tests}
+    for part in mutant.holds:
+        found = matching(part, page)
+        if len(found) != 1:
+            wrong.append(f"{mutant.name}: {part!r} is in {len(found)} sentences, not in one")
+        elif not names & set(found[0].tests):
+            wrong.append(f"{mutant.name}: none of its tests is named beside {part!r}")
+    return wrong
+
+
+def unheld(mutants: list[Mutant]) -> list[Sentence]:
+    """Sentences without a mutant."""
+    page = sentences()
+    held = {found.title for mutant in mutants for part in mutant.holds for found in matching(part, page)}
+    return [sentence for sentence in page if sentence.title not in held]

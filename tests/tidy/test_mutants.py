@@ -1,0 +1,40 @@
+"""The mutants, held against the source that they change and the page whose sentences they break. None is run here."""
+
+import ast
+
+from tests.mutants.mutant import TESTS, Stale, mutated, read
+from tests.mutants.page import sentences, why_not_held
+from tests.mutants.tables import MUTANTS
+
+
+def test_every_mutant_still_fits_the_source_and_is_python() -> None:
+    wrong: list[str] = []
+    for mutant in MUTANTS.values():
+        sources: dict[str, str] = {}
+        for file, old, new in mutant.changes:
+            try:
+                sources[file] = mutated(sources.get(file) or read(file), file, old, new)
+            except Stale as stale:
+                wrong.append(f"{mutant.name}: {stale}")
+        for source in sources.values():
+            ast.parse(source)
+    assert wrong == []
+
+
+def test_every_test_that_a_mutant_names_exists() -> None:
+    known: dict[str, str] = {}
+    missing: list[str] = []
+    for mutant in MUTANTS.values():
+        assert mutant.tests, mutant.name
+        for test in mutant.tests:
+            file, _, name = test.partition("::")
+            if file not in known:
+                known[file] = (TESTS / file).read_text() if (TESTS / file).exists() else ""
+            if f"def {name.partition('[')[0]}(" not in known[file]:
+                missing.append(f"{mutant.name}: {test}")
+    assert missing == []
+
+
+def test_the_sentences_that_mutants_break_are_on_the_page_beside_their_tests() -> None:
+    page = sentences()
+    assert [why for mutant in MUTANTS.values() for why in why_not_held(mutant, page)] == []
