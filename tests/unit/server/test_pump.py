@@ -7,7 +7,7 @@ import pytest
 
 from strandline.base.effects import Report, Save, Sync, Synced, SyncFailed
 from strandline.base.time import Instant
-from strandline.server.clock import Clock
+from strandline.server.clock import AHEAD_MS, Clock
 from strandline.server.disk import RealDisk
 from strandline.server.flusher import Flusher
 from strandline.server.pump import CRASHED
@@ -143,6 +143,12 @@ def test_the_clock_is_the_wall_clock_and_never_runs_backwards() -> None:
     assert abs(clock.now() - time.time() * 1000) < 1000
     seen = [clock.now() for _ in range(1000)]
     assert seen == sorted(seen)
+
+
+def test_a_wall_clock_that_jumped_is_found_at_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Clock()
+    monkeypatch.setenv(AHEAD_MS, "-3600000")
+    assert Clock().now() < before.now() - 3_000_000
 
 
 def test_a_deadline_that_is_due_is_not_put_off_by_events_that_follow_each_other_fast() -> None:

@@ -1,0 +1,47 @@
+"""The storm as a command: a short one, and one that somebody ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.cluster.test_hour import ROOT, told
+
+pytestmark = pytest.mark.cluster
+
+
+def test_a_short_storm_has_no_anomaly() -> None:
+    found = told("tests.cluster.storm", "--seed", "3", "--minutes", "0.2", "--json")
+    assert found["anomalies"] == 0
+    assert found["acknowledged"] > 100
+    assert found["in the log"] >= found["acknowledged"]
+    assert found["kills"] + found["stops"] + found["restarts"] + found["restarts of all three"] > 0
+
+
+def test_a_storm_that_is_interrupted_leaves_no_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.cluster.storm", "--minutes", "5", "--folder", str(tmp_path)]
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
+    ) as storm:
+        assert storm.stderr is not None
+        assert "acknowledged" in storm.stderr.readline()  # progress
+        nodes = psutil.Process(storm.pid).children()
+        storm.send_signal(signal.SIGINT)
+        _, said = storm.communicate(timeout=60)
+    assert storm.returncode == 2, said
+    assert "interrupted" in said
+    assert nodes
+    assert not any(node.is_running() for node in nodes)
+
+
+def test_the_verdict_is_a_line_that_names_the_seed() -> None:
+    from tests.cluster.storm.__main__ import report
+
+    line = {"seed": 4, "acknowledged": 12, "by kind": {}}
+    assert report({**line, "anomalies": 0, "examples": []}).splitlines()[-1].startswith("CLEAN")
+    last = report({**line, "anomalies": 1, "examples": ["lost: p0.1 0 4"]}).splitlines()
+    assert last[-2:] == ["lost: p0.1 0 4", "ANOMALIES (seed 4, 12 acknowledged)"]
