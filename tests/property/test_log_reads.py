@@ -8,7 +8,8 @@ from tests.unit.log.logs import NOW, append, content, open_log, produced, ranges
 
 from strandline.base.errors import ErrorCode
 from strandline.log.epochs import Epochs, EpochStart
-from strandline.log.log import Log, Read
+from strandline.log.log import Log
+from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.log.timestamps import Found
 from strandline.sim.disk import SimDisk

@@ -70,6 +70,7 @@ def cut_cleaned(log: Log) -> None:
     """What comes in the place of what went has not been cleaned."""
     if log.cleaned_to is not None:
         log.cleaned_to = min(log.cleaned_to, log.log_end_offset)
+    log.gaps_to = min(log.gaps_to, log.log_end_offset)
 
 
 def advance_log_start(log: Log, offset: int) -> bool:

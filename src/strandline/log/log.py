@@ -17,13 +17,14 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer, Disk
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.log import cutting, producer_snapshot
+from strandline.log import cutting, producer_snapshot, reading
 from strandline.log.checkpoints import format_epochs
 from strandline.log.config import LONG_MAX, LogConfig
 from strandline.log.directory import PARTITION_METADATA
 from strandline.log.epochs import Epochs
 from strandline.log.opening import EPOCHS_FILE, load_segments
 from strandline.log.producers import Producers, Remembered
+from strandline.log.reading import Read
 from strandline.log.recompress import CODEC_OF, recompressed
 from strandline.log.refusals import LOG_APPEND_TIME, Refused, accept_produced, refused
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
@@ -58,14 +59,6 @@ class Appended(Value, frozen=True):
     duplicate: bool = False
 
 
-class Read(Value, frozen=True):
-    buffers: tuple[Buffer, ...]
-    size: int
-
-
-NOTHING = Read((), 0)
-
-
 class Log:
     def __init__(
         self,
@@ -89,6 +82,7 @@ class Log:
         self.producers = Producers()
         # Where what a cleaner has not seen yet begins; None: it never comes here.
         self.cleaned_to: int | None = 0 if config.compacts else None
+        self.gaps_to = 0  # where it is compacted no more: no gap ends behind this offset
         self.cuts = 0  # how often something was taken from its end
         self.snapshots: list[int] = []  # offsets at which it is written down what `producers` was, sorted
         self.touched = UNKNOWN  # the time, as this log heard of it last
@@ -125,6 +119,7 @@ class Log:
             log.unsynced_others[directory] = None
         log.log_end_offset = log.segments[-1].next_offset
         cutting.cut_cleaned(log)
+        log.gaps_to = log.log_end_offset if log.has_gaps else 0
         log.log_start_offset = min(max(log_start_offset, log.bases[0]), log.log_end_offset)
         log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
         if not clean:
@@ -182,6 +177,7 @@ class Log:
         return sum(later.size for later in self.segments[at:]) - before
 
     def reconfigure(self, config: LogConfig) -> None:
+        self.gaps_to = self.gaps_end
         self.config = config
         self.must_flush = config.flush_messages < LONG_MAX
         if config.compacts and self.cleaned_to is None:
@@ -192,6 +188,17 @@ class Log:
         """May offsets be missing between batches? A log that once was compacted has its gaps for as long as it has
         its records, whatever its policy has become."""
         return self.cleaned_to is not None
+
+    @property
+    def gaps_end(self) -> int:
+        """No gap ends behind this offset."""
+        return self.log_end_offset if self.has_gaps and self.config.compacts else self.gaps_to
+
+    def admit_gaps(self, end: int) -> None:
+        """The log that this one is a copy of may have gaps that end at `end` or before."""
+        if self.cleaned_to is None:
+            self.cleaned_to = self.log_start_offset  # what is here was not cleaned here
+        self.gaps_to = max(self.gaps_to, end)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
@@ -265,7 +272,7 @@ class Log:
             if header.next_offset <= self.log_end_offset:
                 continue
             gap = header.base_offset - self.log_end_offset
-            if gap < 0 or (gap and not self.has_gaps):
+            if gap < 0 or (gap and not self.has_gap_before(header.base_offset)):
                 return refused(
                     ErrorCode.CORRUPT_MESSAGE,
                     f"batch at {header.base_offset} does not follow the log's end {self.log_end_offset}",
@@ -277,6 +284,11 @@ class Log:
         if walked.tail is End.CORRUPT:
             return refused(ErrorCode.CORRUPT_MESSAGE, f"no batch follows offset {self.log_end_offset}")
         return self.log_end_offset
+
+    def has_gap_before(self, offset: int) -> bool:
+        """May a batch that begins at `offset` follow after a gap? While the log is compacted, others may have compacted
+        more of it; after that no new gap comes, and what is missing behind the last one is damage."""
+        return self.has_gaps and (self.config.compacts or offset <= self.gaps_to)
 
     def append_copied(self, header: BatchHeader, buffer: memoryview, now: Instant) -> None:
         if header.partition_leader_epoch > self.epochs.latest:
@@ -357,26 +369,7 @@ class Log:
 
     def read(self, offset: int, max_bytes: int, *, upto: int, min_one: bool) -> Read | Refused:
         """Whole batches from the one that holds `offset`, below `upto`; at least one if `min_one` and there is one."""
-        if offset >= upto and self.log_start_offset <= offset <= self.log_end_offset:
-            return NOTHING
-        tailed = self.tail.read(offset, max_bytes, upto, min_one=min_one)
-        if tailed is not None and offset >= self.log_start_offset:
-            return Read(tuple(tailed[0]), tailed[1])
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            return refused(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"Received request for offset {offset}, but we only have log segments from offset "
-                f"{self.log_start_offset} to {self.log_end_offset}.",
-            )
-        at = bisect_right(self.bases, offset) - 1
-        for segment in self.segments[max(at, 0) :]:
-            self.warmed(segment)
-            found = segment.read(offset, max_bytes, upto, min_one=min_one)
-            if len(found):
-                return Read((found,), len(found))
-            if segment.next_offset > offset and not (self.has_gaps and segment.position_of(offset) is None):
-                break
-        return NOTHING
+        return reading.read(self, offset, max_bytes, upto, min_one=min_one)
 
     def offset_for_timestamp(self, timestamp: int) -> Found | None:
         """The first record, at or after the log start, whose timestamp is at least `timestamp`."""

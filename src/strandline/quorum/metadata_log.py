@@ -16,7 +16,8 @@ from strandline.base.ports import Buffer, Disk, DiskError, File
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.directory import PARTITION_METADATA, directory_name, write_partition_metadata
-from strandline.log.log import Log, Read
+from strandline.log.log import Log
+from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId
 from strandline.quorum.snapshot_file import encode_snapshot, snapshot_records, why_incomplete

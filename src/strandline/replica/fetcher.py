@@ -65,7 +65,7 @@ class Fetcher:
         self.session_id = NO_SESSION
         self.session_epoch = 0
         self.moved: list[Hosted] = []  # consumers wait for them, and something changed
-        self.has_cut = False  # a log was truncated since this was last looked at
+        self.has_cut = False  # a log was truncated, or may have gaps from now on: checkpoints must say so at once
         self.cutting: list[tuple[Hosted, Position, Served]] = []  # answers by which logs are to be cut
         self.told_broker_epoch = -1  # the incarnation in which the session's positions were told
         self.sequence = 0
@@ -250,6 +250,7 @@ class Fetcher:
             row.diverging_epoch.epoch,
             row.diverging_epoch.end_offset,
             row.records,
+            row.gaps_end,
         )
         if answer.diverging_epoch >= 0 or answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self.cutting.append((hosted, asked, answer))
@@ -279,6 +280,7 @@ class Fetcher:
         at = hosted.at
         # Consumers that read from here look when any of these changes.
         before = (role.high_watermark, role.log.log_start_offset, role.cuts) if hosted.watchers else None
+        had_gaps = role.log.has_gaps
         try:
             went = role.served(asked, answer, now)
         except DiskError as error:
@@ -286,7 +288,7 @@ class Fetcher:
             return
         if before is not None and before != (role.high_watermark, role.log.log_start_offset, role.cuts):
             self.moved.append(hosted)
-        if role.log.log_end_offset < asked.offset:
+        if role.log.log_end_offset < asked.offset or role.log.has_gaps != had_gaps:
             self.has_cut = True
         if role.losses:
             effects += [Report("error", text) for text in role.take_losses()]

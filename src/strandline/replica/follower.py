@@ -48,6 +48,7 @@ class Served(Struct, frozen=True, gc=False):
     diverging_epoch: int = -1
     diverging_end: int = -1
     records: Buffer | tuple[Buffer, ...] | None = None
+    gaps_end: int = -1
 
 
 class Next(Enum):
@@ -126,6 +127,8 @@ class Follower:
         if answer.error is not ErrorCode.NONE:
             return Next.RETRY_SOON if answer.error in NOT_YET else Next.BACK_OFF
         self.leader_high_watermark = answer.high_watermark
+        if answer.gaps_end > log.log_end_offset:
+            log.admit_gaps(min(answer.gaps_end, answer.high_watermark))
         for records in buffers_of(answer.records):
             self.align(records)
             appended = log.append_as_follower(records, self.epoch, now)

@@ -26,7 +26,8 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.directory import PARTITION_METADATA, directory_name, future_name, write_partition_metadata
-from strandline.log.log import Log, Read
+from strandline.log.log import Log
+from strandline.log.reading import Read
 from strandline.metadata.image import directory_of
 from strandline.replica.assignments import Assignments
 from strandline.replica.config import LogDir
@@ -318,6 +319,8 @@ class Futures:
                 return copied
             try:
                 before = future.log.log_end_offset
+                if current.gaps_end > before:
+                    future.log.admit_gaps(current.gaps_end)
                 for buffer in read.buffers:
                     start_at_batch(future.log, memoryview(buffer))
                     future.log.append_as_follower(buffer, current.latest_epoch, now)

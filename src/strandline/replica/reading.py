@@ -104,7 +104,8 @@ class Reading:
                 if read is not None and read.size:
                     size += read.size
                     left = left - read.size if read.size < left else 0
-                    parts.append((interest, served(interest, role, parked.read_committed, read.buffers)))
+                    gaps_end = min(log.gaps_end, high_watermark) if is_follower and log.has_gaps else -1
+                    parts.append((interest, served(interest, role, parked.read_committed, read.buffers, gaps_end)))
                     continue
                 unread.append(interest)
                 if incremental:
@@ -200,13 +201,16 @@ def is_news(interest: Interest, high_watermark: int, log_start_offset: int) -> b
     return high_watermark != interest.known_high_watermark or log_start_offset != interest.known_log_start_offset
 
 
-def served(interest: Interest, role: Leader | Follower, read_committed: bool, records: RecordsValue) -> PartitionData:
+def served(
+    interest: Interest, role: Leader | Follower, read_committed: bool, records: RecordsValue, gaps_end: int = -1
+) -> PartitionData:
     high_watermark = role.high_watermark
     return PartitionData(
         partition_index=interest.index,
         high_watermark=high_watermark,
         last_stable_offset=role.last_stable_offset,
         log_start_offset=role.log.log_start_offset,
+        gaps_end=gaps_end if gaps_end > interest.offset else -1,
         aborted_transactions=() if read_committed else None,
         records=records,
     )

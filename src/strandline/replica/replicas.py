@@ -17,7 +17,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
-from strandline.log.log import Read
+from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import (

@@ -7,7 +7,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.epochs import EpochStart
-from strandline.log.log import EPOCHS_FILE, Log, Read
+from strandline.log.log import EPOCHS_FILE, Log
+from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.log.tail import TailBudget
 from strandline.log.timestamps import Found

@@ -7,7 +7,8 @@ from tests.unit.log.logs import ROOT, append, content, open_log, produced, small
 
 from strandline.base.ports import DiskError
 from strandline.log.config import LogConfig
-from strandline.log.log import Log, Read
+from strandline.log.log import Log
+from strandline.log.reading import Read
 from strandline.sim.disk import SimDisk
 from strandline.wire.batch import Tail, batches, scan, why_invalid
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from strandline.base.effects import Answered, Received
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.broker.node import Node
-from strandline.log.log import Log, Read
+from strandline.log.log import Log
+from strandline.log.reading import Read
 from strandline.replica.follower import Follower, Position
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
-from strandline.log.log import Read
+from strandline.log.reading import Read
 from strandline.metadata.image import Image, Partition
 from strandline.sim.laws.eligible import Eligible
 from strandline.sim.trace import Kind

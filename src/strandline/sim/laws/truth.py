@@ -5,7 +5,8 @@ Replicas copy batches as they are, so that equal logs are equal bytes, and nobod
 
 from bisect import bisect_right
 
-from strandline.log.log import Log, Read
+from strandline.log.log import Log
+from strandline.log.reading import Read
 from strandline.wire.batch import batches
 from strandline.wire.record import records
 

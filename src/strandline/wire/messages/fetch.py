@@ -96,6 +96,8 @@ class PartitionData(Group, frozen=True):
     diverging_epoch: Annotated[EpochEndOffset, V("12+"), Tag(0)] = EpochEndOffset()
     current_leader: Annotated[LeaderIdAndEpoch, V("12+"), Tag(1)] = LeaderIdAndEpoch()
     snapshot_id: Annotated[SnapshotId, V("12+"), Tag(2)] = SnapshotId()
+    # Of our own, for followers: no gap that a cleaner made ends behind this offset. −1: what is missing is damage.
+    gaps_end: Annotated[Int64, V("12+"), Tag(10_000)] = -1
     aborted_transactions: Annotated[tuple[AbortedTransaction, ...] | None, V("4+"), Nullable("4+")] = ()
     preferred_read_replica: Annotated[Int32, V("11+")] = -1
     records: Records = None
