@@ -10,13 +10,14 @@ from confluent_kafka.admin import AdminClient
 from cyclopts import Parameter
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+BOOTSTRAP_VARIABLE = "STRANDLINE_BOOTSTRAP"  # in the environment: another default
 TIMEOUT_S = 5.0
 
 Bootstrap = Annotated[
     str,
     Parameter(
         name=("--bootstrap-server", "--bootstrap"),
-        env_var="STRANDLINE_BOOTSTRAP",
+        env_var=BOOTSTRAP_VARIABLE,
         help="host:port[,host:port…] of any nodes",
     ),
 ]

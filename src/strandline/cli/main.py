@@ -9,13 +9,15 @@ def run() -> None:
         from strandline.cli.node import run_node
 
         sys.exit(run_node(sys.argv[2:]))
-    from strandline.cli.commands import app
-
     try:
         try:
+            from strandline.cli.commands import app
+
             app()
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:  # while imports go on; commands take it themselves
+        sys.exit(130)
     except BrokenPipeError:
         from strandline.cli.connect import hide_broken_pipe
 

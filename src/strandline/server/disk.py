@@ -9,7 +9,6 @@ Invariants:
   - `write_file` leaves the old content or the new, never a mixture, whenever the process dies.
 """
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -199,22 +198,3 @@ def sync_one(path: str) -> DiskError | None:
     except DiskError as error:
         return error
     return None
-
-
-class InUse(DiskError):
-    """The directory is fine, and another process has it."""
-
-
-def lock_directory(path: str) -> int:
-    """Take the directory's `.lock` as Kafka does, so that two processes never write one log. Returns the descriptor
-    that holds the lock until the process ends."""
-    lock = os.path.join(path, ".lock")
-    with naming(path):
-        os.makedirs(path, exist_ok=True)
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(fd)
-        raise InUse(f"{path}: another process uses this log directory") from error
-    return fd

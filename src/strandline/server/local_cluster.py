@@ -19,12 +19,15 @@ from typing import Self
 from strandline.base.ids import parse_uuid
 from strandline.broker.config import NodeConfig, parse_properties
 from strandline.metadata.node_configs import METRICS_LISTENER
+from strandline.server import lifeline
 from strandline.server.ask import ask
+from strandline.server.lock import Holder, holder_of
 from strandline.server.power_loss import DURABLE, WRITE_BACK_MS, restore
-from strandline.server.storage import format_node, random_uuid_text
+from strandline.server.storage import NotFormattable, format_node, random_uuid_text
 from strandline.wire.messages.metadata import MetadataRequest
 
 HOST = "127.0.0.1"
+PATIENCE_S = 60.0  # with a machine that has other things to do; who dies is noticed at once
 
 
 class StartFailed(Exception):
@@ -94,6 +97,15 @@ class NodeProcess:
     def running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    @property
+    def other(self) -> Holder | None:
+        """Who has this node's data, where that is not the process that was started here."""
+        return None if self.running else holder_of(str(self.data_path))
+
+    @property
+    def is_up(self) -> bool:
+        return self.running or self.other is not None
+
     def start(self) -> None:
         assert not self.running
         with self.log_path.open("ab") as output:
@@ -102,7 +114,8 @@ class NodeProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **self.environment},
+                env={**os.environ, **self.environment, **lifeline.environment()},
+                pass_fds=(lifeline.reading_end(),),
                 start_new_session=True,  # Ctrl-C reaches the parent alone, which then stops nodes in order
             )
 
@@ -113,10 +126,10 @@ class NodeProcess:
             return False
         return True
 
-    def wait_listening(self, timeout_s: float = 20.0) -> None:
+    def wait_listening(self, timeout_s: float = PATIENCE_S) -> None:
         until = time.monotonic() + timeout_s
         while not self.listens():
-            if not self.running or time.monotonic() > until:
+            if not self.is_up or time.monotonic() > until:
                 raise StartFailed(
                     f"node {self.node_id} did not come up; the end of {self.log_path}:\n{self.log_tail()}"
                 )
@@ -129,11 +142,11 @@ class NodeProcess:
         except OSError:
             return 0
 
-    def wait_sees(self, brokers: int, timeout_s: float = 20.0) -> None:
+    def wait_sees(self, brokers: int, timeout_s: float = PATIENCE_S) -> None:
         """Until this node has joined, and knows of so many brokers that have."""
         until = time.monotonic() + timeout_s
         while self.brokers_seen() < brokers:
-            if not self.running or time.monotonic() > until:
+            if not self.is_up or time.monotonic() > until:
                 raise StartFailed(f"node {self.node_id} sees no {brokers} brokers; its log ends:\n{self.log_tail()}")
             time.sleep(0.02)
 
@@ -220,14 +233,20 @@ class LocalCluster:
         return self.nodes[node_id - 1]
 
     def lay_out(self) -> None:
-        """Write configurations; format folders that are not formatted yet. Data that is there stays."""
+        """Write configurations; format folders that are not formatted yet. Data that is there stays, and so does all
+        of a node that somebody else runs."""
         cluster_id_path = self.folder / "cluster.id"
         self.folder.mkdir(parents=True, exist_ok=True)
         if not cluster_id_path.exists():
             cluster_id_path.write_text(random_uuid_text() + "\n")
         cluster_id = cluster_id_path.read_text().strip()
-        parse_uuid(cluster_id)
+        try:
+            parse_uuid(cluster_id)
+        except ValueError:
+            raise NotFormattable(f"{cluster_id_path} does not have a cluster id") from None
         for node in self.nodes:
+            if node.is_up:
+                continue
             node.folder.mkdir(exist_ok=True)
             text = self.properties_text(node)
             node.config_path.write_text(text)
@@ -257,9 +276,11 @@ class LocalCluster:
         return "".join(f"{key}={value}\n" for key, value in rows.items())
 
     def start(self) -> None:
+        """All nodes but those that somebody else runs already."""
         self.lay_out()
         for node in self.nodes:
-            node.start()
+            if not node.is_up:
+                node.start()
         for node in self.nodes:
             node.wait_listening()
         for node in self.nodes:
@@ -273,6 +294,14 @@ class LocalCluster:
                 node.terminate()
                 statuses.append(node.wait_stopped(timeout_s))
         return statuses
+
+    def stop_together(self, timeout_s: float = PATIENCE_S) -> None:
+        """All at once, those that are still starting too: for a cluster that nobody has used."""
+        for node in self.nodes:
+            node.terminate()
+        for node in self.nodes:
+            if node.running:
+                node.wait_stopped(timeout_s)
 
     def kill(self) -> None:
         for node in self.nodes:

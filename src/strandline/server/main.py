@@ -3,7 +3,8 @@
 Start-up order matters: the log directories are locked before anything reads them, ports are bound before the node
 starts (it advertises them), and clients are let in only after it has started.
 
-The first SIGTERM or SIGINT begins a controlled shutdown; a second one ends the process at once, as a crash would.
+The first SIGTERM or SIGINT begins a controlled shutdown; a second one ends the process at once, as a crash would. A
+node that another process started for itself (`strandline up`) shuts down in order when that process is gone.
 """
 
 import asyncio
@@ -24,9 +25,10 @@ from strandline.base.effects import Endpoint, Save, Sync
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
+from strandline.server import lifeline
 from strandline.server.clock import Clock
-from strandline.server.disk import InUse, lock_directory
 from strandline.server.flusher import Flusher
+from strandline.server.lock import InUse, lock_directory
 from strandline.server.metrics import MetricsServer
 from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
@@ -50,9 +52,10 @@ def serve(config: NodeConfig, make_node: MakeNode) -> int:
     for name in sorted(config.unknown):
         log.warning("unknown configuration key %s is ignored", name)
     locks = []
+    line = lifeline.inherited()
     for path in sorted({*config.log_dirs, config.metadata_log_dir}):
         try:
-            locks.append(lock_directory(path))
+            locks.append(lock_directory(path, line.starter if line else 0))
         except DiskError as error:
             if isinstance(error, InUse) or path == config.metadata_log_dir:
                 log.error("cannot start: %s", error)
@@ -78,6 +81,9 @@ async def run(config: NodeConfig, make_node: MakeNode) -> int:
     driver = Driver(loop, config, make_node, stop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, driver.interrupted, number)
+    line = lifeline.inherited()
+    if line is not None:
+        lifeline.watch(loop, line.end, driver.abandoned)
     try:
         await driver.start()
     except (OSError, DiskError) as error:
@@ -172,13 +178,22 @@ class Driver:
     def interrupted(self, number: int) -> None:
         self.interruptions += 1
         name = signal.Signals(number).name
-        if self.pump is None:
-            self.on_stop(INTERRUPTED, f"{name} before the node started")
-        elif self.interruptions == 1:
-            log.info("%s: node %d shuts down; once more to stop at once", name, self.config.node_id)
-            self.pump.shutdown()
-        else:
+        if self.interruptions > 1 and self.pump is not None:
             self.pump.stop(INTERRUPTED, f"{name} again")
+        else:
+            self.shut_down(name, "; once more to stop at once")
+
+    def abandoned(self) -> None:
+        if not self.interruptions:
+            self.interruptions = 1
+            self.shut_down("the process that started this node is gone")
+
+    def shut_down(self, why: str, hint: str = "") -> None:
+        if self.pump is None:
+            self.on_stop(INTERRUPTED, f"{why} before the node started")
+        else:
+            log.info("%s: node %d shuts down%s", why, self.config.node_id, hint)
+            self.pump.shutdown()
 
 
 def listeners_of(config: NodeConfig) -> list[Listener]:

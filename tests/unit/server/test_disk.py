@@ -8,7 +8,8 @@ from tests.conformance.disk import DiskConformance
 
 from strandline.base.ports import DiskError
 from strandline.server import disk as disk_module
-from strandline.server.disk import RealDisk, lock_directory
+from strandline.server.disk import RealDisk
+from strandline.server.lock import lock_directory
 
 
 class TestRealDisk(DiskConformance):

@@ -1,5 +1,6 @@
 """A node as a process: start, signals, exit status."""
 
+import os
 import resource
 import signal
 import socket
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from strandline.server.lifeline import LIFELINE
+from strandline.server.lock import Holder, holder_of
 from strandline.server.main import CANNOT_START, INTERRUPTED
 from strandline.server.pump import CRASHED
 
@@ -20,6 +23,8 @@ import sys
 from strandline.base.effects import Halt, Report
 from strandline.base.time import NEVER
 from strandline.broker.config import NodeConfig
+from strandline.server.lifeline import LIFELINE
+from strandline.server.lock import Holder, holder_of
 from strandline.server.main import serve
 
 class Lonely:
@@ -139,3 +144,20 @@ def test_a_node_may_open_as_many_files_as_the_system_lets_it(start: Start) -> No
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     read_until(process, "started")
     assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE) == (hard, hard)
+
+
+@pytest.mark.parametrize(("order", "status"), [("polite", 0), ("stubborn", INTERRUPTED)])
+def test_a_node_shuts_down_when_the_process_that_started_it_is_gone(tmp_path: Path, order: str, status: int) -> None:
+    reading, writing = os.pipe()
+    command = [sys.executable, "-c", PROGRAM, order, str(tmp_path)]
+    environment = {**os.environ, LIFELINE: f"{reading} 77"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stderr=pipe, text=True, bufsize=1, env=environment, pass_fds=[reading]) as process:
+        os.close(reading)
+        read_until(process, "listens on")
+        assert holder_of(str(tmp_path)) == Holder(process.pid, 77)
+        os.close(writing)
+        assert "the process that started this node is gone" in read_until(process, "shuts down")
+        if order == "stubborn":
+            process.send_signal(signal.SIGTERM)  # counts as the second one
+        assert finish(process)[0] == status

@@ -1,0 +1,141 @@
+"""`strandline up` as somebody's shell starts it, and ends it."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from strandline.server.local_cluster import LocalCluster, free_ports, is_port_free
+
+pytestmark = pytest.mark.cluster
+PATIENCE_S = 120.0
+NODES = 2
+
+
+class Up:
+    """The command, with its output in files; what it started ends with the test."""
+
+    def __init__(self, folder: Path, port: int, *flags: str) -> None:
+        self.out, self.err = folder.with_suffix(".out"), folder.with_suffix(".err")
+        command = [sys.executable, "-m", "strandline", "up", "--dir", str(folder), "--port", str(port), *flags]
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self.process = subprocess.Popen(command, stdout=out, stderr=err, start_new_session=True)
+        self.nodes: list[psutil.Process] = []
+
+    def see_nodes(self, count: int = NODES) -> None:
+        def are_there() -> bool:
+            assert self.process.poll() is None, self.err.read_text()
+            self.nodes = psutil.Process(self.process.pid).children()
+            return len(self.nodes) == count
+
+        until(are_there)
+
+    def wait_ready(self) -> None:
+        until(lambda: self.process.poll() is not None or "ready after" in self.out.read_text())
+        assert self.process.poll() is None, self.err.read_text()
+        self.see_nodes()
+
+    def end(self) -> None:
+        for process in self.nodes:
+            if process.is_running():
+                process.kill()
+        self.process.kill()
+        self.process.wait()
+
+
+def until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
+
+
+def port_of_many(count: int = 3 * NODES) -> int:
+    """The first of so many free ports in a row."""
+    while True:
+        (first,) = free_ports(1)
+        if all(is_port_free(first + i) for i in range(count)):
+            return first
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Callable[..., Up]]:
+    with ExitStack() as running:
+
+        def start(port: int, *flags: str) -> Up:
+            one = Up(tmp_path / "cluster", port, *flags)
+            running.callback(one.end)
+            return one
+
+        yield start
+
+
+def test_who_interrupts_the_start_leaves_no_node_behind_and_reads_one_line(up: Callable[..., Up]) -> None:
+    started = up(port_of_many(), "--nodes", str(NODES))
+    started.see_nodes()
+    started.process.send_signal(signal.SIGTERM)
+    assert started.process.wait(PATIENCE_S) == 130
+    assert not [node for node in started.nodes if node.is_running()]
+    assert started.err.read_text() == "interrupted while the cluster started; all its nodes are stopped\n"
+
+
+def test_a_second_interruption_kills_the_nodes_that_still_run(up: Callable[..., Up]) -> None:
+    started = up(port_of_many(), "--nodes", str(NODES))
+    started.wait_ready()
+    for node in started.nodes:
+        node.suspend()  # it cannot stop in order
+
+    def is_interrupted() -> bool:
+        started.process.send_signal(signal.SIGINT)
+        return started.process.poll() is not None
+
+    until(is_interrupted)
+    assert started.process.returncode == 130
+    assert not [node for node in started.nodes if node.is_running()]
+    assert started.err.read_text() == "interrupted again: the nodes that still ran were killed\n"
+
+
+def test_nodes_shut_down_when_up_is_killed_and_the_next_one_goes_on(up: Callable[..., Up]) -> None:
+    port = port_of_many()
+    first = up(port, "--nodes", str(NODES))
+    first.wait_ready()
+    first.process.kill()
+    first.process.wait()
+    second = up(port)  # while they still stop
+    assert not psutil.wait_procs(first.nodes, PATIENCE_S)[1]
+    second.wait_ready()
+    assert not {node.pid for node in first.nodes} & {node.pid for node in second.nodes}
+    second.process.send_signal(signal.SIGINT)
+    assert second.process.wait(PATIENCE_S) == 0
+    assert not [node for node in second.nodes if node.is_running()]
+
+
+def test_a_node_that_was_started_by_hand_is_shown_and_left_alone(up: Callable[..., Up], tmp_path: Path) -> None:
+    port = port_of_many(3)
+    cluster = LocalCluster(tmp_path / "cluster", 1, ports=[port, port + 1], metrics_ports=[port + 2])
+    cluster.lay_out()
+    node = cluster.node(1)
+    before = node.config_path.read_text()
+    command = [sys.executable, "-m", "strandline", "node", "--config", str(node.config_path)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as by_hand:
+        try:
+            until(node.listens)
+            started = up(port)
+            until(lambda: f"node 1 running, started by hand (process {by_hand.pid})" in started.out.read_text())
+            started.process.send_signal(signal.SIGTERM)
+            assert started.process.wait(PATIENCE_S) == 0
+            assert f"node 1 goes on: it was started by hand (process {by_hand.pid})" in started.out.read_text()
+            assert by_hand.poll() is None
+            refused = up(port + 1)
+            assert refused.process.wait(PATIENCE_S) == 1
+            assert f"(process {by_hand.pid}) and listens elsewhere, at 127.0.0.1:{port}" in refused.err.read_text()
+            assert node.config_path.read_text() == before
+        finally:
+            by_hand.kill()
