@@ -10,6 +10,8 @@ from msgspec import DecodeError, Struct, field, json
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.value import Value
 
+NODE_ID_MAX = (1 << 31) - 1
+
 
 class ElectionState(Value, frozen=True):
     epoch: int = 0
@@ -46,7 +48,8 @@ def encode_election(state: ElectionState, cluster_id: str, voters: Iterable[Node
 
 
 def decode_election(content: bytes | None, path: str) -> ElectionState:
-    """Raises ValueError: without a readable vote the node must not take part."""
+    """Raises ValueError: without a readable vote the node must not take part. An epoch that is too large to be true is
+    for `epochs.repaired`; a voted node that is no voter stays, since it keeps this node from voting again."""
     if content is None:
         return ElectionState()
     try:
@@ -55,4 +58,9 @@ def decode_election(content: bytes | None, path: str) -> ElectionState:
         raise ValueError(f"{path} is not a quorum-state file: {error}") from None
     if stored.data_version != 0:
         raise ValueError(f"{path} has data_version {stored.data_version}; only 0 (static voters) is known here")
+    for node in (stored.leader_id, stored.voted_id):
+        if not NOBODY <= node <= NODE_ID_MAX:
+            raise ValueError(f"{path} names a node {node}: no node has such an id")
+    if stored.leader_epoch < -1:
+        raise ValueError(f"{path} has the epoch {stored.leader_epoch}: epochs are never negative")
     return ElectionState(max(stored.leader_epoch, 0), NodeId(stored.leader_id), NodeId(stored.voted_id))

@@ -193,7 +193,7 @@ def take(quorum: Quorum, role: Follower | Observing, answer: Any, now: Instant) 
         begin_download(quorum, role, SnapshotId(snapshot.end_offset, snapshot.epoch), now)
         return
     if answer.records is not None and len(answer.records):
-        why = quorum.log.append_as_follower(answer.records)
+        why = quorum.log.append_as_follower(answer.records, quorum.epoch)
         if why is not None:
             quorum.out.append(Report("error", f"node {role.leader} sent records that are refused: {why}"))
             back_off(quorum, role, now)

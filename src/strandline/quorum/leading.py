@@ -71,7 +71,7 @@ def advance(quorum: Quorum, role: Leader) -> None:
 
 def fetch(quorum: Quorum, received: Received, now: Instant) -> None:
     request = received.message
-    if request.cluster_id is not None and request.cluster_id != quorum.cluster_id:
+    if request.cluster_id != quorum.cluster_id:
         quorum.reply(received, messages.fetch_refused(ErrorCode.INCONSISTENT_CLUSTER_ID))
         return
     asked = messages.only_partition(request.topics)
@@ -212,7 +212,7 @@ def release_all(quorum: Quorum, former: Leader) -> None:
 
 def fetch_snapshot(quorum: Quorum, received: Received, now: Instant) -> None:
     request = received.message
-    if request.cluster_id is not None and request.cluster_id != quorum.cluster_id:
+    if request.cluster_id != quorum.cluster_id:
         quorum.reply(received, messages.snapshot_refused(ErrorCode.INCONSISTENT_CLUSTER_ID))
         return
     asked = messages.only_partition(request.topics)

@@ -138,10 +138,12 @@ class MetadataLog:
         assert not isinstance(done, Refused), done
         self.is_dirty = True
 
-    def append_as_follower(self, records: Buffer) -> str | None:
+    def append_as_follower(self, records: Buffer, epoch: int) -> str | None:
         buffer = memoryview(records)
         for header in batches(buffer):
-            if header.base_offset != self.log_end_offset or header.partition_leader_epoch < self.last_epoch:
+            is_in_order = self.last_epoch <= header.partition_leader_epoch <= epoch
+            has_gaps = header.record_count != header.last_offset_delta + 1  # nobody compacts this log
+            if header.base_offset != self.log_end_offset or not is_in_order or has_gaps:
                 return f"offset {header.base_offset} of epoch {header.partition_leader_epoch} does not follow"
             one = buffer[header.position : header.end]
             self.log.roll_if_due(Instant(header.max_timestamp))

@@ -61,8 +61,9 @@ class RaftLog(Protocol):
         """`batch` starts at `log_end_offset` and bears the leader's epoch."""
         ...
 
-    def append_as_follower(self, records: Buffer) -> str | None:
-        """Append what fits behind the log; say why the rest (or everything) was refused."""
+    def append_as_follower(self, records: Buffer, epoch: int) -> str | None:
+        """Append what fits behind the log, and is of no later epoch than the leader's; say why the rest (or everything)
+        was refused."""
         ...
 
     def read(self, offset: int, size_max: int) -> RecordsValue:

@@ -25,6 +25,7 @@ from strandline.base.effects import (
     Probed,
     Received,
     Reply,
+    Report,
     Save,
     Send,
     Sync,
@@ -33,10 +34,11 @@ from strandline.base.effects import (
 from strandline.base.ids import NOBODY, NodeId, Uuid
 from strandline.base.ports import Rng
 from strandline.base.time import Instant, after
-from strandline.quorum import describing, following, leading, voting
+from strandline.quorum import describing, following, invariants, leading, voting
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.election_state import ElectionState, decode_election, encode_election
 from strandline.quorum.elections import outreach, tally
+from strandline.quorum.epochs import EPOCH_MAX, Allowance, repaired
 from strandline.quorum.messages import Leading
 from strandline.quorum.ports import EpochEnd, RaftLog
 from strandline.quorum.roles import (
@@ -90,7 +92,8 @@ class Quorum:
         self.config = config
         self.rng = rng
         stored = decode_election(log.read_quorum_state(), log.quorum_state_path)
-        self.election = stored if stored.epoch >= log.last_epoch else ElectionState(log.last_epoch)
+        self.election = repaired(stored, log.last_epoch)
+        self.allowance = Allowance(now)
         snapshot = log.latest_snapshot()
         self.high_watermark = snapshot.end_offset if snapshot else 0
         self.durable_end = log.log_end_offset  # what was found on disk at start is durable
@@ -110,7 +113,7 @@ class Quorum:
 
     def start(self, now: Instant) -> list[Effect]:
         if self.is_voter and not self.others:
-            self.become_candidate(now)
+            self.become_prospective(now)
         return self.settle(now)
 
     def step(self, event: Event, now: Instant) -> list[Effect]:
@@ -187,39 +190,7 @@ class Quorum:
         return describing.describe(self, now)
 
     def check(self) -> None:
-        assert self.election.epoch >= self.log.last_epoch
-        assert self.high_watermark <= self.log.log_end_offset
-        assert self.durable_end <= self.log.log_end_offset
-        assert self.promises_durable <= self.promises
-        assert not self.out
-        assert self.saving is not None or not self.held
-        match self.role:
-            case Leader():
-                assert self.is_voter
-                assert self.election.leader == self.me
-                assert self.election.voted == self.me
-                assert self.log.last_epoch == self.election.epoch
-                assert len(self.role.parked) <= len(self.role.progress)
-            case Candidate():
-                assert self.is_voter
-                assert self.election.voted == self.me
-                self.role.tally.check()
-            case Prospective():
-                assert self.is_voter
-                self.role.tally.check()
-            case Follower():
-                assert self.is_voter
-                assert self.role.leader != self.me
-                assert self.election.leader == self.role.leader
-            case Observing():
-                assert not self.is_voter
-                assert self.election.leader == self.role.leader
-            case Voted():
-                assert self.election.voted == self.role.candidate
-            case Unattached() | Resigned():
-                assert self.is_voter
-            case Seeking():
-                assert not self.is_voter
+        invariants.check(self)
 
     # --- what the parts of the machine share
 
@@ -298,6 +269,7 @@ class Quorum:
     def enter_epoch(self, epoch: int, now: Instant) -> None:
         """A peer is in a later epoch, and its leader is not known to us."""
         assert epoch > self.epoch
+        self.allowance.take(epoch - self.epoch, now)
         self.promise(ElectionState(epoch))
         self.become_leaderless(self.election_timeout(now), now)
 
@@ -310,6 +282,7 @@ class Quorum:
         """A leader of our epoch, or of a later one, is known."""
         assert epoch >= self.epoch
         assert leader != self.me
+        self.allowance.take(epoch - self.epoch, now)
         voted = self.election.voted if epoch == self.epoch else NOBODY
         self.promise(ElectionState(epoch, leader, voted))
         fetch_deadline = after(now, self.config.fetch_timeout_ms)
@@ -330,6 +303,10 @@ class Quorum:
         self.become_leaderless(after(now, rank * LOST_LEADER_MS[1] + self.draw(0, 10 if rank else 1)), now)
 
     def become_prospective(self, now: Instant) -> None:
+        if self.epoch >= EPOCH_MAX:
+            self.become_leaderless(self.election_timeout(now), now)
+            self.tell(f"no election can begin: the metadata quorum has used up all epochs, up to {EPOCH_MAX}", now)
+            return
         if not self.others:
             self.become_candidate(now)
             return
@@ -339,6 +316,7 @@ class Quorum:
 
     def become_candidate(self, now: Instant) -> None:
         """Our own vote counts, like everybody's, once it is durable: see `synced`."""
+        assert self.epoch < EPOCH_MAX
         self.promise(ElectionState(self.epoch + 1, NOBODY, self.me))
         self.become(
             Candidate(self.number(), tally(self.voters), outreach(self.others, now), self.election_timeout(now))
@@ -380,10 +358,21 @@ class Quorum:
         span = min(self.config.election_backoff_max_ms, 50 << min(self.lost_elections, 10))
         return after(now, 10 + self.draw(0, span))
 
+    def can_reach(self, epoch: int, now: Instant) -> bool:
+        """May a peer's message move us to this epoch?"""
+        if epoch - self.epoch <= self.allowance.steps(now):
+            return True
+        self.tell(f"a peer's epoch {epoch} is refused: no voter can be so far ahead of {self.epoch}", now)
+        return False
+
+    def tell(self, text: str, now: Instant) -> None:
+        if self.allowance.is_news(now):
+            self.out.append(Report("error", text))
+
     def heard_of(self, epoch: int, leader: NodeId, now: Instant) -> bool:
         """An answer told of an epoch and perhaps its leader. Is it newer than what we know, so that our question is
         moot?"""
-        if epoch < self.epoch:
+        if epoch < self.epoch or not self.can_reach(epoch, now):
             return False
         is_leader_known = leader in self.voters and leader != self.me
         if epoch > self.epoch:

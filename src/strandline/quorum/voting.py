@@ -1,6 +1,8 @@
 """Votes, pre-votes, and the beginnings and ends of epochs: what is answered, and what an answer changes.
 
-Invariants: a vote is given at most once in an epoch; a node that hears from a leader grants no pre-vote.
+Invariants:
+  - a vote is given at most once in an epoch; a node that hears from a leader grants no pre-vote;
+  - a pre-vote changes nobody's epoch (KIP-996), and a request that is refused changes nothing at all.
 """
 
 from __future__ import annotations
@@ -21,20 +23,22 @@ CHANNEL = "raft-election"  # a connection of its own: answers come in order, and
 
 
 def why_request_refused(quorum: Quorum, request: Any) -> ErrorCode | None:
-    """What makes a request between voters wrong as a whole."""
-    if request.cluster_id is not None and request.cluster_id != quorum.cluster_id:
+    """What makes a request between voters wrong as a whole. A voter of ours always names the cluster."""
+    if request.cluster_id != quorum.cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID
     if messages.only_partition(request.topics) is None:
         return ErrorCode.INVALID_REQUEST
     return None
 
 
-def why_sender_refused(quorum: Quorum, *, addressee: int, sender: int, epoch: int) -> ErrorCode | None:
+def why_sender_refused(quorum: Quorum, *, addressee: int, sender: int, epoch: int, now: Instant) -> ErrorCode | None:
     if addressee not in (-1, quorum.me):
         return ErrorCode.INVALID_VOTER_KEY
     if not quorum.is_voter or sender not in quorum.others:
         return ErrorCode.INCONSISTENT_VOTER_SET
-    return ErrorCode.FENCED_LEADER_EPOCH if epoch < quorum.epoch else None
+    if epoch < quorum.epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return None if quorum.can_reach(epoch, now) else ErrorCode.INVALID_REQUEST
 
 
 # --- Vote
@@ -48,12 +52,12 @@ def vote(quorum: Quorum, received: Received, now: Instant) -> None:
         return
     asked: Any = messages.only_partition(request.topics)
     refused = why_sender_refused(
-        quorum, addressee=request.voter_id, sender=asked.replica_id, epoch=asked.replica_epoch
+        quorum, addressee=request.voter_id, sender=asked.replica_id, epoch=asked.replica_epoch, now=now
     ) or why_vote_malformed(asked)
     if refused is not None:
         quorum.reply(received, messages.vote_response(refused, quorum.leading, granted=False))
         return
-    if asked.replica_epoch > quorum.epoch:
+    if asked.replica_epoch > quorum.epoch and not asked.pre_vote:
         quorum.enter_epoch(asked.replica_epoch, now)
     if asked.replica_id == quorum.leader_id:
         quorum.lose_leader(now)  # who asks for votes in its own epoch leads it no more: it was restarted
@@ -168,7 +172,7 @@ def begin_epoch(quorum: Quorum, received: Received, now: Instant) -> None:
         return
     begun: Any = messages.only_partition(request.topics)
     leader, epoch = NodeId(begun.leader_id), begun.leader_epoch
-    refused = why_sender_refused(quorum, addressee=request.voter_id, sender=leader, epoch=epoch)
+    refused = why_sender_refused(quorum, addressee=request.voter_id, sender=leader, epoch=epoch, now=now)
     if refused is None and epoch == quorum.epoch and quorum.election.leader not in (NOBODY, leader):
         refused = ErrorCode.INVALID_REQUEST  # an epoch has one leader
     if refused is None and (epoch > quorum.epoch or quorum.leader_id == NOBODY):
@@ -213,7 +217,7 @@ def end_epoch(quorum: Quorum, received: Received, now: Instant) -> None:
         return
     ended: Any = messages.only_partition(request.topics)
     leader, epoch = NodeId(ended.leader_id), ended.leader_epoch
-    refused = why_sender_refused(quorum, addressee=-1, sender=leader, epoch=epoch)
+    refused = why_sender_refused(quorum, addressee=-1, sender=leader, epoch=epoch, now=now)
     if refused is None:
         if epoch > quorum.epoch:
             quorum.enter_epoch(epoch, now)

@@ -45,13 +45,15 @@ class MemoryLog:
         return self.quorum_state
 
     def append_as_leader(self, batch: bytes) -> None:
-        assert self.append_as_follower(batch) is None
+        assert self.append_as_follower(batch, 1 << 31) is None
 
-    def append_as_follower(self, content: Buffer) -> str | None:
+    def append_as_follower(self, content: Buffer, epoch: int) -> str | None:
         plain = bytes(content)
         for header in batches(plain):
             if header.base_offset != self.log_end_offset:
                 return f"{header.base_offset} does not follow {self.log_end_offset}"
+            if header.partition_leader_epoch > epoch:
+                return f"epoch {header.partition_leader_epoch} is later than the leader's {epoch}"
             entry = plain[header.position : header.end]
             self.entries.append((header.base_offset, header.last_offset, header.partition_leader_epoch, entry))
             self.is_dirty = True

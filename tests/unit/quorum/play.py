@@ -41,6 +41,10 @@ def batch(base: int, epoch: int, values: tuple[bytes, ...] = (b"x",)) -> bytes:
     return build([(0, None, value, ()) for value in values], base_offset=base, leader_epoch=epoch)
 
 
+def named(cluster: str) -> Any:
+    return None if cluster == "none" else cluster
+
+
 class Play:
     """Syncs and saves are answered by `synced`, one by one, or at once after `fast`."""
 
@@ -122,7 +126,7 @@ class Play:
         """`last`: log end @ epoch of the last record."""
         end, last_epoch = last.split("@")
         request = messages.vote_request(
-            cluster_id=cluster,
+            cluster_id=named(cluster),
             voter=NodeId(int(to)),
             me=NodeId(int(by)),
             directory_id=Uuid(bytes(16)),
@@ -132,24 +136,24 @@ class Play:
         )
         return self.receive(request, 2)
 
-    def begin(self, by: str, epoch: str) -> list[Effect]:
+    def begin(self, by: str, epoch: str, cluster: str = CLUSTER) -> list[Effect]:
         endpoint = Endpoint("host", int(by))
         request = messages.begin_request(
-            cluster_id=CLUSTER, voter=NodeId(1), me=NodeId(int(by)), epoch=int(epoch), endpoint=endpoint
+            cluster_id=named(cluster), voter=NodeId(1), me=NodeId(int(by)), epoch=int(epoch), endpoint=endpoint
         )
         return self.receive(request, 1)
 
-    def end(self, by: str, epoch: str, order: str = "") -> list[Effect]:
+    def end(self, by: str, epoch: str, order: str = "", cluster: str = CLUSTER) -> list[Effect]:
         successors = [NodeId(int(n)) for n in order.split(",") if n]
         endpoint = Endpoint("host", int(by))
         request = messages.end_request(
-            cluster_id=CLUSTER, me=NodeId(int(by)), epoch=int(epoch), successors=successors, endpoint=endpoint
+            cluster_id=named(cluster), me=NodeId(int(by)), epoch=int(epoch), successors=successors, endpoint=endpoint
         )
         return self.receive(request, 1)
 
     def fetch(self, by: str, epoch: str, offset: str, last: str = "0", hw: str = "-1", cluster: str = CLUSTER) -> Any:
         request = messages.fetch_request(
-            cluster_id=cluster,
+            cluster_id=named(cluster),
             me=NodeId(int(by)),
             directory_id=Uuid(bytes(16)),
             epoch=int(epoch),

@@ -7,6 +7,8 @@ import pytest
 from strandline.base.ids import NOBODY, NodeId
 from strandline.quorum.election_state import ElectionState, decode_election, encode_election
 
+HUGE = encode_election(ElectionState(1), "c", []).replace(b'"leaderEpoch":1', b'"leaderEpoch":1e70')
+
 
 def test_the_file_has_kafkas_fields() -> None:
     content = encode_election(ElectionState(7, NodeId(2), NOBODY), "cluster", [NodeId(1), NodeId(2)])
@@ -48,3 +50,23 @@ def test_dynamic_voters_are_not_known_here() -> None:
     content = encode_election(ElectionState(1), "c", []).replace(b'"data_version":0', b'"data_version":1')
     with pytest.raises(ValueError, match="data_version 1"):
         decode_election(content, "path")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        ElectionState(-2),
+        ElectionState(1, NodeId(-2)),
+        ElectionState(1, NOBODY, NodeId(1 << 31)),
+        ElectionState(1 << 70),
+    ],
+)
+def test_numbers_that_no_node_writes_are_damage(hostile: ElectionState) -> None:
+    content = encode_election(hostile, "c", []) if hostile.epoch < 1 << 63 else HUGE
+    with pytest.raises(ValueError, match="/meta/quorum-state"):
+        decode_election(content, "/meta/quorum-state")
+
+
+def test_a_voted_node_that_is_no_voter_still_keeps_us_from_voting_again() -> None:
+    content = encode_election(ElectionState(7, NOBODY, NodeId(99)), "c", [NodeId(1)])
+    assert decode_election(content, "path").voted == 99

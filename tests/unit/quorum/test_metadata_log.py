@@ -1,6 +1,7 @@
 """The metadata log on a real disk: what it keeps over restarts, snapshots, and downloads."""
 
 from pathlib import Path
+from struct import pack_into
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from strandline.quorum.metadata_log import CONFIG, DIRECTORY, MetadataLog
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.snapshot_file import encode_snapshot, why_incomplete
 from strandline.server.disk import RealDisk
-from strandline.wire.batch import build
+from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, build, crc_of, read_header
 from strandline.wire.control import LeaderChangeMessage, build_control
 
 NOW = Instant(1_000)
@@ -73,6 +74,21 @@ def test_restart_finds_everything(log: MetadataLog, tmp_path: Path) -> None:
     assert values(again, 0, 6) == [b"1 a", b"1 b", b"3 a", b"3 b"]
 
 
+def test_follower_refuses_a_later_epoch_than_its_leaders(log: MetadataLog) -> None:
+    why = log.append_as_follower(batch(log, 2147483647, b"x"), 4)
+    assert why is not None and "2147483647" in why
+    assert (log.log_end_offset, log.last_epoch) == (6, 3)
+
+
+def test_follower_refuses_a_batch_that_moves_the_end_by_more_than_its_records(log: MetadataLog) -> None:
+    hostile = bytearray(batch(log, 4, b"x"))
+    pack_into(">i", hostile, ATTRIBUTES_AT + 2, 2147483647)
+    header = read_header(hostile)
+    pack_into(">I", hostile, CRC_AT, crc_of(header, hostile))
+    assert log.append_as_follower(bytes(hostile), 4) is not None
+    assert log.log_end_offset == 6
+
+
 def test_unsynced_paths_are_named_once_per_write(log: MetadataLog) -> None:
     assert log.take_unsynced()
     assert log.take_unsynced() == ()
@@ -99,9 +115,9 @@ def test_follower_refuses_a_gap_an_older_epoch_and_damage(log: MetadataLog) -> N
     torn = bytearray(batch(log, 3, b"x"))
     torn[-1] ^= 1
     for bad in (gap, old, bytes(torn)):
-        assert log.append_as_follower(bad) is not None
+        assert log.append_as_follower(bad, 4) is not None
     assert log.log_end_offset == 6
-    assert log.append_as_follower(batch(log, 4, b"x")) is None
+    assert log.append_as_follower(batch(log, 4, b"x"), 4) is None
     assert (log.log_end_offset, log.last_epoch) == (7, 4)
 
 

@@ -1,0 +1,57 @@
+"""What is always true of the quorum machine, whatever it was sent and whatever was on its disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.quorum.epochs import EPOCH_MAX
+from strandline.quorum.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Observing,
+    Prospective,
+    Resigned,
+    Seeking,
+    Unattached,
+    Voted,
+)
+
+if TYPE_CHECKING:
+    from strandline.quorum.quorum import Quorum
+
+
+def check(quorum: Quorum) -> None:
+    assert quorum.log.last_epoch <= quorum.election.epoch <= EPOCH_MAX
+    assert quorum.high_watermark <= quorum.log.log_end_offset
+    assert quorum.durable_end <= quorum.log.log_end_offset
+    assert quorum.promises_durable <= quorum.promises
+    assert not quorum.out
+    assert quorum.saving is not None or not quorum.held
+    match quorum.role:
+        case Leader():
+            assert quorum.is_voter
+            assert quorum.election.leader == quorum.me
+            assert quorum.election.voted == quorum.me
+            assert quorum.log.last_epoch == quorum.election.epoch
+            assert len(quorum.role.parked) <= len(quorum.role.progress)
+        case Candidate():
+            assert quorum.is_voter
+            assert quorum.election.voted == quorum.me
+            quorum.role.tally.check()
+        case Prospective():
+            assert quorum.is_voter
+            quorum.role.tally.check()
+        case Follower():
+            assert quorum.is_voter
+            assert quorum.role.leader != quorum.me
+            assert quorum.election.leader == quorum.role.leader
+        case Observing():
+            assert not quorum.is_voter
+            assert quorum.election.leader == quorum.role.leader
+        case Voted():
+            assert quorum.election.voted == quorum.role.candidate
+        case Unattached() | Resigned():
+            assert quorum.is_voter
+        case Seeking():
+            assert not quorum.is_voter
