@@ -254,3 +254,28 @@ class DiskConformance:
     def test_the_room_that_is_left_is_no_more_than_there_is(self, disk: Disk, root: str) -> None:
         total, usable = disk.usage(root)
         assert (total, usable) == (-1, -1) or 0 <= usable <= total
+
+    def test_a_save_that_was_asked_for_before_another_does_not_come_after_it(self, disk: Disk, root: str) -> None:
+        path = f"{root}/checkpoint"
+        older = disk.saves(path)
+        disk.save(path, b"newer")
+        disk.save_since(path, b"older", older)
+        assert disk.read_file(path) == b"newer"
+        disk.save_since(path, b"newest", disk.saves(path))
+        assert disk.read_file(path) == b"newest"
+        assert disk.list(root) == ["checkpoint"]
+
+    def test_saves_of_one_path_do_not_touch_another(self, disk: Disk, root: str) -> None:
+        since = disk.saves(f"{root}/a")
+        disk.save(f"{root}/b", b"b")
+        disk.save_since(f"{root}/a", b"a", since)
+        assert disk.read_file(f"{root}/a") == b"a"
+
+    def test_a_save_that_failed_leaves_the_path_free(self, disk: Disk, root: str) -> None:
+        disk.make_directory(f"{root}/a")
+        for save in (lambda: disk.save(f"{root}/a", b"x"), lambda: disk.save_since(f"{root}/a", b"x", 1)):
+            with pytest.raises(DiskError, match=root):
+                save()
+        disk.remove_tree(f"{root}/a")
+        disk.save(f"{root}/a", b"y")
+        assert disk.read_file(f"{root}/a") == b"y"

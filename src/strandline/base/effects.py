@@ -142,11 +142,13 @@ class Sync(Value, frozen=True):
 
 class Save(Value, frozen=True):
     """Replace a file atomically and durably (write, fsync, rename, fsync the directory), then answer as to a
-    `Sync`."""
+    `Sync`. Saves of one path become durable in their order, and one that `Disk.save` has overtaken since it was asked
+    for is not written, only answered: what is there is newer, and durable."""
 
     path: str
     content: bytes
     token: Token
+    since: int = 0  # `Disk.saves(path)` when it was asked for
 
 
 class Remove(Value, frozen=True):

@@ -74,7 +74,15 @@ class Disk(Protocol):
 
     def save(self, path: str, content: bytes) -> None:
         """Replace the file atomically and durably (blocks): no loss of power leaves another content than the old one
-        or the new one."""
+        or the new one. No `Save` of this path that was asked for before is written after it."""
+        ...
+
+    def saves(self, path: str) -> int:
+        """How often `save` was called for it."""
+        ...
+
+    def save_since(self, path: str, content: bytes, since: int) -> None:
+        """For drivers, in whichever thread: perform a `Save`, unless `save` was called since then."""
         ...
 
     def usage(self, path: str) -> tuple[int, int]:

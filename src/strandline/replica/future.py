@@ -372,7 +372,6 @@ class Futures:
         for file, offsets in rows.items():
             if not storage.save_now(new, file, offsets):
                 return []
-        storage.listed[name] = None
         try:
             future.log.settle()
             future.log.close()
@@ -410,9 +409,7 @@ class Futures:
         hosted.role.log = log
         storage.retire(old_log, old, name, hosted.at)
         self.assignments.lies(hosted.at, new.directory_id, self.known(hosted.at))
-        # Once more: a save without this log may have been on its way.
-        saves = [effect for file, offsets in rows.items() for effect in storage.save(new, file, offsets)]
-        return [*saves, Report("info", f"{name} has moved from {old.path} to {new.path}")]
+        return [Report("info", f"{name} has moved from {old.path} to {new.path}")]
 
     # --- the end of the process
 

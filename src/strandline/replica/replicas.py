@@ -221,7 +221,8 @@ class Replicas:
         self, at: TopicIdPartition, directory: Uuid, is_new: bool, effects: list[Effect], now: Instant
     ) -> Hosted | None:
         name = self.arrivals.clear_name(at, effects, now)
-        effects += self.storage.findings.begun_anew(at, name, is_new=is_new, now=now) + self.storage.forget(name)
+        effects += self.storage.findings.begun_anew(at, name, is_new=is_new, now=now)
+        self.storage.forget(name)
         hosted = adopted_or_new(self.futures, at, name, directory, effects, now)
         if hosted is not None:
             hosted.is_doubtful = hosted.is_doubtful or not (is_new or self.storage.findings.is_clean)
@@ -444,7 +445,8 @@ class Replicas:
 
     def flush(self, now: Instant) -> list[Effect]:
         """What the fetchers and the controller are to be asked next, what has been deleted, and what may get gaps."""
-        effects = self.storage.save_compacted() + self.storage.clear_graves()
+        self.storage.save_compacted()
+        effects = self.storage.clear_graves()
         effects += self.alterations.flush() + self.assignments.flush()
         for fetcher in self.fetchers.values():
             effects += fetcher.flush(now)

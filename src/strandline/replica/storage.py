@@ -139,6 +139,9 @@ class Storage:
                 self.namesakes.setdefault(name, [namesake]).append(hosted)
             self.host.put(hosted)
         effects += self.findings.end(log_dir)
+        saved, recovered = rows.recovery_points or {}, self.recovery_points(log_dir)
+        if any(recovered[name] < saved.get(name, 0) for name in recovered):  # as after a cut, see `truncated`
+            self.save_now(log_dir, RECOVERY_POINTS, saved | recovered)
         if self.host.ledger.is_news(log_dir.path):  # or another start soon would find it again, as a further loss
             self.save_now(log_dir, HIGH_WATERMARKS, rows.high_watermarks | self.high_watermarks(log_dir))
 
@@ -215,20 +218,17 @@ class Storage:
         self.compacted_anew = self.compacted_anew or log.has_gaps
         return Hosted(at, name, log, log_dir, log.log_start_offset)
 
-    def forget(self, name: TopicPartition) -> list[Effect]:
+    def forget(self, name: TopicPartition) -> None:
         """Before a log is created under a name that had one. Checkpoints know logs by name alone: after a crash, the
         rows of a deleted topic would vouch for records of its namesake that are not committed, or not whole. All rows
         of logs that are gone go durably; the disk is waited for, as in `truncated`."""
         if name not in self.listed:
-            return []
+            return
         self.listed = {}
-        effects: list[Effect] = []
         for log_dir in list(self.directories.live):
             rows = self.checkpoints(log_dir)
             for file, offsets in rows.items():
-                if self.save_now(log_dir, file, offsets):
-                    effects += self.save(log_dir, file, offsets)
-        return effects
+                self.save_now(log_dir, file, offsets)
 
     def place(self, directory_id: Uuid, preferred: str | None = None) -> LogDir:
         """The live directory that metadata names, else the preferred one, else the one with the fewest logs of those
@@ -336,17 +336,20 @@ class Storage:
             return []
         self.saved[path] = content
         self.listed |= dict.fromkeys(offsets)
-        return [Save(path, content, ("replica", "saved", log_dir))]
+        return [Save(path, content, ("replica", "saved", log_dir), self.disk.saves(path))]
 
     def save_now(self, log_dir: LogDir, file: str, offsets: Offsets) -> bool:
-        """The disk is waited for. What was saved before may still be on its way: it is saved once more."""
+        """The disk is waited for. A save that is still on its way is older, and is not written after this one."""
         path = f"{log_dir.path}/{file}"
+        content = format_offsets(offsets)
         self.saved.pop(path, None)
         try:
-            self.disk.save(path, format_offsets(offsets))
+            self.disk.save(path, content)
         except DiskError as error:
             self.host.fail(log_dir, error)
             return False
+        self.saved[path] = content
+        self.listed |= dict.fromkeys(offsets)
         return True
 
     def in_directory(self, log_dir: LogDir) -> list[Hosted]:
@@ -382,23 +385,19 @@ class Storage:
             rows[CLEANED] = cleaned
         return rows
 
-    def save_compacted(self) -> list[Effect]:
+    def save_compacted(self) -> None:
         """After metadata has named logs that are to be compacted: the disk is waited for, once for all of them."""
-        if not self.compacted_anew:
-            return []
-        self.compacted_anew = False
-        return self.save_cleaned()
+        if self.compacted_anew:
+            self.compacted_anew = False
+            self.save_cleaned()
 
-    def save_cleaned(self) -> list[Effect]:
-        effects: list[Effect] = []
+    def save_cleaned(self) -> None:
         for log_dir in list(self.directories.live):
             offsets = self.cleaned(log_dir)
             if not offsets or self.saved.get(f"{log_dir.path}/{CLEANED}") == format_offsets(offsets):
                 continue
             self.cleaner_files[log_dir.path] = None
-            if self.save_now(log_dir, CLEANED, offsets):
-                effects += self.save(log_dir, CLEANED, offsets)
-        return effects
+            self.save_now(log_dir, CLEANED, offsets)
 
     def flush(self, now: Instant) -> list[Effect]:
         """Make the logs durable, a partition at a time; their recovery points follow in `flushed`."""
@@ -458,16 +457,13 @@ class Storage:
 
     def truncated(self) -> list[Effect]:
         """A log was cut. A saved recovery point above its new end would vouch, after a power loss, for batches that it
-        gets next, so it is lowered durably before anything is appended: this once, the disk is waited for. The `Save`
-        that follows overtakes an older one that may be on its way."""
-        effects: list[Effect] = []
+        gets next, so it is lowered durably before anything is appended: this once, the disk is waited for."""
         for log_dir in list(self.directories.live):
             self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
             if self.host.ledger.is_news(log_dir.path):  # or a start would find the loss a second time
-                high_watermarks = self.high_watermarks(log_dir)
-                if self.save_now(log_dir, HIGH_WATERMARKS, high_watermarks):
-                    effects += self.save(log_dir, HIGH_WATERMARKS, high_watermarks)
-        return effects + self.save_recovery_points() + self.save_cleaned()
+                self.save_now(log_dir, HIGH_WATERMARKS, self.high_watermarks(log_dir))
+        self.save_cleaned()
+        return self.save_recovery_points()
 
     def flush_now(self, now: Instant) -> None:
         """At shutdown: everything durable, and the checkpoints say so."""

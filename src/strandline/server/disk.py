@@ -6,7 +6,8 @@ the path and the system's reason.
 
 Invariants:
   - `size()` is the position after the last byte that was written through this file;
-  - `write_file` leaves the old content or the new, never a mixture, whenever the process dies.
+  - `write_file` leaves the old content or the new, never a mixture, whenever the process dies;
+  - a path that is replaced has one writer at a time, and older content never follows newer (`server.writers`).
 """
 
 import os
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 from strandline.base.ports import Buffer, DiskError
+from strandline.server.writers import Writers
 
 BUFFERS_PER_WRITE_MAX = 1024  # IOV_MAX of Linux and macOS
 PATHS_AT_ONCE_MIN = 16
@@ -113,6 +115,9 @@ class RealFile:
 
 
 class RealDisk:
+    def __init__(self) -> None:
+        self.writers = Writers()
+
     def open(self, path: str) -> RealFile:
         return RealFile(path)
 
@@ -151,14 +156,25 @@ class RealDisk:
                 return None
 
     def write_file(self, path: str, content: bytes) -> None:
-        with naming(path):
+        with self.writers.alone(path), naming(path):
             with open(path + ".tmp", "wb") as file:
                 file.write(content)
             os.replace(path + ".tmp", path)
 
     def save(self, path: str, content: bytes) -> None:
-        """Replace the file atomically and durably: the content is on disk before the name points at it, and the name
-        before this returns. Blocks."""
+        with self.writers.saving(path):
+            self.replace(path, content)
+
+    def saves(self, path: str) -> int:
+        return self.writers.saves(path)
+
+    def save_since(self, path: str, content: bytes, since: int) -> None:
+        with self.writers.taking_turns(path):
+            if self.saves(path) == since:
+                self.replace(path, content)
+
+    def replace(self, path: str, content: bytes) -> None:
+        """The content is on disk before the name points at it, and the name before this returns. Blocks."""
         with naming(path):
             with open(path + ".tmp", "wb") as file:
                 file.write(content)

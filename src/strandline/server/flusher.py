@@ -2,7 +2,8 @@
 
 Group commit: what arrives while the thread is busy waits and becomes one batch, in which every path is flushed once and
 of several saves of one path only the last is written (its answer covers the earlier ones). One thread, because two
-saves of one path must not overtake each other, and because flushes of one device queue in the kernel anyway.
+saves of one path must not overtake each other, and because flushes of one device queue in the kernel anyway. Where the
+loop saves a file by itself (`Disk.save`), the disk lets one of the two write at a time, and drops what is older.
 
 Invariants:
   - a `Synced` follows a flush that began after its effect was performed;
@@ -55,16 +56,16 @@ class Flusher:
     def flush(self, batch: list[Sync | Save]) -> dict[str, DiskError]:
         """Runs in the thread. What went wrong, by path."""
         paths: dict[str, None] = {}
-        contents: dict[str, bytes] = {}
+        newest: dict[str, Save] = {}
         for effect in batch:
             if isinstance(effect, Save):
-                contents[effect.path] = effect.content
+                newest[effect.path] = effect
             else:
                 paths.update(dict.fromkeys(effect.paths))
         errors = self.disk.sync_each(list(paths))
-        for path, content in contents.items():
+        for path, save in newest.items():
             try:
-                self.disk.save(path, content)
+                self.disk.save_since(path, save.content, save.since)
             except DiskError as error:
                 errors[path] = error
         return errors

@@ -101,6 +101,7 @@ class PowerLossDisk(RealDisk):
     """What lies below `roots` can be lost. One at a time in a process, over the same `durable` folder."""
 
     def __init__(self, roots: Sequence[str], durable: Path) -> None:
+        super().__init__()
         self.lock = threading.RLock()  # syncs come from threads of their own
         self.pending: list[Change] = []  # changes of names, and cuts, that are not durable; oldest first
         self.serial = 0
@@ -229,7 +230,7 @@ class PowerLossDisk(RealDisk):
             self.removed(path)
 
     def write_file(self, path: str, content: bytes) -> None:
-        with self.lock:
+        with self.writers.alone(path), self.lock:
             self.write_beside(path, content)
             self.rename(f"{path}.tmp", path)
 
@@ -241,7 +242,7 @@ class PowerLossDisk(RealDisk):
         finally:
             file.close()
 
-    def save(self, path: str, content: bytes) -> None:
+    def replace(self, path: str, content: bytes) -> None:
         with self.lock:
             self.write_beside(path, content)
             self.sync([f"{path}.tmp"])

@@ -145,6 +145,7 @@ class SimDisk:
         self.failing: dict[str, None] = {}  # roots
         self.sync_faults: list[Callable[[str], bool]] = []
         self.fuse = -1  # operations that still succeed before the power fails; −1: it does not
+        self.counts: dict[str, int] = {}  # how often each file was saved
         self.restore(Image({}))
 
     # --- files
@@ -185,6 +186,17 @@ class SimDisk:
 
     def save(self, path: str, content: bytes) -> None:
         """Replace the file atomically and durably, as the real disk does."""
+        self.counts[path] = self.saves(path) + 1
+        self.replace(path, content)
+
+    def saves(self, path: str) -> int:
+        return self.counts.get(path, 0)
+
+    def save_since(self, path: str, content: bytes, since: int) -> None:
+        if self.saves(path) == since:
+            self.replace(path, content)
+
+    def replace(self, path: str, content: bytes) -> None:
         self.write_beside(path, content)
         self.sync([f"{path}.tmp"])
         self.rename(f"{path}.tmp", path)
@@ -415,6 +427,11 @@ class SimDisk:
     def doubtful(self) -> tuple[str, ...]:
         """Files with bytes that no sync will write any more, though they may not be on the medium."""
         return tuple(path for path, content in self.names.files() if content.doubts)
+
+    def peek(self, path: str) -> bytes | None:
+        """What a file has now, for somebody who is not the process."""
+        entry = self.names.find(path)
+        return bytes(entry.data) if isinstance(entry, Content) else None
 
     def contents(self) -> dict[str, bytes]:
         """All files, to compare before and after."""

@@ -262,7 +262,7 @@ class Machine(Station):
                 if isinstance(effect, Sync):
                     self.disk.sync(effect.paths)
                 else:
-                    self.disk.save(effect.path, effect.content)
+                    self.disk.save_since(effect.path, effect.content, effect.since)
             except DiskError as error:
                 if effect.token[0] != "replica":
                     raise

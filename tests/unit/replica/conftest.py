@@ -201,7 +201,7 @@ class World:
             if isinstance(effect, Sync):
                 self.disks[node].sync(effect.paths)
             else:
-                self.disks[node].write_file(effect.path, effect.content)
+                self.disks[node].save_since(effect.path, effect.content, effect.since)
         except DiskError as error:
             event = SyncFailed(effect.token, str(error))
         self.perform(node, self.nodes[node].step(event, self.now))

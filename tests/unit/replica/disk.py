@@ -39,6 +39,7 @@ class DictDisk:
         self.files: dict[str, DictFile] = {}
         self.directories: dict[str, None] = {}
         self.synced: list[str] = []
+        self.counts: dict[str, int] = {}
 
     def open(self, path: str) -> DictFile:
         refuse(path)
@@ -83,8 +84,16 @@ class DictDisk:
         file.content += content
 
     def save(self, path: str, content: bytes) -> None:
+        self.counts[path] = self.saves(path) + 1
         self.write_file(path, content)
         self.sync([path])
+
+    def saves(self, path: str) -> int:
+        return self.counts.get(path, 0)
+
+    def save_since(self, path: str, content: bytes, since: int) -> None:
+        if self.saves(path) == since:
+            self.write_file(path, content)
 
     def sync(self, paths: Sequence[str]) -> None:
         self.synced += paths

@@ -104,6 +104,45 @@ def test_a_saved_recovery_point_falls_with_the_log_that_is_cut(world: Any) -> No
     assert checkpoint(world, 1, "recovery-point-offset-checkpoint") == {AT: 0}
 
 
+def test_a_save_on_its_way_does_not_bring_the_recovery_point_back_that_a_cut_has_lowered(world: World) -> None:
+    """The flusher's thread may come to it only after the cut, and then the power may go."""
+    world.create()
+    world.run(1_000)
+    world.cut = {NodeId(1)}
+    world.produce(1, 10, acks=1)  # only the old leader has these
+    (sync,) = world.nodes[NodeId(1)].storage.flush(world.now)
+    assert isinstance(sync, Sync)
+    on_its_way = world.nodes[NodeId(1)].step(Synced(sync.token), world.now)
+    older = {save.path: parse_offsets(save.content) for save in on_its_way if isinstance(save, Save)}
+    assert older["/data1/recovery-point-offset-checkpoint"] == {AT: 10}
+    world.change(leader=2, isr=(2, 3), skip=(1,))
+    world.produce(2, 3)
+    world.cut = set()
+    world.catch_up(NodeId(1))
+    world.run(100)
+    assert world.row(1)[3] < 10, "it was cut"
+    lowered = checkpoint(world, 1, "recovery-point-offset-checkpoint")
+    assert lowered == {AT: 0}
+    world.perform(NodeId(1), on_its_way)
+    assert checkpoint(world, 1, "recovery-point-offset-checkpoint") == lowered
+
+
+def test_a_recovery_that_cuts_a_log_lowers_its_saved_recovery_point(world: World) -> None:
+    """Or the next one would trust what was appended after it and never synced."""
+    world.create(replicas=(1,))
+    world.produce(1, 10)
+    (sync,) = world.nodes[NodeId(1)].storage.flush(world.now)
+    assert isinstance(sync, Sync)
+    world.perform(NodeId(1), world.nodes[NodeId(1)].step(Synced(sync.token), world.now))
+    assert checkpoint(world, 1, "recovery-point-offset-checkpoint") == {AT: 10}
+    world.kill(1)
+    log = world.disks[NodeId(1)].files["/data1/t-0/00000000000000000000.log"]
+    log.truncate(log.size() - 1)
+    world.start(NodeId(1), clean=False)
+    assert world.row(1)[3] == 0
+    assert checkpoint(world, 1, "recovery-point-offset-checkpoint") == {AT: 0}
+
+
 def test_a_log_goes_to_the_directory_that_metadata_names(world: Any) -> None:
     world.create(replicas=(1,))
     assert world.disks[1].exists("/data1/t-0")

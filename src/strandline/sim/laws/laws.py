@@ -8,6 +8,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
+from strandline.sim.laws.checkpoints import Checkpoints
 from strandline.sim.laws.directories import look_at_directories, why_not_located
 from strandline.sim.laws.incarnations import Incarnations
 from strandline.sim.laws.indexes import check_indexes
@@ -35,6 +36,7 @@ class Laws:
         self.votes = Votes(world)
         self.logs = Logs(world)
         self.incarnations = Incarnations()
+        self.checkpoints = Checkpoints()
 
     def received(self, machine: "Machine", event: Any) -> None:
         """Before a node takes an event."""
@@ -55,6 +57,7 @@ class Laws:
         self.votes.look(machine, node)
         self.metadata.look(machine, node)
         self.partitions.look(machine, node)
+        self.checkpoints.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
 
     def reported(self, machine: "Machine", level: str, text: str) -> None:

@@ -62,6 +62,16 @@ STORING = table(
         seeds=(2, 2),
         plan="recovery-point-runs-ahead.json",
     ),
+    Planted(
+        name="older-checkpoint-overtakes",
+        module=STORAGE,
+        old="            self.disk.save(path, content)\n",
+        new="            self.disk.save_since(path, content, self.disk.saves(path))\n",
+        trap="KIP-1066",
+        harm="a save that was on its way brings the recovery point back that a truncation has lowered",
+        seeds=(1, 1),
+        plan="older-checkpoint-overtakes.json",
+    ),
     # --- truncation, epochs, indexes
     Planted(
         name="epoch-without-records-survives-truncation",
