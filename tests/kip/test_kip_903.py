@@ -155,6 +155,17 @@ def test_t15_a_late_fetch_of_an_earlier_incarnation_says_nothing_about_its_succe
     assert world.nodes[A].host.cluster.fetched_at[B] == heard, "nor does it say that B lives"
 
 
+def test_a_fetch_of_an_incarnation_that_metadata_has_replaced_is_refused_before_its_successor_fetches() -> None:
+    world = pair()
+    assert fetch_of(world, OLD, 2) is ErrorCode.NONE
+    before = leading(world, A).followers[B]
+    new = world.register(B, clean=False)
+    assert fetch_of(world, OLD, 5) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert leading(world, A).followers[B] is before
+    assert fetch_of(world, -1, 5) is ErrorCode.NONE, "a follower that names no incarnation is not compared"
+    assert fetch_of(world, new, 0) is ErrorCode.NONE
+
+
 def test_the_leader_goes_back_to_the_committed_isr_when_the_controller_finds_it_ineligible() -> None:
     world = pair()
     fetch_of(world, OLD, 5)

@@ -146,7 +146,7 @@ class Fetching:
                 self.outsiders.setdefault(replica, {})[hosted] = None
             if before.log_end_offset != interest.offset and leader.advance(now):
                 self.high_watermark_moved(hosted, leader, effects, now)
-            if hosted.deletions and before.log_start_offset != interest.log_start_offset:
+            if hosted.deletions:
                 effects += complete_deletions(hosted, leader)
 
         if self.outsiders.get(replica):

@@ -63,9 +63,14 @@ class Cluster:
 
     def heard_of(self, node: NodeId, broker_epoch: int, now: Instant) -> None:
         """A broker fetches from here. What an earlier incarnation left in the network says nothing of this one."""
-        broker = self.brokers.get(node)
-        if broker is None or broker_epoch == UNKNOWN_BROKER_EPOCH or broker_epoch >= broker.epoch:
+        if not self.is_replaced(node, broker_epoch):
             self.fetched_at[node] = now
+
+    def is_replaced(self, node: NodeId, broker_epoch: int) -> bool:
+        """Has the broker registered anew since this incarnation of it? The controller knows before anybody else, so
+        metadata may say so before the new incarnation fetches."""
+        broker = self.brokers.get(node)
+        return broker is not None and UNKNOWN_BROKER_EPOCH < broker_epoch < broker.epoch
 
 
 class Leader:
@@ -147,11 +152,13 @@ class Leader:
         return None
 
     def low_watermark(self) -> int:
-        """The lowest log start of the replicas that are alive: what all of them have deleted."""
+        """The lowest log start of the replicas that are alive: what all of them have deleted. What an earlier
+        incarnation had deleted says nothing of its successor, whose disk may be another."""
         lowest = self.log.log_start_offset
         for node, state in self.followers.items():
             if self.is_eligible(node, UNKNOWN_BROKER_EPOCH):
-                lowest = min(lowest, state.log_start_offset)
+                is_known = not self.cluster.is_replaced(node, state.broker_epoch)
+                lowest = min(lowest, state.log_start_offset if is_known else UNKNOWN)
         return lowest
 
     # --- progress
@@ -169,8 +176,10 @@ class Leader:
                     self.followers[node] = ReplicaState(end, state.log_start_offset, at, end, at, state.broker_epoch)
 
     def is_left_behind(self, node: NodeId, broker_epoch: int) -> bool:
-        """Is it of an earlier incarnation than one that has fetched in this epoch (T15)?"""
-        return UNKNOWN_BROKER_EPOCH < broker_epoch < self.followers[node].broker_epoch
+        """Is it of an earlier incarnation than one that has fetched in this epoch (T15), or than metadata names?"""
+        if UNKNOWN_BROKER_EPOCH < broker_epoch < self.followers[node].broker_epoch:
+            return True
+        return self.cluster.is_replaced(node, broker_epoch)
 
     def fetched(
         self, node: NodeId, offset: int, log_start_offset: int, broker_epoch: int, now: Instant

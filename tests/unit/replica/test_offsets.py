@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.asking import ask, written_by
-from tests.unit.replica.conftest import START
+from tests.unit.replica.conftest import START, registration
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, NodeId
+from strandline.base.ids import OFFSETS_TOPIC, BrokerEpoch, NodeId
 from strandline.wire.batch import build
 from strandline.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -173,6 +173,24 @@ def test_deleting_what_is_deleted_already_tells_where_the_log_starts(world: Any)
     for offset in (3, 1):
         answer = delete_to(world, offset)
         assert (answer().error_code, answer().low_watermark) == (ErrorCode.NONE, 3)
+
+
+def test_deletion_waits_for_a_new_incarnation_though_the_one_before_had_deleted_it(world: Any) -> None:
+    """The new incarnation may have another disk, on which the records still are."""
+    world.create()
+    world.run(1_000)
+    world.produce(1, 2)
+    world.run(1_000)
+    assert delete_to(world, 1)() is None
+    world.run(1_000)
+    world.cut = {3}
+    world.nodes[NodeId(3)].broker_epoch = BrokerEpoch(500)
+    world.commit(registration(NodeId(3), broker_epoch=500))
+    answer = delete_to(world, 1)
+    assert answer() is None
+    world.cut = set()
+    world.run(1_000)
+    assert answer().error_code == ErrorCode.NONE
 
 
 def test_deletion_waits_for_a_silent_replica_until_its_time_is_over(world: Any) -> None:
