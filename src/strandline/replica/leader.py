@@ -69,8 +69,12 @@ class Cluster:
     def is_replaced(self, node: NodeId, broker_epoch: int) -> bool:
         """Has the broker registered anew since this incarnation of it? The controller knows before anybody else, so
         metadata may say so before the new incarnation fetches."""
+        return UNKNOWN_BROKER_EPOCH < broker_epoch < self.epoch_of(node)
+
+    def epoch_of(self, node: NodeId) -> int:
+        """The broker epoch that metadata names."""
         broker = self.brokers.get(node)
-        return broker is not None and UNKNOWN_BROKER_EPOCH < broker_epoch < broker.epoch
+        return UNKNOWN_BROKER_EPOCH if broker is None else broker.epoch
 
 
 class Leader:
@@ -177,9 +181,8 @@ class Leader:
 
     def is_left_behind(self, node: NodeId, broker_epoch: int) -> bool:
         """Is it of an earlier incarnation than one that has fetched in this epoch (T15), or than metadata names?"""
-        if UNKNOWN_BROKER_EPOCH < broker_epoch < self.followers[node].broker_epoch:
-            return True
-        return self.cluster.is_replaced(node, broker_epoch)
+        latest = max(self.followers[node].broker_epoch, self.cluster.epoch_of(node))
+        return UNKNOWN_BROKER_EPOCH < broker_epoch < latest
 
     def fetched(
         self, node: NodeId, offset: int, log_start_offset: int, broker_epoch: int, now: Instant

@@ -73,7 +73,7 @@ REPLICATION = table(
     Planted(
         name="earlier-incarnation-overwrites-later",
         module=LEADER,
-        old="return UNKNOWN_BROKER_EPOCH < broker_epoch < self.followers[node].broker_epoch",
+        old="return UNKNOWN_BROKER_EPOCH < broker_epoch < latest",
         new="return False",
         trap="T15, KAFKA-15221",
         harm="a fetch that a dead incarnation left in the network speaks for its successor, which lost its tail",
