@@ -16,6 +16,7 @@ from strandline.cli.replica_logs import ReplicaLog, Told, Unasked, ask_replicas,
 from strandline.cli.situation import WATCHED_S, Facts, Finding, judge_control, judge_led, status_of
 from strandline.server.brokers import BrokerAt, Silence, ask_each
 from strandline.server.loss_ledger import ask_ledger
+from strandline.server.loss_ledger import entries as together
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from strandline.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -151,8 +152,9 @@ def waits_of(bootstrap: str, places: list[Place]) -> dict[Place, str | None]:
 
 def entries_of(brokers: dict[int, BrokerAt], states: list[PartitionState]) -> dict[Place, int]:
     counts: dict[Place, int] = {}
-    for loss in ask_ledger(brokers, dict.fromkeys(state.at.topic for state in states)).losses:
-        at = Place(loss.topic, loss.partition)
+    losses = ask_ledger(brokers, dict.fromkeys(state.at.topic for state in states)).losses
+    for entry in together(losses):
+        at = Place(entry.losses[0].topic, entry.losses[0].partition)
         counts[at] = counts.get(at, 0) + 1
     return counts
 

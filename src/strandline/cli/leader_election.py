@@ -23,7 +23,7 @@ from strandline.cli.partitions import PartitionState, Place, describe_partitions
 from strandline.cli.partitions_file import designated_leader as designated_in
 from strandline.cli.partitions_file import read_partitions
 from strandline.cli.replica_logs import ask_replicas
-from strandline.server.loss_ledger import METADATA, ask_ledger
+from strandline.server.loss_ledger import METADATA, Entry, ask_ledger
 from strandline.server.loss_ledger import as_json as loss_as_json
 from strandline.wire.messages.describe_losses import Loss
 from strandline.wire.messages.elect_leaders import PARTITIONS_MAX, ElectLeadersRequest, TopicPartitions
@@ -279,7 +279,7 @@ def outcome_lines(
         return [f"{at}: a leader was elected"]
     state, entry = seen
     if entry is not None:
-        ledger = f"ledger: {loss_line(loss_as_json(entry))}"
+        ledger = f"ledger: {loss_line(loss_as_json(Entry((entry,))))}"
     elif state.is_recovering or plan is None or plan.loss is not None:
         ledger = f"its entry in the ledger was not seen yet: strandline losses {at.topic}:{at.partition}"
     else:
@@ -299,7 +299,7 @@ def as_json(results: Results, plans: dict[Place, Plan], seen: Seen) -> dict[str,
                 "error": wrong or None,
                 "leader": state.leader if state else None,
                 "leader_epoch": state.leader_epoch if state else None,
-                "ledger": loss_as_json(entry) if entry else None,
+                "ledger": loss_as_json(Entry((entry,))) if entry else None,
             }
         )
     return {"plan": [election_plan.as_json(plan) for plan in plans.values()], "results": rows}

@@ -16,7 +16,7 @@ from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.loss_words import CERTAINTIES, range_words, records
 from strandline.cli.partitions import pages, parse_place
 from strandline.metadata.losses import EXACTLY, NO_END
-from strandline.server.loss_ledger import METADATA, Ledger, as_json, ask_ledger, exactly_lost, missing_copies
+from strandline.server.loss_ledger import METADATA, Ledger, as_json, ask_ledger, entries, exactly_lost, missing_copies
 
 NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
 
@@ -35,7 +35,7 @@ def losses(place: str | None = None, /, *, bootstrap: Bootstrap = DEFAULT_BOOTST
     brokers = brokers_of(bootstrap)
     ledger = ask_ledger(brokers, None if topic is None else [topic])
     chosen = [loss for loss in ledger.losses if index in (None, loss.partition)]
-    rows = [as_json(loss) for loss in chosen]
+    rows = [as_json(entry) for entry in entries(chosen)]
     if topic is not None and not rows and not is_there(bootstrap, topic, index):
         fail(f"{place} does not exist, and the ledger does not name it", "`strandline topics list` names the topics")
     counts = {"exactly_lost_records": exactly_lost(chosen), "missing_copies": missing_copies(chosen)}
@@ -75,19 +75,24 @@ def summary(rows: list[dict[str, Any]], ledger: Ledger, exactly_lost_records: in
     if not rows:
         return "nothing was lost" if ledger.is_complete else "nothing that the others know of was lost"
     loose = sum(row["certainty"] != EXACTLY for row in rows)
-    entries = f"{len(rows)} entr{'y' if len(rows) == 1 else 'ies'}"
+    told_of = f"{len(rows)} entr{'y' if len(rows) == 1 else 'ies'}"
     if loose == len(rows):
-        return f"{entries}: it is not known exactly how much was lost"
+        return f"{told_of}: it is not known exactly how much was lost"
     copies = f"; {records(missing_copies)} that a single replica missed, copied again if its leader had them"
     unknown = f"; of {loose} it is not known exactly how much"
     told = f"exactly {records(exactly_lost_records)} lost"
-    return f"{entries}: {told}{copies if missing_copies else ''}{unknown if loose else ''}"
+    return f"{told_of}: {told}{copies if missing_copies else ''}{unknown if loose else ''}"
 
 
 def line_of(row: dict[str, Any]) -> str:
     what = range_words(row["start"], row["end"], row["certainty"])
     epochs = f"epoch {row['old_epoch']} to {row['new_epoch']}"
-    return f"{when(row['time_ms'])} {row['topic']}-{row['partition']}: {what}; {who(row)}, {epochs}; {row['cause']}"
+    place = f"{row['topic']}-{row['partition']}"
+    return f"{when(row['time_ms'])} {place}: {what}; {who(row)}, {epochs}; {row['cause']}{repeated(row)}"
+
+
+def repeated(row: dict[str, Any]) -> str:
+    return f" ({row['count']} times, last at {when(row['last_time_ms'])})" if row["count"] > 1 else ""
 
 
 def who(row: dict[str, Any]) -> str:
@@ -111,6 +116,6 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
         epochs = f"{row['old_epoch']} → {row['new_epoch']}"
         known = CERTAINTIES.get(row["certainty"], "unknown")
         style = "red" if row["certainty"] == EXACTLY else "yellow"
-        cells = (start, end, known, who(row), epochs, row["cause"])
+        cells = (start, end, known, who(row), epochs, row["cause"] + repeated(row))
         table.add_row(when(row["time_ms"]), place, *cells, style=style)
     return table

@@ -116,7 +116,41 @@ def union(ranges: list[tuple[int, int]]) -> int:
     return count
 
 
-def as_json(loss: Loss) -> dict[str, Any]:
+class Entry(Value, frozen=True):
+    """What is told as one: everything that says the same of a replica, however often it happened."""
+
+    losses: tuple[Loss, ...]  # by time
+
+    @property
+    def count(self) -> int:
+        """How often. What an election may lose its leader tells too, as it begins: that is once."""
+        return len({(loss.new_epoch, loss.time_ms if is_of_one_replica(loss) else -1) for loss in self.losses})
+
+
+def entries(losses: Iterable[Loss]) -> list[Entry]:
+    """By the time of the first of each. An exact loss is another one each time: the records were others."""
+    losses = sorted(losses, key=order)
+    elected = {beginning(loss): loss for loss in losses if loss.where == METADATA}
+    found: dict[Any, list[Loss]] = {}
+    for loss in losses:
+        face = elected.get(beginning(loss), loss) if loss.end == NO_END else loss
+        found.setdefault(sameness(face), []).append(loss)
+    return [Entry(tuple(rows)) for rows in found.values()]
+
+
+def beginning(loss: Loss) -> tuple[Any, ...]:
+    """Of a leader, and what it may lack."""
+    return (loss.topic_id, loss.partition, loss.replica, loss.new_epoch, loss.start, loss.end, loss.certainty)
+
+
+def sameness(loss: Loss) -> tuple[Any, ...]:
+    epochs = (loss.old_epoch, loss.new_epoch, loss.time_ms) if loss.certainty == EXACTLY else ()
+    place = (loss.topic_id, loss.topic, loss.partition, loss.where, loss.node_id, loss.replica)
+    return (*place, loss.start, loss.end, loss.certainty, loss.cause, epochs)
+
+
+def as_json(entry: Entry) -> dict[str, Any]:
+    loss, last = next((one for one in entry.losses if one.where == METADATA), entry.losses[0]), entry.losses[-1]
     return {
         "time_ms": loss.time_ms,
         "topic": loss.topic,
@@ -128,6 +162,8 @@ def as_json(loss: Loss) -> dict[str, Any]:
         "end": loss.end,
         "certainty": loss.certainty,
         "old_epoch": loss.old_epoch,
-        "new_epoch": loss.new_epoch,
+        "new_epoch": last.new_epoch,
         "cause": loss.cause,
+        "count": entry.count,
+        "last_time_ms": last.time_ms,
     }

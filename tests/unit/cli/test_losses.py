@@ -8,7 +8,7 @@ from strandline.cli.loss_words import range_words
 from strandline.cli.losses import line_of, summary
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
 from strandline.server.brokers import Silence
-from strandline.server.loss_ledger import as_json, exactly_lost, merged, missing_copies
+from strandline.server.loss_ledger import Entry, as_json, entries, exactly_lost, merged, missing_copies
 from strandline.wire.messages.describe_losses import DescribeLossesResponse, Loss
 
 ELECTED = Loss(
@@ -83,7 +83,7 @@ def test_what_one_replica_found_missing_is_no_loss_where_its_leader_has_it() -> 
     """A disk that lost its tail: the replica copies it again."""
     found = cut(2, 40, 50, new_epoch=-1)
     assert (exactly_lost((found, cut(1, 0, 3))), missing_copies((found, cut(1, 0, 3)))) == (3, 10)
-    assert summary([as_json(found)], merged({1: told(1)}), 0, 10) == (
+    assert summary([as_json(Entry((found,)))], merged({1: told(1)}), 0, 10) == (
         "1 entry: exactly 0 records lost; 10 records that a single replica missed, copied again if its leader had them"
     )
 
@@ -116,10 +116,10 @@ def test_a_range_in_words(start: int, end: int, certainty: int, words: str) -> N
 
 
 def test_an_entry_is_a_line_that_says_who_lost_what_and_why() -> None:
-    assert line_of(as_json(ELECTED)) == (
+    assert line_of(as_json(Entry((ELECTED,)))) == (
         "1970-01-01T00:00:01Z t-0: at most what was committed from offset 10 on; broker 2 was elected, epoch 3 to 4; …"
     )
-    assert line_of(as_json(cut(3, 5, 8))) == (
+    assert line_of(as_json(Entry((cut(3, 5, 8),)))) == (
         "1970-01-01T00:00:02Z t-0: exactly 3 records, offsets 5 to 7; broker 3's log, epoch 3 to 4; truncated"
     )
 
@@ -128,7 +128,38 @@ def test_the_summary_says_nothing_was_lost_only_if_all_were_asked() -> None:
     complete, incomplete = merged({1: told(1)}), merged({1: told(1), 2: Silence("…")})
     assert summary([], complete, 0, 0) == "nothing was lost"
     assert summary([], incomplete, 0, 0) == "nothing that the others know of was lost"
-    rows = [as_json(ELECTED), as_json(cut(1, 2, 5))]
+    rows = [as_json(Entry((ELECTED,))), as_json(Entry((cut(1, 2, 5),)))]
     assert summary(rows, complete, 3, 0) == "2 entries: exactly 3 records lost; of 1 it is not known exactly how much"
     assert summary(rows[:1], complete, 0, 0) == "1 entry: it is not known exactly how much was lost"
     assert summary(rows[1:], complete, 3, 0) == "1 entry: exactly 3 records lost"
+
+
+def beginning(node: int, time_ms: int, new_epoch: int = 4, start: int = 10) -> Loss:
+    """As a leader notes it that was elected uncleanly."""
+    return replace(cut(node, start, NO_END, time_ms, new_epoch, new_epoch - 1), certainty=AT_MOST, cause="elected")
+
+
+def test_what_an_election_may_lose_and_its_leader_tells_too_is_one_entry() -> None:
+    (entry,) = entries([beginning(2, 1005), ELECTED])
+    row = as_json(entry)
+    assert (row["where"], row["time_ms"], row["count"], row["last_time_ms"]) == ("metadata", 1000, 1, 1005)
+    for other in (beginning(1, 1005), beginning(2, 1005, 5), beginning(2, 1005, start=9), cut(2, 10, 12)):
+        assert len(entries([other, ELECTED])) == 2
+
+
+def test_what_may_have_been_lost_again_and_again_is_one_entry_with_its_number_and_last_time() -> None:
+    again = [beginning(2, 1000 * epoch, epoch) for epoch in (6, 7, 9)]
+    (entry,) = entries(reversed(again))
+    row = as_json(entry)
+    assert (row["time_ms"], row["old_epoch"], row["new_epoch"]) == (6000, 5, 9)
+    assert (row["count"], row["last_time_ms"]) == (3, 9000)
+    assert line_of(row).endswith("; elected (3 times, last at 1970-01-01T00:00:09Z)")
+    elections = [replace(ELECTED, new_epoch=epoch, time_ms=1000 * epoch, cause="elected") for epoch in (6, 7)]
+    (entry,) = entries([*again[:2], *elections])
+    assert entry.count == 2
+    assert len(entries([*again, replace(again[0], replica=1), replace(again[0], topic="u")])) == 3
+
+
+def test_exact_losses_are_never_one_entry() -> None:
+    """Records were lost at the same offsets twice."""
+    assert len(entries([cut(1, 5, 8), cut(1, 5, 8, 3000, 6, 5), cut(1, 5, 8, 4000, -1), cut(1, 5, 8, 5000, -1)])) == 4
