@@ -60,6 +60,7 @@ class Assignment(Value, frozen=True):
     adding: Nodes
     removing: Nodes
     directories: tuple[Uuid, ...]  # of each replica
+    original: Nodes  # those of before the move, in the order to which a cancel goes back
 
 
 class Wish(Value, frozen=True):
@@ -121,6 +122,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         last_known_leader=sets.last_leader if sets.last_leader != old.last_known_leader else NO_LEADER_CHANGE,
         losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" else (),
         directories=directories(old, was_located, wish, sets),
+        original_replicas=originals(old, wish, sets),
     )
     assert change.replicas is None or len(change.replicas) == len(change.directories or ())
     unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id)
@@ -182,7 +184,7 @@ def assigned(old: Partition, wish: Wish) -> Assignment:
     """The replicas as they are wished, or as they are."""
     if wish.assignment is not None:
         return wish.assignment
-    return Assignment(old.replicas, old.adding_replicas, old.removing_replicas, old.directories)
+    return Assignment(old.replicas, old.adding_replicas, old.removing_replicas, old.directories, old.original_replicas)
 
 
 def directories(old: Partition, was_located: tuple[Uuid, ...], wish: Wish, sets: Sets) -> tuple[Uuid, ...] | None:
@@ -194,6 +196,13 @@ def directories(old: Partition, was_located: tuple[Uuid, ...], wish: Wish, sets:
     if sets.replicas == old.replicas and old.directories == was_located:
         return None
     return tuple(directory_of(old, node) for node in sets.replicas)
+
+
+def originals(old: Partition, wish: Wish, sets: Sets) -> Nodes | None:
+    """The replicas of before a reassignment, while there is one; a reassignment that replaces it keeps them. Null: as
+    it was."""
+    wanted = assigned(old, wish).original if sets.adding or sets.removing else ()
+    return None if wanted == old.original_replicas else wanted
 
 
 def can_complete(target: Assignment, isr: Nodes, rules: Rules) -> bool:

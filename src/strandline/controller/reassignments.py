@@ -2,7 +2,8 @@
 
 A reassignment is a fact in the partition: replicas that are being added, and some that are to be removed. It ends in
 the partition builder, with any change that makes the ISR fit for it. Another one in the middle replaces it, from the
-replicas that the partition had before the first; to cancel is to wish for just these.
+replicas that the partition had before the first; to cancel is to wish for just these, in their order: the first of them
+is the preferred leader. Kafka leaves them in the order of the move.
 
 Invariants:
   - what begins and what cancels takes nobody from the ISR or the ELR whom min ISR needs: the high watermark would stand
@@ -85,7 +86,7 @@ def plan_one(
     at = TopicIdPartition(topic.topic_id, row.partition_index)
     if at in taken:
         return Refusal(E.INVALID_REQUEST, f"Partition {name}:{row.partition_index} is named twice.")
-    original = without(old.replicas, old.adding_replicas)
+    original = old.original_replicas or without(old.replicas, old.adding_replicas)
     if row.replicas is None:
         if not old.is_moving:
             return Refusal(E.NO_REASSIGNMENT_IN_PROGRESS, message_of(E.NO_REASSIGNMENT_IN_PROGRESS))
@@ -114,7 +115,7 @@ def towards(old: Partition, target: Nodes, original: Nodes, basis: Basis) -> Ass
     replicas = (*target, *removing)
     known = dict(zip(old.replicas, old.directories, strict=True))
     directories = tuple(known[node] if node in known else basis.directories((node,))[0] for node in replicas)
-    return Assignment(replicas, without(target, original), removing, directories)
+    return Assignment(replicas, without(target, original), removing, directories, original)
 
 
 def why_unsafe(name: str, old: Partition, assignment: Assignment, rules: Rules) -> str | None:

@@ -112,6 +112,7 @@ class PartitionRecord(Message, frozen=True):
     last_known_elr: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(2)] = None
     last_known_leader: Annotated[Int32, Tag(10_000)] = -1
     losses: Annotated[tuple[LossEvent, ...], Tag(10_001)] = ()
+    original_replicas: Annotated[tuple[Int32, ...], Tag(10_002)] = ()  # in their order before a reassignment
 
 
 @message(key=4, versions="0", flexible="0+")
@@ -141,6 +142,7 @@ class PartitionChangeRecord(Message, frozen=True):
     last_known_elr: Annotated[tuple[Int32, ...] | None, V("2+"), Nullable("2+"), Tag(7)] = None
     last_known_leader: Annotated[Int32, Tag(10_000)] = NO_LEADER_CHANGE
     losses: Annotated[tuple[LossEvent, ...], Tag(10_001)] = ()  # those that come with the change
+    original_replicas: Annotated[tuple[Int32, ...] | None, Nullable(), Tag(10_002)] = None
 
 
 @message(key=9, versions="0", flexible="0+")

@@ -6,6 +6,7 @@ there are.
 Invariants of a partition (executed by `check_partition`):
   - isr ⊆ replicas, elr ⊆ replicas, isr ∩ elr = ∅, the leader is in the isr or there is none
   - no replica twice, at least one, and a directory for each
+  - the original replicas are those that are not being added; a log that Kafka began names none
   - a last known leader is a replica, and there is none while somebody leads
 """
 
@@ -42,6 +43,7 @@ class Partition(Value, frozen=True):
     last_known_elr: tuple[NodeId, ...] = ()
     last_known_leader: NodeId = NOBODY  # who led last, while nobody does
     losses: tuple[r.LossEvent, ...] = ()
+    original_replicas: tuple[NodeId, ...] = ()  # while it is reassigned: those of before, in their order
 
     @property
     def is_moving(self) -> bool:
@@ -137,6 +139,9 @@ def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
             else NodeId(change.last_known_leader)
         ),
         losses=kept(old.losses + change.losses) if change.losses else old.losses,
+        original_replicas=(
+            old.original_replicas if change.original_replicas is None else nodes(change.original_replicas)
+        ),
     )
 
 
@@ -153,6 +158,7 @@ def check_partition(partition: Partition) -> None:
     assert len(set(partition.replicas)) == len(partition.replicas) > 0
     assert partition.last_known_leader == NOBODY or partition.leader == NOBODY
     assert partition.last_known_leader in (NOBODY, *partition.replicas)
+    assert set(partition.original_replicas) in (set(), set(partition.replicas) - set(partition.adding_replicas))
 
 
 # --- the same as records
@@ -175,6 +181,7 @@ def partition_record(at: TopicIdPartition, partition: Partition) -> r.PartitionR
         last_known_elr=partition.last_known_elr or None,
         last_known_leader=partition.last_known_leader,
         losses=partition.losses,
+        original_replicas=partition.original_replicas,
     )
 
 

@@ -40,6 +40,7 @@ def apply_partition(image: Image, record: r.PartitionRecord) -> None:
             elr=nodes(record.eligible_leader_replicas or ()),
             last_known_elr=nodes(record.last_known_elr or ()),
             last_known_leader=NodeId(record.last_known_leader),
+            original_replicas=nodes(record.original_replicas),
             losses=record.losses,
         ),
     )

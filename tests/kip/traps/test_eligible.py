@@ -448,7 +448,7 @@ def test_l9_nobody_is_never_remembered_as_the_last_leader() -> None:
     rules = Rules(lambda *_: False, LastResort.NOBODY, 2, True, 0)
     old = replace(a_partition((), (2,), (3,), NOBODY), last_known_leader=NodeId(1))
     for left, last in ((ids(1, 2), 1), (ids(2, 3), NOBODY)):
-        assignment = Assignment(left, (), (), tuple(Uuid(bytes(16)) for _ in left))
+        assignment = Assignment(left, (), (), tuple(Uuid(bytes(16)) for _ in left), original=left)
         change = plan_change(AT, old, Wish(assignment=assignment), rules)
         assert change is not None
         assert merged(old, change).last_known_leader == last

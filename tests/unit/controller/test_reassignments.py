@@ -6,7 +6,8 @@ import pytest
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
-from strandline.metadata.image import Partition
+from strandline.metadata.framing import decode_record, encode_record
+from strandline.metadata.image import Image, Partition
 from strandline.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -108,7 +109,7 @@ def test_a_replica_that_both_moves_add_is_still_waited_for() -> None:
     made = cluster()
     move(made, (4, 2, 3))
     move(made, (4, 5, 3))
-    assert sets(made.partition("t")) == ((4, 5, 3, 2, 1), (4, 5), (2, 1))
+    assert sets(made.partition("t")) == ((4, 5, 3, 1, 2), (4, 5), (1, 2))
 
 
 def test_cancelled_the_partition_is_as_it_was() -> None:
@@ -116,8 +117,31 @@ def test_cancelled_the_partition_is_as_it_was() -> None:
     move(made, (4, 2, 3))
     assert move(made, None) == (E.NONE, None)
     new = made.partition("t")
-    assert (set(new.replicas), new.adding_replicas, new.removing_replicas) == ({1, 2, 3}, (), ())
+    assert sets(new) == ((1, 2, 3), (), ())
+    assert new.original_replicas == ()
     assert (new.leader, new.leader_epoch) == (1, 1)  # replica 4 must not go on under the epoch in which it was one
+
+
+def test_cancelled_the_order_is_that_of_before_the_first_of_several_moves() -> None:
+    """The first replica is the preferred leader. Who starts from a snapshot knows the order too."""
+    made = cluster((3, 1, 2))
+    made.alter("t", (3, 1))
+    move(made, (4, 2, 1))
+    move(made, (5, 1, 4))
+    assert made.partition("t").original_replicas == (3, 1, 2)
+    restored = Image()
+    restored.apply_all([decode_record(encode_record(record)) for record in made.image.records()])
+    assert restored.topics == made.image.topics
+    assert move(made, None) == (E.NONE, None)
+    assert sets(made.partition("t")) == ((3, 1, 2), (), ())
+
+
+def test_a_move_that_ends_forgets_what_there_was_before() -> None:
+    made = cluster()
+    move(made, (4, 2, 3))
+    made.alter("t", (1, 2, 3, 4))
+    assert sets(made.partition("t")) == ((4, 2, 3), (), ())
+    assert made.partition("t").original_replicas == ()
 
 
 def test_a_leader_that_was_added_hands_over_when_it_goes() -> None:
