@@ -17,7 +17,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer, Disk
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.log import cutting, producer_snapshot, reading
+from strandline.log import cutting, duplicates, producer_snapshot, reading
 from strandline.log.checkpoints import format_epochs
 from strandline.log.config import LONG_MAX, LogConfig
 from strandline.log.directory import PARTITION_METADATA
@@ -49,7 +49,7 @@ UNKNOWN = Instant(-1)
 
 
 class Appended(Value, frozen=True):
-    """What a leader's append did. For a duplicate the offsets are those of the first time."""
+    """What a leader's append did. For a duplicate the offsets are those of the first time: the log has it there."""
 
     base_offset: int
     last_offset: int
@@ -226,7 +226,7 @@ class Log:
                 return accepted
             header = accepted
         if header.producer_id >= 0:
-            verdict = self.producers.judge(header)
+            verdict = duplicates.judge(self, header, now)
             if isinstance(verdict, Remembered):
                 stamp = verdict.timestamp if config.message_timestamp_type == LOG_APPEND_TIME else -1
                 return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, duplicate=True)

@@ -10,7 +10,7 @@ Invariants:
   - no snapshot is ahead of the log: those above its end are removed before anything is appended;
   - after an unclean stop none is believed that is not below the recovery point: that moves past a snapshot only when
     its file, and the removal of one that had its name before, are durable;
-  - one that is damaged counts as none.
+  - one that is damaged counts as none, and so do all if a batch is not where one of them says.
 """
 
 from __future__ import annotations
@@ -139,7 +139,10 @@ def rebuild(log: Log, now: Instant) -> None:
         offset = log.snapshots[-1]
         content = log.disk.read_file(path_of(log, offset))
         try:
-            log.producers = decode(content or b"", now)
+            found = decode(content or b"", now)
+            if found.end_offset > offset:
+                raise Damaged(f"it names a batch that ends at {found.end_offset}")
+            log.producers = found
         except Damaged:
             keep(log, log.snapshots[:-1])
             continue
@@ -150,6 +153,12 @@ def rebuild(log: Log, now: Instant) -> None:
         for header in log.headers(start):
             if header.producer_id >= 0:
                 log.producers.appended(header, header.base_offset, now)
+
+
+def distrust(log: Log, now: Instant) -> None:
+    """A batch is not where it is remembered: only the log itself is believed."""
+    keep(log, [])
+    rebuild(log, now)
 
 
 # --- following the log

@@ -5,6 +5,9 @@ Rules:
     acknowledged when the high watermark has passed the last record
   - acks=1 is acknowledged after the leader's own append; acks=0 never, but an error closes the connection
   - whoever waits is told REQUEST_TIMED_OUT in time, and NOT_LEADER_OR_FOLLOWER as soon as this leadership ends
+  - a batch that was written before is answered as it was the first time: with its offset, and by the same rules, so
+    with acks=−1 not before it is committed. DUPLICATE_SEQUENCE_NUMBER, which names no offset, is never the answer
+  - a batch is refused that would come before one that was refused, where the log cannot see that: `awaited`
   - if the committed ISR becomes too small meanwhile, nothing is committed until a replica is back: a producer is told
     NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on; who asked for them has no better idea
 """
@@ -19,7 +22,8 @@ from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
-from strandline.log.refusals import Refused
+from strandline.log.refusals import Refused, refused
+from strandline.replica.awaited import Awaited, Where
 from strandline.replica.fetching import Fetching
 from strandline.replica.hints import LeaderHints
 from strandline.replica.hosted import Host, Hosted
@@ -30,9 +34,11 @@ from strandline.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
+    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 
@@ -136,6 +142,7 @@ class Producing:
         self.host = host
         self.fetching = fetching
         self.hints = hints
+        self.awaited = Awaited()
         self.waiting = 0  # Produces
 
     def produce(self, to: ReplyTo, caller: Caller, request: ProduceRequest, now: Instant) -> list[Effect]:
@@ -161,7 +168,7 @@ class Producing:
                 leader = None if hosted is None else hosted.role
                 if hosted is None or type(leader) is not Leader:
                     error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, data.index)
-                    parts.append(self.elsewhere(topic, data.index, error, moved))
+                    parts.append(self.elsewhere(topic, data, error, moved, now))
                     failed = True
                     continue
                 if hosted.name.topic == OFFSETS_TOPIC and caller.client_id != ADMIN_CLIENT:
@@ -173,7 +180,7 @@ class Producing:
                     parts.append(refusal(data.index, ErrorCode.INVALID_REQUIRED_ACKS, None))
                     failed = True
                     continue
-                appended = self.append(hosted, leader, data.records, acks, effects, now)
+                appended = self.append(hosted, leader, data.records, acks, effects, now, where=called(topic, data))
                 if isinstance(appended, Refused):
                     hosted.counters.refused(appended.error, len(data.records or ()))
                     parts.append(refusal(data.index, appended.error, appended.message, appended.records))
@@ -218,18 +225,23 @@ class Producing:
         effects: list[Effect],
         now: Instant,
         *,
-        internal: bool = False,
+        where: Where | None = None,
     ) -> Appended | Refused:
-        """Append as the leader and tell everyone whom it concerns; `Appended` or `Refused`."""
+        """Append as the leader and tell everyone whom it concerns; `Appended` or `Refused`. `where`: as the client's
+        request calls it; None: the broker itself appends."""
         counters = hosted.counters
         counters.produces += 1
         if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:
+            if where is not None:
+                self.awaited.refused(where, records, now)
             return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, message_of(ErrorCode.NOT_ENOUGH_REPLICAS))
         if records is None:
             return Refused(ErrorCode.INVALID_RECORD, "there are no records")
+        if where is not None and self.awaited.rows and self.awaited.is_skipped(where, leader.log, records, now):
+            return refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         leader.stamp_caught_up()
         try:
-            appended = leader.log.append_as_leader(records, leader.epoch, now, internal=internal)
+            appended = leader.log.append_as_leader(records, leader.epoch, now, internal=where is None)
             if leader.log.must_flush:
                 leader.log.flush_if_due()
         except DiskError as error:
@@ -260,7 +272,7 @@ class Producing:
         if hosted is None or type(leader) is not Leader:
             return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
         effects: list[Effect] = []
-        appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now, internal=True)
+        appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now)
         if isinstance(appended, Refused):
             return effects + then(appended.error, -1)
         if leader.high_watermark > appended.last_offset:
@@ -270,12 +282,20 @@ class Producing:
         self.host.timers.push(now + timeout_ms, waiter)
         return effects
 
-    def elsewhere(self, topic: Any, index: int, error: ErrorCode, moved: dict[int, None]) -> PartitionProduceResponse:
-        leader, epoch = self.hints.leader_of(topic.topic_id, topic.name, index)
+    def elsewhere(
+        self,
+        topic: TopicProduceData,
+        data: PartitionProduceData,
+        error: ErrorCode,
+        moved: dict[int, None],
+        now: Instant,
+    ) -> PartitionProduceResponse:
+        self.awaited.refused(called(topic, data), data.records, now)
+        leader, epoch = self.hints.leader_of(topic.topic_id, topic.name, data.index)
         if leader >= 0:
             moved[leader] = None
         return PartitionProduceResponse(
-            index=index,
+            index=data.index,
             error_code=error,
             base_offset=-1,
             current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch),
@@ -289,6 +309,11 @@ class Producing:
                 for node, host, port, rack in self.hints.endpoints(moved, listener)
             ),
         )
+
+
+def called(topic: TopicProduceData, data: PartitionProduceData) -> Where:
+    """The partition, as the request calls it: by the topic's name or by its id."""
+    return topic.name or topic.topic_id, data.index
 
 
 def has_zstd(records: Any) -> bool:

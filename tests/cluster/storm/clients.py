@@ -16,8 +16,10 @@ TOPIC = "storm"
 GROUP = "storm"
 IN_FLIGHT_MAX = 2_000  # records that wait for their acknowledgement
 FLUSH_S = 180.0
-# How long each waits for an answer: one gives up while a leader is paused, and sends again; one waits it out.
+# How long each waits for an answer: one gives up while a leader is paused, and sends again; one waits it out. And how
+# long it lets a leader wait for the others: one is told often that time is up for what is in the log.
 SOCKET_MS = (2_000, 6_000, 30_000)
+REQUEST_MS = (10_000, 700, 30_000)
 CODECS = ("none", "lz4", "zstd")
 
 
@@ -80,6 +82,7 @@ class Writer(Worker):
             "batch.num.messages": self.rng.choice((1, 20, 10_000)),
             "compression.type": CODECS[self.number % len(CODECS)],
             "socket.timeout.ms": SOCKET_MS[self.number % len(SOCKET_MS)],
+            "request.timeout.ms": REQUEST_MS[self.number % len(REQUEST_MS)],
             "message.timeout.ms": 0,  # never: each is acknowledged, or its producer ends
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 300,

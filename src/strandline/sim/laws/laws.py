@@ -8,6 +8,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
+from strandline.sim.laws.answers import Answers
 from strandline.sim.laws.checkpoints import Checkpoints
 from strandline.sim.laws.directories import look_at_directories, why_not_located
 from strandline.sim.laws.incarnations import Incarnations
@@ -36,12 +37,14 @@ class Laws:
         self.votes = Votes(world)
         self.logs = Logs(world)
         self.incarnations = Incarnations()
+        self.answers = Answers(world)
         self.checkpoints = Checkpoints()
 
     def received(self, machine: "Machine", event: Any) -> None:
         """Before a node takes an event."""
         self.votes.received(machine, event)
         self.incarnations.received(machine, event)
+        self.answers.received(machine, event)
         if machine.node is not None:
             with self.world.holding(event):
                 self.logs.received(machine, machine.node, event)
@@ -49,6 +52,7 @@ class Laws:
     def replies(self, machine: "Machine", reply: Reply) -> None:
         self.votes.replies(machine, reply)
         self.incarnations.replies(machine, reply)
+        self.answers.replies(machine, reply)
         if self.world.options.racks:
             look_at_offers(machine, reply)
 
@@ -80,6 +84,7 @@ class Laws:
         self.metadata.forget(machine)
         self.partitions.forget(machine)
         self.logs.forget()
+        self.answers.forget(machine)
 
     # --- when faults have ended
 

@@ -8,6 +8,7 @@ CUTTING = "strandline.log.cutting"
 SEGMENT = "strandline.log.segment"
 EPOCHS = "strandline.log.epochs"
 PRODUCERS = "strandline.log.producers"
+PRODUCING = "strandline.replica.producing"
 SNAPSHOTS = "strandline.log.producer_snapshot"
 MARKER = "strandline.log.clean_shutdown"
 STORAGE = "strandline.replica.storage"
@@ -137,6 +138,23 @@ STORING = table(
         trap="KIP-98, KAFKA-5793",
         harm="a leader takes batches for known that a truncation took from its log, and acknowledges them",
         seeds=(1, 1),
+    ),
+    Planted(
+        name="duplicate-answered-before-it-is-committed",
+        module=PRODUCING,
+        old="if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:",
+        new="if acks == ACKS_ALL and not appended.duplicate and leader.high_watermark <= appended.last_offset:",
+        trap="KIP-98",
+        harm="a batch that is sent again is acknowledged while no other replica has it",
+        seeds=(1, 1),
+    ),
+    Planted(
+        name="batches-behind-a-refused-one-accepted",
+        module=PRODUCING,
+        old="self.awaited.is_skipped(where, leader.log, records, now):",
+        new="False:",
+        trap="KIP-360, KIP-890",
+        harm="a producer's first batch is refused and the next one written: clients take its success for that of both",
     ),
     Planted(
         name="producer-snapshot-ahead-of-the-log",
