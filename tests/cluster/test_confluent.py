@@ -162,6 +162,22 @@ def test_a_group_goes_on_where_it_committed(shared_cluster: LocalCluster, topic:
     second.close()
 
 
+def test_a_group_reads_a_topic_that_was_made_anew_from_its_beginning(
+    shared_cluster: LocalCluster, topic: str, name: str, admin: AdminClient
+) -> None:
+    produce(shared_cluster, topic, *({"value": b"old"} for _ in range(100)))
+    first = member(shared_cluster, name, topic)
+    first.commit(message=take(first, 100)[-1], asynchronous=False)
+    first.close()
+    admin.delete_topics([topic])[topic].result(10)
+    until(lambda: partition_of(shared_cluster, topic) is None)
+    create(shared_cluster, topic)
+    produce(shared_cluster, topic, *({"value": b"%d" % i} for i in range(150)))
+    second = member(shared_cluster, name, topic)
+    assert [message.value() for message in take(second, 150)] == [b"%d" % i for i in range(150)]
+    second.close()
+
+
 def test_members_share_the_partitions_and_inherit_them(shared_cluster: LocalCluster, name: str) -> None:
     create(shared_cluster, name, partitions=4)
     one, two = member(shared_cluster, name, name), member(shared_cluster, name, name)

@@ -1,8 +1,9 @@
 """The shapes of the coordinator's longer answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import Uuid
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.offsets import CommittedOffset, Offsets
 from strandline.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
@@ -30,8 +31,14 @@ OPERATIONS_UNKNOWN = -(1 << 31)
 OffsetsOf = Callable[[str], Offsets | ErrorCode]
 
 
-def committed(request: OffsetCommitRequest, error: ErrorCode, config: GroupConfig) -> OffsetCommitResponse:
-    def error_of(metadata: str | None) -> ErrorCode:
+def committed(
+    request: OffsetCommitRequest, error: ErrorCode, config: GroupConfig, known: Mapping[tuple[str, int], Uuid]
+) -> OffsetCommitResponse:
+    """`known`: the partitions that there were when the request came."""
+
+    def error_of(topic: str, index: int, metadata: str | None) -> ErrorCode:
+        if (topic, index) not in known:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         too_large = error is ErrorCode.NONE and len(metadata or "") > config.offset_metadata_max_bytes
         return ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else error
 
@@ -41,7 +48,8 @@ def committed(request: OffsetCommitRequest, error: ErrorCode, config: GroupConfi
                 name=topic.name,
                 partitions=tuple(
                     OffsetCommitResponsePartition(
-                        partition_index=p.partition_index, error_code=error_of(p.committed_metadata)
+                        partition_index=p.partition_index,
+                        error_code=error_of(topic.name, p.partition_index, p.committed_metadata),
                     )
                     for p in topic.partitions
                 ),

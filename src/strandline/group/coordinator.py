@@ -6,12 +6,13 @@ assignments. An answer that depends on a write is sent when the write is committ
 Invariant: there is a shard for exactly the partitions of `__consumer_offsets` that this broker leads.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch
+from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, Uuid
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.group import answers
@@ -20,6 +21,7 @@ from strandline.group.join import Joining
 from strandline.group.offsets import CommittedOffset, batch_of, expired, offset_record
 from strandline.group.partitioning import partition_for
 from strandline.group.shard import Shard, group_record
+from strandline.group.topics import Topics
 from strandline.metadata.image import Delta, Image
 from strandline.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from strandline.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -38,6 +40,7 @@ from strandline.wire.messages.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.record import Record
 
+TOMBSTONES_MAX = 10_000  # in one batch
 LEAVE_TOGETHER = 3  # the LeaveGroup version from which several members leave with one request (KIP-345)
 MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group has an error of its own
 Done = Callable[[ErrorCode, int], list[Effect]]
@@ -63,6 +66,7 @@ class Groups:
         self.config = config
         self.log = log
         self.joining = Joining(config, rng)
+        self.topics = Topics()
         self.partitions = 0  # of __consumer_offsets; 0 until it exists
         self.shards: dict[int, Shard] = {}
         self.next_retention_check: Instant = NEVER
@@ -85,12 +89,17 @@ class Groups:
 
     def apply(self, image: Image, delta: Delta, now: Instant) -> list[Effect]:
         """Leadership of `__consumer_offsets` may have moved. Call after the replicas have applied the same delta."""
+        self.topics.image = image
         topic = image.topic_named(OFFSETS_TOPIC)
         self.partitions = 0 if topic is None else len(topic.partitions)
         touched = delta.reloaded or any(at.topic_id in delta.topics for at in delta.partitions)
         if topic is not None and not touched:
             touched = any(at.topic_id == topic.topic_id for at in delta.partitions)
-        return self.follow_leadership(now) if touched or (topic is None and self.shards) else []
+        effects = self.follow_leadership(now) if touched or (topic is None and self.shards) else []
+        if delta.reloaded or any(was is not None for was in delta.topics.values()):
+            for shard in self.shards.values():
+                effects += self.forget_outdated(shard, now)
+        return effects
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
         led = {p: epoch for p in range(self.partitions) if (epoch := self.log.leads(OFFSETS_TOPIC, p)) is not None}
@@ -104,6 +113,7 @@ class Groups:
             if partition not in self.shards:
                 shard = self.shards[partition] = Shard(partition, epoch, self.config)
                 shard.load(self.log.records_internal(OFFSETS_TOPIC, partition), now)
+                effects += self.forget_outdated(shard, now)  # nobody did when the topic was deleted, perhaps
         if self.shards and self.next_retention_check == NEVER:
             self.next_retention_check = after(now, self.config.offsets_retention_check_ms)
         return effects
@@ -232,31 +242,48 @@ class Groups:
     def commit_offsets(self, received: Received, now: Instant) -> list[Effect]:
         request: OffsetCommitRequest = received.message
         shard: Shard | ErrorCode = self.shard_of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
-        version = received.to.api_version
+        version, known = received.to.api_version, self.topics.known(request)
         why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, now)
         if why is not None or isinstance(shard, ErrorCode):
-            return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config))]
-        accepted = [
-            (
-                topic.name,
-                p.partition_index,
-                CommittedOffset(p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", now),
-            )
-            for topic in request.topics
-            for p in topic.partitions
-            if len(p.committed_metadata or "") <= self.config.offset_metadata_max_bytes
-        ]
+            return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config, known))]
+        accepted = self.acceptable(request, known, now)
         if not accepted:
-            return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config))]
+            return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config, known))]
+        keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
+        shard.committing.update(keys)
 
         def done(error: ErrorCode, base_offset: int) -> list[Effect]:
             del base_offset
+            shard.committing -= Counter(keys)
             if error is ErrorCode.NONE:
                 offsets = shard.offsets.setdefault(request.group_id, {})
                 offsets.update({(topic, index): committed for topic, index, committed in accepted})
-            return [Reply(received.to, answers.committed(request, coordinator_error(error), self.config))]
+            answer = answers.committed(request, coordinator_error(error), self.config, known)
+            return [Reply(received.to, answer)]
 
         return self.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
+
+    def acceptable(
+        self, request: OffsetCommitRequest, known: dict[tuple[str, int], Uuid], now: Instant
+    ) -> list[tuple[str, int, CommittedOffset]]:
+        """What of a commit is written: of partitions that there are, with texts that are not too long."""
+        return [
+            (
+                topic.name,
+                p.partition_index,
+                CommittedOffset(
+                    p.committed_offset,
+                    p.committed_leader_epoch,
+                    p.committed_metadata or "",
+                    now,
+                    known[topic.name, p.partition_index],
+                ),
+            )
+            for topic in request.topics
+            for p in topic.partitions
+            if (topic.name, p.partition_index) in known
+            and len(p.committed_metadata or "") <= self.config.offset_metadata_max_bytes
+        ]
 
     def why_not_commit(
         self, shard: Shard, request: OffsetCommitRequest, version: int, now: Instant
@@ -280,7 +307,7 @@ class Groups:
 
         def offsets_of(group_id: str) -> Any:
             shard = self.shard_of(group_id)
-            return shard if isinstance(shard, ErrorCode) else shard.offsets.get(group_id, {})
+            return shard if isinstance(shard, ErrorCode) else self.topics.current(shard.offsets.get(group_id, {}))
 
         return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of))]
 
@@ -401,7 +428,20 @@ class Groups:
         if self.next_retention_check <= now:
             self.next_retention_check = after(now, self.config.offsets_retention_check_ms)
             for shard in self.shards.values():
+                effects += self.forget_outdated(shard, now)
                 effects += self.forget_old(shard, now)
+        return effects
+
+    def forget_outdated(self, shard: Shard, now: Instant) -> list[Effect]:
+        """Offsets of topics that are deleted. What fails, or is just being committed, is found at the next look."""
+        tombstones: Records = []
+        for group_id, offsets in shard.offsets.items():
+            gone = [at for at in self.topics.outdated(offsets) if not shard.committing[(group_id, *at)]]
+            tombstones += self.tombstones(shard, group_id, gone, with_group=False)
+        effects: list[Effect] = []
+        for begin in range(0, len(tombstones), TOMBSTONES_MAX):
+            part = tombstones[begin : begin + TOMBSTONES_MAX]
+            effects += self.forget(shard, part, now, lambda error: [])
         return effects
 
     def forget_old(self, shard: Shard, now: Instant) -> list[Effect]:
@@ -414,6 +454,8 @@ class Groups:
             offsets = shard.offsets.get(group_id, {})
             empty_since = Instant(0) if group is None else group.since
             old = expired(offsets, empty_since, self.config.offsets_retention_ms, now)
+            if any(shard.committing[(group_id, *at)] for at in old):
+                continue  # a tombstone would come after the commit in the log, and take that away
             tombstones += self.tombstones(shard, group_id, old, with_group=len(old) == len(offsets))
         return self.forget(shard, tombstones, now, lambda error: []) if tombstones else []
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.wire.batch import build
@@ -16,12 +17,14 @@ from strandline.wire.messages.group_records import (
 
 
 class CommittedOffset(Value, frozen=True):
-    """`offset` is the next one to consume; `metadata` is the client's own text."""
+    """`offset` is the next one to consume; `metadata` is the client's own text. `topic_id` is that of the topic when it
+    was committed: one that is created anew under the name has another. Zero: an older record, which did not say."""
 
     offset: int
     leader_epoch: int
     metadata: str
     committed_at: Instant
+    topic_id: Uuid = ZERO_UUID
 
 
 Offsets = dict[tuple[str, int], CommittedOffset]  # by (topic, partition)
@@ -35,6 +38,7 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
             leader_epoch=committed.leader_epoch,
             metadata=committed.metadata,
             commit_timestamp=committed.committed_at,
+            topic_id=committed.topic_id,
         ),
     )
 

@@ -3,9 +3,10 @@
 Invariant: `offsets` and the stable groups are what the partition's committed records say, in order.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
-from strandline.base.ids import LeaderEpoch
+from strandline.base.ids import LeaderEpoch, Uuid
 from strandline.base.time import Instant
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.member import Member
@@ -32,6 +33,7 @@ class Shard:
         self.config = config
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, Offsets] = {}
+        self.committing: Counter[tuple[str, str, int]] = Counter()  # commits under way, by group, topic and partition
         self.unreadable = 0  # records that a reader skipped
 
     def load(self, records: Iterable[Record], now: Instant) -> None:
@@ -50,7 +52,11 @@ class Shard:
         match key, value:
             case OffsetCommitKey(), OffsetCommitValue():
                 committed = CommittedOffset(
-                    value.offset, value.leader_epoch, value.metadata, Instant(value.commit_timestamp)
+                    value.offset,
+                    value.leader_epoch,
+                    value.metadata,
+                    Instant(value.commit_timestamp),
+                    Uuid(value.topic_id),
                 )
                 self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed
             case OffsetCommitKey(), None:

@@ -6,11 +6,13 @@ from typing import Any
 
 from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import LeaderEpoch
+from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, Uuid
 from strandline.base.time import Instant
 from strandline.group.classic import Group, GroupConfig
 from strandline.group.coordinator import Done, Groups
 from strandline.group.shard import Shard
+from strandline.metadata.image import Image
+from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.heartbeat import HeartbeatRequest
 from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
@@ -53,11 +55,33 @@ class Coordination:
         self.log = HeldLog()
         self.config = GroupConfig(initial_rebalance_delay_ms=delay_ms, **config)
         self.groups = Groups(self.config, self.log, random.Random(1))
-        self.groups.partitions = 1
         self.now = START
         self.answers: dict[int, Any] = {}
         self.asked: dict[int, Any] = {}
-        self.take(self.groups.follow_leadership(Instant(self.now)))
+        self.image = Image()
+        self.made = 0
+        self.create(OFFSETS_TOPIC, 1)
+        for name in ("t", "u"):
+            self.create(name)
+
+    # --- metadata
+
+    def create(self, name: str, partitions: int = 2) -> None:
+        self.made += 1
+        topic_id = Uuid(self.made.to_bytes(16, "big"))
+        rows = [
+            PartitionRecord(partition_id=p, topic_id=topic_id, replicas=(1,), isr=(1,), leader=1)
+            for p in range(partitions)
+        ]
+        self.image.apply_all([TopicRecord(name=name, topic_id=topic_id), *rows])
+        self.apply()
+
+    def delete(self, name: str) -> None:
+        self.image.apply(RemoveTopicRecord(topic_id=self.image.topic_ids[name]))
+        self.apply()
+
+    def apply(self) -> None:
+        self.take(self.groups.apply(self.image, self.image.take_delta(), Instant(self.now)))
 
     # --- the world
 

@@ -4,9 +4,17 @@ import pytest
 from tests.unit.group.coordination import Coordination, commit_request
 
 from strandline.base.errors import ErrorCode as E
+from strandline.base.ids import LeaderEpoch
+from strandline.base.time import Instant
 from strandline.group.classic import GroupConfig
+from strandline.group.offsets import CommittedOffset, batch_of, offset_record
 from strandline.wire.messages.leave_group import MemberIdentity
-from strandline.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from strandline.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
 from strandline.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -198,3 +206,116 @@ def test_an_empty_group_that_never_committed_is_forgotten_at_the_next_check() ->
     c.wait(GroupConfig().offsets_retention_check_ms)
     c.commit()
     assert (c.shard.groups, c.reload().groups) == ({}, {})
+
+
+# --- topics that are not there, or no more
+
+
+def rows(*ats: tuple[str, int]) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
+        group_id="g",
+        topics=tuple(
+            OffsetCommitRequestTopic(
+                name=topic, partitions=(OffsetCommitRequestPartition(partition_index=index, committed_offset=5),)
+            )
+            for topic, index in ats
+        ),
+    )
+
+
+def fetched(c: Coordination, topic: str = "t") -> int:
+    asked = (OffsetFetchRequestTopics(name=topic, partition_indexes=(0,)),)
+    answer = c.ask(OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=asked),)), 9)
+    offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
+    return offset
+
+
+def test_offsets_of_partitions_that_are_not_there_are_refused_one_by_one_and_not_stored() -> None:
+    c = Coordination()
+    answer = c.ask(rows(("t", 0), ("nowhere", 0), ("t", 7)), 9)
+    errors = [E(topic.partitions[0].error_code) for topic in answer.topics]
+    assert errors == [E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION]
+    assert list(c.shard.offsets["g"]) == list(c.reload().offsets["g"]) == [("t", 0)]
+    number = c.send(rows(("nowhere", 0)), 9)
+    assert error_of(c.answers[number]) is E.UNKNOWN_TOPIC_OR_PARTITION, "at once: nothing is written"
+
+
+def test_a_topic_that_is_made_while_its_offset_is_refused_does_not_turn_the_refusal_into_success() -> None:
+    c = Coordination()
+    number = c.send(rows(("t", 0), ("later", 0)), 9)
+    c.create("later")
+    c.commit()
+    assert E(c.answers[number].topics[1].partitions[0].error_code) is E.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_the_offsets_of_a_deleted_topic_are_forgotten_in_the_log_too() -> None:
+    c = Coordination()
+    c.ask(rows(("t", 0), ("u", 0)), 9)
+    c.delete("t")
+    assert c.commit() == 1
+    assert list(c.shard.offsets["g"]) == list(c.reload().offsets["g"]) == [("u", 0)]
+    c.create("t")
+    assert c.commit() == 0
+    assert (fetched(c), fetched(c, "u")) == (-1, 5)
+
+
+def test_a_topic_made_anew_has_no_old_offset_though_no_tombstone_could_be_written() -> None:
+    c = Coordination()
+    c.ask(rows(("t", 0)), 9)
+    c.delete("t")
+    c.fail(E.NOT_ENOUGH_REPLICAS)
+    c.create("t")
+    assert fetched(c) == -1
+    assert c.shard.offsets["g"]
+    c.wait(c.config.offsets_retention_check_ms)
+    assert c.commit() == 1
+    assert c.reload().offsets == c.shard.offsets == {}
+
+
+def test_a_topic_deleted_and_made_anew_while_there_was_no_coordinator_has_no_old_offset() -> None:
+    c = Coordination()
+    c.ask(rows(("t", 0)), 9)
+    c.log.epoch = None
+    c.delete("t")
+    c.create("t")
+    c.take(c.groups.follow_leadership(Instant(c.now)))
+    c.log.epoch = LeaderEpoch(1)
+    c.take(c.groups.follow_leadership(Instant(c.now)))
+    assert fetched(c) == -1
+    assert c.reload().offsets == {}, "the tombstone is written at last"
+
+
+def test_no_tombstone_takes_away_a_commit_that_is_under_way() -> None:
+    """The tombstone would follow it in the log."""
+    c = Coordination()
+    c.ask(rows(("t", 0)), 9)
+    c.delete("t")
+    c.fail(E.NOT_ENOUGH_REPLICAS)
+    c.create("t")
+    number = c.send(rows(("t", 0)), 9)
+    c.wait(c.config.offsets_retention_check_ms)
+    c.commit()
+    assert error_of(c.answers[number]) is E.NONE
+    assert fetched(c) == 5
+    assert c.reload().offsets == c.shard.offsets
+
+
+def test_an_offset_whose_time_is_up_is_kept_while_a_new_one_is_under_way() -> None:
+    c = Coordination()
+    c.ask(rows(("t", 0)), 9)
+    c.wait(c.config.offsets_retention_ms - 1)
+    c.send(rows(("t", 0)), 9)
+    c.wait(c.config.offsets_retention_check_ms)
+    c.commit()
+    assert fetched(c) == 5
+
+
+def test_an_older_record_without_a_topic_id_counts_by_its_topics_name() -> None:
+    c = Coordination()
+    committed = CommittedOffset(9, -1, "", Instant(c.now))
+    c.log.batches.append(bytes(batch_of([offset_record("g", "t", 0, committed)], Instant(c.now))))
+    c.groups.shards[0] = c.reload()
+    assert fetched(c) == 9
+    c.delete("t")
+    c.commit()
+    assert c.reload().offsets == {}

@@ -79,8 +79,8 @@ class GroupMetadataValue(Message, frozen=True):
 GroupKey = OffsetCommitKey | GroupMetadataKey
 GroupValue = OffsetCommitValue | GroupMetadataValue
 
-# Both are read by every Kafka since 2.3.
-WRITTEN_VALUE_VERSION = 3
+WRITTEN_VALUE_VERSION = 3  # every Kafka since 2.3 reads it
+WITH_TOPIC_ID = 4  # the version of an offset that is held to its topic's id, as in Kafka
 
 
 def encode_key(key: GroupKey) -> bytes:
@@ -88,7 +88,10 @@ def encode_key(key: GroupKey) -> bytes:
     return version.to_bytes(2, "big") + encode_bytes(key, version)
 
 
-def encode_value(value: GroupValue, version: int = WRITTEN_VALUE_VERSION) -> bytes:
+def encode_value(value: GroupValue, version: int | None = None) -> bytes:
+    if version is None:
+        is_held = isinstance(value, OffsetCommitValue) and value.topic_id != ZERO_UUID
+        version = WITH_TOPIC_ID if is_held else WRITTEN_VALUE_VERSION
     return version.to_bytes(2, "big") + encode_bytes(value, version)
 
 

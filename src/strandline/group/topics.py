@@ -1,0 +1,37 @@
+"""Which topics and partitions there are, for the coordinator: offsets are committed for these alone, and held to them.
+
+A committed offset is about the topic that bore the name when it was committed. Its tombstone is written when that topic
+is deleted; but the coordinator may have been down, or the write may fail. So an offset counts only while the topic of
+its id is there: a topic that is created anew under the name is read from its beginning.
+"""
+
+from strandline.base.ids import ZERO_UUID, Uuid
+from strandline.group.offsets import CommittedOffset, Offsets
+from strandline.metadata.image import Image
+from strandline.wire.messages.offset_commit import OffsetCommitRequest
+
+
+class Topics:
+    def __init__(self) -> None:
+        self.image = Image()
+
+    def known(self, request: OffsetCommitRequest) -> dict[tuple[str, int], Uuid]:
+        """Those partitions of a commit that there are, with their topics' ids."""
+        return {
+            (row.name, p.partition_index): topic.topic_id
+            for row in request.topics
+            if (topic := self.image.topic_named(row.name)) is not None
+            for p in row.partitions
+            if p.partition_index in topic.partitions
+        }
+
+    def is_current(self, name: str, committed: CommittedOffset) -> bool:
+        """Is it about a topic that is there? An older record names no id: the name must do."""
+        topic_id = self.image.topic_ids.get(name)
+        return topic_id is not None and committed.topic_id in (topic_id, ZERO_UUID)
+
+    def current(self, offsets: Offsets) -> Offsets:
+        return {at: committed for at, committed in offsets.items() if self.is_current(at[0], committed)}
+
+    def outdated(self, offsets: Offsets) -> list[tuple[str, int]]:
+        return [at for at, committed in offsets.items() if not self.is_current(at[0], committed)]
