@@ -10,6 +10,7 @@ only while handling the event that proves it (`Synced` for durable bytes).
 from enum import Enum
 from typing import Any
 
+from strandline.base.ports import DiskError, DiskFull
 from strandline.base.value import Value
 
 Token = tuple[Any, ...]
@@ -93,6 +94,11 @@ class SyncFailed(Value, frozen=True):
 
     token: Token
     why: str
+    is_full: bool = False  # a `Save` that found no room: the old content is there
+
+    @property
+    def error(self) -> DiskError:
+        return DiskFull(self.why) if self.is_full else DiskError(self.why)
 
 
 class Probed(Value, frozen=True):

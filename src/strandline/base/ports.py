@@ -15,6 +15,11 @@ class DiskError(Exception):
     """An operating error of the disk: the message says which path and why."""
 
 
+class DiskFull(DiskError):
+    """A write that found no room: the disk is full, or a quota or a limit on file sizes is reached. What was there
+    before is as good as it was; of what was to be written, a part may be there."""
+
+
 class File(Protocol):
     """One open file. Offsets and sizes in bytes."""
 

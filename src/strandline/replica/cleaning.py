@@ -132,7 +132,7 @@ class Cleaner:
     def synced(self, event: Synced | SyncFailed, now: Instant) -> list[Effect]:
         _, _, count, log_dir = event.token
         if isinstance(event, SyncFailed):
-            self.host.fail(log_dir, DiskError(event.why))
+            self.host.fail(log_dir, event.error)
         run = self.run
         if run is None or count != self.count:
             return []

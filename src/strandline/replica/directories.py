@@ -24,7 +24,7 @@ class Directories:
         self.live = list(log_dirs)
         self.offline = {log_dir.path: log_dir for log_dir in dead}
         self.vital = vital
-        self.news: list[tuple[LogDir, str]] = []  # failed, and what follows from that is not done yet
+        self.news: list[tuple[LogDir, DiskError]] = []  # failed, and what follows from that is not done yet
 
     def is_live(self, log_dir: LogDir) -> bool:
         return log_dir.path not in self.offline
@@ -37,7 +37,7 @@ class Directories:
             raise error
         self.live.remove(log_dir)
         self.offline[log_dir.path] = log_dir
-        self.news.append((log_dir, str(error)))
+        self.news.append((log_dir, error))
         return True
 
     @property

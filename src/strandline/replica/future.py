@@ -345,7 +345,7 @@ class Futures:
     def synced(self, event: Synced | SyncFailed) -> None:
         _, _, at, (end, log_dir) = event.token
         if isinstance(event, SyncFailed):
-            self.host.fail(log_dir, DiskError(event.why))
+            self.host.fail(log_dir, event.error)
             return
         future = self.moving.get(at)
         if future is None or future.directory != log_dir or not future.is_syncing:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from strandline.base.effects import Effect, Report
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition, Uuid
+from strandline.base.ports import Disk, DiskError, DiskFull
 from strandline.base.time import Instant
+from strandline.log.room import mib
 from strandline.metadata.image import LOST_DIRECTORY, directory_of
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ def take_offline(replicas: Replicas, now: Instant) -> list[Effect]:
     host = replicas.host
     news, host.directories.news = host.directories.news, []
     for log_dir, why in news:
-        effects.append(Report("error", f"the log directory {log_dir.path} is offline from now on: {why}"))
+        effects.append(Report("error", told_of(replicas.storage.disk, log_dir.path, why)))
         for hosted in [h for h in host.all() if h.directory.path == log_dir.path]:
             hosted.gone = True
             host.drop(hosted)
@@ -35,6 +37,20 @@ def take_offline(replicas: Replicas, now: Instant) -> list[Effect]:
     if replicas.has_caught_up:
         tell_absent(replicas)
     return effects
+
+
+def told_of(disk: Disk, path: str, why: DiskError) -> str:
+    if not isinstance(why, DiskFull):
+        return f"the log directory {path} is offline from now on: {why}"
+    try:
+        total, free = disk.usage(path)
+    except DiskError:
+        total = free = -1
+    rest = f"; {mib(free)} of {mib(total)} are free" if total >= 0 else ""
+    return (
+        f"the log directory {path} is full, and offline from now on: {why}{rest}. Make room there, and start this"
+        " broker anew; it goes on with the others"
+    )
 
 
 def is_absent(replicas: Replicas, at: TopicIdPartition, directory: Uuid, *, is_new: bool) -> bool:

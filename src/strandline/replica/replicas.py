@@ -400,8 +400,8 @@ class Replicas:
                 return self.cleaner.synced(event, now)
             case "flushed", Synced():
                 return self.storage.flushed(event.token[2:])
-            case _, SyncFailed(token, why):
-                self.storage.sync_failed(token, why)
+            case _, SyncFailed():
+                self.storage.sync_failed(event)
         return []
 
     def fetched(self, event: Answered | Failed, now: Instant) -> list[Effect]:

@@ -8,7 +8,7 @@ a row may have gaps, so that the row is durable before a gap can come.
 An operation of the disk that fails takes its directory offline (`Host.fail`), and the others go on.
 """
 
-from strandline.base.effects import Effect, Remove, Report, Save, Sync, Token
+from strandline.base.effects import Effect, Remove, Report, Save, Sync, SyncFailed, Token
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
@@ -438,14 +438,14 @@ class Storage:
             hosted.log.mark_synced(end)
         return [] if self.flushing else self.save_recovery_points()
 
-    def sync_failed(self, token: Token, why: str) -> None:
+    def sync_failed(self, event: SyncFailed) -> None:
         """Never repeated: the kernel may have dropped what it could not write, and would call the next one done."""
-        match token:
+        match event.token:
             case (_, "flushed", at, (_, _, log_dir)):
                 self.flushing.pop(at, None)
-                self.host.fail(log_dir, DiskError(why))
+                self.host.fail(log_dir, event.error)
             case (_, "saved", log_dir):
-                self.host.fail(log_dir, DiskError(why))
+                self.host.fail(log_dir, event.error)
 
     def save_recovery_points(self) -> list[Effect]:
         """What a flush has proven, or what is left of it."""

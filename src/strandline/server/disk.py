@@ -10,18 +10,21 @@ Invariants:
   - a path that is replaced has one writer at a time, and older content never follows newer (`server.writers`).
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from weakref import WeakSet
 
-from strandline.base.ports import Buffer, DiskError
+from strandline.base.ports import Buffer, DiskError, DiskFull
 from strandline.server.writers import Writers
 
 BUFFERS_PER_WRITE_MAX = 1024  # IOV_MAX of Linux and macOS
 PATHS_AT_ONCE_MIN = 16
 SYNC_THREADS = 8
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 WRITE_BYTES_MAX = 1 << 30  # Linux writes at most 2 GiB - 4 KiB per call; stay well below
 
 
@@ -31,7 +34,12 @@ def naming(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DiskError(f"{path}: {error.strerror or error}") from error
+        raise disk_error(path, error) from error
+
+
+def disk_error(path: str, error: OSError) -> DiskError:
+    kind = DiskFull if error.errno in FULL else DiskError
+    return kind(f"{path}: {error.strerror or error}")
 
 
 class RealFile:
@@ -48,7 +56,7 @@ class RealFile:
             try:
                 written = os.pwritev(self.fd, buffers, self.end)
             except OSError as error:
-                raise DiskError(f"{self.path}: {error.strerror or error}") from error
+                raise disk_error(self.path, error) from error
             if written == total:
                 self.end += total
                 return total
@@ -117,9 +125,18 @@ class RealFile:
 class RealDisk:
     def __init__(self) -> None:
         self.writers = Writers()
+        self.files: WeakSet[RealFile] = WeakSet()
 
     def open(self, path: str) -> RealFile:
-        return RealFile(path)
+        file = RealFile(path)
+        self.files.add(file)
+        return file
+
+    def abandon(self) -> None:
+        """The node is gone, and has left files open."""
+        for file in list(self.files):
+            with suppress(DiskError):
+                file.close()
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -204,6 +221,7 @@ class RealDisk:
 
 
 def sync_one(path: str) -> DiskError | None:
+    """No lack of room counts as such here: what could not be made durable may be gone, whatever the reason."""
     try:
         with naming(path), suppress(FileNotFoundError):
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -212,5 +230,5 @@ def sync_one(path: str) -> DiskError | None:
             finally:
                 os.close(fd)
     except DiskError as error:
-        return error
+        return DiskError(str(error))
     return None

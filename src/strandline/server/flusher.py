@@ -16,8 +16,8 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from strandline.base.effects import Save, Sync, Synced, SyncFailed
-from strandline.base.ports import DiskError
+from strandline.base.effects import Save, Sync, Synced, SyncFailed, Token
+from strandline.base.ports import DiskError, DiskFull
 from strandline.server.disk import RealDisk
 
 
@@ -86,8 +86,8 @@ class Flusher:
         self.busy = False
         for effect in batch:
             paths = effect.paths if isinstance(effect, Sync) else (effect.path,)
-            why = next((str(errors[path]) for path in paths if path in errors), None) if errors else None
-            self.on_event(Synced(effect.token) if why is None else SyncFailed(effect.token, why))
+            why = next((errors[path] for path in paths if path in errors), None) if errors else None
+            self.on_event(Synced(effect.token) if why is None else failed(effect.token, why))
         if self.waiting and not self.busy:
             self.busy = True
             self.begin()
@@ -95,3 +95,7 @@ class Flusher:
     def close(self) -> None:
         """Wait for the batch in flight; what still waits was never promised to anybody."""
         self.thread.shutdown(wait=True)
+
+
+def failed(token: Token, error: DiskError) -> SyncFailed:
+    return SyncFailed(token, str(error), isinstance(error, DiskFull))

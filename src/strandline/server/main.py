@@ -5,6 +5,10 @@ starts (it advertises them), and clients are let in only after it has started.
 
 The first SIGTERM or SIGINT begins a controlled shutdown; a second one ends the process at once, as a crash would. A
 node that another process started for itself (`strandline up`) shuts down in order when that process is gone.
+
+A node that cannot go on for lack of room stops at once, and lets go of its ports: the others notice, elect, and go on.
+What it wrote last may be there in part, so its next life begins as after a crash: in the same process, when there is
+room. It keeps its directories' locks meanwhile.
 """
 
 import asyncio
@@ -22,19 +26,21 @@ from typing import Any
 import uvloop
 
 from strandline.base.effects import Endpoint, Save, Sync
-from strandline.base.ports import Disk, DiskError, Rng
+from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
 from strandline.server import lifeline
 from strandline.server.clock import Clock
+from strandline.server.disk import RealDisk
 from strandline.server.flusher import Flusher
 from strandline.server.lock import InUse, lock_directory
 from strandline.server.metrics import MetricsServer
 from strandline.server.net import Listener, Net, NetConfig
 from strandline.server.peers import Peers
 from strandline.server.power_loss import disk_of
-from strandline.server.pump import CRASHED, Node, Pump
+from strandline.server.pump import CRASHED, OUT_OF_ROOM, Node, Pump
 from strandline.server.remover import Remover
+from strandline.server.room import next_pause, why_no_room
 
 log = logging.getLogger("strandline")
 
@@ -69,31 +75,96 @@ def serve(config: NodeConfig, make_node: MakeNode) -> int:
 
 
 async def run(config: NodeConfig, make_node: MakeNode) -> int:
-    """The node's life inside a running loop. For `serve`, and for tests that have a loop already."""
-    loop = asyncio.get_running_loop()
-    halted: asyncio.Future[int] = loop.create_future()
+    """The node's lives inside a running loop: it begins anew where it ran out of room, as soon as there is some. For
+    `serve`, and for tests that have a loop already."""
+    return await Lives(asyncio.get_running_loop(), config, make_node).run()
 
-    def stop(status: int, why: str) -> None:
-        log.log(logging.ERROR if status else logging.INFO, "node %d stops: %s", config.node_id, why)
-        if not halted.done():
-            halted.set_result(status)
 
-    driver = Driver(loop, config, make_node, stop)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, driver.interrupted, number)
-    line = lifeline.inherited()
-    if line is not None:
-        lifeline.watch(loop, line.end, driver.abandoned)
-    try:
-        await driver.start()
-    except (OSError, DiskError) as error:
-        log.error("cannot start: %s", error)
+class Lives:
+    """One node, from start to start. Whoever ends the process while the node waits for room ends it at once."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, config: NodeConfig, make_node: MakeNode) -> None:
+        self.loop = loop
+        self.config = config
+        self.make_node = make_node
+        self.disk = disk_of([*config.log_dirs, config.metadata_log_dir])
+        self.driver: Driver | None = None  # None: it waits
+        self.called_off = asyncio.Event()
+
+    async def run(self) -> int:
+        loop = self.loop
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.interrupted, number)
+        line = lifeline.inherited()
+        if line is not None:
+            lifeline.watch(loop, line.end, self.abandoned)
+        pause_s = 0.0
+        while True:
+            began = loop.time()
+            status = await self.live()
+            if status != OUT_OF_ROOM or self.called_off.is_set():
+                return status
+            pause_s = next_pause(pause_s, loop.time() - began)
+            if not await self.wait_for_room(pause_s):
+                return status
+
+    async def live(self) -> int:
+        halted: asyncio.Future[int] = self.loop.create_future()
+
+        def stop(status: int, why: str) -> None:
+            log.log(logging.ERROR if status else logging.INFO, "node %d stops: %s", self.config.node_id, why)
+            if not halted.done():
+                halted.set_result(status)
+
+        driver = self.driver = Driver(self.loop, self.config, self.make_node, self.disk, stop)
+        try:
+            await driver.start()
+        except DiskFull as error:
+            stop(OUT_OF_ROOM, f"there is no room: {error}")
+        except (OSError, DiskError) as error:
+            log.error("cannot start: %s", error)
+            await driver.close()
+            return CANNOT_START
+        tune_garbage_collection()
+        status = await halted
         await driver.close()
-        return CANNOT_START
-    tune_garbage_collection()
-    status = await halted
-    await driver.close()
-    return status
+        if driver.interruptions:
+            self.called_off.set()
+        self.driver = None
+        return status
+
+    async def wait_for_room(self, pause_s: float) -> bool:
+        """False: somebody ends the process instead."""
+        roots = sorted({*self.config.log_dirs, self.config.metadata_log_dir})
+        node = self.config.node_id
+        gc.unfreeze()  # the node that was
+        why = why_no_room(roots) or f"in {pause_s:.0f} s, for there is room now"
+        log.error("node %d waits, and comes back by itself: %s", node, why)
+        while True:
+            try:
+                await asyncio.wait_for(self.called_off.wait(), pause_s)
+            except TimeoutError:
+                if why_no_room(roots) is None:
+                    log.info("node %d comes back: there is room", node)
+                    return True
+            else:
+                return False
+
+    def interrupted(self, number: int) -> None:
+        if self.driver is not None:
+            self.driver.interrupted(number)
+        else:
+            self.call_off(signal.Signals(number).name)
+
+    def abandoned(self) -> None:
+        if self.driver is not None:
+            self.driver.abandoned()
+        else:
+            self.call_off("the process that started this node is gone")
+
+    def call_off(self, why: str) -> None:
+        log.info("%s: node %d waits no longer", why, self.config.node_id)
+        self.called_off.set()
 
 
 class Driver:
@@ -104,6 +175,7 @@ class Driver:
         loop: asyncio.AbstractEventLoop,
         config: NodeConfig,
         make_node: MakeNode,
+        disk: RealDisk,
         on_stop: Callable[[int, str], None],
     ) -> None:
         self.loop = loop
@@ -115,7 +187,7 @@ class Driver:
         self.net = Net(loop, net_config(config), self.event)
         self.metrics: MetricsServer | None = None
         self.peers = Peers(loop, f"strandline-{config.node_id}", self.event)
-        self.disk = disk_of([*config.log_dirs, config.metadata_log_dir])
+        self.disk = disk
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
         self.data_flusher = Flusher(loop, self.disk, self.event, self.crash, is_vital=False)
@@ -131,6 +203,8 @@ class Driver:
             self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flush, self.remover.submit
         )
         pump.start()
+        if pump.stopped:
+            return
         await self.net.serve()
         for name, endpoint in where.items():
             log.info("node %d listens on %s://%s:%d", self.config.node_id, name, endpoint.host, endpoint.port)
@@ -155,6 +229,7 @@ class Driver:
         self.flusher.close()
         self.data_flusher.close()
         self.remover.close()
+        self.disk.abandon()
 
     def flush(self, effect: Sync | Save) -> None:
         (self.data_flusher if effect.token[0] == "replica" else self.flusher).submit(effect)
@@ -237,4 +312,4 @@ def log_to_stderr() -> None:
     log.propagate = False
 
 
-__all__ = ["CANNOT_START", "CRASHED", "INTERRUPTED", "Driver", "MakeNode", "run", "serve"]
+__all__ = ["CANNOT_START", "CRASHED", "INTERRUPTED", "OUT_OF_ROOM", "Driver", "MakeNode", "run", "serve"]

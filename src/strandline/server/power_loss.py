@@ -189,6 +189,7 @@ class PowerLossDisk(RealDisk):
     def open(self, path: str) -> PowerLossFile:
         with self.lock:
             file = PowerLossFile(path, self)
+            self.files.add(file)
             file.content = self.created(path) or file.content
             return file
 
@@ -259,7 +260,7 @@ class PowerLossDisk(RealDisk):
                     os.stat(path)
                     self.sync_entry(path, self.find(path))
             except DiskError as error:
-                errors[path] = error
+                errors[path] = DiskError(str(error))
         return errors
 
     def sync_entry(self, path: str, entry: Entry | None) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from strandline.base.effects import Close, Effect, Event, Halt, Probe, Remove, Reply, Report, Save, Send, Sync
+from strandline.base.ports import DiskFull
 from strandline.base.time import NEVER, Instant
 from strandline.server.clock import Clock
 
@@ -24,6 +25,7 @@ log = logging.getLogger("strandline")
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 CRASHED = 70  # EX_SOFTWARE
+OUT_OF_ROOM = 75  # EX_TEMPFAIL
 TIMER_MS_MAX = 60_000  # NEVER is too far for a timer
 
 
@@ -133,7 +135,11 @@ class Pump:
             self.on_stop(status, why)
 
     def crash(self, error: BaseException, event: object) -> None:
-        """The node's state can no longer be trusted: stop at once, and say what led here."""
+        """The node's state can no longer be trusted: stop at once, and say what led here. A lack of room is no defect:
+        there is nothing to say but where."""
+        if isinstance(error, DiskFull):
+            self.stop(OUT_OF_ROOM, f"there is no room: {error}")
+            return
         trace = "".join(traceback.format_exception(error))
         log.error("the node crashed on %s\n%s", shorten(repr(event)), trace.rstrip())
         self.stop(CRASHED, f"crashed: {type(error).__name__}: {error}")

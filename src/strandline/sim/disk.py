@@ -18,7 +18,7 @@ depth of its path, neither on how many files there are, nor on their sizes.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from strandline.base.ports import Buffer, DiskError, Rng
+from strandline.base.ports import Buffer, DiskError, DiskFull, Rng
 from strandline.base.value import Value
 from strandline.sim.disk_content import Content
 from strandline.sim.disk_names import Directory, Entry, Names
@@ -103,7 +103,7 @@ class SimFile:
         content.write_at(position, data[:fits])
         disk.resized(content, before)
         if fits < len(data):
-            raise DiskError(f"{self.path}: {ENOSPC}")
+            raise DiskFull(f"{self.path}: {ENOSPC}")
         self.end = max(self.end, position + len(data))
         return len(data)
 
@@ -121,7 +121,7 @@ class SimFile:
         self.changing()
         before = len(self.content.data)
         if self.disk.capacity is not None and size - before > self.disk.room:
-            raise DiskError(f"{self.path}: {ENOSPC}")
+            raise DiskFull(f"{self.path}: {ENOSPC}")
         cut = self.content.truncate(size)
         if cut is not None:
             self.disk.names.journal(cut)

@@ -28,12 +28,13 @@ from strandline.base.effects import (
     SyncFailed,
 )
 from strandline.base.ids import NodeId, Uuid
-from strandline.base.ports import DiskError
+from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import NEVER, Instant
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
+from strandline.log.room import needed_room
 from strandline.sim.disk import PowerLost, SimDisk
 from strandline.sim.station import Station
 from strandline.sim.timeline import Clock
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 METADATA_DIR = "/m"
 CLUSTER_ID = "sim-cluster-000000000A"
+ROOM_CHECK_MS = 300
 
 
 class Machine(Station):
@@ -73,6 +75,7 @@ class Machine(Station):
         self.checked_end = -1
         self.metadata_durable = 0  # up to where the metadata log is certainly durable here
         self.has_left = False  # its last process ended in order, and all that it had is durable
+        self.waits_for_room = False  # its process is there, without a node
         self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
         for root in self.disk.roots:
             self.format(root)
@@ -101,6 +104,7 @@ class Machine(Station):
         if not self.is_powered:
             self.power_on()
         self.is_running = True
+        self.waits_for_room = False
         self.armed = NEVER
         self.flushes.clear()
         self.is_flushing = False
@@ -111,6 +115,9 @@ class Machine(Station):
         with self.world.holding(f"{self.name} starts"):
             try:
                 self.node = Node(prepare(self.config, self.disk, rng, self.where, self.clock.now()), self.clock.now())
+            except DiskFull as error:
+                self.stop_without_room(error)
+                return
             except DiskError as error:
                 self.stop(f"cannot start: {error}")
                 return
@@ -131,6 +138,9 @@ class Machine(Station):
         with world.holding(event):
             try:
                 effects = step(node, self.clock.now())
+            except DiskFull as error:
+                self.stop_without_room(error)
+                return
             except DiskError as error:
                 self.stop(str(error))
                 return
@@ -232,12 +242,14 @@ class Machine(Station):
         if random() < 0.05:
             second += options.slow_sync_ms
 
-        failed: dict[int, str] = {}
+        failed: dict[int, DiskError] = {}
 
         def save() -> None:
             if life == self.life and self.is_running:
                 try:
                     self.make_durable(batch, failed)
+                except DiskFull as error:
+                    self.stop_without_room(error)
                 except DiskError as error:
                     self.stop(str(error))
                 except PowerLost:
@@ -246,8 +258,8 @@ class Machine(Station):
         def tell() -> None:
             self.is_flushing = False
             for number, effect in enumerate(batch):
-                token = effect.token
-                event = SyncFailed(token, failed[number]) if number in failed else Synced(token)
+                token, why = effect.token, failed.get(number)
+                event = Synced(token) if why is None else SyncFailed(token, str(why), is_full=isinstance(why, DiskFull))
                 self.deliver(life, lambda event=event: self.event(event))  # type: ignore[misc]
             self.flush()
 
@@ -255,7 +267,7 @@ class Machine(Station):
         time.later(first, save)
         time.later(first + second, lambda: self.deliver(life, tell))
 
-    def make_durable(self, batch: list[Sync | Save], failed: dict[int, str]) -> None:
+    def make_durable(self, batch: list[Sync | Save], failed: dict[int, DiskError]) -> None:
         """What the node can do without is noted in `failed`, by its place in the batch."""
         for number, effect in enumerate(batch):
             try:
@@ -266,7 +278,7 @@ class Machine(Station):
             except DiskError as error:
                 if effect.token[0] != "replica":
                     raise
-                failed[number] = str(error)
+                failed[number] = error
             if self.node is not None and effect.token == ("quorum", "log"):
                 self.metadata_durable = self.node.metadata_log.log_end_offset
 
@@ -281,6 +293,11 @@ class Machine(Station):
         if self.has_offline_directories:
             self.kill()
         self.start()
+
+    def restarted_for_directories(self) -> None:
+        """What an operator does when there is room again, where the machine went on without a directory."""
+        if self.has_offline_directories:
+            self.repaired()
 
     @property
     def has_registered(self) -> bool:
@@ -321,13 +338,33 @@ class Machine(Station):
         self.told(Kind.HALTED, f"halts: {why}")
         self.gone(power=False)
 
+    def stop_without_room(self, error: DiskFull) -> None:
+        """As the real driver does: the process stays, and begins a node anew when there is room."""
+        self.stop(f"there is no room: {error}")
+        self.waits_for_room = True
+        life = self.life
+
+        def look() -> None:
+            if not self.waits_for_room or life != self.life:
+                return
+            total, free = self.disk.usage(METADATA_DIR)
+            if total < 0 or free >= needed_room(total):
+                self.told(Kind.REPORT, "comes back: there is room")
+                self.start()
+            else:
+                self.world.time.later(ROOM_CHECK_MS, look)
+
+        self.world.time.later(ROOM_CHECK_MS, look)
+
     def kill(self) -> None:
+        self.waits_for_room = False
         if self.is_running:
             self.told(Kind.KILLED, "is killed")
             self.gone(power=False)
 
     def power_cut(self) -> None:
         self.told(Kind.POWER_LOST, "loses power")
+        self.waits_for_room = False
         if not self.has_left:
             self.world.damage.lost(self.node_id, "lost power")
         if self.is_running:

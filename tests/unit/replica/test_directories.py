@@ -8,7 +8,7 @@ from tests.unit.replica.conftest import AT, World, registration
 from strandline.base.effects import Save, Sync, SyncFailed, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, NodeId, TopicIdPartition, Uuid
-from strandline.base.ports import DiskError
+from strandline.base.ports import DiskError, DiskFull
 from strandline.log.directory import write_partition_metadata
 from strandline.metadata import records as r
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
@@ -97,6 +97,38 @@ def test_where_it_says_nothing_the_broker_chooses_and_tells(jbod: Jbod) -> None:
     jbod.run(1_000)
     assert jbod.known() == HOME
     assert len(jbod.told()) == 3
+
+
+def test_of_a_full_directory_an_operator_hears_how_much_is_free_and_what_to_do(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    disk: Any = jbod.disks[NodeId(1)]
+    disk.capacity = disk.used
+    failing = jbod.produce(1, 2)
+    assert failing().error_code == E.KAFKA_STORAGE_ERROR
+    (told,) = [text for text in jbod.reports if "/d0 is full" in text]
+    assert "t-0/00000000000000000000.log: No space left on device" in told
+    assert "0.0 MiB of 0.0 MiB are free" in told
+    assert told.endswith("Make room there, and start this broker anew; it goes on with the others")
+
+
+def test_a_checkpoint_that_finds_no_room_takes_its_directory_offline(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    broker, (home, _) = jbod.nodes[NodeId(1)], jbod.nodes[NodeId(1)].host.directories.live
+    token = ("replica", "saved", home)
+    jbod.perform(NodeId(1), broker.step(SyncFailed(token, "/d0/a: No space left on device", is_full=True), jbod.now))
+    assert any("/d0 is full, and offline from now on" in text for text in jbod.reports)
+    assert [log_dir.path for log_dir in broker.host.directories.live] == ["/d1"]
+
+
+def test_the_last_directory_without_room_ends_the_node_by_an_error_that_says_so(jbod: Jbod) -> None:
+    directories = jbod.nodes[NodeId(1)].host.directories
+    first, last = directories.live
+    directories.fail(first, DiskFull("full"))
+    with pytest.raises(DiskFull):
+        directories.fail(last, SyncFailed((), "full", is_full=True).error)
+    with pytest.raises(DiskError) as other:
+        directories.fail(last, SyncFailed((), "broken").error)
+    assert not isinstance(other.value, DiskFull)
 
 
 def test_a_write_that_fails_is_a_storage_error_and_the_others_live_on(jbod: Jbod) -> None:

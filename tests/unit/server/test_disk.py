@@ -1,12 +1,13 @@
 """The real disk: the conformance suite, and what only it can get wrong."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 from tests.conformance.disk import DiskConformance
 
-from strandline.base.ports import DiskError
+from strandline.base.ports import DiskError, DiskFull
 from strandline.server import disk as disk_module
 from strandline.server.disk import RealDisk
 from strandline.server.lock import lock_directory
@@ -80,3 +81,59 @@ def test_a_log_directory_belongs_to_one_process(tmp_path: Path) -> None:
         lock_directory(str(tmp_path))
     os.close(first)
     os.close(lock_directory(str(tmp_path)))
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:
+    def refused(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(disk_module.os, call, refused)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
+def test_a_write_without_room_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    disk, path = RealDisk(), str(tmp_path / "a")
+    file = disk.open(path)
+    refusing(monkeypatch, "pwritev", number)
+    with pytest.raises(DiskFull, match=f"{path}: {os.strerror(number)}"):
+        file.append([b"x"])
+    with pytest.raises(DiskFull):
+        file.append([b"x"] * 2000)
+    assert file.size() == 0
+    refusing(monkeypatch, "pwrite", number)
+    with pytest.raises(DiskFull):
+        file.write_at(0, b"x")
+    refusing(monkeypatch, "fsync", number)
+    for save in (lambda: disk.save(path, b"new"), lambda: disk.save_since(path, b"new", disk.saves(path))):
+        with pytest.raises(DiskFull):
+            save()
+    assert disk.read_file(path) == b"", "the old content"
+    file.close()
+
+
+def test_another_error_is_no_lack_of_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = RealDisk().open(str(tmp_path / "a"))
+    refusing(monkeypatch, "pwritev", errno.EIO)
+    with pytest.raises(DiskError) as error:
+        file.append([b"x"])
+    assert not isinstance(error.value, DiskFull)
+
+
+def test_a_flush_of_what_was_written_is_lost_whatever_it_failed_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel may have dropped it: the node must not come back as if only the last write had failed."""
+    path = str(tmp_path / "a")
+    RealDisk().write_file(path, b"x")
+    refusing(monkeypatch, "fsync", errno.ENOSPC)
+    with pytest.raises(DiskError) as error:
+        RealDisk().sync([path])
+    assert not isinstance(error.value, DiskFull)
+
+
+def test_the_files_that_a_node_leaves_open_are_closed_with_it(tmp_path: Path) -> None:
+    disk = RealDisk()
+    files = [disk.open(str(tmp_path / name)) for name in "abc"]
+    files[0].close()
+    disk.abandon()
+    assert [file.fd for file in files] == [-1, -1, -1]

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from strandline.base.effects import Report, Save, Sync, Synced, SyncFailed
+from strandline.base.ports import DiskFull
 from strandline.base.time import Instant
 from strandline.server.clock import AHEAD_MS, Clock
 from strandline.server.disk import RealDisk
 from strandline.server.flusher import Flusher
-from strandline.server.pump import CRASHED
+from strandline.server.pump import CRASHED, OUT_OF_ROOM
 
 from .echo import rig, run
 
@@ -110,6 +111,40 @@ def test_a_flush_that_fails_crashes_the_node_and_is_never_answered(tmp_path: Pat
             await it.until(lambda: it.stops)
             assert it.stops[0][0] == CRASHED
             assert it.node.events == []
+
+    run(scenario)
+
+
+def test_a_node_without_room_stops_and_is_no_crash(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            it.pump.crash(DiskFull(f"{tmp_path}/a: No space left on device"), "an event")
+            it.pump.shutdown()
+            assert it.stops == [(OUT_OF_ROOM, f"there is no room: {tmp_path}/a: No space left on device")]
+
+    with caplog.at_level(logging.INFO, "strandline"):
+        run(scenario)
+    assert "Traceback" not in caplog.text
+    assert "crashed" not in caplog.text
+
+
+def test_a_save_without_room_is_told_as_such_where_the_node_can_survive_it(tmp_path: Path) -> None:
+    class Full(RealDisk):
+        def replace(self, path: str, content: bytes) -> None:
+            raise DiskFull(f"{path}: No space left on device")
+
+    async def scenario() -> None:
+        async with rig() as it:
+            flusher = Flusher(it.loop, Full(), it.pump.event, it.pump.crash, is_vital=False)
+            flusher.submit(Save(str(tmp_path / "a"), b"1", ("m", 1)))
+            await it.until(lambda: it.node.events)
+            assert it.node.events == [SyncFailed(("m", 1), f"{tmp_path}/a: No space left on device", is_full=True)]
+            vital = Flusher(it.loop, Full(), it.pump.event, it.pump.crash)
+            vital.submit(Save(str(tmp_path / "a"), b"1", ("m", 2)))
+            await it.until(lambda: it.stops)
+            assert it.stops[0][0] == OUT_OF_ROOM
+            flusher.close()
+            vital.close()
 
     run(scenario)
 

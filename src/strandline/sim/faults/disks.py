@@ -16,7 +16,8 @@ BACK_MS = (300, 1500, 5000)
 
 
 def full(turmoil: Turmoil, rng: Random) -> None:
-    """No room for what comes next; some time later there is. A machine with several log directories lives on."""
+    """No room for what comes next; some time later there is, and the machine comes back by itself. One with several log
+    directories may live on without some, until somebody starts it anew."""
     machine = turmoil.someone_to_kill(rng)
     if machine is not None:
         turmoil.tell(f"the disk of {machine.name} is full")
@@ -24,7 +25,7 @@ def full(turmoil: Turmoil, rng: Random) -> None:
         machine.disk.capacity = machine.disk.used + rng.choice((0, 100, 2000))
         at = rng.choice(BACK_MS)
         turmoil.later(at, machine.make_room)
-        turmoil.later(at + rng.choice((0, 1000)), machine.repaired)
+        turmoil.later(at + rng.choice((0, 1000)), machine.restarted_for_directories)
 
 
 def failing_sync(turmoil: Turmoil, rng: Random) -> None:

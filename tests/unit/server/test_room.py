@@ -1,0 +1,194 @@
+"""A node without room: how much it waits for, and its next life."""
+
+import asyncio
+import errno
+import os
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from strandline.base.effects import Effect, Endpoint, Event, Halt
+from strandline.base.ports import Disk, DiskFull, Rng
+from strandline.base.time import NEVER, Instant
+from strandline.broker.config import NodeConfig
+from strandline.log.room import needed_room
+from strandline.server import main
+from strandline.server import room as room_module
+from strandline.server.main import Lives
+from strandline.server.pump import OUT_OF_ROOM
+from strandline.server.room import FIRST_PAUSE_S, LONGEST_PAUSE_S, SHORT_LIFE_S, next_pause, why_no_room
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("total", "needed"),
+    [
+        (0, 0),
+        (8 * MIB, 2 * MIB),
+        (256 * MIB, 64 * MIB),
+        (1024 * MIB, 64 * MIB),
+        (6400 * MIB, 64 * MIB),
+        (10_000 * MIB, 100 * MIB),
+    ],
+)
+def test_how_much_must_be_free(total: int, needed: int) -> None:
+    assert needed_room(total) == needed
+
+
+def test_a_node_that_fills_its_disk_at_once_waits_longer_each_time() -> None:
+    pauses = [next_pause(0.0, 0.0)]
+    for _ in range(7):
+        pauses.append(next_pause(pauses[-1], 1.0))
+    assert pauses[:3] == [FIRST_PAUSE_S, 2 * FIRST_PAUSE_S, 4 * FIRST_PAUSE_S]
+    assert pauses[-1] == LONGEST_PAUSE_S
+    assert next_pause(LONGEST_PAUSE_S, SHORT_LIFE_S) == FIRST_PAUSE_S
+
+
+def system(
+    monkeypatch: pytest.MonkeyPatch, *, free: int, total: int = 8 * MIB, files: int = 10, error: int = 0
+) -> None:
+    """A file system of its own, in blocks of one MiB."""
+
+    def statvfs(path: str) -> object:
+        return SimpleNamespace(f_frsize=MIB, f_blocks=total // MIB, f_bavail=free // MIB, f_files=10, f_favail=files)
+
+    def allocate(fd: int, offset: int, size: int) -> None:
+        if error:
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(room_module.os, "statvfs", statvfs)
+    monkeypatch.setattr(room_module.os, "posix_fallocate", allocate, raising=False)
+
+
+def test_there_is_room_when_enough_is_free_and_a_file_of_that_size_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system(monkeypatch, free=2 * MIB)
+    assert why_no_room([str(tmp_path)]) is None
+    system(monkeypatch, free=1 * MIB)
+    assert why_no_room([str(tmp_path)]) == (
+        f"{tmp_path} has 1.0 MiB of 8.0 MiB free, and 2.0 MiB are needed: make room there"
+    )
+    system(monkeypatch, free=4 * MIB, files=0)
+    assert why_no_room([str(tmp_path)]) == f"{tmp_path} can take no more files: remove some there"
+    for number in (errno.EFBIG, errno.EDQUOT):
+        system(monkeypatch, free=4 * MIB, error=number)
+        why = why_no_room([str(tmp_path)])
+        assert why is not None
+        todo = "takes no file of 2.0 MiB, raise the limit or the quota there"
+        assert why == f"{tmp_path} {todo}: {tmp_path}: {os.strerror(number)}"
+    assert os.listdir(tmp_path) == []
+
+
+def test_each_directory_must_have_room_and_one_that_cannot_be_read_has_no_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system(monkeypatch, free=2 * MIB)
+    assert why_no_room([str(tmp_path / "missing"), str(tmp_path)]) is None
+    system(monkeypatch, free=0)
+    assert why_no_room([str(tmp_path), str(tmp_path / "missing")]) is not None
+
+
+# --- lives
+
+
+class Mortal:
+    """A node that finds no room, or halts at its shutdown."""
+
+    def __init__(self, disk: Disk, path: str, *, is_full: bool) -> None:
+        self.is_full = is_full
+        self.file = disk.open(path)
+
+    def start(self, now: Instant) -> list[Effect]:
+        if self.is_full:
+            raise DiskFull("/d/a: No space left on device")
+        return []
+
+    def step(self, event: Event, now: Instant) -> list[Effect]:
+        return []
+
+    def deadline(self) -> Instant:
+        return NEVER
+
+    def expire(self, now: Instant) -> list[Effect]:
+        return []
+
+    def shutdown(self, now: Instant) -> list[Effect]:
+        return [Halt("asked to", 0)]
+
+
+class Play:
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch, lives: list[str], lacks: list[str | None]) -> None:
+        """`lives`: how each ends; `lacks`: what each look at the room finds."""
+        self.path, self.lives, self.lacks = path, lives, lacks
+        self.nodes: list[Mortal] = []
+        monkeypatch.setattr(main, "next_pause", lambda *_: 0.001)
+        monkeypatch.setattr(main, "why_no_room", lambda roots: self.look())
+        self.on_look: Callable[[], None] = lambda: None
+
+    def look(self) -> str | None:
+        self.on_look()
+        return self.lacks.pop(0)
+
+    def make(self, config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint]) -> Mortal:
+        how = self.lives.pop(0)
+        if how == "cannot even open":
+            raise DiskFull("/d/b: No space left on device")
+        node = Mortal(disk, str(self.path / "log"), is_full=how == "finds no room")
+        self.nodes.append(node)
+        if how == "halts":
+            asyncio.get_running_loop().call_later(0.001, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        return node
+
+    def run(self) -> int:
+        config = NodeConfig.from_properties(
+            {
+                "process.roles": "broker,controller",
+                "node.id": "1",
+                "listeners": "PLAINTEXT://:0,CONTROLLER://127.0.0.1:0",
+                "controller.listener.names": "CONTROLLER",
+                "controller.quorum.voters": "1@127.0.0.1:1",
+                "log.dirs": str(self.path),
+            }
+        )
+
+        async def lives() -> int:
+            return await Lives(asyncio.get_running_loop(), config, self.make).run()
+
+        return asyncio.run(asyncio.wait_for(lives(), 20))
+
+
+def test_a_node_without_room_begins_anew_in_its_process_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    play = Play(
+        tmp_path,
+        monkeypatch,
+        ["finds no room", "cannot even open", "halts"],
+        ["/d is full", "/d is full", None, None, None],
+    )
+    with caplog.at_level("INFO", "strandline"):
+        assert play.run() == 0
+    assert play.lives == play.lacks == []
+    assert play.nodes[0].file.fd == -1, "nothing of the first life is left open"  # type: ignore[attr-defined]
+    lines = [record.message for record in caplog.records]
+    assert lines[:6] == [
+        "node 1 stops: there is no room: /d/a: No space left on device",
+        "node 1 waits, and comes back by itself: /d is full",
+        "node 1 comes back: there is room",
+        "node 1 stops: there is no room: /d/b: No space left on device",
+        "node 1 waits, and comes back by itself: in 0 s, for there is room now",
+        "node 1 comes back: there is room",
+    ]
+    assert "Traceback" not in caplog.text
+
+
+def test_who_ends_the_process_while_it_waits_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(tmp_path, monkeypatch, ["finds no room"], ["/d is full"] * 1000)
+    play.on_look = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    assert play.run() == OUT_OF_ROOM
+    assert len(play.nodes) == 1
