@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup demo demo-pipeline bench test check sim lint clean
+.PHONY: help setup demo demo-pipeline bench test check sim campaign lint clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -35,6 +35,11 @@ check: lint ## ruff, strict types, layers, tests, simulated clusters
 
 sim: $(STAMP) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
+
+campaign: $(STAMP) ## mutants of the source that tests must find, seeds, the model; MUTANTS="…" SEEDS=… MODEL="…" JOBS=…
+	$(BIN)/python -m tests.mutants --jobs $(or $(JOBS),2) $(MUTANTS)
+	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
+	$(BIN)/strandline model $(MODEL)
 
 lint: $(STAMP) ## ruff, strict types, layers
 	$(BIN)/ruff check src tests

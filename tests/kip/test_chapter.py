@@ -14,6 +14,7 @@ from tests.kip.scenes import Governed, log_of, lose_power
 from tests.unit.replica.conftest import AT, CALLER
 
 from strandline.base.effects import Effect, ToController
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.metadata.image import Partition
 from strandline.metadata.records import PartitionChangeRecord
@@ -350,6 +351,11 @@ class Epochs(Oracle):
         (row,) = request.topics[0].partitions
         assert (row.partition_epoch, row.leader_epoch) == (before.partition_epoch, before.leader_epoch)
         assert self.world.partition.partition_epoch == before.partition_epoch + 1
+        # The network may deliver it once more, when what it rests on is past.
+        after = self.world.partition
+        (late,) = Governed.alter(self.world, request).topics[0].partitions
+        assert late.error_code == ErrorCode.INVALID_UPDATE_VERSION
+        assert self.world.partition == after
 
 
 @pytest.mark.parametrize("seed", SEEDS)

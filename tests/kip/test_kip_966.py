@@ -8,6 +8,7 @@ from tests.unit.replica.conftest import World
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, PartitionEpoch
+from strandline.base.time import Instant
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
@@ -74,6 +75,11 @@ def test_what_the_maximal_isr_lacks_is_not_committed() -> None:
     assert leading.leader.propose_expansion(NodeId(3), leading.now) is not None
     leading.append(2)
     leading.fetch(2, 6)
+    assert leading.high_watermark == 4
+    # Nor when the newcomer falls silent, so that only the proposal speaks for it: the controller may have agreed.
+    leading.now = Instant(leading.now + 2 * LAG_MS)
+    leading.fetch(2, 6)
+    leading.leader.advance(leading.now)
     assert leading.high_watermark == 4
     leading.fetch(3, 6)
     assert leading.high_watermark == 6

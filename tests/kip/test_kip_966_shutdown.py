@@ -7,6 +7,7 @@ import json
 
 from tests.sim.play import Play
 from tests.unit.controller.cluster import CLUSTER_ID, incarnation
+from tests.unit.controller.recovered import Recovered
 
 from strandline.base.ids import NodeId
 from strandline.log.clean_shutdown import FILE
@@ -94,3 +95,19 @@ def test_a_registration_that_cannot_say_an_epoch_is_one_after_an_unclean_shutdow
         for version in range(5)
     }
     assert said == {0: -1, 1: -1, 2: -1, 3: 7, 4: 7}
+    cluster = Recovered()
+    for node in (2, 3):
+        cluster.fence(node)
+    assert cluster.partition("t").elr == (3,), "who left first left an ISR that was large enough"
+    cluster.register(3, previous=-1)
+    assert (cluster.partition("t").elr, cluster.partition("t").last_known_elr) == ((), (3,))
+
+
+def test_an_epoch_that_is_not_the_registered_one_means_an_unclean_shutdown() -> None:
+    for name, previous in (("an earlier one", -1), ("a later one", 1), ("the registered one", 0)):
+        cluster = Recovered()
+        for node in (2, 3):
+            cluster.fence(node)
+        (eligible,) = cluster.partition("t").elr
+        cluster.register(eligible, previous=cluster.epochs[eligible] + previous)
+        assert cluster.partition("t").elr == ((eligible,) if previous == 0 else ()), name

@@ -6,6 +6,8 @@ from tests.mutants.mutant import TESTS, Stale, mutated, read
 from tests.mutants.page import sentences, why_not_held
 from tests.mutants.tables import MUTANTS
 
+CORE = ("wire", "log", "metadata", "quorum", "controller", "replica", "group", "broker")
+
 
 def test_every_mutant_still_fits_the_source_and_is_python() -> None:
     wrong: list[str] = []
@@ -38,3 +40,9 @@ def test_every_test_that_a_mutant_names_exists() -> None:
 def test_the_sentences_that_mutants_break_are_on_the_page_beside_their_tests() -> None:
     page = sentences()
     assert [why for mutant in MUTANTS.values() for why in why_not_held(mutant, page)] == []
+
+
+def test_every_core_package_has_mutants() -> None:
+    files = [file for mutant in MUTANTS.values() for file, _, _ in mutant.changes]
+    assert [core for core in CORE if not any(file.startswith(f"{core}/") for file in files)] == []
+    assert len(MUTANTS) >= 60

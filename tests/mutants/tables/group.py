@@ -14,7 +14,7 @@ GROUP = table(
     Mutant(
         "offsets of groups with members expire",
         "group/coordinator.py",
-        "            if group is not None and (group.members or group.pending):\n                continue\n",
+        ("            if group is not None and (group.members or group.pending):\n                continue\n"),
         "",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_offsets_of_a_group_with_members_are_not_forgotten_however_old_they_are",),
@@ -23,7 +23,7 @@ GROUP = table(
         "an older offset commit is replayed over a newer one",
         "group/shard.py",
         "                self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed\n",
-        "                self.offsets.setdefault(key.group, {}).setdefault((key.topic, key.partition), committed)\n",
+        ("                self.offsets.setdefault(key.group, {}).setdefault((key.topic, key.partition), committed)\n"),
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_a_new_coordinator_finds_the_last_offset_that_was_committed",),
     ),

@@ -1,4 +1,4 @@
-"""Mutants of the log: opening, cutting, compacting, reading."""
+"""Mutants of the log: opening, appending, cutting, epochs."""
 
 from tests.mutants.mutant import Breaks, Mutant, table
 
@@ -23,22 +23,245 @@ LOG = table(
         ("unit/log/test_durable_cuts.py::test_epochs_of_a_log_whose_segments_are_gone_are_gone_with_them",),
     ),
     Mutant(
-        "a swap's old segments go before its names are durable",
-        "log/swapping.py",
-        "    log.disk.sync([log.directory])\n",
+        "epochs are not saved before records of them are durable",
+        "log/log.py",
+        "        if self.has_begun_epoch:\n            self.save_epochs()\n        size = len(buffer)",
+        "        size = len(buffer)",
+        Breaks.DURABILITY,
+        ("unit/replica/test_epoch_files.py::test_a_batch_is_not_written_before_the_epoch_that_it_bears",),
+        ("A new leader adds its epoch and its log end to the file",),
+    ),
+    Mutant(
+        "the file of epochs is not among what must be synced",
+        "log/log.py",
+        "        self.unsynced_others[path] = None\n        self.unsynced_others[self.directory] = None\n",
         "",
         Breaks.DURABILITY,
         (
-            "unit/log/test_compaction_passes.py::"
-            "test_the_names_of_a_swap_are_durable_before_what_it_replaces_is_deleted",
+            "kip/traps/test_logs.py::test_t34_an_epoch_is_flushed_before_records_of_it_are_called_recovered",
+            (
+                "kip/test_kip_101.py::"
+                "test_the_footnote_an_epoch_is_durable_before_the_recovery_point_passes_its_first_record"
+            ),
+        ),
+        (
+            "T34",
+            "Unless flushed at once, an epoch is durable before the recovery point passes its first record",
         ),
     ),
     Mutant(
-        "the directory is not synced after a swap's names",
-        "log/swapping.py",
-        "    log.unsynced_others[log.directory] = None\n    gone = ",
-        "    gone = ",
+        "after a crash the file of epochs is believed",
+        "log/opening.py",
+        ("    log.epochs.cut_end(segment.base_offset)  # from here on the batches know better than the file\n"),
+        "",
         Breaks.DURABILITY,
-        ("unit/log/test_compaction_passes.py::test_the_last_names_of_a_swap_are_synced_with_the_log",),
+        (
+            ("kip/traps/test_logs.py::test_t34_after_a_power_loss_the_epochs_are_those_of_the_batches_that_are_left"),
+            "kip/test_kip_101.py::test_after_an_unclean_shutdown_entries_beyond_the_log_are_removed",
+        ),
+        (
+            "T34",
+            "Entries at or beyond the log end are removed",
+        ),
+    ),
+    Mutant(
+        "an epoch that one does not have is answered with the log's end",
+        "log/epochs.py",
+        "        if epoch > self.latest:\n            return UNDEFINED\n",
+        "        if epoch > self.latest:\n            return epoch, log_end_offset\n",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_101.py::test_an_epoch_of_which_the_leader_knows_nothing_has_no_end",
+            "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
+        ),
+        ("An epoch of which the leader knows nothing has no end",),
+    ),
+    Mutant(
+        "the entries of what retention deletes stay",
+        "log/cutting.py",
+        "        if log.epochs.cut_start(log.log_start_offset):\n            log.save_epochs()\n",
+        "",
+        Breaks.ANSWERS,
+        ("kip/test_kip_101.py::test_entries_of_segments_that_retention_deletes_are_removed_from_the_file",),
+        ("Entries of segments that retention deletes are removed",),
+    ),
+    Mutant(
+        "the entries of deleted records stay in the file",
+        "log/cutting.py",
+        ("    log.log_start_offset = offset\n    if log.epochs.cut_start(offset):\n        log.save_epochs()\n"),
+        "    log.log_start_offset = offset\n    log.epochs.cut_start(offset)\n",
+        Breaks.ANSWERS,
+        (
+            "kip/test_kip_101.py::test_entries_of_deleted_segments_are_removed_from_the_file",
+            "kip/test_kip_101_compaction.py::test_entries_go_when_the_logs_start_passes_them",
+        ),
+        (
+            "Entries of segments that retention deletes are removed",
+            "Entries whose records compaction removes",
+        ),
+    ),
+    Mutant(
+        "batches keep the epoch that their producer wrote",
+        "log/log.py",
+        "        patch(buffer, header, base, leader_epoch)\n",
+        "        patch(buffer, header, base, max(0, header.partition_leader_epoch))\n",
+        Breaks.DURABILITY,
+        ("kip/test_kip_101.py::test_every_message_set_carries_the_epoch_in_which_its_leader_accepted_it",),
+        ("Every batch carries the epoch in which its leader accepted it",),
+    ),
+    Mutant(
+        "the appended epoch of a follower is not noted",
+        "log/log.py",
+        (
+            "        if header.partition_leader_epoch > self.epochs.latest:\n"
+            "            self.assign_epoch(header.partition_leader_epoch, header.base_offset)\n"
+            "        batch = "
+        ),
+        "        batch = ",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_101.py::"
+            "test_a_follower_that_sees_a_larger_epoch_in_a_message_set_adds_it_to_its_file_before_it_appends_the_set",
+        ),
+        ("A larger epoch in a fetched batch is in the follower's file before the batch is in its log",),
+    ),
+    Mutant(
+        "a damaged file of epochs is believed as far as it goes",
+        "log/opening.py",
+        "    return epochs if epochs.entries == entries else Epochs()",
+        "    return epochs",
+        Breaks.DURABILITY,
+        ("unit/log/test_log.py::test_epochs_are_read_from_the_batches_if_their_file_makes_no_sense",),
+        ("A follower knows its epochs again from the file",),
+    ),
+    Mutant(
+        "the end of an epoch is that of the next larger one",
+        "log/epochs.py",
+        "        return self.entries[at - 1].epoch, end\n",
+        "        return epoch, end\n",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_101.py::test_the_offset_that_is_returned_is_where_the_requested_epoch_ends",
+            "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
+            "property/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
+        ),
+        ("The answer is where the first larger epoch begins",),
+    ),
+    Mutant(
+        "an epoch that began at the end outlives a cut there",
+        "log/cutting.py",
+        (
+            "    if log.epochs.cut_end(offset):\n"
+            "        log.save_epochs()\n"
+            "    if offset >= log.log_end_offset:\n"
+            "        return\n"
+        ),
+        (
+            "    if offset >= log.log_end_offset:\n"
+            "        return\n"
+            "    if log.epochs.cut_end(offset):\n"
+            "        log.save_epochs()\n"
+        ),
+        Breaks.DURABILITY,
+        ("kip/traps/test_logs.py::test_t33_an_epoch_that_began_at_the_end_goes_with_a_cut_that_takes_no_record",),
+        (
+            "The follower takes its epochs back to that offset",
+            "T33",
+        ),
+    ),
+    Mutant(
+        "a follower begins with its high watermark",
+        "log/log.py",
+        "        log.epochs.cut_start(log.log_start_offset)\n        if log.epochs.entries != entries:",
+        (
+            "        log.epochs.cut_start(log.log_start_offset)\n"
+            "        if not clean and recovery_point < log.log_end_offset:\n"
+            "            log.truncate_to(recovery_point)\n"
+            "        if log.epochs.entries != entries:"
+        ),
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_101.py::"
+            "test_scenario_1_a_follower_that_restarts_and_leads_at_once_keeps_what_it_did_not_know_was_committed",
+        ),
+        ("A follower that restarts cuts nothing for its old high watermark",),
+    ),
+    Mutant(
+        "what lies behind a damaged segment is kept",
+        "log/opening.py",
+        "        if not whole:\n            drop_files(log, bases[at + 1 :])\n            break\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            "unit/log/test_durable_cuts.py::"
+            "test_a_segment_that_ends_at_the_recovery_point_may_have_been_cut_there_and_is_checked",
+        ),
+    ),
+    Mutant(
+        "indexes that were built anew are not synced",
+        "log/opening.py",
+        "            log.unsynced_others |= dict.fromkeys(segment.settle())\n",
+        "            segment.settle()\n",
+        Breaks.DURABILITY,
+        (
+            "unit/log/test_durable_cuts.py::"
+            "test_indexes_that_were_built_anew_are_synced_before_their_segment_is_trusted_again",
+        ),
+    ),
+    Mutant(
+        "a cut is not among what must be synced",
+        "log/cutting.py",
+        "    log.unsynced_others[log.active.path] = None\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            "unit/log/test_durable_cuts.py::"
+            "test_a_segment_that_was_cut_is_synced_although_the_next_append_goes_to_another",
+        ),
+    ),
+    Mutant(
+        "a cut forgets no producers",
+        "log/cutting.py",
+        "    producer_snapshot.cut_end(log)\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/log/test_producer_snapshot.py::test_a_truncation_takes_snapshots_and_what_they_know",),
+    ),
+    Mutant(
+        "a sync covers what came after it",
+        "log/log.py",
+        "        self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))",
+        "        self.recovery_point = self.log_end_offset",
+        Breaks.DURABILITY,
+        ("unit/log/test_log.py::test_what_was_named_is_synced_and_what_came_later_is_not",),
+    ),
+    Mutant(
+        "other files count as synced with an older sync",
+        "log/log.py",
+        "path: end for path, end in self.unsynced_others.items() if end is None or end > offset",
+        "path: end for path, end in self.unsynced_others.items() if end is not None and end > offset",
+        Breaks.DURABILITY,
+        ("unit/log/test_log.py::test_what_was_named_is_synced_and_what_came_later_is_not",),
+    ),
+    Mutant(
+        "a gap is copied into a log that was never compacted",
+        "log/log.py",
+        "            if gap < 0 or (gap and not self.has_gaps):",
+        "            if gap < 0:",
+        Breaks.DURABILITY,
+        ("unit/log/test_log.py::test_a_batch_that_does_not_follow_the_end_is_refused",),
+    ),
+    Mutant(
+        "a copied batch is not checked",
+        "log/log.py",
+        (
+            "            why = why_invalid(header, buffer)\n"
+            "            if why is not None:\n"
+            "                return refused(why)\n"
+            "            self.append_copied"
+        ),
+        "            self.append_copied",
+        Breaks.DURABILITY,
+        ("unit/log/test_log.py::test_a_damaged_batch_is_refused_with_all_that_follows_it",),
     ),
 )

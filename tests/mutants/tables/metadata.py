@@ -11,4 +11,79 @@ METADATA = table(
         Breaks.AGREEMENT,
         ("unit/metadata/test_image.py::test_a_snapshot_says_all_of_a_partition_whatever_happens_to_it",),
     ),
+    Mutant(
+        "a record of a shutdown can take it back",
+        "metadata/replay.py",
+        "in_controlled_shutdown=old.in_controlled_shutdown or record.in_controlled_shutdown > 0,",
+        "in_controlled_shutdown=record.in_controlled_shutdown > 0,",
+        Breaks.AGREEMENT,
+        (
+            (
+                "unit/controller/test_brokers.py::"
+                "test_a_broker_that_is_fenced_while_it_shuts_down_is_not_unfenced_by_a_heartbeat_that_has_overtaken_its_wish"
+            ),
+            "unit/controller/test_brokers.py::test_no_later_change_of_its_registration_takes_a_shutdown_back",
+        ),
+        ("A controlled shutdown is not taken back",),
+    ),
+    Mutant(
+        "a broker that shuts down may be in an ISR",
+        "metadata/registrations.py",
+        "        return not self.fenced and not self.in_controlled_shutdown",
+        "        return not self.fenced",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_841.py::test_the_controller_refuses_an_isr_with_an_ineligible_broker_as_a_whole",
+            "kip/test_kip_841.py::test_whoever_leads_next_as_controller_refuses_it_too",
+            "kip/traps/test_in_sync.py::test_t16_a_controller_refuses_who_is_fenced_or_shuts_down",
+            ("kip/test_kip_841.py::test_t16_a_leader_does_not_propose_a_broker_that_its_metadata_calls_ineligible"),
+            "kip/traps/test_in_sync.py::test_t16_a_leader_does_not_propose_who_is_fenced_or_shuts_down",
+        ),
+        (
+            "An ISR with a broker that is fenced or shuts down is refused as a whole",
+            "It proposes nobody whom its metadata calls fenced or shutting down",
+            "T16",
+        ),
+    ),
+    Mutant(
+        "effective min ISR is as configured",
+        "metadata/registrations.py",
+        "    return max(1, min(configured, len(replicas) - len(adding)))",
+        "    return max(1, configured)",
+        Breaks.ANSWERS,
+        (
+            "kip/test_kip_966.py::test_more_than_there_are_replicas_is_as_many_as_there_are",
+            "kip/traps/test_in_sync.py::test_t19_min_isr_counts_no_more_replicas_than_there_are",
+            "unit/metadata/test_image.py::test_effective_min_isr",
+            "kip/traps/test_moves.py::test_t19_a_move_after_which_min_isr_counts_more_begins_a_leader_epoch",
+        ),
+        (
+            "Effective min ISR is min(min.insync.replicas, replication factor)",
+            "T19",
+        ),
+    ),
+    Mutant(
+        "replicas that are being added count for min ISR",
+        "metadata/registrations.py",
+        "    return max(1, min(configured, len(replicas) - len(adding)))",
+        "    return max(1, min(configured, len(replicas)))",
+        Breaks.AGREEMENT,
+        ("kip/traps/test_latent.py::test_l2_replicas_that_are_only_being_added_do_not_count",),
+        ("Min ISR counts by the replicas of each partition, without those that are being added",),
+    ),
+    Mutant(
+        "an empty ISR loses its ELR to another min ISR",
+        "metadata/replay.py",
+        "            if not old.isr or not (old.elr or old.last_known_elr):",
+        "            if not (old.elr or old.last_known_elr):",
+        Breaks.AGREEMENT,
+        (
+            (
+                "kip/traps/test_latent.py::"
+                "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible"
+            ),
+            "unit/metadata/test_image.py::test_the_elr_of_a_partition_without_an_isr_is_not_cleared",
+        ),
+        ("Another min ISR leaves a partition without a leader who led last and who is eligible",),
+    ),
 )

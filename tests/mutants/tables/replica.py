@@ -1,4 +1,4 @@
-"""Mutants of replication: leaders, followers, their logs' durability."""
+"""Mutants of replication: followers, proposals, requests, what lies on disk."""
 
 from tests.mutants.mutant import Breaks, Mutant, table
 
@@ -12,18 +12,13 @@ REPLICA = table(
         ("unit/replica/test_offsets.py::test_what_the_leader_has_and_its_followers_lack_cannot_be_deleted",),
     ),
     Mutant(
-        "replicas are not taken from metadata that an answer has overtaken",
-        "replica/leader.py",
-        "if partition.partition_epoch >= self.partition_epoch:",
-        "if partition.partition_epoch > self.partition_epoch:",
-        Breaks.AGREEMENT,
-        ("unit/replica/test_alterations.py::test_metadata_that_the_answer_has_overtaken_still_says_who_is_a_replica",),
-    ),
-    Mutant(
         "a cut of one committed record is not noted",
         "replica/follower.py",
-        "if cut.target < high_watermark:\n            events.append(self.loss(cut.target, high_watermark, EXACTLY",
-        "if cut.target < high_watermark - 1:\n            events.append(self.loss(cut.target, high_watermark, EXACTLY",
+        ("if cut.target < high_watermark:\n            events.append(self.loss(cut.target, high_watermark, EXACTLY"),
+        (
+            "if cut.target < high_watermark - 1:\n"
+            "            events.append(self.loss(cut.target, high_watermark, EXACTLY"
+        ),
         Breaks.ANSWERS,
         ("unit/replica/test_losing.py::test_a_cut_of_a_single_committed_record_is_noted_too",),
         ("Loss is counted, and written down durably, before the cut",),
@@ -47,5 +42,343 @@ REPLICA = table(
         "was[:2] == (end, hosted.role):",
         Breaks.DURABILITY,
         ("unit/replica/test_storage.py::test_a_sync_says_nothing_about_what_was_cut_and_written_anew_meanwhile",),
+    ),
+    Mutant(
+        "the ledger is written after the cut",
+        "replica/follower.py",
+        (
+            "        events = self.losses_by(cut, now)\n"
+            "        if events:\n"
+            "            self.notes.note(events)\n"
+            "        for event in events:\n"
+            '            what = "cut" if event.certainty == EXACTLY else "copied anew"\n'
+            "            self.losses.append(\n"
+            '                f"{self.name}: offsets {event.start} to {event.end - 1} were committ'
+            'ed here and are {what},"\n'
+            '                f" because {cut.why}"\n'
+            "            )\n"
+            "        self.cuts += 1\n"
+            "        if cut.is_all:\n"
+            "            self.log.truncate_fully_and_start_at(cut.target)\n"
+            "            self.high_watermark = cut.target\n"
+            "            return\n"
+            "        self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that"
+            " starts there goes (T33)\n"
+        ),
+        (
+            "        events = self.losses_by(cut, now)\n"
+            "        for event in events:\n"
+            '            what = "cut" if event.certainty == EXACTLY else "copied anew"\n'
+            "            self.losses.append(\n"
+            '                f"{self.name}: offsets {event.start} to {event.end - 1} were committ'
+            'ed here and are {what},"\n'
+            '                f" because {cut.why}"\n'
+            "            )\n"
+            "        self.cuts += 1\n"
+            "        if cut.is_all:\n"
+            "            self.log.truncate_fully_and_start_at(cut.target)\n"
+            "            self.high_watermark = cut.target\n"
+            "            self.notes.note(events)\n"
+            "            return\n"
+            "        self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that"
+            " starts there goes (T33)\n"
+            "        if events:\n"
+            "            self.notes.note(events)\n"
+        ),
+        Breaks.DURABILITY,
+        ("kip/traps/test_logs.py::test_t38_where_the_loss_cannot_be_noted_nothing_is_cut",),
+        ("T38",),
+    ),
+    Mutant(
+        "acks=all waits for the next fetch after a change of the ISR",
+        "replica/replicas.py",
+        (
+            "                if type(hosted.role) is Leader:  # or its directory failed over what"
+            " the one before it woke\n"
+            "                    self.recompute(hosted, hosted.role, effects, now)"
+        ),
+        (
+            "                if type(hosted.role) is Leader:  # or its directory failed over what"
+            " the one before it woke\n"
+            "                    self.fetching.note_outsiders(hosted, hosted.role)"
+        ),
+        Breaks.ANSWERS,
+        (
+            "unit/replica/test_alterations.py::"
+            "test_t20_acks_all_is_acknowledged_by_the_answer_to_a_shrink_without_any_further_fetch",
+        ),
+        (
+            "The high watermark is looked at again with every change of the committed ISR",
+            "T20",
+        ),
+    ),
+    Mutant(
+        "metadata of a change of the ISR moves nothing",
+        "replica/replicas.py",
+        ("            self.fetching.leads_anew(leader, now)\n        self.recompute(hosted, leader, effects, now)\n"),
+        (
+            "            self.fetching.leads_anew(leader, now)\n"
+            "            self.recompute(hosted, leader, effects, now)\n"
+        ),
+        Breaks.ANSWERS,
+        (
+            (
+                "kip/traps/test_in_sync.py::"
+                "test_t20_acks_all_is_answered_with_the_change_that_commits_it_and_not_with_the_next_fetch"
+            ),
+            (
+                "unit/replica/test_alterations.py::"
+                "test_t20_acks_all_is_acknowledged_by_the_metadata_of_a_shrink_without_any_answer"
+            ),
+        ),
+        ("The high watermark is looked at again with every change of the committed ISR",),
+    ),
+    Mutant(
+        "a follower takes its leader's high watermark before it cuts",
+        "replica/follower.py",
+        (
+            "        cut = self.cut_by(answer)\n"
+            "        if cut is not None:\n"
+            "            self.perform(cut, now)\n"
+            "            return Next.GO_ON\n"
+        ),
+        (
+            "        if answer.error is ErrorCode.NONE and answer.high_watermark > self.high_watermark:\n"
+            "            self.high_watermark = min(answer.high_watermark, log.log_end_offset)\n"
+            "        cut = self.cut_by(answer)\n"
+            "        if cut is not None:\n"
+            "            self.perform(cut, now)\n"
+            "            return Next.GO_ON\n"
+        ),
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_in_sync.py::"
+            "test_t22_the_leaders_high_watermark_counts_only_after_the_cut_and_up_to_the_own_end",
+        ),
+        (
+            "T22",
+            "The follower cuts first and raises its high watermark then",
+        ),
+    ),
+    Mutant(
+        "a follower takes its leader's high watermark beyond its own end",
+        "replica/follower.py",
+        "        high_watermark = min(answer.high_watermark, end)\n",
+        "        high_watermark = answer.high_watermark\n",
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_in_sync.py::"
+            "test_t22_the_leaders_high_watermark_counts_only_after_the_cut_and_up_to_the_own_end",
+        ),
+        ("T22",),
+    ),
+    Mutant(
+        "a smaller epoch of the leader is no divergence",
+        "replica/reading.py",
+        "            if epoch < last_epoch or end < offset:",
+        "            if end < offset:",
+        Breaks.DURABILITY,
+        (
+            (
+                "kip/test_kip_101.py::"
+                "test_kip_279_a_follower_whose_last_epoch_its_leader_never_had_cuts_where_the_last_common_epoch_ends"
+            ),
+            (
+                "kip/traps/test_logs.py::"
+                "test_t37_a_last_epoch_that_the_leader_never_had_is_a_divergence_even_at_an_offset_that_it_has"
+            ),
+        ),
+        (
+            "The divergence that KIP-101 leaves after two unclean elections is found",
+            "Who fetches with the epoch of its last record is told of a divergence",
+            "The leader finds the divergence in Fetch, and answers no records with it",
+        ),
+    ),
+    Mutant(
+        "a follower that lacks the named epoch cuts at the leader's end",
+        "replica/follower.py",
+        "        return min(own_end, self.log.log_end_offset)\n",
+        "        return min(end, self.log.log_end_offset)\n",
+        Breaks.DURABILITY,
+        ("kip/traps/test_logs.py::test_t37_a_follower_that_lacks_the_named_epoch_goes_down_to_its_own_and_asks_again",),
+        ("It fetches on from there",),
+    ),
+    Mutant(
+        "a follower asks without its last epoch",
+        "replica/follower.py",
+        "        return Position(self.epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)",
+        "        return Position(self.epoch, log.log_end_offset, -1, log.log_start_offset)",
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_logs.py::test_t35_a_follower_always_says_the_last_epoch_of_its_log",
+            "kip/traps/test_logs.py::test_t35_an_answer_without_records_leaves_the_position_as_it_is",
+        ),
+        (
+            "The follower asks with its latest epoch, always",
+            "T35",
+        ),
+    ),
+    Mutant(
+        "a follower cuts nothing at a divergence",
+        "replica/follower.py",
+        ('            return Cut(max(target, self.log.log_start_offset), False, "the leader\'s log differs")'),
+        '            return Cut(self.log.log_end_offset, False, "the leader\'s log differs")',
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_cluster.py::test_a_diverged_follower_cuts_what_was_never_committed",
+            ("kip/traps/test_logs.py::test_t37_after_two_leader_changes_without_records_the_divergence_is_found"),
+        ),
+        ("It cuts its log there",),
+    ),
+    Mutant(
+        "who asks in an older leader epoch is served",
+        "replica/hosted.py",
+        "    if current_leader_epoch < role.epoch:\n        return ErrorCode.FENCED_LEADER_EPOCH\n",
+        "    if current_leader_epoch < role.epoch:\n        return None\n",
+        Breaks.AGREEMENT,
+        (
+            (
+                "kip/test_chapter_details.py::"
+                "test_a_client_whose_leader_epoch_is_another_is_told_which_of_both_is_behind"
+            ),
+            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_told_so",
+        ),
+        ("Who asks in an older or a newer leader epoch is told so",),
+    ),
+    Mutant(
+        "who asks in a newer leader epoch is served",
+        "replica/hosted.py",
+        "    return ErrorCode.UNKNOWN_LEADER_EPOCH\n\n\ndef status_of",
+        "    return None\n\n\ndef status_of",
+        Breaks.AGREEMENT,
+        (
+            (
+                "kip/test_chapter_details.py::"
+                "test_a_client_whose_leader_epoch_is_another_is_told_which_of_both_is_behind"
+            ),
+            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_told_so",
+        ),
+        ("Who asks in an older or a newer leader epoch is told so",),
+    ),
+    Mutant(
+        "ends of epochs are told by followers",
+        "replica/offsets.py",
+        (
+            "        leader = self.leader_of(topic, asked.partition, asked.current_leader_epoch)\n"
+            "        if isinstance(leader, ErrorCode):\n"
+            "            return EpochEndOffset"
+        ),
+        (
+            "        leader = self.role_of(topic, asked.partition, asked.current_leader_epoch, ma"
+            "y_follow=True)\n"
+            "        if isinstance(leader, ErrorCode):\n"
+            "            return EpochEndOffset"
+        ),
+        Breaks.AGREEMENT,
+        ("kip/test_kip_101.py::test_only_partitions_whose_leader_is_asked_are_answered",),
+        ("Only partitions that the asked broker leads are answered",),
+    ),
+    Mutant(
+        "min ISR is measured on what is proposed",
+        "replica/producing.py",
+        "if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:",
+        "if acks == ACKS_ALL and len(leader.isr.maximal) < leader.min_isr:",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_497.py::test_min_isr_is_measured_on_the_committed_isr_and_not_on_what_is_proposed",
+            "kip/traps/test_in_sync.py::test_t21_acks_all_is_judged_by_the_committed_isr",
+        ),
+        ("min.insync.replicas is measured on the committed ISR",),
+    ),
+    Mutant(
+        "a proposal without an answer is given up",
+        "replica/alterations.py",
+        (
+            "        for at in self.outbox.take():\n"
+            "            self.waiting[at] = None\n"
+            "        self.outbox.back_off(now)\n"
+        ),
+        "        self.outbox.take()\n        self.outbox.back_off(now)\n",
+        Breaks.AGREEMENT,
+        ("kip/test_kip_497.py::test_without_an_answer_the_proposal_stays_and_is_asked_again_until_there_is_one",),
+        ("A proposal is repeated until it is answered or overtaken by metadata",),
+    ),
+    Mutant(
+        "the answer waits for its metadata",
+        "replica/alterations.py",
+        (
+            "            return leader.committed(tuple(NodeId(node) for node in row.isr), Partiti"
+            "onEpoch(row.partition_epoch))"
+        ),
+        "            return False",
+        Breaks.AGREEMENT,
+        (
+            ("kip/test_kip_497.py::test_an_answer_before_its_metadata_counts_and_the_metadata_then_says_nothing_new"),
+            "kip/test_kip_497.py::test_metadata_that_an_answer_has_overtaken_brings_no_older_isr_back",
+        ),
+        ("The answer counts before its metadata comes, and older metadata after it changes nothing",),
+    ),
+    Mutant(
+        "what may have been done is taken for refused",
+        "replica/alterations.py",
+        "        ErrorCode.INVALID_UPDATE_VERSION,\n        ErrorCode.INVALID_REQUEST,\n",
+        "        ErrorCode.INVALID_REQUEST,\n",
+        Breaks.AGREEMENT,
+        (
+            (
+                "unit/replica/test_alterations.py::"
+                "test_what_may_have_been_done_stays_pending_until_metadata_says_what_was"
+            ),
+            "kip/traps/test_in_sync.py::test_t21_after_a_refusal_that_may_be_none_the_proposal_stays_pending",
+        ),
+        ("Each error has its meaning: certainly not done, perhaps done, ask again",),
+    ),
+    Mutant(
+        "what was certainly not done stays pending",
+        "replica/alterations.py",
+        "            leader.refused(pending)\n            return True",
+        "            return True",
+        Breaks.AGREEMENT,
+        (
+            ("unit/replica/test_alterations.py::test_what_was_certainly_not_done_falls_back_to_the_committed_isr"),
+            (
+                "kip/test_kip_841.py::"
+                "test_a_leader_that_has_not_heard_of_the_fencing_is_refused_and_falls_back_to_the_committed_isr"
+            ),
+            (
+                "kip/test_kip_903.py::"
+                "test_the_leader_goes_back_to_the_committed_isr_when_the_controller_finds_it_ineligible"
+            ),
+        ),
+        (
+            "Each error has its meaning: certainly not done, perhaps done, ask again",
+            "Refused, it falls back to the committed ISR",
+            "On INELIGIBLE_REPLICA it goes back to the committed ISR",
+        ),
+    ),
+    Mutant(
+        "a fetch says no broker epoch",
+        "replica/fetcher.py",
+        "replica_state=AskingReplica(replica_id=self.host.me, replica_epoch=self.host.cluster.broker_epoch)",
+        "replica_state=AskingReplica(replica_id=self.host.me, replica_epoch=-1)",
+        Breaks.AGREEMENT,
+        ("kip/test_kip_903.py::test_the_follower_sends_the_epoch_of_its_registration_in_every_fetch",),
+        ("Every Fetch carries the broker epoch of its registration",),
+    ),
+    Mutant(
+        "leaders count by their own file",
+        "replica/replicas.py",
+        ("        min_isr = self.host.image.effective_min_isr(topic, partition)\n        if type(role) is Leader and"),
+        (
+            '        min_isr = min(len(partition.replicas), int(str(self.host.static.get("min.ins'
+            'ync.replicas", 1))))\n'
+            "        if type(role) is Leader and"
+        ),
+        Breaks.DURABILITY,
+        ("unit/replica/test_cluster.py::test_leaders_count_by_the_metadata_and_not_by_their_own_file",),
+        (
+            "One value for controller and leaders, kept in the metadata",
+            "T1",
+        ),
     ),
 )

@@ -375,6 +375,14 @@ def test_recoveries_are_counted_until_there_is_another_controller() -> None:
     for node in (1, 2, 3):
         cluster.say(node, (0, 10))
     assert (finished(), leaderless(cluster)) == (1, (0, 0))
+    for count in (2, 3):
+        cluster.lose(*cluster.partition("t").isr)
+        for node in (1, 2, 3):
+            cluster.beat(node)
+        cluster.pause(2_000)
+        for node in cluster.asked():
+            cluster.say(node, (0, 10))
+        assert (finished(), leaderless(cluster)) == (count, (0, 0))
     image = cluster.image.copy()
     cluster.controller.deactivate(cluster.now)
     cluster.controller.activate(image, 2, cluster.now)

@@ -167,6 +167,30 @@ def test_a_shutdown_is_not_taken_back() -> None:
     assert cluster.image.brokers[1].in_controlled_shutdown
 
 
+def test_a_broker_that_is_fenced_while_it_shuts_down_is_not_unfenced_by_a_heartbeat_that_has_overtaken_its_wish() -> (
+    None
+):
+    """It would be asked for what it is about to stop serving."""
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    cluster.beat(1, want_shut_down=True)
+    cluster.wait(60_000)
+    cluster.beat(2)
+    assert cluster.image.brokers[1].fenced
+    assert cluster.beat(1).is_fenced
+    assert cluster.image.brokers[1].fenced
+
+
+def test_no_later_change_of_its_registration_takes_a_shutdown_back() -> None:
+    cluster = Cluster(brokers=2)
+    cluster.create("t", (1, 2))
+    cluster.beat(1, want_shut_down=True)
+    cluster.wait(60_000)
+    cluster.beat(2)
+    assert cluster.image.brokers[1].fenced, "the record that fences it says nothing of its shutdown"
+    assert cluster.image.brokers[1].in_controlled_shutdown
+
+
 def test_without_elr_the_only_replica_shuts_down_and_leads_again_after_its_return() -> None:
     cluster = Cluster(brokers=1, elr=False)
     cluster.create("t", (1,))

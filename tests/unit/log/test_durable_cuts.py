@@ -96,3 +96,29 @@ def test_epochs_of_a_log_whose_segments_are_gone_are_gone_with_them() -> None:
         again = Log.open(disk, "/d/t-0", LogConfig(), NOW, clean=clean, recovery_point=0, log_start_offset=0)
         assert (again.log_end_offset, again.latest_epoch) == (0, -1)
         again.check()
+
+
+def test_a_cut_takes_the_recovery_point_along() -> None:
+    """Else it would vouch for what is appended next, before that is synced."""
+    disk = SimDisk()
+    log = opened(disk)
+    for value in (b"a", b"b", b"c"):
+        append(log, value, 1)
+    disk.sync(log.unsynced())
+    log.mark_synced(3)
+    log.truncate_to(1)
+    assert log.recovery_point == 1
+    log.check()
+
+
+def test_retention_takes_nothing_above_the_high_watermark() -> None:
+    log = Log.open(
+        SimDisk(), "/d/t-0", LogConfig(retention_bytes=0), NOW, clean=False, recovery_point=0, log_start_offset=0
+    )
+    for value in (b"a", b"b", b"c"):
+        append(log, value, 1)
+        log.roll(log.log_end_offset)
+    assert log.delete_old_segments(NOW, 1) == 1
+    assert log.log_start_offset == 1
+    assert log.delete_old_segments(NOW, 3) == 2
+    assert log.log_start_offset == 3

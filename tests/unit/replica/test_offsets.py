@@ -8,6 +8,7 @@ from tests.unit.replica.conftest import START, registration
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, BrokerEpoch, NodeId
+from strandline.metadata import records as r
 from strandline.wire.batch import build
 from strandline.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -204,6 +205,18 @@ def test_deletion_waits_for_a_silent_replica_until_its_time_is_over(world: Any) 
     assert answer() is None
     world.run(1)
     assert answer().error_code == ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_deletion_does_not_wait_for_a_replica_whose_broker_is_fenced(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.produce(1, 2)
+    world.run(1_000)
+    world.kill(3)
+    world.commit(r.BrokerRegistrationChangeRecord(broker_id=3, broker_epoch=103, fenced=1))
+    answer = delete_to(world, 2)
+    world.run(1_000)
+    assert (answer().error_code, answer().low_watermark) == (ErrorCode.NONE, 2)
 
 
 def test_uncommitted_records_cannot_be_deleted(world: Any) -> None:

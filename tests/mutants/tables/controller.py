@@ -1,0 +1,275 @@
+"""Mutants of the controller: proposals, registrations, recoveries."""
+
+from tests.mutants.mutant import Breaks, Mutant, table
+
+CONTROLLER = table(
+    Mutant(
+        "a proposal of an older partition epoch is accepted",
+        "controller/isr.py",
+        "    if proposal.partition_epoch < old.partition_epoch:\n        return E.INVALID_UPDATE_VERSION\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            (
+                "kip/test_chapter.py::"
+                "test_5_both_epochs_are_strictly_monotonic_and_an_alter_partition_commits_only_at_the_matching_epoch"
+            ),
+            "kip/test_kip_497.py::test_a_proposal_of_an_older_partition_epoch_is_refused_and_changes_nothing",
+        ),
+        (
+            "Both epochs only grow, and AlterPartition commits only at the matching one",
+            "A proposal is committed only at the partition epoch that it was made in",
+        ),
+    ),
+    Mutant(
+        "every stop counts as unclean",
+        "controller/brokers.py",
+        "basis.departure(NodeId(request.broker_id), lost_tail=not is_clean)",
+        "basis.departure(NodeId(request.broker_id), lost_tail=True)",
+        Breaks.AGREEMENT,
+        ("kip/test_kip_966_shutdown.py::test_the_same_epoch_as_is_registered_is_a_clean_shutdown_end_to_end",),
+        ("The epoch that is registered means a clean shutdown, end to end",),
+    ),
+    Mutant(
+        "every stop counts as clean",
+        "controller/brokers.py",
+        "basis.departure(NodeId(request.broker_id), lost_tail=not is_clean)",
+        "basis.departure(NodeId(request.broker_id), lost_tail=False)",
+        Breaks.DURABILITY,
+        (
+            (
+                "kip/test_kip_966_shutdown.py::"
+                "test_a_registration_that_cannot_say_an_epoch_is_one_after_an_unclean_shutdown"
+            ),
+            ("kip/test_kip_966_shutdown.py::test_an_epoch_that_is_not_the_registered_one_means_an_unclean_shutdown"),
+        ),
+        ("The epoch that is registered means a clean shutdown, end to end",),
+    ),
+    Mutant(
+        "a registration that names no epoch counts as clean",
+        "controller/brokers.py",
+        "== request.previous_broker_epoch\n",
+        "== request.previous_broker_epoch or request.previous_broker_epoch == -1\n",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_966_shutdown.py::"
+            "test_a_registration_that_cannot_say_an_epoch_is_one_after_an_unclean_shutdown",
+        ),
+        ("The epoch that is registered means a clean shutdown, end to end",),
+    ),
+    Mutant(
+        "finished recoveries are counted once",
+        "controller/recovery.py",
+        "        self.finished += len(changes)\n",
+        "        self.finished = max(self.finished, min(1, len(changes)))\n",
+        Breaks.ANSWERS,
+        ("unit/broker/test_gauges.py::test_recoveries_are_counted_until_there_is_another_controller",),
+        ("unclean_recovery_finished_count, from 0 with each controller",),
+    ),
+    Mutant(
+        "a shutdown is taken back",
+        "controller/brokers.py",
+        (
+            "    if broker.in_controlled_shutdown:\n"
+            "        return Next(fenced=broker.fenced, shutting_down=True)  # A shutdown is not taken back.\n"
+        ),
+        "",
+        Breaks.AGREEMENT,
+        (
+            "unit/controller/test_brokers.py::"
+            "test_a_broker_that_is_fenced_while_it_shuts_down_is_not_unfenced_by_a_heartbeat_that_has_overtaken_its_wish",
+        ),
+        ("A controlled shutdown is not taken back",),
+    ),
+    Mutant(
+        "a proposal of who leads no longer is accepted",
+        "controller/isr.py",
+        "    if proposal.leader_epoch < old.leader_epoch:\n        return E.FENCED_LEADER_EPOCH\n",
+        "",
+        Breaks.DURABILITY,
+        ("kip/test_kip_497.py::test_a_deposed_leader_is_fenced",),
+        ("Who leads no longer, or never did, is refused",),
+    ),
+    Mutant(
+        "who does not lead may propose",
+        "controller/isr.py",
+        "    if broker != old.leader:\n        return E.INVALID_REQUEST\n",
+        "",
+        Breaks.AGREEMENT,
+        ("kip/test_kip_497.py::test_who_is_not_the_leader_has_nothing_to_propose",),
+        ("Who leads no longer, or never did, is refused",),
+    ),
+    Mutant(
+        "a leader that knows more than the controller is fenced",
+        "controller/isr.py",
+        (
+            "    if proposal.leader_epoch > old.leader_epoch or proposal.partition_epoch > old.pa"
+            "rtition_epoch:\n"
+            "        return E.NOT_CONTROLLER\n"
+        ),
+        "",
+        Breaks.AGREEMENT,
+        ("kip/test_kip_497.py::test_a_leader_that_knows_more_than_the_controller_is_sent_to_the_next_one",),
+        ("A proposal is committed only at the partition epoch that it was made in",),
+    ),
+    Mutant(
+        "an ineligible broker is left out of a proposed ISR",
+        "controller/isr.py",
+        "    if any(is_ineligible(state, old, basis) for state in states):",
+        "    if all(is_ineligible(state, old, basis) for state in states):",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_841.py::test_the_controller_refuses_an_isr_with_an_ineligible_broker_as_a_whole",
+            "kip/test_kip_841.py::test_whoever_leads_next_as_controller_refuses_it_too",
+            "kip/traps/test_in_sync.py::test_t16_a_controller_refuses_who_is_fenced_or_shuts_down",
+            (
+                "kip/test_kip_903.py::"
+                "test_the_controller_compares_the_epoch_of_every_member_and_not_only_of_the_newcomer"
+            ),
+            ("unit/controller/test_isr.py::test_a_follower_that_was_restarted_after_it_caught_up_is_not_admitted"),
+        ),
+        (
+            "An ISR with a broker that is fenced or shuts down is refused as a whole",
+            "The epoch of every proposed member must be that of its registration",
+        ),
+    ),
+    Mutant(
+        "a broker that is fenced leads on until the next check",
+        "controller/brokers.py",
+        "    return (*basis.departure(broker.node_id, lost_tail=False), change_of(broker, fenced=FENCE))",
+        "    return (change_of(broker, fenced=FENCE),)",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_841.py::"
+            "test_an_ineligible_broker_leaves_the_isr_and_the_leadership_in_the_batch_that_makes_it_so",
+        ),
+        ("A broker that becomes so leaves ISRs and leaderships in the same batch",),
+    ),
+    Mutant(
+        "only the newcomer's broker epoch is compared",
+        "controller/isr.py",
+        "    if any(is_ineligible(state, old, basis) for state in states):",
+        ("    if any(is_ineligible(state, old, basis) for state in states if state.broker_id not in old.isr):"),
+        Breaks.DURABILITY,
+        ("kip/test_kip_903.py::test_the_controller_compares_the_epoch_of_every_member_and_not_only_of_the_newcomer",),
+        ("The epoch of every proposed member must be that of its registration",),
+    ),
+    Mutant(
+        "no epoch helps a broker that is fenced",
+        "controller/isr.py",
+        "    if broker is None or not broker.is_active:\n        return True\n",
+        (
+            "    if broker is None or not (broker.is_active or state.broker_epoch == EPOCH_UNKNOWN):\n"
+            "        return True\n"
+        ),
+        Breaks.DURABILITY,
+        ("kip/test_kip_903.py::test_minus_one_does_not_help_who_is_fenced",),
+        ("is not compared, and helps nobody who is fenced",),
+    ),
+    Mutant(
+        "a restarted broker stays in the ISR until it is fenced",
+        "controller/brokers.py",
+        "    return Plan((*changes, record), BrokerRegistrationResponse(broker_epoch=epoch))\n\n\ndef why",
+        ("    return Plan((record,), BrokerRegistrationResponse(broker_epoch=basis.next_offset))\n\n\ndef why"),
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_903.py::test_a_new_incarnation_leaves_every_isr_in_the_batch_that_registers_it",
+            (
+                "kip/traps/test_registration.py::"
+                "test_t29_a_restart_within_the_session_leaves_every_isr_before_its_new_epoch_can_be_used"
+            ),
+            (
+                "kip/traps/test_eligible.py::"
+                "test_t6_what_a_registration_takes_away_goes_through_the_builder_and_opens_epochs"
+            ),
+            (
+                "kip/traps/test_eligible.py::"
+                "test_t5_a_machine_that_lost_its_tail_in_a_power_cut_is_neither_in_sync_nor_eligible"
+            ),
+        ),
+        (
+            "A new incarnation leaves every ISR with its registration",
+            "T29",
+            "Who stopped uncleanly leaves ISR and ELR in the batch that registers it",
+        ),
+    ),
+    Mutant(
+        "Balanced recovers without all of LastKnownELR",
+        "controller/recovery.py",
+        (
+            "        is_enough = bool(asked_for) and all(node in known for node in asked_for) and"
+            " (have_all_answered or is_over)"
+        ),
+        (
+            "        is_enough = bool(asked_for) and any(node in known for node in asked_for) and"
+            " (have_all_answered or is_over)"
+        ),
+        Breaks.DURABILITY,
+        ("unit/controller/test_recovery.py::test_balanced_waits_for_all_who_were_eligible_last_beyond_the_timeout",),
+        ("Balanced elects when all of LastKnownELR have answered",),
+    ),
+    Mutant(
+        "the longest log wins over a later epoch",
+        "controller/recovery.py",
+        "key=lambda node: known[node].evidence.rank)",
+        "key=lambda node: known[node].evidence.rank[::-1])",
+        Breaks.DURABILITY,
+        (
+            (
+                "kip/test_kip_966_recovery.py::"
+                "test_the_log_end_and_the_epoch_of_each_replica_are_asked_for_and_the_most_data_leads"
+            ),
+            "unit/controller/test_recovery.py::test_the_later_epoch_wins_over_the_longer_log",
+            "unit/controller/test_recovery.py::test_the_choice_is_that_of_a_sorted_list",
+        ),
+        ("the highest epoch and then the longest log leads",),
+    ),
+    Mutant(
+        "answers of an earlier incarnation count in a recovery",
+        "controller/recovery.py",
+        "            and answers[node].broker_epoch == brokers[node].epoch\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            "unit/controller/test_recovery.py::test_an_answer_of_another_incarnation_does_not_count",
+            (
+                "kip/test_kip_966_recovery.py::"
+                "test_a_replica_that_restarts_after_its_answer_is_asked_anew_once_it_has_registered"
+            ),
+        ),
+        (
+            "answers that are stale by one of them are not taken",
+            "Who fails after its answer",
+        ),
+    ),
+    Mutant(
+        "answers of an earlier leader epoch count in a recovery",
+        "controller/recovery.py",
+        "            and answers[node].leader_epoch == partition.leader_epoch\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/controller/test_recovery.py::test_an_answer_from_before_the_partitions_epoch_does_not_count",),
+        ("answers that are stale by one of them are not taken",),
+    ),
+    Mutant(
+        "Aggressive waits for all answers for ever",
+        "controller/recovery.py",
+        "        is_enough = all(node in known for node in candidates(partition)) or is_over",
+        "        is_enough = all(node in known for node in candidates(partition))",
+        Breaks.AGREEMENT,
+        (
+            ("unit/controller/test_recovery.py::test_aggressive_does_not_wait_for_eligible_replicas_that_are_fenced"),
+            "unit/controller/test_recovery.py::test_aggressive_takes_the_first_answer_after_the_timeout",
+        ),
+        ("Aggressive elects by the answers within the timeout",),
+    ),
+    Mutant(
+        "a designated leader need not be alive",
+        "controller/recovery.py",
+        "        return recovery.designated if recovery.designated in known else None",
+        "        return recovery.designated",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_manual_elections.py::test_by_hand_a_designated_replica_leads_though_another_has_more",),
+        ("A leader can be designated, or the longest log sought",),
+    ),
+)

@@ -1,0 +1,149 @@
+"""Mutants of what a log has beside its records: producers, compaction, the marker of a clean stop."""
+
+from tests.mutants.mutant import Breaks, Mutant, table
+
+LOG_PARTS = table(
+    Mutant(
+        "a swap's old segments go before its names are durable",
+        "log/swapping.py",
+        "    log.disk.sync([log.directory])\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            "unit/log/test_compaction_passes.py::"
+            "test_the_names_of_a_swap_are_durable_before_what_it_replaces_is_deleted",
+        ),
+    ),
+    Mutant(
+        "the directory is not synced after a swap's names",
+        "log/swapping.py",
+        "    log.unsynced_others[log.directory] = None\n    gone = ",
+        "    gone = ",
+        Breaks.DURABILITY,
+        ("unit/log/test_compaction_passes.py::test_the_last_names_of_a_swap_are_synced_with_the_log",),
+    ),
+    Mutant(
+        "compaction takes the entries of epochs without records",
+        "log/swapping.py",
+        "    if log.warm in group:\n        log.warm = None\n",
+        ("    if log.warm in group:\n        log.warm = None\n    log.epochs.entries = log.epochs.entries[-1:]\n"),
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_101_compaction.py::test_entries_whose_records_compaction_takes_stay_and_answer",
+            "kip/test_kip_101_compaction.py::test_entries_go_when_the_logs_start_passes_them",
+        ),
+        ("Entries whose records compaction removes",),
+    ),
+    Mutant(
+        "the marker stays when the broker has started",
+        "log/clean_shutdown.py",
+        "            disk.remove(path)\n            disk.sync([directory])\n",
+        "            pass\n",
+        Breaks.DURABILITY,
+        (
+            (
+                "kip/test_kip_966_shutdown.py::"
+                "test_a_broker_that_starts_puts_the_epoch_of_the_file_into_its_registration_and_removes_the_file"
+            ),
+            "kip/traps/test_registration.py::test_t27_the_marker_is_taken_away_durably_and_believed_once",
+            "unit/log/test_files.py::test_a_clean_stop_is_believed_once",
+        ),
+        (
+            "A broker that starts puts that epoch into its registration, and removes the file",
+            "The marker is written last at a stop",
+        ),
+    ),
+    Mutant(
+        "the marker is taken away and may come back",
+        "log/clean_shutdown.py",
+        "            disk.remove(path)\n            disk.sync([directory])\n",
+        "            disk.remove(path)\n",
+        Breaks.DURABILITY,
+        ("kip/traps/test_registration.py::test_t27_the_marker_is_taken_away_durably_and_believed_once",),
+        ("The marker is written last at a stop",),
+    ),
+    Mutant(
+        "a marker of another place is believed",
+        "log/clean_shutdown.py",
+        ("    return marker.broker_epoch if marker == Marker.of(place, directory_id, marker.broker_epoch) else None"),
+        "    return marker.broker_epoch",
+        Breaks.DURABILITY,
+        (
+            (
+                "kip/traps/test_registration.py::"
+                "test_t28_all_directories_must_have_a_marker_of_the_same_stop_of_this_node"
+            ),
+            "kip/traps/test_registration.py::test_t28_a_directory_less_than_there_was_is_no_clean_stop",
+            "unit/broker/test_parts.py::test_a_dead_directory_that_is_no_longer_named_makes_the_stop_unclean",
+        ),
+        (
+            "Nor does a marker of another stop, node, cluster or set of directories",
+            "T28",
+        ),
+    ),
+    Mutant(
+        "directories may disagree about a clean stop",
+        "log/clean_shutdown.py",
+        "    return epochs[0] if epochs and len(set(epochs)) == 1 else None",
+        "    return epochs[0] if epochs else None",
+        Breaks.DURABILITY,
+        ("kip/traps/test_registration.py::test_t28_all_directories_must_have_a_marker_of_the_same_stop_of_this_node",),
+        ("Nor does a marker of another stop, node, cluster or set of directories",),
+    ),
+    Mutant(
+        "a producer's older epoch is accepted",
+        "log/producers.py",
+        ("        if batch.producer_epoch < producer.epoch:\n            return ErrorCode.INVALID_PRODUCER_EPOCH\n"),
+        "",
+        Breaks.DURABILITY,
+        ("unit/log/test_producers.py::test_a_new_epoch_begins_at_zero_and_fences_the_old_one",),
+    ),
+    Mutant(
+        "four batches of a producer are remembered",
+        "log/producers.py",
+        "BATCHES_MAX = 5",
+        "BATCHES_MAX = 4",
+        Breaks.AGREEMENT,
+        ("unit/log/test_producers.py::test_each_of_the_last_five_batches_is_a_duplicate_and_none_before",),
+    ),
+    Mutant(
+        "producer snapshots ahead of the log are believed",
+        "log/producer_snapshot.py",
+        "if offset <= log.log_end_offset and offset < believed_below]",
+        "if offset <= log.log_end_offset]",
+        Breaks.DURABILITY,
+        ("unit/log/test_producer_snapshot.py::test_after_an_unclean_stop_none_is_believed_from_the_recovery_point_on",),
+    ),
+    Mutant(
+        "records at the high watermark are cleaned",
+        "log/cleanable.py",
+        "    bound = min(stable_end, log.recovery_point)\n",
+        "    bound = log.recovery_point\n",
+        Breaks.DURABILITY,
+        ("unit/log/test_compaction.py::test_nothing_at_or_above_the_high_watermark_is_looked_at",),
+    ),
+    Mutant(
+        "what is not durable decides what is cleaned",
+        "log/cleanable.py",
+        "    bound = min(stable_end, log.recovery_point)\n",
+        "    bound = stable_end\n",
+        Breaks.DURABILITY,
+        ("unit/log/test_compaction.py::test_nothing_that_a_power_loss_may_take_decides_over_what_is_durable",),
+    ),
+    Mutant(
+        "the last record of a key is taken too",
+        "log/compaction.py",
+        ("        if record.key is None or record.offset < self.last_of_key.get(fingerprint(record.key), -1):"),
+        ("        if record.key is None or record.offset <= self.last_of_key.get(fingerprint(record.key), -1):"),
+        Breaks.DURABILITY,
+        ("unit/log/test_compaction.py::test_nothing_at_or_above_the_high_watermark_is_looked_at",),
+    ),
+    Mutant(
+        "the first batches of epochs are cleaned away",
+        "log/compaction.py",
+        "(empty(header) if begins_epoch or self.is_kept_empty(header) else None)",
+        "(empty(header) if self.is_kept_empty(header) else None)",
+        Breaks.AGREEMENT,
+        ("unit/log/test_compaction.py::test_a_tombstone_stays_for_its_retention_after_the_first_pass_that_saw_it",),
+    ),
+)

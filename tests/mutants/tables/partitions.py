@@ -1,0 +1,222 @@
+"""Mutants of the partition builder."""
+
+from tests.mutants.mutant import Breaks, Mutant, table
+
+PARTITIONS = table(
+    Mutant(
+        "a reassignment ends below min ISR",
+        "controller/partition.py",
+        "    return (missing, lacking) if missing or lacking else None",
+        "    return (missing, lacking) if missing else None",
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_moves.py::test_t40_a_move_does_not_end_with_an_isr_that_does_not_carry_its_target",
+            "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
+            "unit/sim/test_model.py::test_a_cancel_that_takes_away_whom_min_isr_needs_is_noticed",
+            "unit/controller/test_partition.py::test_a_reassignment_waits",
+            (
+                "unit/controller/test_partition.py::"
+                "test_a_reassignment_that_adds_replicas_ends_with_an_isr_that_is_large_enough_for_all_of_them"
+            ),
+        ),
+        (
+            "A reassignment ends, or is cancelled, with min ISR members in sync",
+            "T40",
+            "Completes with all added replicas in the ISR",
+        ),
+    ),
+    Mutant(
+        "removed replicas stay eligible",
+        "controller/partition.py",
+        "    elr = tuple(n for n in replicas if n in candidates and n not in isr and n not in lost_tail)",
+        (
+            "    elr = tuple(n for n in (*replicas, *without(old.replicas, replicas)) if n in can"
+            "didates and n not in isr and n not in lost_tail)"
+        ),
+        Breaks.AGREEMENT,
+        ("kip/traps/test_moves.py::test_t40_nobody_stays_eligible_whom_a_cancel_takes_away",),
+        ("A reassignment ends, or is cancelled, with min ISR members in sync",),
+    ),
+    Mutant(
+        "an unchanged ISR begins a partition epoch",
+        "controller/partition.py",
+        "    return None if change == unchanged and not wish.renews_epoch else change",
+        "    return change",
+        Breaks.ANSWERS,
+        (
+            "kip/test_kip_497.py::test_an_isr_as_it_is_begins_no_epoch",
+            "kip/traps/test_eligible.py::test_t12_the_last_member_that_cannot_leave_makes_no_record",
+        ),
+        ("A change of the ISR begins a partition epoch and no leader epoch; no change begins none",),
+    ),
+    Mutant(
+        "without ELR the last member leaves the ISR",
+        "controller/partition.py",
+        "        isr = old.isr\n    isr = within(isr, replicas)",
+        "        isr = ()\n    isr = within(isr, replicas)",
+        Breaks.DURABILITY,
+        ("kip/test_kip_841.py::test_a_broker_that_is_fenced_as_the_last_member_stays_in_the_isr_without_leading",),
+        ("The last member stays in the ISR, without leading",),
+    ),
+    Mutant(
+        "who leaves below min ISR is not eligible",
+        "controller/partition.py",
+        "    candidates = set(old.elr) | set(old.isr)\n",
+        "    candidates = set(old.elr)\n",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_966_elr.py::test_the_isr_can_be_empty_and_whoever_is_fenced_leaves_it",
+            "kip/test_kip_966_elr.py::test_who_lags_leaves_the_isr_as_before_and_stays_eligible_below_min_isr",
+            "kip/test_kip_966_elr.py::test_fencing_updates_the_elr_with_the_isr_that_is_left",
+            (
+                "kip/test_kip_966_elr.py::"
+                "test_below_min_isr_who_is_eligible_stays_who_leaves_the_isr_joins_and_who_is_in_sync_is_not_eligible"
+            ),
+        ),
+        (
+            "who lags or is fenced leaves it as before",
+            "Fencing updates it",
+            "A smaller one keeps the ELR, adds who leaves the ISR",
+        ),
+    ),
+    Mutant(
+        "an ISR that is large enough keeps the ELR",
+        "controller/partition.py",
+        "    if len(isr) >= min_isr:\n        return (), ()\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_966_elr.py::test_a_proposed_isr_that_is_large_enough_empties_the_elr",
+            ("kip/test_kip_966_elr.py::test_only_who_is_in_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"),
+            ("kip/test_kip_966_elr.py::test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable"),
+            "unit/sim/test_model.py::test_every_state_is_reached_and_none_is_wrong",
+        ),
+        (
+            "An ISR of min ISR members or more empties the ELR",
+            "No member of the ELR is in the ISR",
+        ),
+    ),
+    Mutant(
+        "an unclean shutdown leaves eligibility",
+        "controller/partition.py",
+        "and n not in isr and n not in lost_tail)\n    known",
+        "and n not in isr)\n    known",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_966_elr.py::test_only_an_unclean_shutdown_brings_isr_and_elr_below_min_isr",
+            (
+                "kip/test_kip_966_elr.py::"
+                "test_an_unclean_shutdown_takes_a_broker_from_isr_and_elr_before_its_registration_is_written"
+            ),
+            (
+                "kip/traps/test_eligible.py::"
+                "test_t5_a_machine_that_lost_its_tail_in_a_power_cut_is_neither_in_sync_nor_eligible"
+            ),
+        ),
+        (
+            "unless a member has an unclean shutdown, which ends its eligibility",
+            "An unclean shutdown takes a broker from ISR and ELR",
+            "T5",
+        ),
+    ),
+    Mutant(
+        "an eligible leader stays in the ELR",
+        "controller/partition.py",
+        "        isr, elr = (leader,), without(sets.elr, (leader,))\n",
+        "        isr, elr = (leader,), sets.elr\n",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_966_elr.py::test_an_eligible_replica_that_is_unfenced_leads_if_the_isr_is_empty",
+            "kip/traps/test_eligible.py::test_t9_who_is_elected_from_the_elr_is_no_longer_in_it",
+            "unit/controller/test_partition.py::test_change",
+        ),
+        (
+            "A member that is unfenced while the ISR is empty leads, joins the ISR and leaves the ELR",
+            "A leader from the ELR becomes the whole ISR and leaves the ELR",
+            "T9",
+        ),
+    ),
+    Mutant(
+        "eligible replicas lead while they are fenced",
+        "controller/partition.py",
+        "            if node in sets.elr and lives(node):",
+        "            if node in sets.elr:",
+        Breaks.AGREEMENT,
+        (
+            "kip/traps/test_eligible.py::test_t8_a_broker_that_shuts_down_is_not_elected_either",
+            "kip/traps/test_eligible.py::test_t8_no_path_elects_who_is_not_alive",
+            (
+                "kip/traps/test_directories.py::"
+                "test_t8_no_path_elects_who_lives_without_the_directory_that_the_replica_is_in"
+            ),
+            "kip/test_kip_966_election.py::test_the_first_eligible_replica_to_be_unfenced_leads",
+        ),
+        (
+            "Every election asks whether the broker lives",
+            "Fenced members of the ELR are waited for",
+        ),
+    ),
+    Mutant(
+        "lost tails are not remembered",
+        "controller/partition.py",
+        "    known = set(old.last_known_elr) | (candidates & set(lost_tail))\n",
+        "    known = set(old.last_known_elr)\n",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_966_elr.py::"
+            "test_who_was_eligible_and_lost_its_tail_is_remembered_until_the_isr_has_min_isr_members",
+        ),
+        ("Members that had an unclean shutdown are remembered as LastKnownELR",),
+    ),
+    Mutant(
+        "who led last is not remembered",
+        "controller/partition.py",
+        "    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader\n",
+        "    last_leader = old.last_known_leader\n",
+        Breaks.AGREEMENT,
+        (
+            ("kip/test_kip_966_elr.py::test_the_leader_that_is_fenced_is_remembered_until_another_one_is_elected"),
+            "kip/traps/test_eligible.py::test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads",
+        ),
+        (
+            "The leader that is fenced is recorded as last known leader",
+            "T10",
+        ),
+    ),
+    Mutant(
+        "nobody is remembered as the last leader",
+        "controller/partition.py",
+        "    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader\n",
+        "    last_leader = old.leader\n",
+        Breaks.AGREEMENT,
+        ("kip/traps/test_eligible.py::test_l9_nobody_is_never_remembered_as_the_last_leader",),
+        ("Nobody is never remembered as the last leader",),
+    ),
+    Mutant(
+        "an unclean election does not say so",
+        "controller/partition.py",
+        '    if elected.how == "unclean":\n        recovery = RECOVERING\n',
+        "",
+        Breaks.AGREEMENT,
+        (
+            "kip/traps/test_eligible.py::test_t7_an_unclean_election_says_so_itself",
+            "unit/controller/test_partition.py::test_change",
+        ),
+        (
+            "Uncleanness is said by the election",
+            "the leader is RECOVERING and stands alone",
+        ),
+    ),
+    Mutant(
+        "an unclean election has no entry in the ledger",
+        "controller/partition.py",
+        '        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" else (),\n',
+        "",
+        Breaks.ANSWERS,
+        (
+            "unit/controller/test_recovery.py::test_the_ledger_says_from_where_on_records_may_be_lost",
+            "unit/controller/test_recovery.py::test_the_ledger_trusts_an_older_log_up_to_its_high_watermark",
+        ),
+        ("Every unclean election is on record with what it may lose",),
+    ),
+)
