@@ -1,4 +1,8 @@
-"""The mutants, held against the source that they change and the page whose sentences they break. None is run here."""
+"""The mutants, held against the source that they change and the page whose sentences they break. None is run here.
+
+Whoever changes a line that a mutant changes writes its row in `tests/mutants/tables` anew, or takes the row out where
+the line is gone; `python -m tests.mutants --only NAME` says whether its tests notice it still.
+"""
 
 import ast
 
@@ -20,7 +24,7 @@ def test_every_mutant_still_fits_the_source_and_is_python() -> None:
                 wrong.append(f"{mutant.name}: {stale}")
         for source in sources.values():
             ast.parse(source)
-    assert wrong == []
+    assert wrong == [], "write these rows of tests/mutants/tables anew"
 
 
 def test_every_test_that_a_mutant_names_exists() -> None:

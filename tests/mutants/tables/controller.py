@@ -272,4 +272,57 @@ CONTROLLER = table(
         ("unit/controller/test_manual_elections.py::test_by_hand_a_designated_replica_leads_though_another_has_more",),
         ("A leader can be designated, or the longest log sought",),
     ),
+    Mutant(
+        "an ISR need not have its leader",
+        "controller/isr.py",
+        " or not set(isr) <= set(old.replicas) or old.leader not in isr:",
+        " or not set(isr) <= set(old.replicas):",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_isr.py::test_a_proposal_is_refused",),
+        ("The controller's refusals, each with its error",),
+    ),
+    Mutant(
+        "an ISR may have others than replicas",
+        "controller/isr.py",
+        " or not set(isr) <= set(old.replicas) or old.leader not in isr:",
+        " or old.leader not in isr:",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_isr.py::test_a_proposal_is_refused",),
+        ("The controller's refusals, each with its error",),
+    ),
+    Mutant(
+        "a recovering leader may add members",
+        "controller/isr.py",
+        (
+            "    if proposal.leader_recovery_state == RECOVERING and (len(isr) > 1 or old.leader_"
+            "recovery_state == RECOVERED):\n"
+            "        return E.INVALID_REQUEST\n"
+        ),
+        "",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_isr.py::test_a_recovering_leader_stays_alone_until_it_says_recovered",),
+        ("A recovering leader stays alone until it says that it has recovered",),
+    ),
+    Mutant(
+        "who was replaced by its own proposal is not told",
+        "controller/isr.py",
+        "        return refused(at, E.NEW_LEADER_ELECTED), change\n",
+        "        return refused(at, E.NONE), change\n",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_isr.py::test_a_reassignment_that_replaces_the_leader_ends_with_its_own_proposal",),
+        ("NEW_LEADER_ELECTED when the change itself ends a reassignment",),
+    ),
+    Mutant(
+        "a cancel may leave too few in sync",
+        "controller/reassignments.py",
+        "        if len(left) >= needed:\n            return None\n",
+        "        return None\n",
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_moves.py::test_t40_a_cancel_must_leave_an_isr_that_carries_the_replicas_of_before",
+            "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
+            "unit/controller/test_reassignments.py::test_a_cancel_that_would_leave_too_few_in_sync_is_refused",
+        ),
+        ("T40",),
+    ),
 )

@@ -27,4 +27,89 @@ GROUP = table(
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_a_new_coordinator_finds_the_last_offset_that_was_committed",),
     ),
+    Mutant(
+        "an assignment is given out before it is written",
+        "group/coordinator.py",
+        "        return effects + self.write(shard, [group_record(group)], now, done)\n\n    def heartbeat",
+        (
+            "        return effects + done(ErrorCode.NONE, 0) + self.write(shard, [group_record(g"
+            "roup)], now, lambda error, base: [])\n"
+            "\n"
+            "    def heartbeat"
+        ),
+        Breaks.AGREEMENT,
+        ("unit/group/test_syncing.py::test_nobody_gets_an_assignment_before_it_is_written",),
+    ),
+    Mutant(
+        "an offset counts before it is written",
+        "group/coordinator.py",
+        (
+            "        return self.write(shard, [offset_record(request.group_id, *entry) for entry "
+            "in accepted], now, done)"
+        ),
+        (
+            "        return [*done(ErrorCode.NONE, 0), *self.write(shard, [offset_record(request."
+            "group_id, *entry) for entry in accepted], now, lambda error, base: [])]"
+        ),
+        Breaks.DURABILITY,
+        ("unit/group/test_offsets.py::test_an_offset_is_visible_and_answered_when_it_is_written",),
+    ),
+    Mutant(
+        "an offset that could not be written is acknowledged",
+        "group/coordinator.py",
+        (
+            "answers.committed(request, coordinator_error(error), self.config))]\n"
+            "\n"
+            "        return self.write(shard, [offset"
+        ),
+        ("answers.committed(request, ErrorCode.NONE, self.config))]\n\n        return self.write(shard, [offset"),
+        Breaks.DURABILITY,
+        ("unit/group/test_offsets.py::test_an_offset_that_cannot_be_written_is_not_remembered",),
+    ),
+    Mutant(
+        "a member of an older generation commits",
+        "group/classic.py",
+        "        return ErrorCode.ILLEGAL_GENERATION if generation != self.generation else None",
+        "        return None",
+        Breaks.AGREEMENT,
+        ("unit/group/test_offsets.py::test_a_member_commits_in_its_generation_and_that_keeps_its_session",),
+    ),
+    Mutant(
+        "a static member that was replaced goes on",
+        "group/classic.py",
+        "            if current != member_id:\n                return ErrorCode.FENCED_INSTANCE_ID\n",
+        "",
+        Breaks.AGREEMENT,
+        ("unit/group/test_static.py::test_a_static_member_that_restarts_takes_its_place_without_a_rebalance",),
+    ),
+    Mutant(
+        "a tombstone of an offset is not replayed",
+        "group/shard.py",
+        "                offsets.pop((key.topic, key.partition), None)\n",
+        "                offsets.get((key.topic, key.partition), None)\n",
+        Breaks.DURABILITY,
+        ("unit/group/test_offsets.py::test_offsets_without_members_are_forgotten_after_their_retention",),
+    ),
+    Mutant(
+        "a shard outlives its leadership",
+        "group/coordinator.py",
+        "            if led.get(partition) != shard.leader_epoch:",
+        "            if partition not in led:",
+        Breaks.DURABILITY,
+        (
+            "unit/group/test_administration.py::"
+            "test_parked_syncs_are_sent_away_too_and_the_write_under_way_answers_nobody_twice",
+        ),
+    ),
+    Mutant(
+        "a member's commit is no sign of life",
+        "group/coordinator.py",
+        (
+            "            group.members[request.member_id].heard(now)\n"
+            "            if group.state is State.COMPLETING_REBALANCE:"
+        ),
+        "            if group.state is State.COMPLETING_REBALANCE:",
+        Breaks.ANSWERS,
+        ("unit/group/test_offsets.py::test_a_member_commits_in_its_generation_and_that_keeps_its_session",),
+    ),
 )

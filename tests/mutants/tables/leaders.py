@@ -23,17 +23,23 @@ LEADERS = table(
     Mutant(
         "records are deleted before followers have done it",
         "replica/leader.py",
-        "                lowest = min(lowest, state.log_start_offset)\n",
-        "                lowest = min(lowest, max(lowest, state.log_start_offset))\n",
+        "                lowest = min(lowest, state.log_start_offset if is_known else UNKNOWN)\n",
+        "",
         Breaks.AGREEMENT,
-        ("unit/replica/test_offsets.py::test_deletion_waits_for_a_silent_replica_until_its_time_is_over",),
+        (
+            (
+                "unit/replica/test_offsets.py::"
+                "test_deletion_waits_for_a_new_incarnation_though_the_one_before_had_deleted_it"
+            ),
+            "unit/replica/test_offsets.py::test_deletion_waits_for_a_silent_replica_until_its_time_is_over",
+        ),
         ("The low watermark of DeleteRecords is the least log start of the replicas that live",),
     ),
     Mutant(
         "deletion waits for replicas that are not alive",
         "replica/leader.py",
-        "            if self.is_eligible(node, UNKNOWN_BROKER_EPOCH):\n                lowest",
-        "            if True:\n                lowest",
+        "            if self.is_eligible(node, UNKNOWN_BROKER_EPOCH):\n                is_known",
+        "            if True:\n                is_known",
         Breaks.ANSWERS,
         ("unit/replica/test_offsets.py::test_deletion_does_not_wait_for_a_replica_whose_broker_is_fenced",),
         ("The low watermark of DeleteRecords is the least log start of the replicas that live",),
@@ -149,17 +155,21 @@ LEADERS = table(
     Mutant(
         "a late fetch of an earlier incarnation counts",
         "replica/leader.py",
-        "        return UNKNOWN_BROKER_EPOCH < broker_epoch < self.followers[node].broker_epoch",
-        "        return False",
+        "        return UNKNOWN_BROKER_EPOCH < broker_epoch < latest\n",
+        "        return False\n",
         Breaks.DURABILITY,
         (
             ("kip/test_kip_903.py::test_t15_a_late_fetch_of_an_earlier_incarnation_says_nothing_about_its_successor"),
             ("kip/traps/test_in_sync.py::test_t15_a_fetch_that_an_earlier_incarnation_left_behind_changes_nothing"),
+            (
+                "kip/test_kip_903.py::"
+                "test_a_fetch_of_an_incarnation_that_metadata_has_replaced_is_refused_before_its_successor_fetches"
+            ),
         ),
         (
             "A late Fetch of an earlier incarnation overwrites nothing",
             "T15",
-            "A Fetch with an older broker epoch than is known is refused",
+            "A Fetch with an older broker epoch than is known, by another Fetch or by metadata",
         ),
     ),
     Mutant(
@@ -213,5 +223,85 @@ LEADERS = table(
             "While it stands still, passing it is no proof of being in sync",
             "T18",
         ),
+    ),
+    Mutant(
+        "the high watermark may fall",
+        "replica/leader.py",
+        "                if new <= old:\n                    return False\n",
+        "",
+        Breaks.AGREEMENT,
+        ("kip/test_chapter.py::test_1_the_high_watermark_is_monotonic_on_a_given_log_and_never_exceeds_its_end",),
+        ("The high watermark never falls on a given log, and never exceeds its end",),
+    ),
+    Mutant(
+        "the minimum is that of the committed ISR",
+        "replica/leader.py",
+        "        maximal = isr.maximal\n        for node, state",
+        "        maximal = isr.isr\n        for node, state",
+        Breaks.DURABILITY,
+        ("unit/replica/test_scripts.py::test_script",),
+        ("A pending expansion counts at once",),
+    ),
+    Mutant(
+        "a replica joins an ISR as soon as it is caught up with the high watermark of before",
+        "replica/leader.py",
+        "        if state.log_end_offset < self.epoch_start_offset:",
+        ("        if state.log_end_offset < self.epoch_start_offset and state.log_end_offset < self.high_watermark:"),
+        Breaks.DURABILITY,
+        ("kip/traps/test_logs.py::test_t36_a_follower_must_have_what_the_leader_had_when_it_began_to_lead",),
+        ("The epoch's start must be reached",),
+    ),
+    Mutant(
+        "who lags is proposed to leave at the next check only",
+        "replica/leader.py",
+        "or now - state.last_caught_up <= self.lag_time_max_ms",
+        "or now - state.last_caught_up <= 2 * self.lag_time_max_ms",
+        Breaks.ANSWERS,
+        (
+            "unit/replica/test_cluster.py::test_acks_all_waits_while_a_member_of_the_isr_is_silent",
+            "unit/replica/test_scripts.py::test_script",
+            (
+                "kip/test_chapter_details.py::"
+                "test_who_is_silent_is_proposed_to_leave_after_the_lag_and_at_most_half_of_it_later"
+            ),
+            ("kip/test_chapter_details.py::test_a_slow_follower_that_fetches_and_never_reaches_the_end_leaves_too"),
+        ),
+        (
+            "Who lags longer than replica.lag.time.max.ms leaves the ISR",
+            "Looked for every half replica.lag.time.max.ms",
+        ),
+    ),
+    Mutant(
+        "who trails by one fetch counts as caught up now",
+        "replica/leader.py",
+        "            caught_up = old.fetched_at\n",
+        "            caught_up = now\n",
+        Breaks.ANSWERS,
+        ("unit/replica/test_scripts.py::test_script",),
+        ("Caught up is who has the leader's log end now",),
+    ),
+    Mutant(
+        "a slow follower never leaves",
+        "replica/leader.py",
+        "        elif offset >= old.leader_end_at_fetch and old.fetched_at > caught_up:\n",
+        "        elif old.fetched_at > caught_up:\n",
+        Breaks.AGREEMENT,
+        ("kip/test_chapter_details.py::test_a_slow_follower_that_fetches_and_never_reaches_the_end_leaves_too",),
+        ("Looked for every half replica.lag.time.max.ms",),
+    ),
+    Mutant(
+        "a new leader names its end before it knows it",
+        "replica/leader.py",
+        "        return self.high_watermark < self.epoch_start_offset",
+        "        return False",
+        Breaks.AGREEMENT,
+        (
+            ("unit/replica/test_offsets.py::test_a_new_leader_does_not_name_an_end_that_may_lie_before_the_old_one"),
+            (
+                "unit/replica/test_offsets.py::"
+                "test_a_time_whose_record_a_new_leader_has_not_committed_yet_is_not_answered_with_nothing"
+            ),
+        ),
+        ("While it lags the epoch's start, the latest offset is OFFSET_NOT_AVAILABLE",),
     ),
 )

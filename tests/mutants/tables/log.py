@@ -187,6 +187,14 @@ LOG = table(
         ("A follower that restarts cuts nothing for its old high watermark",),
     ),
     Mutant(
+        "a torn batch is kept at recovery",
+        "log/segment.py",
+        "                if why_invalid(header, buffer) is not None:\n                    break\n",
+        "",
+        Breaks.DURABILITY,
+        ("property/test_log_recovery.py::test_a_flipped_bit_behind_the_recovery_point_cuts_the_log_before_it",),
+    ),
+    Mutant(
         "what lies behind a damaged segment is kept",
         "log/opening.py",
         "        if not whole:\n            drop_files(log, bases[at + 1 :])\n            break\n",
@@ -220,6 +228,22 @@ LOG = table(
         ),
     ),
     Mutant(
+        "a recovery point survives a cut",
+        "log/cutting.py",
+        "    log.recovery_point = min(log.recovery_point, log.log_end_offset)\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/log/test_durable_cuts.py::test_a_cut_takes_the_recovery_point_along",),
+    ),
+    Mutant(
+        "retention takes what is not committed",
+        "log/cutting.py",
+        "    while len(log.segments) > 1 and log.bases[1] <= high_watermark:",
+        "    while len(log.segments) > 1:",
+        Breaks.DURABILITY,
+        ("unit/log/test_durable_cuts.py::test_retention_takes_nothing_above_the_high_watermark",),
+    ),
+    Mutant(
         "a cut forgets no producers",
         "log/cutting.py",
         "    producer_snapshot.cut_end(log)\n",
@@ -246,7 +270,7 @@ LOG = table(
     Mutant(
         "a gap is copied into a log that was never compacted",
         "log/log.py",
-        "            if gap < 0 or (gap and not self.has_gaps):",
+        "            if gap < 0 or (gap and not self.has_gap_before(header.base_offset)):",
         "            if gap < 0:",
         Breaks.DURABILITY,
         ("unit/log/test_log.py::test_a_batch_that_does_not_follow_the_end_is_refused",),

@@ -99,6 +99,14 @@ LOG_PARTS = table(
         ("unit/log/test_producers.py::test_a_new_epoch_begins_at_zero_and_fences_the_old_one",),
     ),
     Mutant(
+        "the second batch of a producer in flight counts as a duplicate of the first",
+        "log/producers.py",
+        ("            if old.first_sequence == batch.base_sequence and old.last_sequence == batch.last_sequence:"),
+        ("            if old.first_sequence <= batch.base_sequence and batch.last_sequence <= old.last_sequence + 1:"),
+        Breaks.DURABILITY,
+        ("unit/log/test_producers.py::test_each_of_the_last_five_batches_is_a_duplicate_and_none_before",),
+    ),
+    Mutant(
         "four batches of a producer are remembered",
         "log/producers.py",
         "BATCHES_MAX = 5",
@@ -137,6 +145,14 @@ LOG_PARTS = table(
         ("        if record.key is None or record.offset <= self.last_of_key.get(fingerprint(record.key), -1):"),
         Breaks.DURABILITY,
         ("unit/log/test_compaction.py::test_nothing_at_or_above_the_high_watermark_is_looked_at",),
+    ),
+    Mutant(
+        "batches that producers are remembered by are cleaned away",
+        "log/compaction.py",
+        "(empty(header) if begins_epoch or self.is_kept_empty(header) else None)",
+        "(empty(header) if begins_epoch else None)",
+        Breaks.AGREEMENT,
+        ("unit/log/test_compaction.py::test_a_producers_batches_stay_empty_so_that_its_sequence_is_known",),
     ),
     Mutant(
         "the first batches of epochs are cleaned away",

@@ -309,6 +309,18 @@ PLANTED = table(
         ("A change of leader begins both epochs, another change only the partition epoch",),
     ),
     planted(
+        "isr-change-opens-an-epoch",
+        Breaks.ANSWERS,
+        (
+            (
+                "kip/test_kip_497.py::"
+                "test_the_controller_writes_the_change_with_a_new_partition_epoch_and_the_same_leader_epoch"
+            ),
+            "kip/traps/test_in_sync.py::test_t17_an_isr_that_shrinks_opens_no_leader_epoch",
+        ),
+        ("A change of the ISR begins a partition epoch and no leader epoch",),
+    ),
+    planted(
         "unclean-election-unsaid",
         Breaks.AGREEMENT,
         ("kip/traps/test_eligible.py::test_t7_an_unclean_election_says_so_itself",),
@@ -344,6 +356,12 @@ PLANTED = table(
         ("T8",),
     ),
     planted(
+        "elected-in-a-lost-directory",
+        Breaks.AGREEMENT,
+        ("kip/traps/test_directories.py::test_t8_a_broker_that_lives_does_not_lead_from_a_directory_that_it_has_lost",),
+        ("T8",),
+    ),
+    planted(
         "in-sync-and-eligible",
         Breaks.AGREEMENT,
         (
@@ -375,5 +393,102 @@ PLANTED = table(
             ),
         ),
         ("Balanced recovers once all of LastKnownELR",),
+    ),
+    planted(
+        "consumers-read-uncommitted",
+        Breaks.DURABILITY,
+        (
+            (
+                "kip/test_kip_966.py::"
+                "test_consumers_see_what_is_below_the_high_watermark_only_and_the_rest_when_the_isr_is_large_again"
+            ),
+            "unit/replica/test_requests.py::test_a_consumer_sees_only_what_is_committed",
+        ),
+        ("Consumers see only what is below it",),
+    ),
+    planted(
+        "acknowledged-when-the-isr-became-too-small",
+        Breaks.DURABILITY,
+        (
+            (
+                "unit/replica/test_cluster.py::"
+                "test_a_waiting_produce_is_told_when_the_isr_is_committed_too_small_and_not_when_it_is_only_proposed"
+            ),
+            ("unit/replica/test_cluster.py::test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr"),
+        ),
+        ("What waits when the ISR becomes too small is told so",),
+    ),
+    planted(
+        "pending-replica-counts-for-acks-all",
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_in_sync.py::test_t21_acks_all_is_judged_by_the_committed_isr",
+            "kip/test_kip_497.py::test_min_isr_is_measured_on_the_committed_isr_and_not_on_what_is_proposed",
+        ),
+        (
+            "T21",
+            "min.insync.replicas is measured on the committed ISR",
+        ),
+    ),
+    planted(
+        "new-leader-commits-its-whole-log",
+        Breaks.DURABILITY,
+        ("kip/traps/test_logs.py::test_t36_a_new_leader_commits_what_followers_have_and_a_coordinator_reads_all",),
+        ("T36",),
+    ),
+    planted(
+        "new-leader-believes-followers-have-its-log",
+        Breaks.DURABILITY,
+        ("unit/replica/test_scripts.py::test_script",),
+        ("Only a newer leader epoch begins anew",),
+    ),
+    planted(
+        "epoch-end-off-by-one",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_101.py::test_the_offset_that_is_returned_is_where_the_requested_epoch_ends",
+            "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
+            "property/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
+        ),
+        ("The answer is where the first larger epoch begins",),
+    ),
+    planted(
+        "epoch-without-records-survives-truncation",
+        Breaks.DURABILITY,
+        ("kip/traps/test_logs.py::test_t33_an_epoch_that_began_at_the_end_goes_with_a_cut_that_takes_no_record",),
+        ("T33",),
+    ),
+    planted(
+        "lost-directory-keeps-its-leaders",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_directories.py::test_a_lost_directory_moves_its_leaders_and_no_others",),
+        ("A failed directory takes its partitions offline, leadership moves",),
+    ),
+    planted(
+        "empty-log-in-place-of-an-offline-one",
+        Breaks.DURABILITY,
+        ("unit/replica/test_directories.py::test_after_a_restart_without_it_nothing_is_begun_in_its_place",),
+        ("Nothing is begun in its place, and nobody is elected out of it",),
+    ),
+    planted(
+        "eligible-while-isr-suffices",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_966_elr.py::test_a_proposed_isr_that_is_large_enough_empties_the_elr",
+            ("kip/test_kip_966_elr.py::test_only_who_is_in_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"),
+        ),
+        ("An ISR of min ISR members or more empties the ELR",),
+    ),
+    planted(
+        "last-leader-overwritten-by-nobody",
+        Breaks.AGREEMENT,
+        (
+            "kip/traps/test_eligible.py::test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads",
+            "kip/traps/test_eligible.py::test_l9_nobody_is_never_remembered_as_the_last_leader",
+        ),
+        (
+            "T10",
+            "L9",
+        ),
     ),
 )

@@ -381,4 +381,158 @@ REPLICA = table(
             "T1",
         ),
     ),
+    Mutant(
+        "the high watermark of a checkpoint is believed beyond the log",
+        "replica/storage.py",
+        ("        high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)\n"),
+        "        high_watermark = max(found.high_watermark, log.log_start_offset)\n",
+        Breaks.DURABILITY,
+        ("kip/test_chapter.py::test_1_the_high_watermark_is_monotonic_on_a_given_log_and_never_exceeds_its_end",),
+        ("The high watermark never falls on a given log, and never exceeds its end",),
+    ),
+    Mutant(
+        "acks=all below min ISR is written first",
+        "replica/producing.py",
+        (
+            "        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:\n"
+            "            return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, message_of(ErrorCode.NOT_E"
+            "NOUGH_REPLICAS))\n"
+        ),
+        "",
+        Breaks.ANSWERS,
+        (
+            "unit/replica/test_cluster.py::"
+            "test_too_small_an_isr_refuses_acks_all_before_writing_and_freezes_the_high_watermark",
+        ),
+        ("Below min ISR it is refused before anything is written",),
+    ),
+    Mutant(
+        "a parked produce is not looked at",
+        "replica/fetching.py",
+        "        if hosted.waiting:\n            effects += hosted.complete_waiting(leader)\n",
+        "",
+        Breaks.ANSWERS,
+        (
+            "kip/traps/test_in_sync.py::"
+            "test_t20_acks_all_is_answered_with_the_change_that_commits_it_and_not_with_the_next_fetch",
+        ),
+        ("Parked produces are looked at when the high watermark moves",),
+    ),
+    Mutant(
+        "high watermarks are not saved",
+        "replica/storage.py",
+        "            Every(config.high_watermark_checkpoint_interval_ms, self.save_high_watermarks),\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            ("unit/replica/test_storage.py::test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed"),
+            ("unit/replica/test_namesakes.py::test_a_new_topic_does_not_inherit_the_checkpoints_of_its_namesake"),
+        ),
+        ("The high watermark is saved every 5 s and at a stop",),
+    ),
+    Mutant(
+        "who leads goes on copying",
+        "replica/replicas.py",
+        (
+            "            if type(role) is Follower:\n"
+            "                self.unfollow(hosted, role)\n"
+            "            leader = Leader("
+        ),
+        "            leader = Leader(",
+        Breaks.AGREEMENT,
+        ("kip/test_chapter_details.py::test_who_becomes_leader_copies_from_nobody_any_more",),
+        ("Who leads copies from nobody",),
+    ),
+    Mutant(
+        "a leader hands out what it has not committed",
+        "replica/reading.py",
+        "            upto = log.log_end_offset if is_follower else high_watermark\n",
+        "            upto = log.log_end_offset\n",
+        Breaks.DURABILITY,
+        ("unit/replica/test_requests.py::test_a_consumer_sees_only_what_is_committed",),
+    ),
+    Mutant(
+        "a duplicate is acknowledged before it is committed",
+        "replica/producing.py",
+        "if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:",
+        "if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset and not appended.duplicate:",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_requests.py::"
+            "test_a_batch_that_is_sent_again_is_acknowledged_when_it_is_committed_and_not_before",
+        ),
+    ),
+    Mutant(
+        "a wait is over one record too early",
+        "replica/hosted.py",
+        "waiting[0].required <= leader.high_watermark:",
+        "waiting[0].required <= leader.high_watermark + 1:",
+        Breaks.DURABILITY,
+        ("unit/replica/test_requests.py::test_who_waits_for_a_record_is_not_answered_with_the_one_before_it",),
+    ),
+    Mutant(
+        "who waits is not told that the leadership is over",
+        "replica/replicas.py",
+        ("        effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)\n        hosted.role = Follower"),
+        "        hosted.role = Follower",
+        Breaks.DURABILITY,
+        ("unit/replica/test_cluster.py::test_acks_all_waits_while_a_member_of_the_isr_is_silent",),
+    ),
+    Mutant(
+        "a flush vouches in another role",
+        "replica/storage.py",
+        "was == (end, hosted.role, cuts_of(hosted)):",
+        "(was[0], was[2]) == (end, cuts_of(hosted)):",
+        Breaks.DURABILITY,
+        ("unit/replica/test_storage.py::test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed",),
+    ),
+    Mutant(
+        "an old recovery point stays after a cut",
+        "replica/storage.py",
+        (
+            "            self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))\n"
+            "            if self.host"
+        ),
+        "            if self.host",
+        Breaks.DURABILITY,
+        ("unit/replica/test_storage.py::test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed",),
+    ),
+    Mutant(
+        "a deleted topic's checkpoints speak for its namesake",
+        "replica/storage.py",
+        "        if name not in self.listed:\n            return\n        self.listed = {}\n",
+        "        return\n",
+        Breaks.DURABILITY,
+        ("unit/replica/test_namesakes.py::test_a_new_topic_does_not_inherit_the_checkpoints_of_its_namesake",),
+    ),
+    Mutant(
+        "min ISR of a configuration is taken by new leaders alone",
+        "replica/replicas.py",
+        "                hosted.role.min_isr = self.host.image.effective_min_isr(topic, partition)\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/replica/test_cluster.py::test_acks_all_waits_while_a_member_of_the_isr_is_silent",),
+    ),
+    Mutant(
+        "a truncated log's high watermark is kept",
+        "replica/follower.py",
+        ("        self.high_watermark = max(log.log_start_offset, min(self.high_watermark, log.log_end_offset))"),
+        "        self.high_watermark = max(log.log_start_offset, self.high_watermark)",
+        Breaks.AGREEMENT,
+        (
+            "kip/traps/test_in_sync.py::"
+            "test_t20_acks_all_is_answered_with_the_change_that_commits_it_and_not_with_the_next_fetch",
+        ),
+    ),
+    Mutant(
+        "a follower deletes beyond its high watermark",
+        "replica/follower.py",
+        "            log.advance_log_start(min(answer.log_start_offset, self.high_watermark))",
+        "            log.advance_log_start(min(answer.log_start_offset, log.log_end_offset))",
+        Breaks.AGREEMENT,
+        (
+            "unit/replica/test_offsets.py::"
+            "test_a_time_whose_record_a_new_leader_has_not_committed_yet_is_not_answered_with_nothing",
+        ),
+    ),
 )

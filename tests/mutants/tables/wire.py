@@ -42,6 +42,28 @@ WIRE = table(
         ("unit/wire/test_batch.py::test_an_impossible_length_ends_the_walk",),
     ),
     Mutant(
+        "offset deltas outside of a batch are read",
+        "wire/record.py",
+        (
+            "    if not 0 <= offset_delta <= header.last_offset_delta:\n"
+            '        raise Corrupt(f"offset delta {offset_delta} lies outside of the batch")\n'
+        ),
+        "",
+        Breaks.AGREEMENT,
+        ("unit/wire/test_batch_damaged.py::test_a_record_that_lies_outside_of_its_batch_is_corrupt",),
+    ),
+    Mutant(
+        "bytes behind the last record are overlooked",
+        "wire/record.py",
+        (
+            "    if position != len(plain):\n"
+            '        raise Corrupt(f"{len(plain) - position} bytes follow the last record")\n'
+        ),
+        "",
+        Breaks.ANSWERS,
+        ("unit/wire/test_batch_damaged.py::test_a_batch_with_more_records_than_it_says_is_corrupt",),
+    ),
+    Mutant(
         "a cleaner's mark is taken from producers",
         "wire/batch.py",
         "    if header.is_control or header.has_delete_horizon:",

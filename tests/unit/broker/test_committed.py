@@ -5,6 +5,7 @@ from strandline.broker.committed import Committed
 from strandline.metadata.framing import encode_record
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.quorum.metadata_log import MetadataLog
+from strandline.quorum.ports import SnapshotId
 from strandline.sim.disk import SimDisk
 from strandline.wire.batch import build
 from strandline.wire.control import LeaderChangeMessage, build_control
@@ -54,3 +55,13 @@ def test_a_snapshot_is_written_when_the_oldest_record_without_one_is_old() -> No
     assert newest(2001) == 7
     committed.snapshot_ms = 0
     assert [newest(at) for at in (2002, 90_000)] == [7, 7], "0: never by age"
+
+
+def test_a_snapshot_bears_the_epoch_of_its_last_record_and_not_that_of_the_log() -> None:
+    log = MetadataLog.open(SimDisk(), "/d", NOW)
+    record = encode_record(FeatureLevelRecord(name="metadata.version", feature_level=1))
+    for epoch in (1, 2):
+        log.append_as_leader(build([(NOW, None, record, ())], base_offset=log.log_end_offset, leader_epoch=epoch))
+    committed = Committed(log, snapshot_bytes=1)
+    committed.advance(1, NOW)
+    assert log.latest_snapshot() == SnapshotId(1, 1)

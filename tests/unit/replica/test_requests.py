@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.asking import CALLER, ask, offsets_in, written_by
-from tests.unit.replica.conftest import AT
+from tests.unit.replica.conftest import AT, a_batch
 
 from strandline.base.effects import Close, Effect, Reply
 from strandline.base.errors import ErrorCode
@@ -44,6 +44,40 @@ def test_acks_1_is_answered_before_followers_have_the_records(world: Any) -> Non
     world.create()
     world.cut = {1}
     assert world.produce(1, acks=1)().error_code == ErrorCode.NONE
+
+
+def test_a_batch_that_is_sent_again_is_acknowledged_when_it_is_committed_and_not_before(world: Any) -> None:
+    world.create()
+    world.run(1_000)
+    world.cut = {2, 3}
+    batch = a_batch(1, producer_id=7, producer_epoch=0, base_sequence=0)
+    first, again = (world.produce(1, timeout_ms=60_000, batch=batch) for _ in range(2))
+    assert (first(), again()) == (None, None)
+    assert world.row(1)[3] == 1
+    world.cut = set()
+    world.run(5_000)
+    assert [(answer().error_code, answer().base_offset) for answer in (first, again)] == [(ErrorCode.NONE, 0)] * 2
+
+
+def test_who_waits_for_a_record_is_not_answered_with_the_one_before_it(world: Any) -> None:
+    class Waiting:
+        done = False
+
+        def __init__(self, required: int) -> None:
+            self.required = required
+
+        def complete(self, error: ErrorCode) -> list[Any]:
+            self.done = True
+            return []
+
+    world.create(replicas=(1,))
+    world.produce(1, 2)
+    hosted = world.nodes[1].host.named("t", 0)
+    waiters = [Waiting(required) for required in (1, 2, 3)]
+    for waiter in waiters:
+        hosted.wait(waiter)
+    hosted.complete_waiting(hosted.role)
+    assert [waiter.done for waiter in waiters] == [True, True, False]
 
 
 def test_other_acks_are_refused(world: Any) -> None:
