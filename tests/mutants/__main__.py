@@ -111,6 +111,7 @@ def tell(line: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="mutants with this in their names or files")
+    parser.add_argument("--every", type=int, default=1, help="of these one in so many, to know sooner")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     parser.add_argument(
@@ -120,7 +121,8 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=60, help="for each mutant at most")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
     options = parser.parse_args()
-    mutants = [mutant for mutant in MUTANTS.values() if options.only in mutant.name or options.only in mutant.file]
+    named = [mutant for mutant in MUTANTS.values() if options.only in mutant.name or options.only in mutant.file]
+    mutants = named[:: max(1, options.every)]
     if not mutants:
         print(f"no mutant has {options.only!r} in its name", file=sys.stderr)
         return 2

@@ -24,8 +24,8 @@ CONTROLLER = table(
     Mutant(
         "every stop counts as unclean",
         "controller/brokers.py",
-        "basis.departure(NodeId(request.broker_id), lost_tail=not is_clean)",
-        "basis.departure(NodeId(request.broker_id), lost_tail=True)",
+        "lost_tail=not is_clean",
+        "lost_tail=True",
         Breaks.AGREEMENT,
         ("kip/test_kip_966_shutdown.py::test_the_same_epoch_as_is_registered_is_a_clean_shutdown_end_to_end",),
         ("The epoch that is registered means a clean shutdown, end to end",),
@@ -33,8 +33,8 @@ CONTROLLER = table(
     Mutant(
         "every stop counts as clean",
         "controller/brokers.py",
-        "basis.departure(NodeId(request.broker_id), lost_tail=not is_clean)",
-        "basis.departure(NodeId(request.broker_id), lost_tail=False)",
+        "lost_tail=not is_clean",
+        "lost_tail=False",
         Breaks.DURABILITY,
         (
             (
@@ -134,10 +134,13 @@ CONTROLLER = table(
         ),
     ),
     Mutant(
-        "a broker that is fenced leads on until the next check",
-        "controller/brokers.py",
-        "    return (*basis.departure(broker.node_id, lost_tail=False), change_of(broker, fenced=FENCE))",
-        "    return (change_of(broker, fenced=FENCE),)",
+        "who leaves stays in its ISRs and leaderships",
+        "controller/basis.py",
+        ("        for at in sorted(self.image.eligible.get(node, {})):\n            topic, partition = self.at(at)\n"),
+        (
+            "        for at in sorted(self.image.eligible.get(node, {}))[:0]:\n"
+            "            topic, partition = self.at(at)\n"
+        ),
         Breaks.AGREEMENT,
         (
             "kip/test_kip_841.py::"
@@ -324,5 +327,23 @@ CONTROLLER = table(
             "unit/controller/test_reassignments.py::test_a_cancel_that_would_leave_too_few_in_sync_is_refused",
         ),
         ("T40",),
+    ),
+    Mutant(
+        "a new partition's ISR has fenced replicas",
+        "controller/assignment.py",
+        "    isr = tuple(node for node in replicas if basis.image.is_active(node))\n",
+        "    isr = tuple(replicas)\n",
+        Breaks.AGREEMENT,
+        ("kip/test_kip_841.py::test_a_new_partition_begins_without_fenced_replicas_in_its_isr",),
+        ("A new partition begins without fenced replicas in its ISR",),
+    ),
+    Mutant(
+        "eB",
+        "controller/isr.py",
+        "    if broker is None or not broker.is_active:\n        return True\n",
+        "    if broker is None or not broker.is_active or broker.epoch > 0:\n        return True\n",
+        Breaks.AGREEMENT,
+        ("kip/test_kip_841.py::test_once_unfenced_it_may_be_proposed_again",),
+        ("Once unfenced, it may be proposed again",),
     ),
 )

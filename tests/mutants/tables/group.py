@@ -57,12 +57,8 @@ GROUP = table(
     Mutant(
         "an offset that could not be written is acknowledged",
         "group/coordinator.py",
-        (
-            "answers.committed(request, coordinator_error(error), self.config))]\n"
-            "\n"
-            "        return self.write(shard, [offset"
-        ),
-        ("answers.committed(request, ErrorCode.NONE, self.config))]\n\n        return self.write(shard, [offset"),
+        "answers.committed(request, coordinator_error(error), self.config, known)",
+        "answers.committed(request, ErrorCode.NONE, self.config, known)",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_an_offset_that_cannot_be_written_is_not_remembered",),
     ),

@@ -304,4 +304,17 @@ LEADERS = table(
         ),
         ("While it lags the epoch's start, the latest offset is OFFSET_NOT_AVAILABLE",),
     ),
+    Mutant(
+        "a leader that proposes has agreed already",
+        "replica/leader.py",
+        "        self.isr = PendingShrink(self.isr.isr, self.proposal(kept))\n        return self.isr",
+        (
+            "        self.isr = PendingShrink(self.isr.isr, self.proposal(kept))\n"
+            "        pending, self.isr = self.isr, Committed(kept)\n"
+            "        return pending"
+        ),
+        Breaks.DURABILITY,
+        ("kip/test_kip_497.py::test_a_leader_changes_nothing_by_itself_it_asks_the_controller",),
+        ("A leader changes no ISR by itself",),
+    ),
 )

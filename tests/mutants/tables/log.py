@@ -288,4 +288,13 @@ LOG = table(
         Breaks.DURABILITY,
         ("unit/log/test_log.py::test_a_damaged_batch_is_refused_with_all_that_follows_it",),
     ),
+    Mutant(
+        "the file of epochs has the start before the epoch",
+        "log/checkpoints.py",
+        '[f"{e.epoch} {e.start_offset}" for e in entries]',
+        '[f"{e.start_offset} {e.epoch}" for e in entries]',
+        Breaks.DURABILITY,
+        ("unit/log/test_files.py::test_epochs_are_lines_of_epoch_and_start",),
+        ("Every log directory of a partition has a file of (epoch, start offset)",),
+    ),
 )

@@ -126,4 +126,16 @@ METADATA = table(
         Breaks.AGREEMENT,
         ("unit/metadata/test_image.py::test_the_indexes_follow_isr_elr_and_deletion",),
     ),
+    Mutant(
+        "a leader that comes back leads in its old epoch",
+        "metadata/registrations.py",
+        "    leads_anew = change.leader != r.NO_LEADER_CHANGE\n",
+        "    leads_anew = change.leader not in (r.NO_LEADER_CHANGE, old.leader, old.last_known_leader)\n",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_101.py::test_a_leader_that_returns_without_an_election_leads_in_a_new_epoch",
+            "kip/test_kip_101.py::test_t34_an_epoch_whose_entry_a_power_loss_took_is_never_led_again",
+        ),
+        ("A leader that comes back without an election leads in a new epoch",),
+    ),
 )

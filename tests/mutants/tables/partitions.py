@@ -55,8 +55,17 @@ PARTITIONS = table(
         "        isr = old.isr\n    isr = within(isr, replicas)",
         "        isr = ()\n    isr = within(isr, replicas)",
         Breaks.DURABILITY,
-        ("kip/test_kip_841.py::test_a_broker_that_is_fenced_as_the_last_member_stays_in_the_isr_without_leading",),
-        ("The last member stays in the ISR, without leading",),
+        (
+            ("kip/test_kip_841.py::test_a_broker_that_is_fenced_as_the_last_member_stays_in_the_isr_without_leading"),
+            (
+                "kip/test_kip_903.py::"
+                "test_the_exception_the_last_member_stays_in_the_isr_though_it_crashed_and_is_fenced"
+            ),
+        ),
+        (
+            "The last member stays in the ISR, without leading",
+            "The last member stays in the ISR though it crashed",
+        ),
     ),
     Mutant(
         "who leaves below min ISR is not eligible",

@@ -132,4 +132,22 @@ QUORUM = table(
         Breaks.DURABILITY,
         ("unit/quorum/test_metadata_log.py::test_torn_snapshot_is_removed_at_start",),
     ),
+    Mutant(
+        "a pre-vote moves the epoch",
+        "quorum/voting.py",
+        "    if asked.replica_epoch > quorum.epoch and not asked.pre_vote:",
+        "    if asked.replica_epoch > quorum.epoch:",
+        Breaks.AGREEMENT,
+        ("unit/quorum/test_hostile.py::test_one_packet_to_each_voter_leaves_the_quorum_as_it_was",),
+        ("A pre-vote changes nobody's epoch",),
+    ),
+    Mutant(
+        "a stored epoch that nobody voted in is taken",
+        "quorum/quorum.py",
+        "        self.election = repaired(stored, log.last_epoch)\n",
+        ("        self.election = stored if stored.epoch >= log.last_epoch else ElectionState(log.last_epoch)\n"),
+        Breaks.AGREEMENT,
+        ("unit/quorum/test_hostile.py::test_a_poisoned_quorum_begins_again",),
+        ("A stored epoch that nobody can have voted in is repaired",),
+    ),
 )

@@ -393,12 +393,8 @@ REPLICA = table(
     Mutant(
         "acks=all below min ISR is written first",
         "replica/producing.py",
-        (
-            "        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:\n"
-            "            return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, message_of(ErrorCode.NOT_E"
-            "NOUGH_REPLICAS))\n"
-        ),
-        "",
+        "        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:\n",
+        "        if False:\n",
         Breaks.ANSWERS,
         (
             "unit/replica/test_cluster.py::"
@@ -534,5 +530,14 @@ REPLICA = table(
             "unit/replica/test_offsets.py::"
             "test_a_time_whose_record_a_new_leader_has_not_committed_yet_is_not_answered_with_nothing",
         ),
+    ),
+    Mutant(
+        "acks=1 is refused below min ISR",
+        "replica/producing.py",
+        "        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:",
+        "        if acks != 0 and len(leader.isr.isr) < leader.min_isr:",
+        Breaks.ANSWERS,
+        ("kip/test_kip_966.py::test_acks_1_is_acknowledged_all_the_same",),
+        ("acks=1 is acknowledged all the same once the leader has the record",),
     ),
 )
