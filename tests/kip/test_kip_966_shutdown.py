@@ -5,7 +5,7 @@ What would make it a lie is in `traps/test_registration.py` (T27 to T29).
 
 import json
 
-from tests.sim.play import Play
+from tests.sim.play import SETTINGS, Play
 from tests.unit.controller.cluster import CLUSTER_ID, incarnation
 from tests.unit.controller.recovered import Recovered
 
@@ -14,6 +14,7 @@ from strandline.log.clean_shutdown import FILE
 from strandline.metadata.image import Partition
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.sim.machine import Machine
+from strandline.sim.options import Options
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
 
@@ -30,8 +31,9 @@ def epoch_of(play: Play, machine: Machine) -> int:
 
 
 def test_a_broker_writes_its_epoch_when_it_shuts_down_as_json_with_a_version_in_each_directory() -> None:
-    play = Play()
+    play = Play(options=Options(settings=SETTINGS, log_dirs=2))
     machine = play.machines[0]
+    assert len(machine.log_dirs) == 2
     epoch = epoch_of(play, machine)
     stopped(play, machine)
     for root in machine.log_dirs:

@@ -9,8 +9,13 @@ from strandline.base.value import Value
 PAGE = ROOT / "docs" / "protocol.md"
 ROW = re.compile(r"^\| (?P<where>[^|]*) \| (?P<what>[^|]*) \| (?P<held>[^|]*) \|$")
 TEST = re.compile(r"`(?P<test>[\w/]+\.py::test_\w+)`")
-SCRIPT = re.compile(r"`(?P<file>scripts/[\w/]+\.txt)`")
-SCRIPTS = "unit/replica/test_scripts.py::test_script"
+SCRIPT = re.compile(r"`scripts/(?P<part>\w+)/\w+\.txt`")
+SCRIPTS = {  # who runs the transcripts of a part
+    "controller": "unit/controller/test_scripts.py::test_transcript",
+    "group": "unit/group/test_scripts.py::test_transcript",
+    "quorum": "unit/quorum/test_scripts.py::test_transcript",
+    "replica": "unit/replica/test_scripts.py::test_script",
+}
 
 
 class Sentence(Value, frozen=True):
@@ -33,9 +38,7 @@ def sentences() -> list[Sentence]:
         row = ROW.match(line)
         if row is None or row["what"] == "what must hold":
             continue
-        tests = tuple(TEST.findall(row["held"]))
-        if SCRIPT.search(row["held"]):
-            tests += (SCRIPTS,)
+        tests = (*TEST.findall(row["held"]), *(SCRIPTS[part] for part in SCRIPT.findall(row["held"])))
         if tests:
             found.append(Sentence(section, row["where"], row["what"], tests))
     return found

@@ -338,12 +338,36 @@ CONTROLLER = table(
         ("A new partition begins without fenced replicas in its ISR",),
     ),
     Mutant(
-        "eB",
+        "a broker that was fenced is never in sync again",
         "controller/isr.py",
         "    if broker is None or not broker.is_active:\n        return True\n",
         "    if broker is None or not broker.is_active or broker.epoch > 0:\n        return True\n",
         Breaks.AGREEMENT,
         ("kip/test_kip_841.py::test_once_unfenced_it_may_be_proposed_again",),
         ("Once unfenced, it may be proposed again",),
+    ),
+    Mutant(
+        "None recovers as Balanced does",
+        "controller/standing.py",
+        "    if strategy is Strategy.NONE:\n        return Standing.OPERATOR\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/controller/test_recovery.py::test_none_asks_nobody_until_the_strategy_is_another",),
+        ("None attempts nothing, and waits for an operator",),
+    ),
+    Mutant(
+        "answers outlive their controller",
+        "controller/recovery.py",
+        "        self.leaderless = dict.fromkeys(image.leaderless())\n        self.is_due",
+        "        self.is_due",
+        Breaks.AGREEMENT,
+        (
+            (
+                "kip/test_kip_966_recovery.py::"
+                "test_nothing_of_a_recovery_stands_in_the_metadata_log_and_the_next_controller_begins_another"
+            ),
+            "unit/controller/test_recovery.py::test_another_controller_begins_anew",
+        ),
+        ("Nothing is in the metadata log; each controller begins a recovery anew",),
     ),
 )

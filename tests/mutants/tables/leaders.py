@@ -189,12 +189,19 @@ LEADERS = table(
                 "kip/test_kip_966.py::"
                 "test_what_is_written_with_acks_0_or_1_is_not_committed_either_while_the_isr_is_too_small"
             ),
+            "kip/test_kip_966.py::test_what_a_consumer_has_seen_is_not_out_of_range_at_the_next_leader",
+            (
+                "kip/test_chapter.py::"
+                "test_2_it_is_the_minimum_over_the_maximal_isr_and_never_advances_while_the_isr_is_below_the_effective_min_isr"
+            ),
         ),
         (
             "It can only advance if the ISR has min.insync.replicas members or more",
             "This applies to records of acks=0 and acks=1 too",
             "T24",
             "The rule for the high watermark needs no feature",
+            "The last replica standing, T0–T4",
+            "stands still below the effective min ISR",
         ),
     ),
     Mutant(

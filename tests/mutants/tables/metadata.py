@@ -138,4 +138,52 @@ METADATA = table(
         ),
         ("A leader that comes back without an election leads in a new epoch",),
     ),
+    Mutant(
+        "who led last is not in a snapshot",
+        "metadata/registrations.py",
+        "        last_known_leader=partition.last_known_leader,\n        losses",
+        "        losses",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_966_elr.py::"
+            "test_whom_a_recovery_must_ask_and_who_led_last_stand_in_the_metadata_log_and_in_its_snapshots",
+        ),
+        ("LastKnownELR and the last known leader are in the metadata log",),
+    ),
+    Mutant(
+        "LastKnownELR is not in a snapshot",
+        "metadata/registrations.py",
+        "        last_known_elr=partition.last_known_elr or None,\n",
+        "",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_966_elr.py::"
+            "test_whom_a_recovery_must_ask_and_who_led_last_stand_in_the_metadata_log_and_in_its_snapshots",
+        ),
+        ("LastKnownELR and the last known leader are in the metadata log",),
+    ),
+    Mutant(
+        "Aggressive is the default",
+        "metadata/strategy.py",
+        "    return strategy_in(static) or Strategy.BALANCED",
+        "    return strategy_in(static) or Strategy.AGGRESSIVE",
+        Breaks.DURABILITY,
+        (
+            "kip/test_kip_966_election.py::test_balanced_is_the_default",
+            "kip/test_kip_966_election.py::test_the_nearest_level_decides_and_on_one_level_the_strategy",
+        ),
+        ("Balanced is the default; the older key is mapped",),
+    ),
+    Mutant(
+        "the older key set to false means None",
+        "metadata/strategy.py",
+        "    return Strategy.AGGRESSIVE if is_unclean_allowed else Strategy.BALANCED",
+        "    return Strategy.AGGRESSIVE if is_unclean_allowed else Strategy.NONE",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_966_election.py::test_the_deprecated_key_is_mapped",
+            "kip/test_kip_966_election.py::test_the_nearest_level_decides_and_on_one_level_the_strategy",
+        ),
+        ("Balanced is the default; the older key is mapped",),
+    ),
 )

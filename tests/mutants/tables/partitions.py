@@ -81,11 +81,20 @@ PARTITIONS = table(
                 "kip/test_kip_966_elr.py::"
                 "test_below_min_isr_who_is_eligible_stays_who_leaves_the_isr_joins_and_who_is_in_sync_is_not_eligible"
             ),
+            "kip/test_kip_966_elr.py::test_a_proposed_isr_updates_the_elr_though_no_broker_speaks_of_it",
+            "kip/test_kip_966_elr.py::test_the_example_4_brokers_with_min_isr_3",
+            (
+                "kip/test_kip_966_elr.py::"
+                "test_an_eligible_replica_has_all_up_to_the_high_watermark_when_it_leads_though_it_was_away_meanwhile"
+            ),
         ),
         (
             "who lags or is fenced leaves it as before",
             "Fencing updates it",
             "A smaller one keeps the ELR, adds who leaves the ISR",
+            "AlterPartition's new ISR updates it",
+            "4 brokers with min ISR 3",
+            "A member has the data up to the high watermark",
         ),
     ),
     Mutant(
@@ -159,10 +168,12 @@ PARTITIONS = table(
                 "test_t8_no_path_elects_who_lives_without_the_directory_that_the_replica_is_in"
             ),
             "kip/test_kip_966_election.py::test_the_first_eligible_replica_to_be_unfenced_leads",
+            "kip/test_kip_966_election.py::test_the_decision_is_made_in_the_order_of_the_kip",
         ),
         (
             "Every election asks whether the broker lives",
             "Fenced members of the ELR are waited for",
+            "The decision in the KIP's order, for each strategy",
         ),
     ),
     Mutant(
@@ -227,5 +238,20 @@ PARTITIONS = table(
             "unit/controller/test_recovery.py::test_the_ledger_trusts_an_older_log_up_to_its_high_watermark",
         ),
         ("Every unclean election is on record with what it may lose",),
+    ),
+    Mutant(
+        "a change of the ELR begins a leader epoch",
+        "controller/partition.py",
+        (
+            "    if (without(old.replicas, sets.replicas) or counts_more(old, sets, rules)) and e"
+            "lected.leader != NOBODY:"
+        ),
+        (
+            "    if (without(old.replicas, sets.replicas) or set(sets.elr) != set(old.elr) or cou"
+            "nts_more(old, sets, rules)) and elected.leader != NOBODY:"
+        ),
+        Breaks.ANSWERS,
+        ("kip/test_kip_966_elr.py::test_a_change_of_the_elr_alone_begins_no_leader_epoch",),
+        ("A change of the ELR alone begins no leader epoch",),
     ),
 )

@@ -540,4 +540,16 @@ REPLICA = table(
         ("kip/test_kip_966.py::test_acks_1_is_acknowledged_all_the_same",),
         ("acks=1 is acknowledged all the same once the leader has the record",),
     ),
+    Mutant(
+        "eligible replicas count for a leader's gate",
+        "replica/replicas.py",
+        ("        min_isr = self.host.image.effective_min_isr(topic, partition)\n        if type(role) is Leader and"),
+        (
+            "        min_isr = self.host.image.effective_min_isr(topic, partition) - len(partition.elr)\n"
+            "        if type(role) is Leader and"
+        ),
+        Breaks.DURABILITY,
+        ("kip/test_kip_966_elr.py::test_a_leader_goes_by_the_isr_alone_and_an_eligible_replica_helps_no_write",),
+        ("Leaders and followers go by the ISR alone",),
+    ),
 )
