@@ -1,10 +1,12 @@
 """The laws fire: what they forbid is done to a running cluster, by hand."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.sim.play import ORDERS, SETTINGS, Play
 
+from strandline.log.log import Appended, Log
 from strandline.replica import reading
 from strandline.replica.hosted import Hosted
 from strandline.replica.isr import Committed
@@ -14,7 +16,7 @@ from strandline.sim.clients.nearby import Nearby
 from strandline.sim.machine import Machine
 from strandline.sim.options import Options
 from strandline.sim.violation import Violation
-from strandline.wire.batch import build
+from strandline.wire.batch import build, read_header
 
 
 def of_leader(play: Play) -> tuple[Machine, Hosted, Leader]:
@@ -97,6 +99,75 @@ def producers_are_invented(play: Play) -> None:
     log = hosted_on(other(play)).log
     producer = next(iter(log.producers.known.values()))
     log.producers.known[4711] = producer
+
+
+def answering(play: Play, change: Callable[[Log, Any, Appended], Appended | None]) -> None:
+    """What the leader's log says of an append is not what it did; `change` gets the log and the records, too."""
+    log = of_leader(play)[1].log
+    append = log.append_as_leader
+
+    def lie(records: Any, *rest: Any, **options: Any) -> Any:
+        done = append(records, *rest, **options)
+        return change(log, records, done) or done if isinstance(done, Appended) else done
+
+    log.append_as_leader = lie  # type: ignore[method-assign]
+
+
+def another_offset_is_answered(play: Play) -> None:
+    answering(
+        play,
+        lambda log, records, done: Appended(
+            done.base_offset - 1, done.last_offset - 1, -1, log.log_start_offset, done.size_bytes
+        ),
+    )
+
+
+def a_duplicate_is_answered_of_what_is_not_there(play: Play) -> None:
+    def change(log: Log, records: Any, done: Appended) -> Appended | None:
+        log.truncate_to(done.base_offset)
+        return Appended(done.base_offset, done.last_offset, -1, log.log_start_offset, duplicate=True)
+
+    answering(play, change)
+
+
+def other_records_are_written(play: Play) -> None:
+    log = of_leader(play)[1].log
+    append = log.append_as_leader
+
+    def write(records: Any, *rest: Any, **options: Any) -> Any:
+        header = read_header(records)
+        other = build(
+            [(play.scene.wall_ms(), None, b"impostor", ())] * header.record_count,
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            base_sequence=header.base_sequence,
+        )
+        return append(bytearray(other), *rest, **options)
+
+    log.append_as_leader = write  # type: ignore[method-assign]
+
+
+def a_sequence_is_left_out(play: Play) -> None:
+    hosted = of_leader(play)[1]
+    hosted.log.producers.judge = lambda batch: None  # type: ignore[method-assign]
+    (producer,) = (client for client in play.scene.clients if client.name == "pa")
+    producer.sequence += 5  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("harm", "law"),
+    [
+        (another_offset_is_answered, "and there is|and its high watermark"),
+        (a_duplicate_is_answered_of_what_is_not_there, "nothing is there|and its high watermark"),
+        (other_records_are_written, "and other records are there"),
+        (a_sequence_is_left_out, "and behind sequence"),
+    ],
+)
+def test_an_answer_to_a_producer_that_is_not_true_is_noticed(harm: Callable[[Play], None], law: str) -> None:
+    play = Play()
+    harm(play)
+    with pytest.raises(Violation, match=law):
+        play.run(3_000)
 
 
 @pytest.mark.parametrize(

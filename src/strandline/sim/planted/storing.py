@@ -149,14 +149,6 @@ STORING = table(
         seeds=(1, 1),
     ),
     Planted(
-        name="batches-behind-a-refused-one-accepted",
-        module=PRODUCING,
-        old="self.awaited.is_skipped(where, leader.log, records, now):",
-        new="False:",
-        trap="KIP-360, KIP-890",
-        harm="a producer's first batch is refused and the next one written: clients take its success for that of both",
-    ),
-    Planted(
         name="producer-snapshot-ahead-of-the-log",
         module=SNAPSHOTS,
         old="if offset <= log.log_end_offset and offset < believed_below]",
