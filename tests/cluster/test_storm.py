@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.cluster.storm.__main__ import report
+from tests.cluster.storm.cluster import CRASHED, StormCluster
 from tests.cluster.test_hour import ROOT, told
 
 pytestmark = pytest.mark.cluster
@@ -38,9 +40,23 @@ def test_a_storm_that_is_interrupted_leaves_no_process(tmp_path: Path) -> None:
     assert not any(node.is_running() for node in nodes)
 
 
-def test_the_verdict_is_a_line_that_names_the_seed() -> None:
-    from tests.cluster.storm.__main__ import report
+def test_a_node_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
+    cluster = StormCluster(tmp_path, 2)
+    one, two = cluster.nodes
+    for node, command in ((one, "exit 3"), (two, "kill -KILL $$")):
+        node.folder.mkdir()
+        node.log_path.write_text("2026-01-01 00:00:00.000 INFO all is well\n")
+        assert cluster.why_ended(node) == "", "it never ran"
+        node.process = subprocess.Popen(["sh", "-c", command])
+        node.process.wait()
+    assert (cluster.why_ended(one), cluster.why_ended(two)) == ("node 1 ended with status 3", "")
+    line = "2026-01-01 00:00:00.001 ERROR the node crashed on Expired"
+    two.log_path.write_text(f"{line}\n")
+    assert cluster.errors() == [f"node 2: {line}"]
+    assert CRASHED in line
 
+
+def test_the_verdict_is_a_line_that_names_the_seed() -> None:
     line = {"seed": 4, "acknowledged": 12, "by kind": {}}
     assert report({**line, "anomalies": 0, "examples": []}).splitlines()[-1].startswith("CLEAN")
     last = report({**line, "anomalies": 1, "examples": ["lost: p0.1 0 4"]}).splitlines()

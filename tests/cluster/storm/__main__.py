@@ -24,7 +24,7 @@ from typing import Any
 from tests.cluster.driving import create
 from tests.cluster.storm.checker import Anomalies, Evidence, figures, judge
 from tests.cluster.storm.clients import TOPIC, Observer, Reader, Worker, Writer
-from tests.cluster.storm.cluster import NODES, PROPERTIES, StormCluster, Wrong, until
+from tests.cluster.storm.cluster import CRASHED, NODES, PROPERTIES, StormCluster, Wrong, until
 from tests.cluster.storm.faults import HEAL_S, Faults
 from tests.cluster.storm.reading import Unreadable, digest_of, read_from_files, read_over_network
 
@@ -127,6 +127,9 @@ class Storm:
                 found.add("a producer failed", failure)
             for failure in writer.fatal:
                 found.add("a producer ended", failure)
+        errors = self.cluster.errors()
+        for line in [*self.faults.ended, *(line for line in errors if CRASHED in line)]:
+            found.add("a node ended by itself", line)
         return {
             "seed": self.evidence.seed,
             **figures(self.evidence),
@@ -141,6 +144,7 @@ class Storm:
             "elections and reassignments": counts["elect"] + counts["reassign"],
             "longest unavailability s": round(max(max(w.gaps_s.values(), default=0.0) for w in writers), 1),
             "longest healing s": round(self.faults.longest_heal_s, 1),
+            "errors that nodes logged": len(errors),
             "anomalies": sum(found.counts.values()),
             "by kind": dict(found.counts),
             "examples": found.examples,

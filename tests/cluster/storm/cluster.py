@@ -1,6 +1,7 @@
 """The nodes of a storm, and what they say of themselves: who leads, who is in sync, how far the metadata quorum is."""
 
 import shutil
+import signal
 import time
 from collections.abc import Callable
 
@@ -28,6 +29,8 @@ PROPERTIES = {
     "log.segment.bytes": "1048576",  # so that there are several, with snapshots of producers between them
     "log.message.timestamp.after.max.ms": str(1 << 62),  # clocks jump by hours here
 }
+EXPECTED = (0, -signal.SIGKILL)
+ERROR, CRASHED = " ERROR ", "crashed"
 QUORUM = DescribeQuorumRequest(
     topics=(TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),)),)
 )
@@ -60,6 +63,20 @@ class StormCluster(LocalCluster):
         assert not node.running
         shutil.rmtree(node.data_path)
         self.lay_out()
+
+    def why_ended(self, node: NodeProcess) -> str:
+        """Of a node that nobody killed and that was not asked to stop; empty if it was."""
+        status = None if node.process is None else node.process.poll()
+        return "" if status in (None, *EXPECTED) else f"node {node.node_id} ended with status {status}"
+
+    def errors(self) -> list[str]:
+        """What the nodes logged as errors, each with its node."""
+        return [
+            f"node {node.node_id}: {line}"
+            for node in self.nodes
+            for line in node.log_path.read_text(errors="replace").splitlines()
+            if ERROR in line
+        ]
 
     # --- what nodes say
 

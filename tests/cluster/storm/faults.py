@@ -42,6 +42,7 @@ class Faults:
         self.partitions = partitions
         self.say = say
         self.counts: Counter[str] = Counter()
+        self.ended: list[str] = []  # nodes that ended by themselves
         self.longest_heal_s = 0.0
         self.kinds: dict[str, tuple[int, Callable[[], None]]] = {
             "kill": (6, self.kill),
@@ -68,6 +69,9 @@ class Faults:
     def start(self, node: NodeProcess) -> None:
         if node.running:
             return
+        why = self.cluster.why_ended(node)
+        if why:
+            self.ended.append(why)
         if self.rng.randrange(3) == 0:
             self.counts["jump"] += 1
             self.cluster.set_clock(node, self.rng.randint(-JUMP_MS, JUMP_MS))
