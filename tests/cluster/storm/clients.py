@@ -5,6 +5,7 @@ are librdkafka's; what they were told is the evidence.
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.cluster.storm.checker import NO_OFFSET, Committed, Evidence, Sent, va
 
 TOPIC = "storm"
 GROUP = "storm"
+ABANDONED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 IN_FLIGHT_MAX = 2_000  # records that wait for their acknowledgement
 FLUSH_S = 180.0
 # How long each waits for an answer: one gives up while a leader is paused, and sends again; one waits it out. And how
@@ -90,7 +92,7 @@ class Writer(Worker):
         return Producer({**quiet(self.bootstrap), **settings, "error_cb": self.complained})
 
     def complained(self, error: KafkaError) -> None:
-        if error.fatal():
+        if error.fatal() and not self.wants_another.is_set():
             self.fatal.append(f"{self.who}: {error}")
             self.wants_another.set()
 
@@ -98,6 +100,12 @@ class Writer(Worker):
         if self.wants_another.is_set():
             self.wants_another.clear()
             self.abandon()
+        try:
+            self.work()
+        except KafkaException as error:  # it has ended by itself, and another one begins
+            self.complained(error.args[0])
+
+    def work(self) -> None:
         if len(self.producer) < IN_FLIGHT_MAX and time.monotonic() >= self.next_at:
             self.next_at = max(self.next_at + 1 / self.per_second, time.monotonic() - 1)
             self.send(self.rng.randrange(self.partitions))
@@ -113,9 +121,8 @@ class Writer(Worker):
     def delivered(self, sent: Sent, sequence: int) -> Callable[[Any, Any], None]:
         def told(error: KafkaError | None, message: Any) -> None:
             if error is not None:
-                is_ours = error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
                 self.abandoned += 1
-                if not is_ours:
+                if error.code() not in ABANDONED and not self.wants_another.is_set():
                     self.failures.append(f"{self.who}: {error}")
                 return
             offset = message.offset()
@@ -133,8 +140,9 @@ class Writer(Worker):
         self.last_at[partition] = now
 
     def abandon(self) -> None:
-        self.producer.purge(in_queue=True, in_flight=True, blocking=True)
-        self.producer.flush(1)
+        with suppress(KafkaException):  # one that has ended by itself may refuse
+            self.producer.purge(in_queue=True, in_flight=True, blocking=True)
+            self.producer.flush(1)
         self.producer = self.made()
 
     def end(self) -> None:
