@@ -56,6 +56,7 @@ def test_a_read_answers_what_a_walk_over_everything_does(
     written = b"".join(bytes(s.file.read(0, s.size)) for s in log.segments)
     upto = min(upto, log.log_end_offset)
     read = log.read(offset, max_bytes, upto=upto, min_one=min_one)
+    assert log.read(offset, max_bytes, upto=upto, min_one=min_one, is_checked=True) == read
     if offset > log.log_end_offset:
         assert isinstance(read, Refused)
         assert read.error is ErrorCode.OFFSET_OUT_OF_RANGE

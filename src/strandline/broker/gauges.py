@@ -29,6 +29,7 @@ from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.leader import Leader
 from strandline.replica.replicas import Replicas
+from strandline.replica.scrubbing.scrubber import Scrubber
 
 STATES: dict[type, str] = {Seeking: "unattached", Observing: "observer"}  # Kafka's words where ours are others
 
@@ -186,6 +187,14 @@ def of_replicas(replicas: Replicas, readings: list[PartitionReading]) -> Iterato
     yield Family(table.DELAYED, [*waiting])
     yield single(table.LOST_RECORDS, replicas.host.ledger.records)
     yield single(table.LOSS_EVENTS, replicas.host.ledger.events)
+    yield from of_scrubber(replicas.scrubber)
+
+
+def of_scrubber(scrubber: Scrubber) -> Iterator[Family]:
+    repairs = scrubber.repairs
+    counted = (scrubber.bytes, repairs.damaged, repairs.repaired, repairs.lost)
+    yield from map(single, table.SCRUBBED, counted)
+    yield single(table.UNREPAIRED, len(repairs.known))
 
 
 def of_quotas(replicas: Replicas) -> Iterator[Family]:

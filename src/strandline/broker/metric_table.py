@@ -145,6 +145,18 @@ LOSS_EVENTS = Metric(
     "Events in this broker's loss ledger since it began, of losses that are certain or possible",
     (),
 )
+# What was read, and of places that were found damaged: all, those that were repaired, those that nobody could repair.
+SCRUBBED = rows(
+    Kind.COUNTER,
+    (),
+    ("strandline_replica_Scrubber_ScrubbedBytes_total", "", "Bytes of logs that the scrubber has read and checked"),
+    ("strandline_replica_Scrubber_Damaged_total", "", "Places in logs that were found damaged, also by reads"),
+    ("strandline_replica_Scrubber_Repaired_total", "", "Damaged places that another replica's records have repaired"),
+    ("strandline_replica_Scrubber_Lost_total", "", "Damaged places whose records no other replica has"),
+)
+UNREPAIRED = Metric(
+    "strandline_replica_Scrubber_UnrepairedCount", Kind.GAUGE, "Damaged places that are not repaired now", ()
+)
 THROTTLED_BYTES = Metric(
     "strandline_throttled_bytes_total",
     Kind.COUNTER,
@@ -437,6 +449,8 @@ METRICS: tuple[Metric, ...] = (
     DELAYED,
     LOST_RECORDS,
     LOSS_EVENTS,
+    *SCRUBBED,
+    UNREPAIRED,
     THROTTLED_BYTES,
     THROTTLED_RATE,
     DIRECTORY_MOVES,

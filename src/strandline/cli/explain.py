@@ -13,7 +13,7 @@ from strandline.cli.leaderless import judge_leaderless
 from strandline.cli.partitions import PartitionState, Place, chosen, numbers
 from strandline.cli.partitions import as_json as state_as_json
 from strandline.cli.replica_logs import ReplicaLog, Told, Unasked, ask_replicas, words
-from strandline.cli.situation import WATCHED_S, Facts, Finding, judge_control, judge_led, status_of
+from strandline.cli.situation import WATCHED_S, Facts, Finding, judge_control, judge_damage, judge_led, status_of
 from strandline.server.brokers import BrokerAt, Silence, ask_each
 from strandline.server.loss_ledger import ask_ledger
 from strandline.server.loss_ledger import entries as together
@@ -52,7 +52,7 @@ def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_out
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     of_itself = judge_leaderless(facts) if facts.state.leader < 0 else judge_led(facts)
-    return (*judge_control(facts), *of_itself)
+    return (*judge_control(facts), *of_itself, *judge_damage(facts))
 
 
 def max_status(statuses: list[int]) -> int:
@@ -64,10 +64,10 @@ def max_status(statuses: list[int]) -> int:
 
 
 def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
-    """Of healthy partitions nothing more is asked."""
+    """Of healthy partitions nothing is asked but their replicas."""
     brokers = brokers_of(bootstrap)
     ill = [state for state in states if not is_healthy(state)]
-    told = ask_replicas(ill, brokers) if ill else {}
+    told = ask_replicas(states, brokers)
     lagging = [state for state in ill if state.leader >= 0 and missing(state)]
     alive = [state for state in lagging if any(is_log(row) and row.replica in missing(state) for row in told[state.at])]
     moved = moved_since(told, alive, brokers) if alive else {}

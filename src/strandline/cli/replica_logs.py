@@ -28,6 +28,7 @@ class ReplicaLog(Value, frozen=True):
     log_start_offset: int = 0
     last_stable_offset: int = -1
     recovered_uncleanly: bool = False
+    damaged: tuple[int, int] | None = None  # the first offsets that its disk has damaged, half open
 
     @property
     def evidence(self) -> Evidence:
@@ -96,6 +97,7 @@ def said(node: int, row: PartitionLogInfo) -> Told:
         log_start_offset=row.log_start_offset,
         last_stable_offset=row.last_stable_offset,
         recovered_uncleanly=row.recovered_uncleanly,
+        damaged=None if row.damaged_start < 0 else (row.damaged_start, row.damaged_end),
     )
 
 
@@ -111,6 +113,7 @@ def as_json(told: Told) -> dict[str, Any]:
         "log_start_offset": told.log_start_offset,
         "last_stable_offset": told.last_stable_offset,
         "recovered_uncleanly": told.recovered_uncleanly,
+        "damaged": told.damaged,
     }
 
 
@@ -119,4 +122,6 @@ def words(told: Told) -> str:
         return f"broker {told.replica} {told.why}"
     last = f"last epoch {told.last_epoch}" if told.last_epoch >= 0 else "no records"
     unclean = "; its process began without a clean stop before" if told.recovered_uncleanly else ""
-    return f"broker {told.replica}: end offset {told.end_offset}, {last}, high watermark {told.high_watermark}{unclean}"
+    rot = "" if told.damaged is None else f"; offsets {told.damaged[0]} to {told.damaged[1] - 1} are damaged"
+    much = f"end offset {told.end_offset}, {last}, high watermark {told.high_watermark}"
+    return f"broker {told.replica}: {much}{unclean}{rot}"

@@ -92,6 +92,24 @@ def judge_led(facts: Facts) -> tuple[Finding, ...]:
     return tuple(found)
 
 
+def judge_damage(facts: Facts) -> tuple[Finding, ...]:
+    """What has rotted on a disk, and is not repaired yet. Others that have it are asked until one gives it."""
+    rows = [row for row in facts.told if isinstance(row, ReplicaLog) and row.damaged is not None]
+    return tuple(damage(facts, row) for row in rows)
+
+
+def damage(facts: Facts, row: ReplicaLog) -> Finding:
+    assert row.damaged is not None
+    start, end = row.damaged
+    what = f"offsets {start} to {end - 1} are damaged on the disk of broker {row.replica}"
+    why = "whoever reads them there gets CORRUPT_MESSAGE"
+    others = [node for node in facts.state.replicas if node != row.replica]
+    if not others:
+        return Finding(what, (why, "there is no other replica: they are lost"), needs_action=True)
+    brokers = f"broker{'s' if len(others) > 1 else ''} {numbers(others)}"
+    return Finding(what, (why,), f"records of {brokers} to repair them with")
+
+
 def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
     state = facts.state
     why = (

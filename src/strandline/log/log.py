@@ -367,9 +367,12 @@ class Log:
 
     # --- reading
 
-    def read(self, offset: int, max_bytes: int, *, upto: int, min_one: bool) -> Read | Refused:
-        """Whole batches from the one that holds `offset`, below `upto`; at least one if `min_one` and there is one."""
-        return reading.read(self, offset, max_bytes, upto, min_one=min_one)
+    def read(
+        self, offset: int, max_bytes: int, *, upto: int, min_one: bool, is_checked: bool = False
+    ) -> Read | Refused:
+        """Whole batches from the one that holds `offset`, below `upto`; at least one if `min_one` and there is one.
+        `is_checked`: CORRUPT_MESSAGE where the file does not hold it as it was written."""
+        return reading.read(self, offset, max_bytes, upto, min_one=min_one, is_checked=is_checked)
 
     def offset_for_timestamp(self, timestamp: int) -> Found | None:
         """The first record, at or after the log start, whose timestamp is at least `timestamp`."""

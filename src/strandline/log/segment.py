@@ -212,7 +212,7 @@ class Segment:
         buffer = self.file.read(position, max(max_bytes, HEADER_SIZE))
         if len(buffer) >= HEADER_SIZE:
             first = read_header(buffer, 0).size
-            if first > len(buffer) and min_one:
+            if len(buffer) < first <= self.size - position and min_one:
                 buffer = self.file.read(position, first)
         start, end, _ = cut(buffer, 0, offset, max_bytes, upto, min_one=min_one)
         return buffer[start:end]

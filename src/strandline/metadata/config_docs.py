@@ -129,6 +129,9 @@ OF_NODES = {
     " in for log.flush.interval.ms where that is not set.",
     "log.flush.offset.checkpoint.interval.ms": "How often logs are flushed and their recovery points written.",
     "log.flush.start.offset.checkpoint.interval.ms": "How often the start offsets of logs are written.",
+    "log.scrub.max.bytes.per.second": "How many bytes of logs a second are read to find and repair what has rotted on "
+    "the disk; 0: only what reads come upon is repaired.",
+    "log.scrub.interval.ms": "How long the scrubber rests when it has read all logs.",
     "log.cleaner.enable": "Whether compacted topics are compacted.",
     "log.cleaner.backoff.ms": "How long the cleaner sleeps when there is nothing to clean.",
     "log.cleaner.dedupe.buffer.size": "How much memory the cleaner's map of keys may need; a key counts as 200 bytes.",

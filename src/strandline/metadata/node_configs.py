@@ -140,6 +140,8 @@ ROWS = (
     ConfigKey("log.message.timestamp.type", STRING, "CreateTime", one_of("CreateTime", "LogAppendTime")),
     ConfigKey("log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0)),
     ConfigKey("log.message.timestamp.after.max.ms", LONG, HOUR, at_least(0)),
+    ConfigKey("log.scrub.max.bytes.per.second", LONG, MIB, at_least(0)),
+    ConfigKey("log.scrub.interval.ms", LONG, DAY, at_least(1)),
     ConfigKey("log.cleaner.enable", BOOLEAN, True),
     ConfigKey("log.cleaner.backoff.ms", LONG, 15_000, at_least(0)),
     ConfigKey("log.cleaner.dedupe.buffer.size", LONG, 128 * MIB),

@@ -12,6 +12,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.log.log import Log
+from strandline.log.reading import Read
+from strandline.log.refusals import Refused
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.metadata.image import Image
@@ -22,6 +24,7 @@ from strandline.replica.directories import Directories
 from strandline.replica.follower import Follower
 from strandline.replica.leader import Cluster, Leader
 from strandline.replica.ledger import Ledger
+from strandline.replica.scrubbing.suspects import Suspects
 from strandline.replica.timers import Timers
 
 Status = tuple[str, int, str, int, int, int, tuple[NodeId, ...]]
@@ -131,6 +134,7 @@ class Host:
         self.image = Image()
         self.cluster = Cluster(me)
         self.timers = Timers()
+        self.suspects = Suspects()
         self.by_name: dict[str, dict[int, Hosted]] = {}
         self.by_id: dict[Uuid, dict[int, Hosted]] = {}
         self.counters: dict[str, TopicCounters] = {}
@@ -169,6 +173,17 @@ class Host:
                 hosted.start = hosted.high_watermark
                 hosted.role = None
                 self.absent[hosted.at] = self.directories.told_as(log_dir)
+
+    def read(self, topic: str, partition: int, offset: int, max_bytes: int) -> Read | Refused:
+        """Up to the log's end."""
+        hosted = self.named(topic, partition)
+        if hosted is None:
+            return Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the partition is not hosted here")
+        try:
+            return hosted.log.read(offset, max_bytes, upto=hosted.log.log_end_offset, min_one=True)
+        except DiskError as error:
+            self.fail(hosted.directory, error)
+            return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory is offline")
 
     def find(self, at: TopicIdPartition) -> Hosted | None:
         group = self.by_id.get(at.topic_id)

@@ -93,11 +93,13 @@ class Reading:
                 if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
                     limit = interest.max_bytes if interest.max_bytes < left else left
                     try:
-                        read = log.read(interest.offset, limit, upto=upto, min_one=size == 0)
+                        read = log.read(interest.offset, limit, upto=upto, min_one=size == 0, is_checked=True)
                     except DiskError as error:
                         self.host.fail(hosted.directory, error)
                         read = Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
                 if isinstance(read, Refused):
+                    if read.error is ErrorCode.CORRUPT_MESSAGE:
+                        self.host.suspects.add(hosted, interest.offset, now)
                     parts.append((interest, self.refusal(interest, read.error)))
                     is_urgent = True
                     continue

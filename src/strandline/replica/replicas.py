@@ -53,6 +53,7 @@ from strandline.replica.offsets import Offsets
 from strandline.replica.producing import Done, Producing
 from strandline.replica.quota import quota_of
 from strandline.replica.retention import retain
+from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
 from strandline.replica.storage import Storage
 from strandline.replica.timers import Every
 from strandline.wire.messages.delete_records import DeleteRecordsRequest
@@ -86,6 +87,7 @@ class Replicas:
         self.futures = Futures(self.host, self.storage, self.assignments)
         self.cleaner = Cleaner(self.host, self.storage, self.futures)
         self.hanging = Hanging(self.host)
+        self.scrubber = Scrubber(self.host, self.cleaner.uncleanable)
         self.arrivals = Arrivals(self)
         self.epoch_files = EpochFiles(self.host)
         self.fetchers: dict[NodeId, Fetcher] = {}
@@ -111,6 +113,7 @@ class Replicas:
         """Open the logs that lie on disk. They get their roles from `apply`."""
         for task in self.tasks:
             task.next = Instant(now + task.span_ms)
+        self.scrubber.rest(now, FIRST_MS)
         self.next_task = min(task.next for task in self.tasks)
         self.cleaner.rest(now)
         return self.storage.load(now, clean) + self.futures.resume(now, clean)
@@ -366,14 +369,7 @@ class Replicas:
 
     def read_internal(self, topic: str, partition: int, offset: int, max_bytes: int) -> Read | Refused:
         """Read a hosted partition up to its log end: a new coordinator loads what it leads, committed or not yet."""
-        hosted = self.host.named(topic, partition)
-        if hosted is None:
-            return Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the partition is not hosted here")
-        try:
-            return hosted.log.read(offset, max_bytes, upto=hosted.log.log_end_offset, min_one=True)
-        except DiskError as error:
-            self.host.fail(hosted.directory, error)
-            return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory is offline")
+        return self.host.read(topic, partition, offset, max_bytes)
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         hosted = self.host.named(topic, partition)
@@ -394,6 +390,8 @@ class Replicas:
                 return self.altered(event, now)
             case "assign", Answered() | Failed():
                 return self.assigned(event, now)
+            case "repair", _:
+                return self.scrubber.repairs.step(event, now)
             case "future", Synced() | SyncFailed():
                 self.futures.synced(event)
             case "cleaned", Synced() | SyncFailed():
@@ -483,6 +481,7 @@ class Replicas:
     def check(self) -> None:
         self.fetching.sessions.check()
         self.arrivals.check()
+        self.scrubber.repairs.check()
         self.host.ledger.check()
         for fetcher in self.fetchers.values():
             fetcher.check()

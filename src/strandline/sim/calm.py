@@ -14,6 +14,7 @@ from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, key_of
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.machine import Machine
+from strandline.sim.rotten import why_not_sound
 from strandline.sim.scene import Scene
 from strandline.sim.trace import Kind
 from strandline.sim.workloads.workload import Workload
@@ -23,8 +24,11 @@ BOUND_MS = 60_000
 
 
 def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]) -> None:
-    dead = left_dead(world)
+    is_rotten = any(machine.is_rotten for machine in world.machines.values())
+    dead = None if is_rotten else left_dead(world)
     heal(world, dead)
+    if is_rotten:
+        world.run_until("what rotted is repaired", lambda: why_not_repaired(world), BOUND_MS)
     if dead is not None:
         world.run_until("all others and their leaders are there", lambda: why_not_led_without(world, dead), BOUND_MS)
         heal(world)
@@ -68,13 +72,6 @@ def heal(world: World, dead: Machine | None = None) -> None:
             machine.disk.mend(root)
         if machine.has_offline_directories:
             machine.kill()
-        if machine.is_rotten:
-            machine.told(Kind.HEALED, "gets new disks, since one was found damaged")
-            world.damage.lost(machine.node_id, "has new disks")
-            machine.kill()
-            machine.is_rotten = False
-            for root in machine.log_dirs:
-                machine.replace_disk(root)
         machine.go_on()
         machine.start()
 
@@ -84,6 +81,11 @@ def start_all(world: World, dead: Machine | None = None) -> None:
     for machine in world.machines.values():
         if machine is not dead:
             machine.repaired()
+
+
+def why_not_repaired(world: World) -> str | None:
+    start_all(world)
+    return why_not_sound(world)
 
 
 def why_not_led_without(world: World, dead: Machine) -> str | None:

@@ -57,6 +57,7 @@ class Machine(Station):
         listeners = {"broker": ("PLAINTEXT", 9092), "controller": ("CONTROLLER", 9093)}
         self.where = {name: Endpoint(self.name, port) for role, (name, port) in listeners.items() if role in roles}
         own = {
+            "log.scrub.interval.ms": "1000",
             "node.id": str(node_id),
             "process.roles": roles,
             "listeners": ",".join(f"{name}://{at.host}:{at.port}" for name, at in self.where.items()),

@@ -9,6 +9,7 @@ from tests.unit.replica.test_directories import HOME, ROOTS, Jbod, directory
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uuid
+from strandline.broker.gauges import of_replicas
 from strandline.broker.handlers import get_replica_log_info
 from strandline.broker.lifecycle import Identity, Lifecycle, LifecycleConfig, Registered
 from strandline.metadata import records as r
@@ -196,3 +197,30 @@ def test_who_asks_for_nothing_in_particular_gets_all_that_the_broker_has(jbod: J
     (topic,) = ask(jbod, at=None).topic_partition_log_info_list
     assert (topic.topic_id, [told.partition for told in topic.partition_log_info]) == (AT.topic_id, [0])
     assert ask(jbod, at=()).topic_partition_log_info_list == ()
+
+
+def test_what_the_disk_has_damaged_is_told_until_it_is_repaired(jbod: Jbod) -> None:
+    disk: Any = jbod.disks[NodeId(1)]
+    hosted = jbod.nodes[NodeId(1)].host.find(AT)
+    assert hosted is not None
+    hosted.log.tail.clear()
+    disk.flip(hosted.log.active.path, 64, 0)
+    jbod.cut = {NodeId(2), NodeId(3)}
+    assert jbod.consume(1, 0)().error_code == E.CORRUPT_MESSAGE
+    jbod.run(10)
+    found = {family.metric.name: family.samples for family in of_replicas(jbod.nodes[NodeId(1)], [])}
+    counts = [found[f"strandline_replica_Scrubber_{name}"] for name in ("Damaged_total", "UnrepairedCount")]
+    assert counts == [[((), 1)], [((), 1)]]
+    (row,) = rows(jbod)
+    assert (row.damaged_start, row.damaged_end) == (0, 3)
+    jbod.cut = set()
+    jbod.run(5_000)
+    (row,) = rows(jbod)
+    assert (row.damaged_start, row.damaged_end) == (-1, -1)
+    found = {family.metric.name: family.samples for family in of_replicas(jbod.nodes[NodeId(1)], [])}
+    counts = [found[f"strandline_replica_Scrubber_{name}"] for name in ("Repaired_total", "UnrepairedCount")]
+    assert counts == [[((), 1)], [((), 0)]]
+
+
+def rows(jbod: Jbod) -> Any:
+    return ask(jbod).topic_partition_log_info_list[0].partition_log_info

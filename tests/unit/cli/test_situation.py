@@ -371,3 +371,27 @@ def test_what_is_printed_has_each_way_with_its_costs_and_the_whole_command(optio
         "what broker 3 has: 10 records from offset 20 on, whether they were committed or not",
         f"    $ strandline {ELECT} designation --designated-leader 2 {AT}{options}",
     ]
+
+
+# --- damage
+
+
+def damaged(replicas: tuple[int, ...] = ALL) -> Facts:
+    told = tuple(ReplicaLog(node, 4, 10, 10, damaged=(5, 8) if node == 2 else None) for node in replicas)
+    state = PartitionState(Place("t", 0), replicas, replicas, 2, 5, min_isr=1)
+    return Facts(state, BROKERS, told)
+
+
+def test_what_is_damaged_on_a_disk_is_repaired_by_itself_where_there_are_others() -> None:
+    facts = damaged()
+    found = one(facts)
+    assert found.what == "offsets 5 to 7 are damaged on the disk of broker 2"
+    assert found.waits_for == "records of brokers 1,3 to repair them with"
+    assert status_of((found,)) == HEALTHY
+    assert any("broker 2: end offset 10" in line and "damaged" in line for line in lines_of(facts, (found,)))
+
+
+def test_what_is_damaged_on_the_only_disk_is_lost() -> None:
+    found = one(damaged((2,)))
+    assert "they are lost" in found.why[1]
+    assert status_of((found,)) == ACTION

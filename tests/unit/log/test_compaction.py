@@ -285,7 +285,7 @@ def gappy(disk: SimDisk) -> Log:
 
 @pytest.mark.parametrize(("asked", "found"), [(0, 0), (1, 4), (4, 4), (5, 9), (9, 9), (10, 10)])
 def test_a_read_in_a_gap_goes_on_behind_it(gappy: Log, asked: int, found: int) -> None:
-    read = gappy.read(asked, 1, upto=gappy.log_end_offset, min_one=True)
+    read = gappy.read(asked, 1, upto=gappy.log_end_offset, min_one=True, is_checked=True)
     assert isinstance(read, Read)
     assert next(iter(batches(read.buffers[0]))).base_offset == found
 
@@ -311,7 +311,7 @@ def test_a_read_in_the_gap_at_the_end_of_a_segment_that_kafka_left_goes_on_in_th
     first.file.truncate(next(first.headers(0)).end)
     again = reopen(disk, log.config, clean=False, recovery_point=3, cleaned_to=2)
     again.tail.clear()
-    read = again.read(1, 1, upto=3, min_one=True)
+    read = again.read(1, 1, upto=3, min_one=True, is_checked=True)
     assert isinstance(read, Read)
     assert next(iter(batches(read.buffers[0]))).base_offset == 2
 

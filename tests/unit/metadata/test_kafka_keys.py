@@ -205,7 +205,8 @@ STRICTER = {
 }
 # No listener is added while a broker runs (docs/configs.md says so).
 READ_ONLY_HERE = frozenset(("listeners",))
-FURTHER = ("listener.security.protocol.map", "strandline.", "log.cleaner.")
+# The scrubber is ours.
+FURTHER = ("listener.security.protocol.map", "strandline.", "log.cleaner.", "log.scrub.")
 Row = tuple[str, str, str, str, str]
 
 

@@ -198,6 +198,7 @@ def test_a_directory_that_fails_over_it_is_offline_and_the_broker_lives_on(world
 
 
 def test_damage_is_told_once_and_the_log_is_left_alone(world: Jbod) -> None:
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_scrub_max_bytes_per_second="0")
     write(world, 30)
     first = log_of(world, 1).segments[0]
     world.disks[NodeId(1)].flip(first.path, 70, 0)  # type: ignore[attr-defined]
@@ -208,6 +209,7 @@ def test_damage_is_told_once_and_the_log_is_left_alone(world: Jbod) -> None:
 
 
 def test_a_log_that_takes_the_place_of_a_damaged_one_is_compacted(world: Jbod) -> None:
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_scrub_max_bytes_per_second="0")
     write(world, 30)
     world.disks[NodeId(2)].flip(log_of(world, 2).segments[0].path, 70, 0)  # type: ignore[attr-defined]
     world.run(FLUSHED + LOOK)
@@ -219,6 +221,24 @@ def test_a_log_that_takes_the_place_of_a_damaged_one_is_compacted(world: Jbod) -
     write(world, 30, 30)
     world.run(FLUSHED + 2 * LOOK)
     assert len(stored(world, 2)) < 10
+
+
+def test_a_log_that_was_repaired_is_compacted_again(world: Jbod) -> None:
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_scrub_max_bytes_per_second="0")
+    for node in ("1", "3"):  # they have the batch still
+        configure(world, BROKER_RESOURCE, node, log_cleaner_io_max_bytes_per_second="1")
+    write(world, 30)
+    world.disks[NodeId(2)].flip(log_of(world, 2).segments[0].path, 70, 0)  # type: ignore[attr-defined]
+    world.run(FLUSHED + LOOK)
+    log = log_of(world, 2)
+    assert log.cleaned_to == 0
+    hosted = world.nodes[NodeId(2)].host.find(AT)
+    assert hosted is not None
+    hosted.log.tail.clear()
+    world.nodes[NodeId(2)].host.suspects.add(hosted, 0, world.now)
+    world.run(LOOK)
+    assert any("are repaired" in text for text in world.reports)
+    assert log.cleaned_to == log.active.base_offset
 
 
 def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
@@ -36,7 +38,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     del now
     assert node.broker is not None, "a node without the broker role has no broker listener"
     request: GetReplicaLogInfoRequest = received.message
-    host = node.broker.replicas.host
+    host, repairs = node.broker.replicas.host, node.broker.replicas.scrubber.repairs
     uncleanly = node.broker.lifecycle.identity.previous_broker_epoch < 0
     topics: dict[Uuid, list[PartitionLogInfo]] = {}
     for served, at in enumerate(wanted(host, request)):
@@ -47,7 +49,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         elif served >= PARTITIONS_MAX:
             row = refused(at, ErrorCode.REQUEST_LIMIT_REACHED, f"a request may ask for {PARTITIONS_MAX} partitions")
         else:
-            row = row_of(host, at, uncleanly)
+            row = with_damage(row_of(host, at, uncleanly), repairs.first_of(at))
         topics.setdefault(at.topic_id, []).append(row)
     rows = tuple(
         TopicPartitionLogInfo(topic_id=topic_id, partition_log_info=tuple(found)) for topic_id, found in topics.items()
@@ -86,6 +88,13 @@ def row_of(host: Host, at: TopicIdPartition, uncleanly: bool) -> PartitionLogInf
         last_stable_offset=hosted.role.last_stable_offset,
         recovered_uncleanly=uncleanly,
     )
+
+
+def with_damage(row: PartitionLogInfo, damaged: tuple[int, int] | None) -> PartitionLogInfo:
+    """What of it cannot be read."""
+    if row.error_code or damaged is None:
+        return row
+    return structs.replace(row, damaged_start=damaged[0], damaged_end=damaged[1])
 
 
 def why_absent(host: Host, partition: Partition) -> ErrorCode:

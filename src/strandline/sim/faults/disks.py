@@ -113,7 +113,7 @@ def is_metadata(path: str) -> bool:
 
 
 def rot(turmoil: Turmoil, rng: Random) -> None:
-    """One bit of a segment flips. Readers must see that; in the end the disk is replaced."""
+    """One bit of a segment flips. Readers must see that; in the end it is repaired, if any replica has what it was."""
     machine = turmoil.someone_to_lose_data(rng)
     if machine is None:
         return
@@ -124,7 +124,7 @@ def rot(turmoil: Turmoil, rng: Random) -> None:
     path = rng.choice(segments)
     position = rng.randrange(0, len(contents[path]))
     for header in batches(memoryview(contents[path])):
-        if header.position <= position < header.position + CRC_AT:
+        if position - header.position in (*range(8), *range(12, 16)):
             position = header.position + CRC_AT  # base offset and leader epoch are what no checksum covers
     turmoil.tell(f"a bit flips on {machine.name}: {path} at {position}")
     turmoil.world.damage.lost(machine.node_id, "has a bit that flipped")

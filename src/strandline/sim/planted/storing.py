@@ -178,4 +178,24 @@ STORING = table(
         seeds=(1, 1),
         plan="recompressed-batch-keeps-its-length.json",
     ),
+    # --- rot
+    Planted(
+        name="repair-at-the-wrong-place",
+        module="strandline.replica.scrubbing.repairs",
+        old="segment.file.write_at(damage.position, patch)",
+        new="segment.file.write_at(0, patch)",
+        trap="beyond Kafka",
+        harm="a repair overwrites what was sound",
+        seeds=(201, 201),
+        plan="repair-at-the-wrong-place.json",
+    ),
+    Planted(
+        name="scrubber-trusts-every-crc",
+        module="strandline.log.soundness",
+        old="    if why_invalid(header, buffer) is not None:\n        return False\n",
+        new="",
+        trap="beyond Kafka",
+        harm="what has rotted stays as it is, though other replicas have what it was",
+        seeds=(5, 5),
+    ),
 )

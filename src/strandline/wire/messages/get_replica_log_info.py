@@ -47,6 +47,9 @@ class PartitionLogInfo(Group, frozen=True):
     log_start_offset: Annotated[Int64, Tag(10_001)] = -1
     last_stable_offset: Annotated[Int64, Tag(10_002)] = -1
     recovered_uncleanly: Annotated[Bool, Tag(10_003)] = False  # its process began after a stop that was not clean
+    # The first offsets that its disk has damaged, and that are not repaired; −1: nothing is known to be damaged.
+    damaged_start: Annotated[Int64, Tag(10_004)] = -1
+    damaged_end: Annotated[Int64, Tag(10_005)] = -1
 
 
 class TopicPartitionLogInfo(Group, frozen=True):

@@ -1,0 +1,149 @@
+"""Is what a log's files hold what was written there? Media rot: a file may say something else than what it was given.
+
+A batch is sound if its header makes sense and its CRC is right, if it begins where the one before it ended (but for the
+gaps that a cleaner made), ends before the next segment begins, and bears the leader epoch that the log has there: base
+offset and leader epoch are what no CRC covers.
+
+Where a batch is damaged its length may be wrong too. Then only an index entry says where a later batch begins.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from strandline.base.value import Value
+from strandline.log.segment import Segment
+from strandline.wire.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, read_header, why_invalid
+
+if TYPE_CHECKING:
+    from strandline.log.log import Log
+
+UNKNOWN = -1
+ENTRIES_MAX = 256  # that are tried behind damage
+
+
+class Damage(Value, frozen=True):
+    """In the segment that begins at `base`, the bytes [position, until) are not those that were written. Because of
+    that [start, end) cannot be read: the records that these bytes had, and if not `is_exact` some behind them. The
+    first batch that is sound again begins at `resume`."""
+
+    base: int
+    position: int
+    until: int
+    start: int
+    end: int
+    resume: int
+    is_exact: bool
+
+
+class Checked(Value, frozen=True):
+    """How far a segment was checked, and what was found there."""
+
+    position: int
+    offset: int
+    damage: Damage | None = None
+
+
+def batch_at(segment: Segment, position: int) -> tuple[BatchHeader, memoryview] | None:
+    """The header and the bytes of what begins there; None if that has no header that a batch could have."""
+    header = header_at(segment.file.read(position, HEADER_SIZE), 0, segment.size - position)
+    if header is None:
+        return None
+    batch = segment.file.read(position, header.size)
+    return (header, batch) if len(batch) == header.size else None
+
+
+def header_at(buffer: memoryview, at: int, room: int) -> BatchHeader | None:
+    """`room`: how many bytes of the file there are from there on."""
+    if len(buffer) - at < HEADER_SIZE:
+        return None
+    header = read_header(buffer, at)
+    if header.magic != MAGIC or not HEADER_SIZE <= header.batch_length + LOG_OVERHEAD <= room:
+        return None
+    return header
+
+
+def is_sound(log: Log, header: BatchHeader, buffer: memoryview, offset: int) -> bool:
+    """`offset`: where the batch before it ended, if that is known."""
+    if why_invalid(header, buffer) is not None:
+        return False
+    follows = offset in (UNKNOWN, header.base_offset)
+    if not follows and (header.base_offset < offset or not log.has_gap_before(header.base_offset)):
+        return False
+    if header.last_offset < log.log_start_offset:
+        return True  # deleted: nobody reads it, and nothing is known of its epoch
+    return header.partition_leader_epoch == log.epochs.epoch_at(header.last_offset)
+
+
+def bound_of(log: Log, segment: Segment) -> int:
+    """Where the offsets of this segment end."""
+    at = bisect_right(log.bases, segment.base_offset)
+    return log.bases[at] if at < len(log.bases) else log.log_end_offset
+
+
+def check(log: Log, segment: Segment, position: int, offset: int, upto: int, limit: int) -> Checked:
+    """Check the batches from `position` on below the offset `upto`: at most `limit` bytes of them, but one at least."""
+    bound = bound_of(log, segment)
+    buffer = segment.file.read(position, max(limit, HEADER_SIZE))
+    at = 0
+    while offset < upto and position + at < segment.size:
+        if at and len(buffer) - at < HEADER_SIZE and position + len(buffer) < segment.size:
+            break  # the next step reads it
+        header = header_at(buffer, at, segment.size - position - at)
+        if header is not None and header.end > len(buffer):
+            if at:
+                break
+            buffer = segment.file.read(position, header.size)
+        is_whole = header is not None and header.next_offset <= bound and is_sound(log, header, buffer, offset)
+        if header is None or not is_whole:
+            return Checked(position + at, offset, damage_at(log, segment, position + at, offset))
+        at, offset = header.end, header.next_offset
+    if position + at >= segment.size and offset < bound and offset < upto and not log.has_gaps:
+        return Checked(position + at, offset, damage_at(log, segment, position + at, offset))  # its end is gone
+    return Checked(position + at, offset)
+
+
+def damage_at(log: Log, segment: Segment, position: int, offset: int) -> Damage:
+    """What cannot be read because no sound batch begins at `position`."""
+    found = batch_at(segment, position) if position < segment.size else None
+    if found is not None:
+        until = position + found[0].size
+        bound = bound_of(log, segment)
+        if until == segment.size:
+            return Damage(segment.base_offset, position, until, offset, bound, bound, is_exact=True)
+        following = batch_at(segment, until)
+        if following is not None and is_sound(log, *following, UNKNOWN) and following[0].base_offset > offset:
+            resume = following[0].base_offset
+            return Damage(segment.base_offset, position, until, offset, resume, resume, is_exact=True)
+    positions = segment.index.positions
+    first = bisect_right(positions, position)
+    for until in positions[first : first + ENTRIES_MAX]:
+        following = batch_at(segment, until)
+        if following is not None and is_sound(log, *following, UNKNOWN) and following[0].base_offset > offset:
+            header = following[0]
+            # A reader of this batch comes through the damage, unless it asks for its last record.
+            return Damage(
+                segment.base_offset, position, until, offset, header.last_offset, header.base_offset, is_exact=False
+            )
+    bound = bound_of(log, segment)
+    return Damage(segment.base_offset, position, segment.size, offset, bound, bound, is_exact=False)
+
+
+def find(log: Log, offset: int, limit: int) -> Damage | None:
+    """What keeps the batch that holds `offset` from being read, if anything does: of the way to it, which begins at an
+    index entry, `limit` bytes are looked at, and a batch at least."""
+    at = max(0, bisect_right(log.bases, offset) - 1)
+    segment = log.segments[at]
+    try:
+        positions = segment.index.positions
+        entry = bisect_right(segment.index.offsets, offset - segment.base_offset)
+        while True:
+            position = positions[entry - 1] if entry else 0
+            begun = UNKNOWN if entry else segment.base_offset
+            checked = check(log, segment, position, begun, offset + 1, limit)
+            if checked.damage is None or checked.damage.start != UNKNOWN or not entry:
+                return checked.damage
+            entry -= 1  # where the batch before it ends says which offset the damage begins at
+    finally:
+        log.rest(segment)

@@ -1,0 +1,239 @@
+"""Damaged batches are fetched again from a replica that has them, and written in their place.
+
+A follower asks its leader first, a leader its ISR; then all other replicas are asked. It is a Fetch like a consumer's,
+with this replica's leader epoch: so what is answered lies below the other's high watermark, and comes from one that
+knows the same leadership. What of the answer is taken `fitting` decides. It is written where the damage is and synced;
+a crash in the middle leaves damage, which is found again.
+
+If every other replica has answered, and none has the records, they are lost here: that goes to the loss ledger. While
+one has not answered, it is asked again.
+
+Invariants (executed by `check`):
+  - one question at most is in flight, and only its answer is taken
+  - nothing is written into a log that has changed since its damage was found
+"""
+
+from strandline.base.effects import Answered, Effect, Failed, Report, Send, Sync, Synced, SyncFailed
+from strandline.base.errors import ErrorCode, error_of
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
+from strandline.base.ports import DiskError
+from strandline.base.time import Instant
+from strandline.log.log import Log
+from strandline.log.segment import Segment
+from strandline.log.soundness import Damage
+from strandline.metadata.losses import AT_MOST, EXACTLY
+from strandline.metadata.records import LossEvent
+from strandline.replica.follower import buffers_of
+from strandline.replica.hosted import Host, Hosted
+from strandline.replica.losing import Notes, told
+from strandline.replica.scrubbing.fitting import FETCH_BYTES_MAX, fitting
+from strandline.replica.timers import Alarm
+from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+
+VERSION = 18
+RETRY_MS, RETRY_MAX_MS = 1_000, 60_000
+DAMAGED_MAX = 10_000  # that are known at once; more are found in a later pass
+
+Place = tuple[Hosted, int, int]  # the log, the segment's base offset, the position in its file
+
+
+class Repair:
+    """One piece of damage, and who is still to be asked about it."""
+
+    __slots__ = ("asking", "cuts", "damage", "due", "hosted", "is_final", "log", "rounds", "segment", "was_told")
+
+    def __init__(self, hosted: Hosted, segment: Segment, damage: Damage) -> None:
+        self.hosted = hosted
+        self.log: Log = hosted.log
+        self.cuts = hosted.log.cuts
+        self.segment = segment
+        self.damage = damage
+        self.asking: list[NodeId] = []
+        self.is_final = True  # all who were asked have answered for good
+        self.due = Instant(0)
+        self.rounds = 0
+        self.was_told = False  # that it is lost
+
+    @property
+    def is_over(self) -> bool:
+        """The log is another one now, or the damaged segment is not part of it."""
+        hosted, log = self.hosted, self.log
+        is_same = not hosted.gone and hosted.log is log and hosted.role is not None and log.cuts == self.cuts
+        return not is_same or self.segment not in log.segments or self.damage.end <= log.log_start_offset
+
+
+class Repairs:
+    def __init__(self, host: Host, uncleanable: dict[TopicIdPartition, Log]) -> None:
+        self.host = host
+        self.uncleanable = uncleanable  # what the cleaner leaves alone because it is damaged
+        self.known: dict[Place, Repair] = {}  # damage that is not repaired
+        self.asked: Repair | None = None
+        self.sequence = 0
+        self.wake = Alarm(host.timers, self.go_on)
+        self.damaged = self.repaired = self.lost = 0
+
+    def found(self, hosted: Hosted, segment: Segment, damage: Damage, now: Instant) -> list[Effect]:
+        place = (hosted, damage.base, damage.position)
+        repair = self.known.get(place)
+        if repair is not None and not repair.is_over:
+            repair.due = min(repair.due, Instant(now + RETRY_MS))  # somebody wants it
+            return self.go_on(now)
+        if len(self.known) >= DAMAGED_MAX:
+            return []
+        self.known[place] = Repair(hosted, segment, damage)
+        self.damaged += 1
+        what = f"offsets {damage.start} to {damage.end - 1} cannot be read"
+        where = f"{segment.path} is damaged at byte {damage.position}"
+        return [Report("warning", f"{hosted.name}: {what}, {where}"), *self.go_on(now)]
+
+    def go_on(self, now: Instant) -> list[Effect]:
+        """Ask about what is due, if nothing is in flight."""
+        effects: list[Effect] = []
+        for place, repair in list(self.known.items()):
+            if repair.is_over and repair is not self.asked:
+                del self.known[place]
+        while self.asked is None:
+            if not self.known:
+                break
+            repair = min(self.known.values(), key=lambda one: one.due)
+            if repair.due > now:
+                self.wake.set(repair.due)
+                break
+            repair.asking, repair.is_final = self.others(repair.hosted), True
+            repair.due = Instant(now + min(RETRY_MS << min(repair.rounds, 10), RETRY_MAX_MS))
+            repair.rounds += 1
+            effects += self.ask(repair, now)
+        return effects
+
+    def others(self, hosted: Hosted) -> list[NodeId]:
+        """The leader, who is in sync, and the rest."""
+        partition = self.host.image.partition(hosted.at)
+        if partition is None:
+            return []
+        order = dict.fromkeys((partition.leader, *partition.isr, *partition.replicas))
+        return [node for node in order if node not in (NOBODY, self.host.me)]
+
+    def ask(self, repair: Repair, now: Instant) -> list[Effect]:
+        hosted, damage = repair.hosted, repair.damage
+        assert hosted.role is not None
+        while repair.asking:
+            broker = self.host.image.brokers.get(repair.asking.pop(0))
+            endpoint = None if broker is None else broker.endpoints.get(self.host.config.inter_broker_listener)
+            if endpoint is None:
+                repair.is_final = False
+                continue
+            size = min(max(damage.until - damage.position, 1), FETCH_BYTES_MAX)
+            asked = FetchPartition(
+                partition=hosted.at.partition,
+                current_leader_epoch=hosted.role.epoch,
+                fetch_offset=max(damage.start, repair.log.log_start_offset),
+                partition_max_bytes=size,
+            )
+            topics = (FetchTopic(topic_id=hosted.at.topic_id, partitions=(asked,)),)
+            request = FetchRequest(min_bytes=1, max_bytes=size, session_epoch=-1, topics=topics)
+            self.asked = repair
+            self.sequence += 1
+            token = ("replica", "repair", "fetched", self.sequence)
+            return [Send(endpoint, "repair", request, VERSION, self.host.config.fetch_timeout_ms, token)]
+        return self.conclude(repair, now)
+
+    def step(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
+        _, _, what, which = event.token
+        if what == "synced":
+            if isinstance(event, SyncFailed):
+                self.host.fail(which, DiskError(event.why))
+            return []
+        repair = self.asked
+        if which != self.sequence or repair is None:
+            return []
+        self.asked = None
+        effects: list[Effect] = []
+        if not repair.is_over:
+            row = row_of(event.message) if isinstance(event, Answered) else None
+            try:
+                effects += self.taken(repair, row, now)
+            except DiskError as error:
+                self.host.fail(repair.hosted.directory, error)
+        return effects + self.go_on(now)
+
+    def taken(self, repair: Repair, row: PartitionData | None, now: Instant) -> list[Effect]:
+        """Write what fits, or ask the next one. Raises DiskError."""
+        effects = None if row is None else self.written(repair, row, now)
+        if effects is not None:
+            return effects
+        if row is None or not is_final(row, repair.damage):
+            repair.is_final = False
+        return self.ask(repair, now)
+
+    def written(self, repair: Repair, row: PartitionData, now: Instant) -> list[Effect] | None:
+        """None if nothing fits. Raises DiskError."""
+        hosted, log, damage, segment = repair.hosted, repair.log, repair.damage, repair.segment
+        records = b"".join(buffers_of(row.records)) if row.error_code == ErrorCode.NONE else b""
+        upto = min(hosted.high_watermark, row.high_watermark)
+        try:
+            found = fitting(log, segment, damage, memoryview(records), upto)
+            if found is None:
+                return None
+            patch, end = found
+            segment.file.write_at(damage.position, patch)
+        finally:
+            log.rest(segment)
+        del self.known[(hosted, damage.base, damage.position)]
+        self.repaired += 1
+        self.uncleanable.pop(hosted.at, None)
+        self.host.suspects.add(hosted, end, now)  # more may be damaged behind it
+        return [
+            Sync((segment.path,), ("replica", "repair", "synced", hosted.directory)),
+            Report("info", f"{hosted.name}: offsets {damage.start} to {end - 1} are repaired with another replica's"),
+        ]
+
+    def conclude(self, repair: Repair, now: Instant) -> list[Effect]:
+        """All others were asked, and none had it."""
+        if not repair.is_final or repair.was_told:
+            return []
+        hosted, damage = repair.hosted, repair.damage
+        assert hosted.role is not None
+        event = LossEvent(
+            start=max(damage.start, repair.log.log_start_offset),
+            end=damage.end,
+            # Of a compacted topic others may have compacted what was there.
+            certainty=EXACTLY if damage.is_exact and not repair.log.has_gaps else AT_MOST,
+            old_epoch=repair.log.epochs.epoch_at(damage.start),
+            new_epoch=hosted.role.epoch,
+            time_ms=now,
+            cause="they are damaged on the disk, and no other replica has them",
+        )
+        try:
+            Notes(self.host, hosted).note([event])
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+            return []
+        repair.was_told = True
+        repair.due = Instant(now + RETRY_MAX_MS)
+        self.lost += 1
+        return [Report("error", f"{hosted.name}: {told(event)}")]
+
+    def first_of(self, at: TopicIdPartition) -> tuple[int, int] | None:
+        """The first offsets of a partition that cannot be read here, half open."""
+        found = [one.damage for one in self.known.values() if one.hosted.at == at and not one.is_over]
+        return min(((one.start, one.end) for one in found), default=None)
+
+    def check(self) -> None:
+        assert len(self.known) <= DAMAGED_MAX
+        assert self.asked is None or self.asked in self.known.values()
+
+
+def row_of(answer: FetchResponse) -> PartitionData | None:
+    rows = [row for topic in answer.responses for row in topic.partitions]
+    return rows[0] if len(rows) == 1 else None
+
+
+def is_final(row: PartitionData, damage: Damage) -> bool:
+    """Will that replica have nothing else to say a moment later?"""
+    match error_of(row.error_code):
+        case ErrorCode.NONE:
+            return row.high_watermark >= damage.end
+        case ErrorCode.OFFSET_OUT_OF_RANGE:
+            return row.log_start_offset > damage.start
+        case error:
+            return error is ErrorCode.CORRUPT_MESSAGE

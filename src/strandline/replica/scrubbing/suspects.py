@@ -1,0 +1,28 @@
+"""Places at which a read came upon damage: the scrubber looks at each of them at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.time import Instant
+from strandline.replica.timers import Alarm
+
+if TYPE_CHECKING:
+    from strandline.replica.hosted import Hosted
+
+
+class Suspects:
+    """One place of each log: whoever reads at another one tells it again."""
+
+    def __init__(self) -> None:
+        self.places: dict[Hosted, int] = {}
+        self.ring: Alarm | None = None  # of who looks
+
+    def add(self, hosted: Hosted, offset: int, now: Instant) -> None:
+        self.places[hosted] = offset
+        if self.ring is not None:
+            self.ring.set(now)
+
+    def take(self) -> tuple[Hosted, int]:
+        hosted = next(iter(self.places))
+        return hosted, self.places.pop(hosted)

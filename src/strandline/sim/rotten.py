@@ -1,0 +1,81 @@
+"""What bits that flipped have damaged, and the law about it: while one replica has a batch as it was written, all
+replicas have it so in the end, and readers see it.
+
+Where no replica has it, nothing can repair it: then the machine gets new disks, as an operator would see to it.
+"""
+
+from typing import TYPE_CHECKING
+
+from strandline.log.log import Log
+from strandline.log.soundness import check
+from strandline.sim.trace import Kind
+
+if TYPE_CHECKING:
+    from strandline.replica.hosted import Hosted
+    from strandline.sim.machine import Machine
+    from strandline.sim.world import World
+
+WHOLE = 1 << 40  # bytes
+Range = tuple[int, int]
+
+
+def damaged(log: Log) -> list[Range]:
+    """Offsets that cannot be read from the files of a log, up to its end."""
+    found: list[Range] = []
+    for segment in list(log.segments):
+        position, offset = 0, segment.base_offset
+        while position < segment.size:
+            checked = check(log, segment, position, offset, log.log_end_offset, WHOLE)
+            if checked.damage is None:
+                break
+            position, offset = checked.damage.until, checked.damage.resume
+            if checked.damage.end > log.log_start_offset:
+                found.append((max(checked.damage.start, log.log_start_offset), checked.damage.end))
+    return found
+
+
+def has(hosted: "Hosted", wanted: Range) -> bool:
+    """Does this replica have all of it, as it was written?"""
+    log, (start, end) = hosted.log, wanted
+    if not log.log_start_offset <= start <= end <= log.log_end_offset:
+        return False
+    return all(end <= bad[0] or bad[1] <= start for bad in damaged(log))
+
+
+def hosting(machine: "Machine") -> "list[Hosted]":
+    broker = None if machine.node is None else machine.node.broker
+    return [] if broker is None else list(broker.replicas.host.all())
+
+
+def why_not_sound(world: "World") -> str | None:
+    """Do all disks hold what was written there, or what no replica could give them? Who is beyond repair gets new
+    ones."""
+    for machine in world.machines.values():
+        broker = None if machine.node is None else machine.node.broker
+        if broker is None or not broker.lifecycle.is_unfenced:
+            return f"{machine.name} is not let in"
+    for machine in world.machines.values():
+        if machine.is_rotten:
+            why = why_unsound(world, machine)
+            if why is not None:
+                return why
+            machine.is_rotten = False
+    return None
+
+
+def why_unsound(world: "World", machine: "Machine") -> str | None:
+    others = [other for other in world.machines.values() if other is not machine]
+    for hosted in hosting(machine):
+        for wanted in damaged(hosted.log):
+            for other in others:
+                for copy in hosting(other):
+                    if copy.at == hosted.at and has(copy, wanted):
+                        return f"{hosted.name} is damaged at {wanted} on {machine.name}, and whole on {other.name}"
+            machine.told(Kind.HEALED, f"gets new disks, since nobody has {hosted.name} from {wanted[0]} to {wanted[1]}")
+            world.damage.lost(machine.node_id, "has new disks")
+            machine.kill()
+            for root in machine.log_dirs:
+                machine.replace_disk(root)
+            machine.start()
+            return None
+    return None
