@@ -11,7 +11,7 @@ Invariants: at most one request is in flight; a broker epoch is never reused by 
 """
 
 from strandline.base.effects import Answered, Effect, Endpoint, Failed, Halt, Report, ToController
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
@@ -237,7 +237,9 @@ class Lifecycle:
             self.tell_until = NEVER
 
     def registered(self, answer: BrokerRegistrationResponse, now: Instant) -> list[Effect]:
-        error = ErrorCode(answer.error_code)
+        error = error_of(answer.error_code)
+        if error is ErrorCode.NONE and answer.broker_epoch < 0:
+            error = ErrorCode.UNKNOWN_SERVER_ERROR  # an epoch is the offset of a record
         if error is ErrorCode.NONE:
             self.told()
             self.role = Registered(answer.broker_epoch, fenced=True)
@@ -253,7 +255,7 @@ class Lifecycle:
         return [Report("error", f"the controller refused our registration: {error.name}")]
 
     def heartbeat_answered(self, answer: BrokerHeartbeatResponse, now: Instant) -> list[Effect]:
-        match ErrorCode(answer.error_code), self.role:
+        match error_of(answer.error_code), self.role:
             case ErrorCode.NONE, Registered(epoch=epoch):
                 self.told()
                 self.role = Registered(epoch, answer.is_fenced)

@@ -13,6 +13,7 @@ from strandline.wire.messages.init_producer_id import InitProducerIdRequest, Ini
 NAME = "producer_ids"
 REQUEST_TIMEOUT_MS = 1000
 WAITING_MAX = 10_000
+ID_END = 1 << 63
 
 
 class ProducerIds:
@@ -54,7 +55,7 @@ class ProducerIds:
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
         self.asking = False
         match event:
-            case Answered(message=AllocateProducerIdsResponse(error_code=ErrorCode.NONE) as answer):
+            case Answered(message=AllocateProducerIdsResponse(error_code=ErrorCode.NONE) as answer) if is_block(answer):
                 self.block = range(answer.producer_id_start, answer.producer_id_start + answer.producer_id_len)
                 self.next_try = now if len(self.waiting) > len(self.block) else NEVER
                 return self.hand_out()
@@ -72,6 +73,12 @@ class ProducerIds:
             return []
         self.next_try = NEVER
         return self.ask(epoch, now)
+
+
+def is_block(answer: AllocateProducerIdsResponse) -> bool:
+    """Are these ids that there can be?"""
+    start, size = answer.producer_id_start, answer.producer_id_len
+    return start >= 0 and size > 0 and start + size <= ID_END
 
 
 def refused(error: ErrorCode) -> InitProducerIdResponse:

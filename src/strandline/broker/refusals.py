@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, error_of
 from strandline.controller.refusals import refusal
 from strandline.wire.messages.alter_configs import AlterConfigsResponse
 from strandline.wire.messages.create_partitions import CreatePartitionsResponse
@@ -24,18 +24,18 @@ def error_in(response: Any) -> ErrorCode:
     """The error that a whole response failed with: its own, or the one that its first entry has."""
     match response:
         case CreateTopicsResponse(topics=(first, *_)):
-            return ErrorCode(first.error_code)
+            return error_of(first.error_code)
         case DeleteTopicsResponse(responses=(first, *_)) | IncrementalAlterConfigsResponse(responses=(first, *_)):
-            return ErrorCode(first.error_code)
+            return error_of(first.error_code)
         case AlterConfigsResponse(responses=(first, *_)):
-            return ErrorCode(first.error_code)
+            return error_of(first.error_code)
         case CreatePartitionsResponse(results=(first, *_)):
-            return ErrorCode(first.error_code)
+            return error_of(first.error_code)
         case DescribeQuorumResponse(error_code=ErrorCode.NONE, topics=(topic, *_)) if topic.partitions:
-            return ErrorCode(topic.partitions[0].error_code)
+            return error_of(topic.partitions[0].error_code)
         case ElectLeadersResponse(error_code=ErrorCode.NONE, replica_election_results=(first, *_)) if (
             first.partition_result
         ):
-            return ErrorCode(first.partition_result[0].error_code)
+            return error_of(first.partition_result[0].error_code)
         case _:
-            return ErrorCode(getattr(response, "error_code", 0))
+            return error_of(getattr(response, "error_code", 0))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Answered, Failed, Failure, Report, Sync, Synced
 from strandline.base.errors import ErrorCode, error_of
-from strandline.base.ids import NOBODY, NodeId
+from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId
 from strandline.base.time import NEVER, Instant, after
 from strandline.quorum import messages
 from strandline.quorum.ports import EpochEnd, SnapshotId
@@ -218,8 +218,10 @@ def cut(quorum: Quorum, role: Follower | Observing, diverging: EpochEnd, now: In
 
 
 def begin_download(quorum: Quorum, role: Follower | Observing, snapshot: SnapshotId, now: Instant) -> None:
-    if snapshot.end_offset < quorum.high_watermark:
-        quorum.out.append(Report("error", f"node {role.leader} offers a snapshot below the high watermark"))
+    is_real = snapshot.end_offset <= OFFSET_MAX and snapshot.epoch <= quorum.epoch
+    if snapshot.end_offset < quorum.high_watermark or not is_real:
+        what = "below the high watermark" if is_real else f"{snapshot} that nobody can have"
+        quorum.out.append(Report("error", f"node {role.leader} offers a snapshot {what}"))
         back_off(quorum, role, now)
         return
     quorum.log.begin_part(snapshot)

@@ -126,7 +126,10 @@ class Alterations:
         if error is ErrorCode.NONE:
             if row.leader_epoch != leader.epoch:
                 return False
-            return leader.committed(tuple(NodeId(node) for node in row.isr), PartitionEpoch(row.partition_epoch))
+            isr = tuple(NodeId(node) for node in row.isr)
+            if leader.can_be_committed(isr, row.partition_epoch):
+                return leader.committed(isr, PartitionEpoch(row.partition_epoch))
+            error = ErrorCode.UNKNOWN_SERVER_ERROR  # no controller of ours: ask again
         if error in NOT_DONE:
             leader.refused(pending)
             return True

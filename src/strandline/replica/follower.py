@@ -18,7 +18,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import LeaderEpoch, NodeId
+from strandline.base.ids import OFFSET_MAX, LeaderEpoch, NodeId
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.base.value import Value
@@ -126,6 +126,8 @@ class Follower:
             return Next.GO_ON
         if answer.error is not ErrorCode.NONE:
             return Next.RETRY_SOON if answer.error in NOT_YET else Next.BACK_OFF
+        if answer.diverging_epoch >= 0:
+            return Next.BACK_OFF  # an epoch that ends before all offsets: no leader of ours
         self.leader_high_watermark = answer.high_watermark
         if answer.gaps_end > log.log_end_offset:
             log.admit_gaps(min(answer.gaps_end, answer.high_watermark))
@@ -162,9 +164,9 @@ class Follower:
     # --- cutting
 
     def cut_by(self, answer: Served) -> Cut | None:
-        if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE and answer.log_start_offset >= 0:
+        if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE and 0 <= answer.log_start_offset <= OFFSET_MAX:
             return Cut(answer.log_start_offset, True, "the leader's log has none of its offsets")
-        if answer.error is ErrorCode.NONE and answer.diverging_epoch >= 0:
+        if answer.error is ErrorCode.NONE and answer.diverging_epoch >= 0 and answer.diverging_end >= 0:
             target = self.divergence(answer.diverging_epoch, answer.diverging_end)
             return Cut(max(target, self.log.log_start_offset), False, "the leader's log differs")
         return None

@@ -29,6 +29,7 @@ from strandline.replica.isr import (
 
 LONG_AGO = Instant(-(1 << 62))
 UNKNOWN = Offset(-1)
+PARTITION_EPOCH_STEPS_MAX = 1 << 20  # more changes than a controller makes before its metadata or its answer comes
 
 
 class ReplicaState(Struct, frozen=True, gc=False):
@@ -249,6 +250,11 @@ class Leader:
             return None
         self.isr = PendingShrink(self.isr.isr, self.proposal(kept))
         return self.isr
+
+    def can_be_committed(self, isr: tuple[NodeId, ...], partition_epoch: int) -> bool:
+        """Can a controller have said this of a partition that we lead?"""
+        is_step = partition_epoch <= self.partition_epoch + PARTITION_EPOCH_STEPS_MAX
+        return is_step and self.cluster.me in isr and set(isr) <= set(self.replicas)
 
     def committed(self, isr: tuple[NodeId, ...], partition_epoch: PartitionEpoch) -> bool:
         """The controller says what is committed. An older or equal partition epoch says nothing new."""

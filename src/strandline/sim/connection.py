@@ -138,7 +138,7 @@ class Connection:
         view = memoryview(bytearray(frame))[4:]
         found, message = decode_response(api_of(effect.message).response, effect.version, view)
         assert found == correlation, "answers come in the order of requests"
-        self.source.event(Answered(effect.token, message))
+        self.source.event(Answered(effect.token, self.network.tamper(self, message, effect.version)))
 
     # --- at the target
 
@@ -167,7 +167,7 @@ class Connection:
         to = ReplyTo(self.number, self.received, request.correlation_id, request.api_key, request.api_version)
         self.received += 1
         caller = Caller(request.client_id or "", self.source.name, self.listener)
-        self.target.event(Received(to, caller, request.message))
+        self.target.event(Received(to, caller, self.network.tamper(self, request.message, request.api_version)))
 
     def target_lost(self) -> None:
         if self.is_accepted():

@@ -51,6 +51,9 @@ LOST_MS = (20, 40, 200, 400)  # what one lost packet costs
 TELLING = {AlterPartitionRequest, VoteResponse}  # messages that ambushes wait for
 
 
+Tamper = Callable[[Connection, Any, int], Any]
+
+
 class Weather(Value, frozen=True):
     """How the network is while nothing is cut."""
 
@@ -68,6 +71,7 @@ class Network:
         self.trace = trace
         self.spring: Callable[[str, str], None] = lambda what, machine: None  # who wants to know of messages
         self.topic_name: Callable[[Any], str] = lambda topic: ""  # of a topic in a message, for the trace
+        self.tamper: Tamper = lambda connection, message, version: message  # who changes what arrives
         self.digest = hashlib.blake2b(digest_size=8)
         self.stations: dict[str, Station] = {}
         self.numbers = count(1)

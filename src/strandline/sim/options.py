@@ -63,6 +63,7 @@ class Options(Value, frozen=True):
     span_ms: int = 20_000  # of the unsafe phase
     pace_ms: int = 30  # between two batches of one producer, on average
     workloads: tuple[str, ...] = ()
+    stranger_ms: int = 0  # between two hostile messages of one who belongs to no cluster; 0: there is none
     elr: bool = False  # with Eligible Leader Replicas; plans of before they were simulated say nothing, and go on so
 
 

@@ -14,6 +14,7 @@ from strandline.sim.options import Options, draw_options
 
 READING, COMPACTED = "reading", "compacted"
 UNDRAWN = (READING, COMPACTED)  # workloads of written plans
+FIRST_STRANGE = 101  # likewise
 QUIET_MS = 1500  # the workload alone, before the first fault
 FIRST_READING = 101  # seeds before it are those that planted bugs are recorded with
 
@@ -48,7 +49,8 @@ def draw_plan(seed: int) -> Plan:
         options = with_elr(seed, options)
         faults += draw_eligible(seed, options, len(faults))
     plan = Plan(seed, options, tuple(sorted(faults, key=lambda fault: fault.at_ms)))
-    return with_reading(plan) if reads_followers(seed) else plan
+    plan = with_reading(plan) if reads_followers(seed) else plan
+    return with_stranger(plan) if meets_stranger(seed) else plan
 
 
 def draw_moves(seed: int, options: Options, salt: int) -> list[Fault]:
@@ -99,6 +101,17 @@ def with_reading(plan: Plan) -> Plan:
         workloads=(*options.workloads, READING),
     )
     return structs.replace(plan, options=chosen)
+
+
+def meets_stranger(seed: int) -> bool:
+    """Drawn apart, and not for the first seeds, as above."""
+    return seed >= FIRST_STRANGE and Random(f"{seed} strange").randrange(4) == 0
+
+
+def with_stranger(plan: Plan) -> Plan:
+    """The same while somebody sends hostile numbers to every listener."""
+    pause_ms = Random(f"{plan.seed} stranger").choice((5, 20, 20, 60))
+    return structs.replace(plan, options=structs.replace(plan.options, stranger_ms=pause_ms))
 
 
 def with_compaction(plan: Plan) -> Plan:

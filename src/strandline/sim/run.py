@@ -13,6 +13,7 @@ from strandline.sim.faults.table import ELIGIBLE, FAULTS, MOVES, SCRIPTED
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
+from strandline.sim.stranger.stranger import TOPIC, Stranger
 from strandline.sim.trace import Trace
 from strandline.sim.violation import Violation
 from strandline.sim.workloads.table import WORKLOADS
@@ -88,9 +89,18 @@ def play(world: World, scene: Scene, plan: Plan) -> None:
             scene.enter(client)
     turmoil = Turmoil(world, admin)
     unleash(turmoil, plan)
+    stranger = meet(world, admin) if options.stranger_ms else None
     world.run(options.span_ms)
     turmoil.is_over = True
+    if stranger is not None:
+        stranger.is_over = True
     calm(world, scene, admin, workloads)
+
+
+def meet(world: World, admin: Admin) -> Stranger:
+    """The stranger has a topic of its own: so it gets far with clients' messages, and does no harm to others' data."""
+    admin.errands.append(admin.create(TOPIC))
+    return Stranger(world, world.options.stranger_ms)
 
 
 def unleash(turmoil: Turmoil, plan: Plan) -> None:

@@ -19,6 +19,7 @@ from crc32c import crc32c
 from msgspec import Struct
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSET_MAX
 from strandline.base.ports import Buffer
 from strandline.wire.compress import Codec, compress
 from strandline.wire.varint import append_signed
@@ -178,7 +179,7 @@ def why_invalid(header: BatchHeader, buffer: Buffer) -> ErrorCode | None:
         return ErrorCode.CORRUPT_MESSAGE
     if header.crc != crc_of(header, buffer):
         return ErrorCode.CORRUPT_MESSAGE
-    if header.base_offset < 0 or header.last_offset_delta < 0 or header.record_count < 0:
+    if not 0 <= header.base_offset <= OFFSET_MAX or header.last_offset_delta < 0 or header.record_count < 0:
         return ErrorCode.CORRUPT_MESSAGE
     if header.codec > Codec.ZSTD:
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from strandline.base.effects import Answered, Effect, Endpoint, Failed, Failure, Halt, Report, ToController
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NodeId, Uuid
@@ -272,3 +274,21 @@ def test_which_directories_are_cordoned_is_said_when_the_metadata_is_known_and_a
     assert lifecycle.expire(at(1)) == []
     lifecycle.directories_cordoned(directories, at(2))
     assert sent(lifecycle.expire(at(2))).message.cordoned_log_dirs == directories
+
+
+@pytest.mark.parametrize("code", [-32768, -2, 32766])
+def test_an_error_that_nobody_knows_is_a_refusal_and_no_crash(code: int) -> None:
+    lifecycle, question = fresh()
+    (report,) = answer(lifecycle, question, BrokerRegistrationResponse(error_code=code, broker_epoch=50))
+    assert isinstance(report, Report)
+    lifecycle = running()
+    heartbeat = sent(lifecycle.expire(at(2_000)))
+    assert answer(lifecycle, heartbeat, BrokerHeartbeatResponse(error_code=code), at(2_000)) == []
+    assert lifecycle.is_unfenced
+
+
+def test_a_broker_epoch_that_is_no_offset_is_not_taken() -> None:
+    lifecycle, question = fresh()
+    answer(lifecycle, question, BrokerRegistrationResponse(error_code=E.NONE, broker_epoch=-(1 << 63)))
+    assert isinstance(lifecycle.role, Registering)
+    assert lifecycle.last_epoch < 0

@@ -96,3 +96,11 @@ def test_no_id_is_handed_out_twice(steps: list[str]) -> None:
         answered += len(errors(effects))
     assert len(out) == len(set(out))
     assert answered + len(ids.waiting) == asked
+
+
+def test_ids_that_there_cannot_be_are_a_refusal() -> None:
+    for hostile in (block((1 << 63) - 1, 1000), block(-1, 1000), block(0, -1), block(0, 0)):
+        ids = ProducerIds(NodeId(3))
+        ids.init_producer_id(to(0), PLAIN, 50, T)
+        assert errors(ids.step(Answered(("producer_ids",), hostile), T)) == [E.COORDINATOR_LOAD_IN_PROGRESS]
+        assert ids.deadline() == NEVER

@@ -316,3 +316,19 @@ def test_an_answer_that_names_another_leader_epoch_is_dropped_though_the_proposa
     lagging(world)
     answer(world, ErrorCode.NONE, isr=(1,), leader_epoch=1)
     assert (pending(world), world.row(1)[4]) == (True, (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [{"isr": (-2,)}, {"isr": (2,)}, {"isr": (1, 77)}, {"partition_epoch": 2147483647}],
+    ids=["nobody", "without the leader", "who is no replica", "an epoch that nobody can have come to"],
+)
+def test_an_answer_that_no_controller_gives_is_asked_again(world: Any, hostile: dict[str, Any]) -> None:
+    lagging(world)
+    answer(world, ErrorCode.NONE, **hostile)
+    assert world.row(1)[4] == (1, 2, 3)
+    world.run(50)
+    ((_, again),) = world.held
+    assert again.message.topics[0].partitions[0].partition_epoch == 0
+    answer(world, ErrorCode.NONE)
+    assert world.row(1)[2:] == (1, 1, (1, 2))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSET_MAX
 from strandline.wire.batch import (
     CRC_AT,
     HEADER_SIZE,
@@ -297,3 +298,9 @@ def test_log_append_time_is_patched_with_a_new_crc() -> None:
     assert why_invalid(patched, buffer) is None
     assert [record.timestamp for record in records(patched, buffer)] == [123_456] * 3
     assert (buffer[:6], buffer[-5:]) == (b"before", b"after")
+
+
+def test_an_offset_that_no_log_comes_to_is_damage() -> None:
+    for base, error in ((OFFSET_MAX, None), (OFFSET_MAX + 1, ErrorCode.CORRUPT_MESSAGE)):
+        batch = build(THREE, base_offset=base)
+        assert why_invalid(read_header(batch), batch) is error

@@ -1,5 +1,6 @@
 """The quorum's promises, as others see them.
 
+- nobody is in an epoch that no voter began, whatever strangers say
 - one voter gives one candidate its vote in an epoch, whatever happens to its process or its power between
 - what the leader calls committed is durable on a majority of the voters
 - who is elected has all that is committed, and calls no more of it committed before a record of its own epoch is
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Received, Reply
 from strandline.broker.node import Node
+from strandline.quorum.roles import Candidate, Leader
 from strandline.sim.laws.logs import content
 from strandline.wire.messages.vote import VoteRequest, VoteResponse
 
@@ -26,6 +28,7 @@ class Votes:
         self.asked: dict[tuple[str, int, int], Ballot] = {}  # by machine, connection and sequence; not pre-votes
         self.given: dict[tuple[str, int], int] = {}  # by voter and epoch
         self.began: dict[tuple[str, int], int] = {}  # the high watermark with which a leader began its epoch
+        self.begun = {0}  # epochs in which somebody was a candidate
         self.ends: dict[str, int] = {}  # of the metadata logs
 
     def received(self, machine: "Machine", event: Any) -> None:
@@ -48,6 +51,11 @@ class Votes:
     def look(self, machine: "Machine", node: Node) -> None:
         quorum = node.quorum
         machine.metadata_durable = min(machine.metadata_durable, node.metadata_log.log_end_offset)
+        if quorum.leader_epoch not in self.begun:
+            assert isinstance(quorum.role, Candidate | Leader), (
+                f"{machine.name} is in epoch {quorum.leader_epoch}, which no voter has begun"
+            )
+            self.begun.add(quorum.leader_epoch)
         self.copies(machine, node)
         if not quorum.is_leader:
             return

@@ -1,0 +1,173 @@
+"""Somebody who belongs to no cluster, and sends well-formed messages with hostile numbers to every listener.
+
+It is not let in by any secret, for there is none yet. So the line is drawn by what it sends: each message is one that a
+sound receiver refuses, or that is about nothing but the stranger's own topic and group. It tells voters epochs that
+nobody can have, other clusters' ids, and ids of nobody; it has no broker's epoch. A message in which all is plausible
+would be believed today, whoever sent it (see docs/simulator.md).
+"""
+
+from random import Random
+
+from strandline.base.effects import Event, Send
+from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
+from strandline.sim.machine import CLUSTER_ID, Machine
+from strandline.sim.station import Station
+from strandline.sim.stranger.hostile import Known, Wrong, batches, extremes, message, places, served
+from strandline.sim.trace import Kind
+from strandline.sim.world import World
+from strandline.wire.api import Api
+from strandline.wire.batch import build
+from strandline.wire.codec_plan import layout_of
+
+TOPIC, GROUP = "strange", "strange-group"
+NOT_A_NODE = 77
+NO_BROKERS_EPOCH = 1 << 40
+CHANNELS = 8
+TIMEOUT_MS = 1_000
+QUORUM = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot")
+NEAR = (0, 0, 1, 2, 1_000, 1 << 20)  # how far from the very last
+IDENTITIES = ("replica_epoch", "leader_epoch", "current_leader_epoch", "broker_epoch")  # must never be plausible
+
+
+class Stranger(Station):
+    """It hears no answers: what they say changes nothing in what it sends next."""
+
+    def __init__(self, world: World, pause_ms: int) -> None:
+        super().__init__("stranger", world.network)
+        self.world = world
+        self.pause_ms = pause_ms
+        self.rng = world.random("stranger")
+        self.is_running = True
+        self.is_over = False
+        self.sent = 0
+        world.time.later(0, self.go_on)
+
+    def event(self, event: Event) -> None:
+        pass
+
+    def go_on(self) -> None:
+        if self.is_over:
+            return
+        self.trouble(self.rng.choice(list(self.world.machines.values())))
+        self.world.time.later(self.rng.randrange(1, 2 * self.pause_ms), self.go_on)
+
+    def trouble(self, machine: Machine) -> None:
+        rng = self.rng
+        listener = rng.choice(sorted(machine.where))
+        api = rng.choice(served(on_controller=listener == "CONTROLLER"))
+        if api.name in QUORUM or rng.randrange(6):
+            version = api.request.versions[-1]
+        else:
+            version = rng.choice(api.request.versions)
+        wrong = self.wrong(api, version)
+        if api.name in QUORUM and rng.randrange(3) == 0:
+            request = message(api, version, self.other_cluster(machine), {})
+        else:
+            request = message(api, version, self.known(api, machine, listener), wrong)
+        self.sent += 1
+        self.world.tell(Kind.CLIENT, f"{api.name} to {listener} of {machine.name}: {shown(wrong)}", self.name)
+        token = ("stranger", self.sent)
+        channel = str(self.sent % CHANNELS)
+        self.network.send(self, Send(machine.where[listener], channel, request, version, TIMEOUT_MS, token))
+
+    def wrong(self, api: Api, version: int) -> Wrong:
+        """One or two values that go wrong."""
+        found = list(places(layout_of(api.request, version)))
+        chosen = self.rng.sample(found, min(len(found), self.rng.choice((1, 1, 2))))
+        return {at: drawn(self.rng, letter, at[-1]) for at, letter in chosen if not is_kept(api, at[-1])}
+
+    def known(self, api: Api, machine: Machine, listener: str) -> Known:
+        """What it pretends to be: one whose epoch nobody can have."""
+        rng, image = self.rng, self.world.laws.metadata.image
+        about_quorum = listener == "CONTROLLER" and (api.name in QUORUM or api.name == "Fetch")
+        other = int(rng.choice([node for node in self.world.machines if node != machine.node_id]))
+        is_voter = api.name in QUORUM or api.name in ("BrokerHeartbeat", "AlterPartition", "AllocateProducerIds")
+        node = other if is_voter else NOT_A_NODE
+        epoch = (1 << 31) - 1 - rng.choice(NEAR)
+        return Known(
+            numbers={
+                **dict.fromkeys(("broker_id", "replica_id", "leader_id", "candidate_id", "node_id"), node),
+                **dict.fromkeys(("broker_epoch", "previous_broker_epoch"), NO_BROKERS_EPOCH),
+                **dict.fromkeys(("leader_epoch", "replica_epoch"), epoch),
+                "current_leader_epoch": epoch if about_quorum else -1,
+                "voter_id": -1,
+                "generation_id": -1,
+                "generation_id_or_member_epoch": -1,
+                "session_timeout_ms": 10_000,
+                "rebalance_timeout_ms": 10_000,
+                "timeout_ms": 500,
+                "max_bytes": 1 << 20,
+                "partition_max_bytes": 1 << 20,
+                "num_partitions": 1,
+                "replication_factor": -1,
+                "count": 2,
+                "producer_id": -1,
+                "producer_epoch": -1,
+                "acks": -1,
+                "replicas": other,
+                "resource_type": 2,
+            },
+            texts={
+                "cluster_id": self.cluster_id(api),
+                **dict.fromkeys(("topic", "name", "topic_name"), METADATA_TOPIC if about_quorum else TOPIC),
+                "configs.name": "retention.ms",
+                "configs.value": "100000",
+                "configuration_keys": "retention.ms",
+                "resource_name": TOPIC,
+                "group_id": GROUP,
+                "key": GROUP,
+                "coordinator_keys": GROUP,
+                "member_id": "",
+                "group_instance_id": None,
+                "transactional_id": None,
+            },
+            ids={"topic_id": METADATA_TOPIC_ID if about_quorum else image.topic_ids.get(TOPIC, METADATA_TOPIC_ID)},
+            records=self.records(),
+            empty=(("topics", "assignments"), ("topics", "configs")) if api.name == "CreateTopics" else (),
+        )
+
+    def cluster_id(self, api: Api) -> str:
+        """A broker that nobody knows may join if it names the right cluster."""
+        return "another-cluster-000000" if api.name == "BrokerRegistration" else CLUSTER_ID
+
+    def other_cluster(self, machine: Machine) -> Known:
+        """A voter of another cluster that has the same ids, at an epoch that could be ours."""
+        node = machine.node
+        epoch = (0 if node is None else node.quorum.leader_epoch) + self.rng.randrange(1, 4)
+        other = int(self.rng.choice([one for one in self.world.machines if one != machine.node_id]))
+        return Known(
+            numbers={
+                **dict.fromkeys(("replica_id", "leader_id", "candidate_id"), other),
+                **dict.fromkeys(("replica_epoch", "leader_epoch", "current_leader_epoch"), epoch),
+                "last_offset": 1 << 40,
+                "voter_id": -1,
+                "max_bytes": 1 << 20,
+            },
+            texts={"cluster_id": self.rng.choice(("another-cluster-000000", "", None)), "topic_name": METADATA_TOPIC}
+            | {"name": METADATA_TOPIC, "host": "n1"},
+            ids={},
+        )
+
+    def records(self) -> bytes:
+        sound = build([(self.world.time.now, None, b"strange", ())], base_offset=0, leader_epoch=-1)
+        return self.rng.choice([sound, *batches(sound)])
+
+
+def is_kept(api: Api, name: str) -> bool:
+    """What must stay as it is, or the message would be about somebody else's things, or plausible."""
+    if api.name == "BrokerRegistration":
+        return name == "cluster_id"
+    if api.name in ("AlterConfigs", "IncrementalAlterConfigs", "DescribeConfigs"):
+        return name in ("resource_type", "resource_name", "name")
+    return api.name == "UpdateFeatures" and name == "feature"
+
+
+def drawn(rng: Random, letter: str, name: str) -> int | str:
+    found = rng.choice(extremes(letter))
+    if name in IDENTITIES and isinstance(found, int) and 0 <= found <= 1:
+        return NO_BROKERS_EPOCH if letter == "q" else (1 << 31) - 2
+    return found
+
+
+def shown(wrong: Wrong) -> str:
+    return ", ".join(f"{'.'.join(at)}={str(found)[:24]}" for at, found in wrong.items())
