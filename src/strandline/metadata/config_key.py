@@ -91,9 +91,12 @@ def read_value(kind: str, text: str) -> ConfigValue:
         except ValueError:
             return None
     digits = text[1:] if text[:1] in ("-", "+") else text
-    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > LONGEST_NUMBER:
+    if not (digits.isascii() and digits.isdigit()):
         return None
-    number = int(text)
+    digits = digits.lstrip("0") or "0"  # Python reads no more than some thousand digits, and nobody means them
+    if len(digits) > LONGEST_NUMBER:
+        return None
+    number = -int(digits) if text[0] == "-" else int(digits)
     half = 1 << (BITS[kind] - 1)
     return number if -half <= number < half else None
 

@@ -10,6 +10,7 @@ from strandline.sim.planted.metadata_quorum import METADATA_QUORUM
 from strandline.sim.planted.planted import Planted, table
 from strandline.sim.planted.replication import REPLICATION
 from strandline.sim.planted.storing import STORING
+from strandline.sim.planted.strangers import STRANGERS
 
 PLANTED: dict[str, Planted] = table(
     *REPLICATION.values(),
@@ -21,4 +22,5 @@ PLANTED: dict[str, Planted] = table(
     *DIRECTORIES.values(),
     *CONSUMING.values(),
     *COMPACTING.values(),
+    *STRANGERS.values(),
 )

@@ -21,7 +21,14 @@ BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
 UNSIGNED = {"H": 16, "I": 32}
 
 TEXT = "s"
-TEXTS = ("", "9" * 5_000, "-1", "\0", "-9223372036854775809")  # of numbers, Python reads no more than 4,300 digits
+TEXTS = (
+    "",
+    "9" * 5_000,
+    "0" * 5_000,
+    "-1",
+    "\0",
+    "-9223372036854775809",
+)  # of numbers, Python reads no more than 4,300 digits
 
 Place = tuple[str, ...]  # the names of the fields, from the message inward
 Wrong = dict[Place, int | str]

@@ -23,6 +23,7 @@ TOPIC, GROUP = "strange", "strange-group"
 NOT_A_NODE = 77
 NO_BROKERS_EPOCH = 1 << 40
 CHANNELS = 8
+DEEP = ("Produce", "IncrementalAlterConfigs")  # what gets furthest with a value that is wrong
 TIMEOUT_MS = 1_000
 QUORUM = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot")
 NEAR = (0, 0, 1, 2, 1_000, 1 << 20)  # how far from the very last
@@ -55,11 +56,15 @@ class Stranger(Station):
         rng = self.rng
         listener = rng.choice(sorted(machine.where))
         api = rng.choice(served(on_controller=listener == "CONTROLLER"))
+        if listener == "PLAINTEXT" and rng.randrange(6) == 0:
+            api = rng.choice([one for one in served(on_controller=False) if one.name in DEEP])
         if api.name in QUORUM or rng.randrange(6):
             version = api.request.versions[-1]
         else:
             version = rng.choice(api.request.versions)
         wrong = self.wrong(api, version)
+        if api.name == "Produce" and rng.randrange(2):
+            wrong = {}  # but for its batch
         if api.name in QUORUM and rng.randrange(3) == 0:
             request = message(api, version, self.other_cluster(machine), {})
         else:
