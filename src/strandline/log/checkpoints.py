@@ -5,7 +5,7 @@ Unreadable content is an error, never a guess.
 
 from collections.abc import Mapping
 
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import OFFSET_MAX, TopicPartition
 from strandline.log.epochs import EpochStart
 
 VERSION = "0"
@@ -35,6 +35,8 @@ def parse_offsets(content: bytes) -> dict[TopicPartition, int]:
     for at, offset in offsets.items():
         if offset < 0:
             raise Unreadable(f"the offset {offset} of {at} is negative")
+        if offset > OFFSET_MAX:
+            raise Unreadable(f"the offset {offset} of {at} is more than a log can have")
     return offsets
 
 
@@ -44,9 +46,13 @@ def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
 
 def parse_epochs(content: bytes) -> list[EpochStart]:
     try:
-        return [EpochStart(int(epoch), int(start)) for epoch, start in parse_lines(content)]
+        entries = [EpochStart(int(epoch), int(start)) for epoch, start in parse_lines(content)]
     except ValueError as error:
         raise Unreadable(str(error)) from None
+    for entry in entries:
+        if not (0 <= entry.epoch < 1 << 31 and 0 <= entry.start_offset <= OFFSET_MAX):
+            raise Unreadable(f"no log can have epoch {entry.epoch} from {entry.start_offset} on")
+    return entries
 
 
 def format_epochs(entries: list[EpochStart]) -> bytes:

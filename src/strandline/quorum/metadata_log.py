@@ -11,7 +11,7 @@ Invariants:
 
 from collections.abc import Iterable, Iterator
 
-from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition
+from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, OFFSET_MAX, TopicPartition
 from strandline.base.ports import Buffer, Disk, DiskError, File
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
@@ -19,6 +19,7 @@ from strandline.log.directory import PARTITION_METADATA, directory_name, write_p
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
+from strandline.quorum.epochs import EPOCH_MAX
 from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId
 from strandline.quorum.snapshot_file import encode_snapshot, snapshot_records, why_incomplete
 from strandline.wire.batch import batches, read_header
@@ -41,9 +42,11 @@ def snapshot_name(snapshot: SnapshotId) -> str:
 
 def parse_snapshot_name(name: str) -> SnapshotId | None:
     stem = name.removesuffix(SUFFIX)
-    if stem == name or len(stem) != 31 or stem[20] != "-" or not (stem[:20] + stem[21:]).isdigit():
+    digits = stem[:20] + stem[21:]
+    if stem == name or len(stem) != 31 or stem[20] != "-" or not (digits.isascii() and digits.isdigit()):
         return None
-    return SnapshotId(int(stem[:20]), int(stem[21:]))
+    snapshot = SnapshotId(int(stem[:20]), int(stem[21:]))
+    return snapshot if snapshot.end_offset <= OFFSET_MAX and snapshot.epoch <= EPOCH_MAX else None
 
 
 class MetadataLog:

@@ -306,11 +306,8 @@ REPLICA = table(
     Mutant(
         "the answer waits for its metadata",
         "replica/alterations.py",
-        (
-            "            return leader.committed(tuple(NodeId(node) for node in row.isr), Partiti"
-            "onEpoch(row.partition_epoch))"
-        ),
-        "            return False",
+        "                return leader.committed(isr, PartitionEpoch(row.partition_epoch))",
+        "                return False",
         Breaks.AGREEMENT,
         (
             ("kip/test_kip_497.py::test_an_answer_before_its_metadata_counts_and_the_metadata_then_says_nothing_new"),

@@ -154,3 +154,15 @@ def test_a_stop_was_not_clean_if_one_directory_disagrees(content: bytes | None) 
     assert take_clean_shutdown(disk, PLACE) is None
     assert not disk.exists(f"/d/1/{FILE}")
     assert not disk.exists(f"/d/2/{FILE}")
+
+
+@pytest.mark.parametrize("row", ["t 0 4611686018427387904", "t 0 99999999999999999999", "t 0 -1"])
+def test_an_offset_that_no_log_has_makes_a_checkpoint_unreadable(row: str) -> None:
+    with pytest.raises(Unreadable):
+        parse_offsets(f"0\n1\n{row}\n".encode())
+
+
+@pytest.mark.parametrize("row", ["2147483648 0", "-1 0", "0 -1", "0 4611686018427387904"])
+def test_an_epoch_that_no_log_has_makes_the_file_of_epochs_unreadable(row: str) -> None:
+    with pytest.raises(Unreadable):
+        parse_epochs(f"0\n1\n{row}\n".encode())

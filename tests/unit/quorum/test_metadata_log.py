@@ -267,3 +267,14 @@ def test_the_log_rolls_by_size_and_by_age(
     again = opened(tmp_path)
     assert again.log_end_offset == 5
     assert len(segments(tmp_path)) == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["99999999999999999999-0000000003", "00000000000000000002-9999999999", "²" * 20 + "-" + "²" * 10]
+)
+def test_a_snapshot_of_an_offset_or_epoch_that_nobody_has_is_none(log: MetadataLog, tmp_path: Path, name: str) -> None:
+    """It would be taken for the newest state, and the log would begin anew there."""
+    log.close()
+    (tmp_path / DIRECTORY / f"{name}.checkpoint").write_bytes(encode_snapshot([b"x"], 3, NOW))
+    again = opened(tmp_path)
+    assert (again.log_end_offset, again.latest_snapshot()) == (6, None)
