@@ -39,13 +39,16 @@ class Cleanable(Value, frozen=True):
         return self.dirty_bytes > 0 and (self.overdue_ms > 0 or self.dirty_ratio > min_ratio)
 
 
-def cleanable(log: Log, stable_end: int, now: Instant) -> Cleanable:
-    """`stable_end`: the high watermark, or the last stable offset if that is lower."""
+def cleanable(log: Log, stable_end: int, now: Instant, durable_end: int | None = None) -> Cleanable:
+    """`stable_end`: the high watermark, or the last stable offset if that is lower. `durable_end`: below which offset
+    all would be durable, to learn what a flush would allow."""
     first_dirty = log.log_start_offset if log.cleaned_to is None else log.cleaned_to
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
         first_dirty = log.log_start_offset
     sealed = list(zip(log.segments, log.bases[1:], strict=False))
     bound = min(stable_end, log.recovery_point)
+    if durable_end is not None:
+        bound = min(stable_end, durable_end)
     end = log.bases[0]
     clean = dirty = 0
     oldest = LONG_MAX

@@ -2,7 +2,8 @@
 
 The log with the largest part that was not compacted yet comes first. A step is a bounded number of bytes, and the next
 one comes a moment later, so that nothing waits long for it; a copy is made durable by an effect, like all else. Where
-there is nothing to do, the next look is after `log.cleaner.backoff.ms`.
+there is nothing to do, the next look is after `log.cleaner.backoff.ms`. Only what is durable is compacted: a log that
+waits for nothing else is flushed, since flushes by time may be a minute apart.
 
 Each replica is compacted by its own broker: how far is in its directory's `cleaner-offset-checkpoint`.
 
@@ -28,6 +29,7 @@ from strandline.replica.storage import Storage
 from strandline.replica.timers import Alarm
 
 STEP_MS = 10
+FLUSH_MS = 200  # the next look, while a flush that was asked for may be under way
 STEP_BYTES = 32 << 10
 
 
@@ -68,15 +70,11 @@ class Cleaner:
     # --- what
 
     def filthiest(self, now: Instant) -> Run | None:
-        if not self.host.number("log.cleaner.enable"):
-            return None
         best: tuple[float, Hosted, Compaction] | None = None
         map_bytes = int(self.host.number("log.cleaner.dedupe.buffer.size"))
-        for hosted in self.host.all():
+        for hosted in self.candidates():
             role, log = hosted.role, hosted.log
-            is_left = hosted.at in self.futures.moving or self.uncleanable.get(hosted.at) is log
-            if role is None or not log.config.compacts or is_left:
-                continue
+            assert role is not None
             try:
                 plan = cleanable(log, min(role.high_watermark, role.last_stable_offset), now)
             except DiskError as error:
@@ -89,6 +87,38 @@ class Cleaner:
             return None
         self.count += 1
         return Run(best[1], best[2])
+
+    def flush_dirty(self, now: Instant) -> list[Effect]:
+        """Flush the logs that would be compacted if they were durable. The first look after that finds them so."""
+        effects: list[Effect] = []
+        for hosted in self.candidates():
+            assert hosted.role is not None
+            stable_end = min(hosted.role.high_watermark, hosted.role.last_stable_offset)
+            if hosted.log.recovery_point >= stable_end:
+                continue
+            try:
+                plan = cleanable(hosted.log, stable_end, now, durable_end=hosted.log.log_end_offset)
+            except DiskError as error:
+                self.host.fail(hosted.directory, error)
+                continue
+            if plan.is_due(hosted.log.config.min_cleanable_dirty_ratio):
+                effects += self.storage.flush_one(hosted)
+        if effects:
+            self.wake.set(now + FLUSH_MS)
+        return effects
+
+    def candidates(self) -> list[Hosted]:
+        """What may be compacted at all."""
+        if not self.host.number("log.cleaner.enable"):
+            return []
+        return [
+            hosted
+            for hosted in self.host.all()
+            if hosted.role is not None
+            and hosted.log.config.compacts
+            and hosted.at not in self.futures.moving
+            and self.uncleanable.get(hosted.at) is not hosted.log
+        ]
 
     def is_over(self, run: Run) -> bool:
         """Has the log become another one, or another's, or is it to?"""
@@ -107,7 +137,7 @@ class Cleaner:
             self.run = self.filthiest(now)
         run = self.run
         if run is None:
-            return self.rest(now)
+            return self.flush_dirty(now) or self.rest(now)
         self.wake.set(now + STEP_MS)
         if self.is_over(run):
             return self.end(run)

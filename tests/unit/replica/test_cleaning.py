@@ -7,6 +7,7 @@ from tests.unit.log.compacting import keyed, pairs
 from tests.unit.replica.conftest import AT
 from tests.unit.replica.test_directories import HOME, Jbod, directory
 
+from strandline.base.effects import Save, Sync
 from strandline.base.ids import NodeId, TopicPartition
 from strandline.log.directory import future_name
 from strandline.log.log import Log
@@ -88,10 +89,36 @@ def test_a_log_that_is_not_to_be_compacted_has_no_row_and_keeps_everything() -> 
     assert checkpoint(world, 1) == []
 
 
-def test_nothing_is_compacted_before_it_is_durable(world: Jbod) -> None:
+def test_a_log_that_waits_only_to_be_durable_is_flushed_and_compacted_at_the_next_look(world: Jbod) -> None:
     write(world, 30)
-    world.run(30_000)
+    assert log_of(world, 1).recovery_point == 0
+    world.run(LOOK)
+    for node in (1, 2, 3):
+        assert len(stored(world, node)) < 10
+        assert log_of(world, node).cleaned_to == log_of(world, node).active.base_offset
+
+
+def test_nothing_is_compacted_before_it_is_durable(world: Jbod, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushes: list[tuple[NodeId, Sync | Save]] = []
+    answered = world.flushed
+    monkeypatch.setattr(world, "flushed", lambda node, effect: flushes.append((node, effect)))
+    write(world, 30)
+    world.run(FLUSHED + LOOK)
     assert len(stored(world, 1)) == 30
+    asked = [effect for node, effect in flushes if node == 1 and effect.token[1] == "flushed"]
+    assert len(asked) == 1, "one flush of a log is under way at a time"
+    monkeypatch.setattr(world, "flushed", answered)
+    for node, effect in flushes:
+        world.flushed(node, effect)
+    world.run(LOOK)
+    assert len(stored(world, 1)) < 10
+
+
+def test_a_log_that_is_not_dirty_enough_is_not_flushed_for_the_cleaner(world: Jbod) -> None:
+    configure(world, min_cleanable_dirty_ratio="1.0")
+    write(world, 30)
+    world.run(LOOK)
+    assert log_of(world, 1).recovery_point == 0
 
 
 def test_a_cleaner_that_is_switched_off_does_nothing() -> None:
@@ -158,7 +185,8 @@ def test_a_replica_that_begins_anew_copies_a_compacted_log(world: Jbod) -> None:
     world.run(FLUSHED)
     world.kill(NodeId(3))
     world.start(NodeId(3), clean=False)
-    assert stored(world, 3) == stored(world, 1)
+    latest = [{key: value for _, key, value in stored(world, node)} for node in (1, 3)]  # each compacts by itself
+    assert latest[0] == latest[1] == {"k0": "30", "k1": "31", "k2": "32"}
 
 
 def test_a_consumer_that_asks_in_a_gap_gets_what_is_behind_it(world: Jbod) -> None:
