@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
+from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.offsets import CommittedOffset, Offsets
 from strandline.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
@@ -27,7 +28,6 @@ from strandline.wire.messages.offset_fetch import (
 BATCHED_FETCH = 8
 MISSING_GROUP_IS_AN_ERROR = 6
 NO_OFFSET = CommittedOffset(-1, -1, "", 0)  # type: ignore[arg-type]  # no commit, no instant
-OPERATIONS_UNKNOWN = -(1 << 31)
 OffsetsOf = Callable[[str], Offsets | ErrorCode]
 
 
@@ -132,7 +132,10 @@ def by_topic(offsets: Offsets) -> list[tuple[str, tuple[int, ...]]]:
     return [(topic, tuple(indexes)) for topic, indexes in topics.items()]
 
 
-def described(group_id: str, group: Group | None, error: ErrorCode, version: int) -> DescribedGroup:
+def described(
+    group_id: str, group: Group | None, error: ErrorCode, version: int, with_operations: bool
+) -> DescribedGroup:
+    operations = ON_GROUP if with_operations else UNKNOWN_OPERATIONS
     if error is not ErrorCode.NONE or group is None:
         missing = error is ErrorCode.NONE and version >= MISSING_GROUP_IS_AN_ERROR
         return DescribedGroup(
@@ -140,7 +143,7 @@ def described(group_id: str, group: Group | None, error: ErrorCode, version: int
             error_message=f"Group {group_id} not found." if missing else None,
             group_id=group_id,
             group_state="" if error is not ErrorCode.NONE else State.DEAD.value,
-            authorized_operations=OPERATIONS_UNKNOWN,
+            authorized_operations=operations if not missing and error is ErrorCode.NONE else UNKNOWN_OPERATIONS,
         )
     stable = group.state is State.STABLE
     return DescribedGroup(
@@ -160,7 +163,7 @@ def described(group_id: str, group: Group | None, error: ErrorCode, version: int
             )
             for m in group.members.values()
         ),
-        authorized_operations=OPERATIONS_UNKNOWN,
+        authorized_operations=operations,
     )
 
 

@@ -323,7 +323,10 @@ class Groups:
             error = shard if isinstance(shard, ErrorCode) else ErrorCode.NONE
             if group is None and not isinstance(shard, ErrorCode) and group_id in shard.offsets:
                 group = Group(group_id, self.config, Instant(0))  # it only ever committed offsets
-            described.append(answers.described(group_id, group, error, received.to.api_version))
+            row = answers.described(
+                group_id, group, error, received.to.api_version, request.include_authorized_operations
+            )
+            described.append(row)
         return [Reply(received.to, DescribeGroupsResponse(groups=tuple(described)))]
 
     def list_groups(self, received: Received, now: Instant) -> list[Effect]:

@@ -197,6 +197,34 @@ def test_a_transactional_producer_fails_fast(version: int) -> None:
     assert "not supported" in one.error_message
 
 
+# --- what a client may do
+
+# As bits, by AclEntry.supportedOperations and AclOperation of Kafka.
+CLUSTER_OPERATIONS = sum(1 << n for n in (5, 7, 8, 9, 10, 11, 12))
+TOPIC_OPERATIONS = sum(1 << n for n in (3, 4, 5, 6, 7, 8, 10, 11))
+NOT_ASKED = -(1 << 31)
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_without_an_authorizer_whoever_asks_what_he_may_do_may_do_all(is_asked: bool) -> None:
+    node = FakeNode()
+    node.topic("t", A, 1, THREE)
+    cluster, topics = (CLUSTER_OPERATIONS, TOPIC_OPERATIONS) if is_asked else (NOT_ASKED, NOT_ASKED)
+    request = MetadataRequest(
+        topics=(MetadataRequestTopic(name="t"),),
+        include_cluster_authorized_operations=is_asked,
+        include_topic_authorized_operations=is_asked,
+    )
+    for version in (8, 10, 13):
+        answer = ask(metadata, node, request, version)
+        assert answer.topics[0].topic_authorized_operations == topics
+        assert answer.cluster_authorized_operations == (cluster if version <= 10 else NOT_ASKED)
+    of_cluster = DescribeClusterRequest(include_cluster_authorized_operations=is_asked)
+    assert ask(describe_cluster, node, of_cluster, 1).cluster_authorized_operations == cluster
+    pages = ask(describe_topic_partitions, node, DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),)), 0)
+    assert pages.topics[0].topic_authorized_operations == TOPIC_OPERATIONS, "it has no field to ask with"
+
+
 # --- SaslHandshake
 
 

@@ -202,3 +202,13 @@ def java_hash(text: str) -> int:
     units = [int.from_bytes(raw[i : i + 2], "big") for i in range(0, len(raw), 2)]
     total = sum(unit * pow(31, len(units) - 1 - i) for i, unit in enumerate(units)) % (1 << 32)
     return total - (1 << 32) if total >= 1 << 31 else total
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_without_an_authorizer_whoever_asks_what_he_may_do_with_a_group_may_do_all(is_asked: bool) -> None:
+    c = Coordination()
+    c.stable()
+    answer = c.ask(DescribeGroupsRequest(groups=("g", "none"), include_authorized_operations=is_asked), 6)
+    everything = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+    told = [group.authorized_operations for group in answer.groups]
+    assert told == [everything if is_asked else -(1 << 31), -(1 << 31)], "of a group that is not there nothing is said"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode, message_of
+from strandline.base.operations import ON_CLUSTER, UNKNOWN_OPERATIONS
 from strandline.base.time import Instant
 from strandline.broker.handlers.metadata import controller_to_name
 from strandline.wire.messages.describe_cluster import (
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from strandline.broker.node import Node
 
 BROKERS, CONTROLLERS = 1, 2
-ALL_OPERATIONS_UNKNOWN = -(1 << 31)
 
 
 def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
@@ -35,7 +35,9 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         endpoint_type=here,
         controller_id=node.quorum.leader_id if here == CONTROLLERS else controller_to_name(node),
         brokers=controllers(node) if here == CONTROLLERS else brokers(node, received, request),
-        cluster_authorized_operations=ALL_OPERATIONS_UNKNOWN,
+        cluster_authorized_operations=(
+            ON_CLUSTER if request.include_cluster_authorized_operations else UNKNOWN_OPERATIONS
+        ),
     )
     return [Reply(received.to, response)]
 

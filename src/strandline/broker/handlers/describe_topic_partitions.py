@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
+from strandline.base.operations import ON_TOPIC
 from strandline.base.time import Instant
 from strandline.broker.handlers.metadata import offline_replicas
 from strandline.controller.topic_names import why_illegal
@@ -64,7 +65,9 @@ def page(
         topic = node.image.topic_named(name)
         if topic is None:
             error = ErrorCode.INVALID_TOPIC_EXCEPTION if why_illegal(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            topics.append(DescribeTopicPartitionsResponseTopic(error_code=error, name=name))
+            topics.append(
+                DescribeTopicPartitionsResponseTopic(error_code=error, name=name, topic_authorized_operations=ON_TOPIC)
+            )
             first = 0  # the cursor's topic is gone; the next one is wanted whole
             continue
         indexes = [i for i in sorted(topic.partitions) if i >= first]
@@ -83,6 +86,7 @@ def describe(node: Node, topic: Topic, indexes: list[int]) -> DescribeTopicParti
     strategy = strategy_of(node.image, topic.name, node.config.explicit).value
     is_managed = node.config.boolean("unclean.recovery.manager.enabled")
     return DescribeTopicPartitionsResponseTopic(
+        topic_authorized_operations=ON_TOPIC,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name == OFFSETS_TOPIC,

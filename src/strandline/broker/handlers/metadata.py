@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, ZERO_UUID, NodeId
+from strandline.base.operations import ON_CLUSTER, ON_TOPIC, UNKNOWN_OPERATIONS
 from strandline.base.time import Instant
 from strandline.controller.topic_names import why_illegal
 from strandline.metadata.image import Image, Partition, Topic
@@ -37,6 +40,8 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         leaders = {partition.leader_id for topic in topics for partition in topic.partitions}
         if suspects.hold(received, leaders, now):
             return []
+    if request.include_topic_authorized_operations:
+        topics = [replace(topic, topic_authorized_operations=ON_TOPIC) for topic in topics]
     effects: list[Effect] = []
     if missing and request.allow_auto_topic_creation:
         effects = node.create_missing_topics(missing, now)
@@ -54,6 +59,9 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         cluster_id=node.cluster_id,
         controller_id=controller_to_name(node),
         topics=tuple(topics),
+        cluster_authorized_operations=(
+            ON_CLUSTER if request.include_cluster_authorized_operations else UNKNOWN_OPERATIONS
+        ),
     )
     effects.append(Reply(received.to, response))
     return effects
