@@ -17,7 +17,7 @@ from strandline.controller.controller import MetadataWriter
 from strandline.group.classic import GroupConfig
 from strandline.log.clean_shutdown import Place, take_clean_shutdown
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
-from strandline.metadata.features import SUPPORTED_FEATURES
+from strandline.metadata.features import READABLE_FEATURES
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.metadata_log import CONFIG as METADATA_LOG
 from strandline.quorum.metadata_log import MetadataLog
@@ -166,7 +166,7 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
             },
             rack=config.text("broker.rack") or None,
             previous_broker_epoch=-1 if previous_epoch is None else previous_epoch,
-            features=SUPPORTED_FEATURES,
+            features=READABLE_FEATURES,
         ),
         voters={voter.node_id: voter.endpoint for voter in config.voters},
         clean_start=previous_epoch is not None,

@@ -2,6 +2,8 @@
 
 Preferred: the first replica, if it may lead. Unclean: any replica that lives, where nobody leads, whatever the topic
 allows; what only others had is lost.
+
+A request that would change more than 10,000 partitions changes none, as in Kafka: POLICY_VIOLATION.
 """
 
 from msgspec.structs import replace
@@ -46,6 +48,8 @@ def plan_elections(request: ElectLeadersRequest, basis: Basis) -> Plan:
                     continue
             else:
                 records[TopicIdPartition(outcome.topic_id, outcome.partition_id)] = outcome
+                if len(records) > basis.config.max_partitions_per_request:
+                    return Plan((), ElectLeadersResponse(error_code=E.POLICY_VIOLATION))
             results.append(PartitionResult(partition_id=index, error_code=error, error_message=message))
         if results or asked is not None:
             topics.append(ReplicaElectionResult(topic=name, partition_result=tuple(results)))

@@ -9,7 +9,10 @@ METADATA_VERSION = "metadata.version"
 METADATA_LEVEL = 30  # 4.3-IV0
 ELR_FEATURE = "eligible.leader.replicas.version"
 
-SUPPORTED_FEATURES = {METADATA_VERSION: (7, METADATA_LEVEL), ELR_FEATURE: (0, 1)}
+# What a cluster can be set to. Records are always written in their newest form, so metadata.version has one level.
+SUPPORTED_FEATURES = {METADATA_VERSION: (METADATA_LEVEL, METADATA_LEVEL), ELR_FEATURE: (0, 1)}
+# What a broker can live with: a log that another program began may say an earlier level, until somebody raises it.
+READABLE_FEATURES = {**SUPPORTED_FEATURES, METADATA_VERSION: (7, METADATA_LEVEL)}
 UNSUPPORTED = (0, 0)  # what of a feature somebody supports who does not know it
 RESTS_ON = {(ELR_FEATURE, 1): {METADATA_VERSION: 23}}  # 4.0-IV1: records have fields for an ELR (T11)
 
@@ -49,8 +52,6 @@ def why_not_initial(name: str, level: int) -> str | None:
     if name not in SUPPORTED_FEATURES:
         return f"Unsupported feature: {name}. Supported features are: {', '.join(sorted(SUPPORTED_FEATURES))}"
     low, high = SUPPORTED_FEATURES[name]
-    if name == METADATA_VERSION:
-        low = high  # Records are always written in their newest form.
     if not low <= level <= high:
         return f"Feature {name} cannot begin with level {level}: levels {low} to {high} are supported"
     return None

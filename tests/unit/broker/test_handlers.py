@@ -9,6 +9,7 @@ from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, Uuid
 from strandline.base.time import Instant
 from strandline.broker.handlers import (
+    api_versions,
     describe_cluster,
     describe_configs,
     describe_topic_partitions,
@@ -17,9 +18,11 @@ from strandline.broker.handlers import (
 )
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.group.partitioning import partition_for
+from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
 from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.messages.api_versions import ApiVersionsRequest
 from strandline.wire.messages.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from strandline.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
@@ -62,6 +65,7 @@ class FakeNode:
         self.voters = {NodeId(9): Endpoint("c9", 9093)}
         self.broker = None
         self.created: list[str] = []
+        self.applied_end = 7
         for node in (ONE, TWO, THREE):
             self.image.put_broker(
                 Broker(
@@ -195,6 +199,19 @@ def test_a_transactional_producer_fails_fast(version: int) -> None:
     one = answer.coordinators[0] if version >= 4 else answer
     assert (one.error_code, one.node_id) == (E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1)
     assert "not supported" in one.error_message
+
+
+# --- ApiVersions
+
+
+@pytest.mark.parametrize(("finalized", "low"), [(METADATA_LEVEL, METADATA_LEVEL), (25, 25)])
+def test_of_metadata_version_that_level_is_told_to_which_a_cluster_can_be_set(finalized: int, low: int) -> None:
+    """Or from that on which it has: another program may have begun the metadata log."""
+    node = FakeNode()
+    node.image.features[METADATA_VERSION] = finalized
+    answer = ask(api_versions, node, ApiVersionsRequest(), 4)
+    told = {row.name: (row.min_version, row.max_version) for row in answer.supported_features}
+    assert told == {METADATA_VERSION: (low, METADATA_LEVEL), ELR_FEATURE: (0, 1)}
 
 
 # --- what a client may do

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
@@ -69,3 +70,21 @@ def test_unknown_partitions_and_kinds() -> None:
     assert elect(made, PREFERRED, 0, topic="x") == {0: E.UNKNOWN_TOPIC_OR_PARTITION}
     assert made.ask(ElectLeadersRequest(election_type=7), version=2).error_code == E.INVALID_REQUEST
     assert len(made.log.records) == before
+
+
+@pytest.mark.parametrize("are_named", [False, True])
+def test_a_request_that_would_change_too_many_partitions_changes_none(are_named: bool) -> None:
+    """Kafka's bound on the records of one request. Partitions that need no change do not count."""
+    made = Cluster(brokers=2, max_partitions_per_request=3)
+    made.create("t", *((1, 2) for _ in range(5)))
+    made.fence(1)
+    made.join(1)
+    for index in range(4):
+        made.alter("t", (2, 1), index=index)
+    rows = (TopicPartitions(topic="t", partitions=tuple(range(5))),) if are_named else None
+    end = made.log.next_offset
+    answer = made.ask(ElectLeadersRequest(election_type=PREFERRED, topic_partitions=rows), version=2)
+    assert (answer.error_code, answer.replica_election_results) == (E.POLICY_VIOLATION, ())
+    assert made.log.next_offset == end
+    assert elect(made, PREFERRED, 0, 1, 2) == {0: E.NONE, 1: E.NONE, 2: E.NONE}
+    assert elect(made, PREFERRED, *range(5))[3] == E.NONE

@@ -46,9 +46,9 @@ def test_to_validate_writes_nothing() -> None:
         (ELR_FEATURE, 1, SAFE_DOWNGRADE, "Can't downgrade to a newer version."),
         (ELR_FEATURE, 1, 0, "The controller does not support the given upgrade type."),
         ("share.version", 1, UPGRADE, "Local controller does not support this feature."),
-        (METADATA_VERSION, 31, UPGRADE, "Local controller only supports versions 7-30"),
-        (METADATA_VERSION, 29, UPGRADE, "Can't downgrade the version of this feature without setting the upgrade type"),
-        (METADATA_VERSION, 29, UNSAFE_DOWNGRADE, "Refusing to perform the requested downgrade"),
+        (METADATA_VERSION, 31, UPGRADE, "Local controller only supports versions 30-30"),
+        (METADATA_VERSION, 29, UNSAFE_DOWNGRADE, "Local controller only supports versions 30-30"),
+        (METADATA_VERSION, 0, UNSAFE_DOWNGRADE, "Local controller only supports versions 30-30"),
     ],
 )
 def test_a_level_that_cannot_be_is_refused(name: str, level: int, kind: int, why: str) -> None:

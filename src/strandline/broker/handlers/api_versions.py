@@ -26,7 +26,8 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     response = ApiVersionsResponse(
         api_keys=advertised_versions(on_controller=node.is_controller_listener(received.caller.listener)),
         supported_features=tuple(
-            SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            # A finalized level is within the range, also if another program set it.
+            SupportedFeatureKey(name=name, min_version=min(low, node.image.features.get(name, low)), max_version=high)
             for name, (low, high) in SUPPORTED_FEATURES.items()
             if low > 0 or received.to.api_version >= FROM_ZERO
         ),
