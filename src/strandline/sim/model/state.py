@@ -159,8 +159,11 @@ def partition_of(state: State, setup: Setup) -> Partition:
     directories = (NO_DIRECTORY,) * len(state.replicas)
     if setup.directories:
         directories = tuple(UNASSIGNED_DIRECTORY if state.places[n - 1] == UNTOLD else HOME[n] for n in state.replicas)
+    # The order of before a move is in no state: it decides nothing that is judged. So it is taken as it is now.
+    before = tuple(n for n in state.replicas if n not in state.adding) if state.adding or state.removing else ()
     return Partition(
         replicas=named(state.replicas),
+        original_replicas=named(before),
         directories=directories,
         isr=named(state.isr),
         leader=NodeId(state.leader),
