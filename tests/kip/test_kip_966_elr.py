@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from tests.kip.scenes import Governed, leading
-from tests.kip.traps.test_eligible import MIN_ISR, TOPIC, replayed, set_config, with_elr
+from tests.kip.traps.test_eligible import ALL_BROKERS, MIN_ISR, TOPIC, replayed, set_config, with_elr
 from tests.kip.traps.test_moves import move
 from tests.unit.controller.cluster import Cluster
 
@@ -270,6 +270,29 @@ def test_a_min_isr_that_the_isr_has_ends_the_elr(min_isr: int) -> None:
     cluster.alter("t", (1, 2))
     assert set_config(cluster, TOPIC, str(min_isr)).error_code == E.NONE
     assert sets(cluster) == (1, {1, 2}, set(), set())
+
+
+@pytest.mark.parametrize(("was", "becomes"), [(3, 4), (4, 3), (2, 4), (4, 2)])
+@pytest.mark.parametrize("where", [TOPIC, ALL_BROKERS], ids=["of the topic", "of the cluster"])
+def test_a_min_isr_that_the_isr_lacks_leaves_who_is_eligible_and_who_is_remembered(
+    where: tuple[int, str], was: int, becomes: int
+) -> None:
+    """By neither number can the leader commit without them. So they lead without loss, raised or lowered."""
+    cluster = made(4, was)
+    for node in (3, 4):
+        cluster.fence(node)
+    cluster.fence(2)
+    cluster.register(4)  # after an unclean stop
+    before = sets(cluster)
+    epoch = cluster.partition("t").partition_epoch
+    assert set_config(cluster, where, str(becomes)).error_code == E.NONE
+    assert sets(cluster) == before
+    assert before[2]
+    assert cluster.partition("t").partition_epoch == epoch + 1, "leaders that have not heard of it propose nothing"
+    cluster.fence(1)
+    cluster.beat(2)
+    assert cluster.partition("t").leader == 2
+    assert cluster.partition("t").leader_recovery_state == RECOVERED
 
 
 def test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica() -> None:

@@ -237,14 +237,11 @@ def replacing(resource: alter_configs.AlterConfigsResource, basis: Basis) -> Alt
 
 
 def clearing(records: list[ConfigRecord], resource: AlterConfigsResource, basis: Basis) -> list[ClearElrRecord]:
-    """Who is eligible was decided with the old min ISR, so it ends in the batch that changes it (T2). So does what ELR
-    left behind when it was switched off: it would be believed again when it is on."""
-    if not concern(records, MIN_ISR_KEY):
+    """What ELR left behind when it was switched off would be believed again when it is on, and nobody keeps it up."""
+    if not concern(records, MIN_ISR_KEY) or is_elr_enabled(basis):
         return []
     name = resource.resource_name if resource.resource_type == TOPIC_RESOURCE else ""
-    if not is_elr_enabled(basis) and not has_elr(name, basis):
-        return []
-    return [ClearElrRecord(topic_name=name)]
+    return [ClearElrRecord(topic_name=name)] if has_elr(name, basis) else []
 
 
 def has_elr(name: str, basis: Basis) -> bool:
@@ -255,7 +252,9 @@ def has_elr(name: str, basis: Basis) -> bool:
 
 
 def renewals(records: list[Any], basis: Basis) -> list[PartitionChangeRecord]:
-    """Leaders that have not heard of the new min ISR propose nothing any more; clearing an ELR has begun an epoch."""
+    """Leaders that have not heard of the new min ISR propose nothing any more. An ISR that is large enough by it may
+    commit without who was eligible, so that ends in the same batch (T2). While the ISR is too small by the new min ISR
+    as by the old one, nothing is committed, and who was eligible still has everything (KIP-966)."""
     image = basis.image.copy()
     image.apply_all(records)
     return replace(basis, image=image).renewals(basis.image)

@@ -139,6 +139,7 @@ def ends_a_reassignment_thin(at: TopicIdPartition, old: Partition, wish: Wish, r
         return change
     replicas = tuple(n for n in old.replicas if n not in old.removing_replicas)
     final = replaced(change or empty(at), replicas=replicas, adding_replicas=(), removing_replicas=(), isr=staying)
+    final = replaced(final, original_replicas=())
     return replaced(final, leader=leader, eligible_leader_replicas=() if old.elr else None)
 
 
@@ -258,7 +259,7 @@ PLANTED: list[tuple[Planner, Setup, str]] = [
     (keeps_the_elr_for_ever, SMALL, f"broker 3 {MAY_LACK}"),
     (joins_without_leaving_the_elr, FOUR, "ISR, ELR and last known ELR share a member"),
     (forgets_who_was_lost, SMALL, "the last known ELR is nobody, and should be broker 2"),
-    (remembers_the_lost_for_ever, SMALL, "the last known ELR is broker 1, and should be nobody"),
+    (remembers_the_lost_for_ever, SMALL, "the last known ELR is broker 2, and should be nobody"),
     (calls_unclean_clean, SMALL, "broker 2 may lack committed records, and was elected without being RECOVERING"),
     (calls_clean_unclean, SMALL, "RECOVERING without an unclean election"),
     (is_unclean_unasked, SMALL, "broker 2 was elected uncleanly, which Balanced does not allow"),

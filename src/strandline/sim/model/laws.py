@@ -134,16 +134,13 @@ def why_lost(step: Step) -> str | None:
 
 def why_misremembered(step: Step) -> str | None:
     """The last known ELR: all who lost their tails while they were in sync or eligible, until the ISR is large enough,
-    or an unclean election, or another min ISR by which nobody was ever eligible; with an empty ISR that changes
-    nothing (L6)."""
+    or an unclean election. Another min ISR changes nothing else, with an empty ISR too (L6)."""
     old, new, event = step.old, step.new, step.event
     if not step.setup.elr:
         return None
     known = set(old.last_known)
     if event.kind in LOSSES and event.node in (*old.isr, *old.elr):
         known.add(event.node)
-    if event.kind == MIN_ISR and new.min_isr != old.min_isr and old.isr:
-        known = set()
     is_unclean = unclean_leader(step.setup, event, old, new) != NO_ONE
     if len(new.isr) >= new.effective_min_isr or is_unclean:
         known = set()
@@ -151,6 +148,16 @@ def why_misremembered(step: Step) -> str | None:
     if known == set(new.last_known):
         return None
     return f"the last known ELR is {naming(new.last_known)}, and should be {naming(known)}"
+
+
+def why_dropped(step: Step) -> str | None:
+    """Another min ISR ends eligibility only where the ISR has it: else nothing is committed without them (KIP-966)."""
+    old, new = step.old, step.new
+    is_about_it = step.event.kind == MIN_ISR and step.setup.elr and new.leader == old.leader  # and nobody was elected
+    if not is_about_it or len(new.isr) >= new.effective_min_isr:
+        return None
+    gone = set(old.elr) - set(new.elr) - set(new.isr)
+    return f"min ISR is {new.effective_min_isr}, and {naming(tuple(sorted(gone)))} eligible no more" if gone else None
 
 
 def why_endless(step: Step) -> str | None:
@@ -258,6 +265,7 @@ TRANSITIONS = (
     why_lost,
     *ELECTING,
     why_misremembered,
+    why_dropped,
     why_ended_thin,
     why_endless,
 )

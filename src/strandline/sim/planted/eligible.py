@@ -106,27 +106,29 @@ ELIGIBLE = table(
     ),
     Planted(
         name="clearing-forgets-the-last-eligible",
-        module="strandline.metadata.replay",
-        old="            if not old.isr or not (old.elr or old.last_known_elr):",
-        new="            if not (old.elr or old.last_known_elr):",
+        module="strandline.controller.partition",
+        old="        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)",
+        new=(
+            "        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)\n"
+            "        if wish.renews_epoch:\n"
+            "            elr = last_known = ()"
+        ),
         trap="L6: KIP-966 with an empty ISR",
         harm="a change of min.insync.replicas leaves a partition without a leader, and nobody to ask",
         found_by=MODEL,
     ),
     Planted(
         name="eligible-by-another-min-isr",
-        module="strandline.controller.configs",
-        old="    return [ClearElrRecord(topic_name=name)]",
-        new="    return []",
+        module="strandline.controller.basis",
+        old="                    changes.append(plan_change(at, partition, Wish(renews_epoch=True), rules))",
+        new=(
+            "                    from msgspec.structs import replace\n"
+            "                    rules = replace(rules, min_isr=was)\n"
+            "                    changes.append(plan_change(at, partition, Wish(renews_epoch=True), rules))"
+        ),
         trap="T2, KAFKA-16540",
         harm="replicas stay eligible while the leader commits without them by the new min.insync.replicas",
         found_by=MODEL,
-        # The epoch that begins with another min ISR looks at the ELR again.
-        also=Change(
-            module="strandline.controller.configs",
-            old="    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):",
-            new="    if False:",
-        ),
     ),
     Planted(
         name="unregistered-broker-stays-eligible",

@@ -8,21 +8,6 @@ CONFIGS = "strandline.controller.configs"
 LAST_REPLICAS = table(
     # --- who is eligible
     Planted(
-        name="clearing-not-replayed",
-        module="strandline.metadata.replay",
-        old="            if not old.isr or not (old.elr or old.last_known_elr):",
-        new="            if old.isr:",
-        trap="T2, T3, KAFKA-16540, KAFKA-18649",
-        harm="a leader commits alone by the new min.insync.replicas, past those who are eligible by the old one",
-        seeds=(1, 3),
-        plan="clearing-not-replayed.json",
-        also=Change(
-            CONFIGS,
-            "    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):",
-            "    if False:",
-        ),
-    ),
-    Planted(
         name="call-site-without-elr",
         module="strandline.controller.directories",
         old="        return plan_change(at, old, Wish(located=located), basis.rules(topic))",
