@@ -275,6 +275,7 @@ class Fetching:
 
     def appended(self, hosted: Hosted, leader: Leader, size: int, effects: list[Effect], now: Instant) -> None:
         """The leader has appended: its followers' fetches are answered at once."""
+        leader.unseen_bytes += size
         ready: list[ParkedFetch] = []
         is_throttled = bool(self.quota.throttled) and self.quota.is_throttled(*hosted.name)
         for interest in hosted.watchers:
@@ -309,8 +310,11 @@ class Fetching:
             if context.replica >= 0:
                 if not is_throttled or not self.reading.is_held_back(hosted, context.replica, now):
                     self.hasten(parked, now)
-            elif parked.size >= parked.min_bytes:
+            elif parked.size + leader.unseen_bytes >= parked.min_bytes:
+                # What it may see now may have been appended before it came.
                 ready.append(parked)
+        if leader.high_watermark == leader.log.log_end_offset:
+            leader.unseen_bytes = 0
         for parked in ready:
             if not parked.done:
                 collected = self.reading.collect(parked, now)

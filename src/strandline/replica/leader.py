@@ -30,6 +30,7 @@ from strandline.replica.isr import (
 LONG_AGO = Instant(-(1 << 62))
 UNKNOWN = Offset(-1)
 PARTITION_EPOCH_STEPS_MAX = 1 << 20  # more changes than a controller makes before its metadata or its answer comes
+MANY_BYTES = 1 << 62
 
 
 class ReplicaState(Struct, frozen=True, gc=False):
@@ -102,6 +103,9 @@ class Leader:
         self.lag_time_max_ms = lag_time_max_ms
         self.high_watermark = high_watermark
         self.epoch_start_offset = log.log_end_offset
+        # Bytes that the next move of the high watermark may let consumers see. How many an earlier leader left there is
+        # not counted: enough for whoever waits to look.
+        self.unseen_bytes = 0 if high_watermark == log.log_end_offset else MANY_BYTES
         log.begin_epoch(self.epoch)
         in_sync = ReplicaState(-1, -1, now, -1, LONG_AGO, UNKNOWN_BROKER_EPOCH)
         self.followers: dict[NodeId, ReplicaState] = {

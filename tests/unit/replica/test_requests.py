@@ -321,3 +321,20 @@ def test_sessions_refuse_what_does_not_fit(world: Any) -> None:
     assert closed.session_id == 0
     gone = ask(world, 1, "fetch", incremental(opened.session_id, 1))()
     assert gone.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize("min_bytes", [1, 100])
+def test_a_consumer_that_comes_between_append_and_commit_hears_of_the_commit_at_once(
+    world: Any, min_bytes: int
+) -> None:
+    """It waits for records that were there when it came, and that it might not see yet."""
+    world.create()
+    world.run(1_000)
+    world.cut = {2, 3}
+    world.produce(1, 40, acks=1)
+    answer = world.consume(1, 0, max_wait_ms=30_000, min_bytes=min_bytes)
+    assert answer() is None
+    world.cut = set()
+    world.run(2_000)
+    assert answer() is not None
+    assert offsets_in(answer().records) == [0]
