@@ -12,6 +12,27 @@ METADATA = table(
         ("unit/metadata/test_image.py::test_a_snapshot_says_all_of_a_partition_whatever_happens_to_it",),
     ),
     Mutant(
+        "a record that clears the ELR is not replayed",
+        "metadata/replay.py",
+        "            if not old.isr or not (old.elr or old.last_known_elr):",
+        "            if old.isr:",
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_eligible.py::"
+            "test_t3_brokers_clear_an_elr_as_the_controller_does_and_touch_only_what_had_one",
+        ),
+        ("T3",),
+    ),
+    Mutant(
+        "what has no ISR loses its ELR by a record that clears it",
+        "metadata/replay.py",
+        "            if not old.isr or not (old.elr or old.last_known_elr):",
+        "            if not (old.elr or old.last_known_elr):",
+        Breaks.AGREEMENT,
+        ("unit/metadata/test_image.py::test_the_elr_of_a_partition_without_an_isr_is_not_cleared",),
+        ("L6",),
+    ),
+    Mutant(
         "a record of a shutdown can take it back",
         "metadata/replay.py",
         "in_controlled_shutdown=old.in_controlled_shutdown or record.in_controlled_shutdown > 0,",

@@ -9,7 +9,6 @@ PLANTED = table(
         (
             "kip/test_kip_966_elr.py::test_a_min_isr_that_the_isr_has_ends_the_elr",
             ("kip/traps/test_eligible.py::test_t2_a_new_min_isr_ends_eligibility_in_the_very_batch_that_changes_it"),
-            ("kip/traps/test_eligible.py::test_t2_a_leader_that_has_not_heard_of_the_new_min_isr_changes_no_isr"),
         ),
         (
             "A min ISR that the ISR has removes the ELR",
@@ -226,7 +225,7 @@ PLANTED = table(
                 "kip/traps/test_latent.py::"
                 "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible"
             ),
-            "unit/metadata/test_image.py::test_the_elr_of_a_partition_without_an_isr_is_not_cleared",
+            "kip/test_kip_966_elr.py::test_a_min_isr_that_the_isr_lacks_leaves_who_is_eligible_and_who_is_remembered",
         ),
         ("L6",),
     ),
@@ -274,15 +273,6 @@ PLANTED = table(
         Breaks.DURABILITY,
         ("unit/replica/test_cluster.py::test_leaders_count_by_the_metadata_and_not_by_their_own_file",),
         ("T1",),
-    ),
-    planted(
-        "clearing-not-replayed",
-        Breaks.DURABILITY,
-        (
-            "kip/traps/test_eligible.py::"
-            "test_t3_brokers_clear_an_elr_as_the_controller_does_and_touch_only_what_had_one",
-        ),
-        ("T3",),
     ),
     planted(
         "partition-epoch-stands-still",
