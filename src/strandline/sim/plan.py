@@ -13,10 +13,20 @@ from strandline.replica.selection import RACK_AWARE
 from strandline.sim.options import Options, draw_options
 
 READING, COMPACTED = "reading", "compacted"
-UNDRAWN = (READING, COMPACTED)  # workloads of written plans
-FIRST_STRANGE = 101  # likewise
+UNDRAWN = (READING, COMPACTED)  # workloads that are drawn apart
+OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
+    "ping pong",
+    "held records",
+    "held divergence",
+    "held proposal",
+    "late joiner",
+    "lost term",
+    "split vote",
+    "two in a row",
+)
 QUIET_MS = 1500  # the workload alone, before the first fault
 FIRST_READING = 101  # seeds before it are those that planted bugs are recorded with
+FIRST_STRANGE = 101  # likewise
 
 
 class Fault(Value, frozen=True):
@@ -48,7 +58,11 @@ def draw_plan(seed: int) -> Plan:
     if has_elr(seed):
         options = with_elr(seed, options)
         faults += draw_eligible(seed, options, len(faults))
+    options, more = draw_overlaps(seed, options, len(faults))
+    faults += more
     plan = Plan(seed, options, tuple(sorted(faults, key=lambda fault: fault.at_ms)))
+    if compacts(seed):
+        plan = with_compaction(plan)
     plan = with_reading(plan) if reads_followers(seed) else plan
     return with_stranger(plan) if meets_stranger(seed) else plan
 
@@ -83,6 +97,34 @@ def draw_eligible(seed: int, options: Options, salt: int) -> list[Fault]:
     rng = Random(f"{seed} eligible")
     kinds = rng.choices(tuple(ELIGIBLE), [kind.weight for kind in ELIGIBLE.values()], k=rng.randrange(5))
     return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
+
+
+def draw_overlaps(seed: int, options: Options, salt: int) -> tuple[Options, list[Fault]]:
+    """What goes wrong only where two things overlap that seldom do, each in some of the runs: syncs that last while the
+    log is written and cut; answers that overtake metadata, records that come in the next term, and votes about which
+    voters differ; snapshots at every record while replicas move; deletion of records again and again."""
+    from strandline.sim.faults.table import MOVES, SCRIPTED
+
+    if seed < FIRST_READING:
+        return options, []
+    rng = Random(f"{seed} overlaps")
+    kinds: list[str] = []
+    if rng.randrange(3) == 0:
+        options = structs.replace(options, sync_ms=rng.choice((30, 60, 120)))
+    if rng.randrange(3) == 0:
+        kinds += rng.choices(OVERLAPPING, k=rng.randrange(1, 4))
+    if rng.randrange(4) == 0:
+        eager = {"metadata.log.max.record.bytes.between.snapshots": "1"}
+        options = structs.replace(options, settings=options.settings | eager)
+        kinds += rng.choices(tuple(MOVES), [kind.weight for kind in MOVES.values()], k=rng.randrange(3, 9))
+    if rng.randrange(4) == 0:
+        kinds += ["trim"] * rng.randrange(3, 11)
+    assert all(kind in SCRIPTED for kind in OVERLAPPING)
+    return options, [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
+
+
+def compacts(seed: int) -> bool:
+    return seed >= FIRST_READING and Random(f"{seed} compaction").randrange(4) == 0
 
 
 def reads_followers(seed: int) -> bool:

@@ -84,12 +84,57 @@ BROKER = table(
         ("Electable leaders: a metric counts ISR and ELR",),
     ),
     Mutant(
-        "a marker that any directory has is believed",
-        "broker/parts.py",
-        "clean_start=previous_epoch is not None,",
-        "clean_start=True,",
-        Breaks.DURABILITY,
-        ("kip/traps/test_registration.py::test_t27_only_a_start_after_a_clean_stop_trusts_its_logs",),
-        ("A stop is clean if the marker's epoch is that of the registration",),
+        "the limit of log infos is one higher",
+        "broker/handlers/get_replica_log_info.py",
+        "        elif served >= PARTITIONS_MAX:",
+        "        elif served > PARTITIONS_MAX:",
+        Breaks.ANSWERS,
+        (
+            "unit/broker/test_get_replica_log_info.py::"
+            "test_2000_partitions_are_answered_and_each_one_more_is_to_be_asked_for_again",
+        ),
+        ("Answers 2,000 partitions of a request",),
+    ),
+    Mutant(
+        "an error names no partition",
+        "broker/handlers/get_replica_log_info.py",
+        (
+            "    return PartitionLogInfo(partition=at.partition, error_code=error, error_message="
+            "why or message_of(error))"
+        ),
+        "    return PartitionLogInfo(partition=0, error_code=error, error_message=why or message_of(error))",
+        Breaks.ANSWERS,
+        (
+            "unit/broker/test_get_replica_log_info.py::"
+            "test_what_it_does_not_know_or_have_is_refused_with_the_partitions_index",
+        ),
+        ("Has the KIP's fields, and errors with the partition that they are about",),
+    ),
+    Mutant(
+        "LastKnownELR is not described",
+        "broker/handlers/describe_topic_partitions.py",
+        "                last_known_elr=p.last_known_elr,\n",
+        "",
+        Breaks.ANSWERS,
+        ("kip/test_kip_966_api.py::test_it_says_who_is_in_sync_who_is_eligible_and_who_was_last",),
+        ("Tells ISR, ELR and LastKnownELR",),
+    ),
+    Mutant(
+        "pages end with the topic at the limit",
+        "broker/handlers/describe_topic_partitions.py",
+        "            first = 0  # the cursor's topic is gone; the next one is wanted whole\n",
+        "",
+        Breaks.ANSWERS,
+        ("unit/broker/test_handlers.py::test_a_cursor_whose_topic_was_deleted_hides_nothing_of_the_next_one",),
+        ("Requests after one another need not agree",),
+    ),
+    Mutant(
+        "under min ISR is counted by the configured number",
+        "broker/gauges.py",
+        "found += len(partition.isr) < effective_min_isr(",
+        "found += len(partition.isr) < configured + 0 * effective_min_isr(",
+        Breaks.ANSWERS,
+        ("unit/broker/test_gauges.py::test_partitions_under_min_isr_are_counted_with_what_counts_of_min_isr",),
+        ("global_under_min_isr_partition_count",),
     ),
 )

@@ -322,6 +322,18 @@ LEADERS = table(
         ),
         Breaks.DURABILITY,
         ("kip/test_kip_497.py::test_a_leader_changes_nothing_by_itself_it_asks_the_controller",),
-        ("A leader changes no ISR by itself",),
+        (
+            "A leader changes no ISR by itself",
+            "Leadership, ISR and epochs come from the metadata log alone",
+        ),
+    ),
+    Mutant(
+        "a follower is proposed by a timer",
+        "replica/leader.py",
+        '        if not self.is_eligible(node, state.broker_epoch):\n            return "the broker',
+        '        if not self.is_eligible(node, UNKNOWN_BROKER_EPOCH):\n            return "the broker',
+        Breaks.DURABILITY,
+        ("kip/test_kip_903.py::test_until_fetch_and_metadata_name_the_same_incarnation_the_leader_proposes_nothing",),
+        ("By a fetch, never by a timer; eligible means unfenced",),
     ),
 )

@@ -297,4 +297,16 @@ LOG = table(
         ("unit/log/test_files.py::test_epochs_are_lines_of_epoch_and_start",),
         ("Every log directory of a partition has a file of (epoch, start offset)",),
     ),
+    Mutant(
+        "flush.messages is one too patient",
+        "log/log.py",
+        "        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:",
+        "        if self.log_end_offset - self.recovery_point > self.config.flush_messages:",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_storage.py::"
+            "test_with_flush_messages_no_record_is_acknowledged_before_replicas_have_it_on_disk",
+        ),
+        ("With `flush.messages=1` what is acknowledged outlives a power cut",),
+    ),
 )

@@ -192,7 +192,6 @@ PLANTED = table(
         (
             "kip/traps/test_moves.py::test_t40_a_move_does_not_end_with_an_isr_that_does_not_carry_its_target",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
-            "unit/sim/test_model.py::test_a_cancel_that_takes_away_whom_min_isr_needs_is_noticed",
         ),
         ("T40",),
     ),
@@ -354,10 +353,7 @@ PLANTED = table(
     planted(
         "in-sync-and-eligible",
         Breaks.AGREEMENT,
-        (
-            ("kip/test_kip_966_elr.py::test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable"),
-            "unit/sim/test_model.py::test_every_state_is_reached_and_none_is_wrong",
-        ),
+        ("kip/test_kip_966_elr.py::test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable",),
         ("No member of the ELR is in the ISR",),
     ),
     planted(

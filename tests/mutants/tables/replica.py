@@ -306,8 +306,8 @@ REPLICA = table(
     Mutant(
         "the answer waits for its metadata",
         "replica/alterations.py",
-        "                return leader.committed(isr, PartitionEpoch(row.partition_epoch))",
-        "                return False",
+        "        if error is ErrorCode.NONE:\n            if row.leader_epoch",
+        "        if error is ErrorCode.NONE:\n            return False\n            if row.leader_epoch",
         Breaks.AGREEMENT,
         (
             ("kip/test_kip_497.py::test_an_answer_before_its_metadata_counts_and_the_metadata_then_says_nothing_new"),
@@ -548,5 +548,36 @@ REPLICA = table(
         Breaks.DURABILITY,
         ("kip/test_kip_966_elr.py::test_a_leader_goes_by_the_isr_alone_and_an_eligible_replica_helps_no_write",),
         ("Leaders and followers go by the ISR alone",),
+    ),
+    Mutant(
+        "a new leader does not look at its high watermark",
+        "replica/replicas.py",
+        ("            self.fetching.leads_anew(leader, now)\n        self.recompute(hosted, leader, effects, now)\n"),
+        (
+            "            self.fetching.leads_anew(leader, now)\n"
+            "            return\n"
+            "        self.recompute(hosted, leader, effects, now)\n"
+        ),
+        Breaks.AGREEMENT,
+        ("kip/test_chapter_details.py::test_a_new_leader_whose_isr_is_itself_has_committed_its_log_at_once",),
+        ("The high watermark is looked at at once: an ISR of one may commit its log",),
+    ),
+    Mutant(
+        "a replica out of range begins at offset 0",
+        "replica/follower.py",
+        ('            return Cut(answer.log_start_offset, True, "the leader\'s log has none of its offsets")'),
+        '            return Cut(0, True, "the leader\'s log has none of its offsets")',
+        Breaks.AGREEMENT,
+        ("sim/test_scenarios.py::test_a_new_replica_of_a_log_that_starts_inside_a_batch_catches_up",),
+        ("A new replica begins at the start, without an epoch",),
+    ),
+    Mutant(
+        "other acks are taken for 1",
+        "replica/producing.py",
+        "                if acks not in (ACKS_ALL, 0, 1):",
+        "                if acks < ACKS_ALL:",
+        Breaks.ANSWERS,
+        ("unit/replica/test_requests.py::test_other_acks_are_refused",),
+        ("0: no answer. 1: when the leader has it.",),
     ),
 )

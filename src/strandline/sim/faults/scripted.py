@@ -1,4 +1,5 @@
-"""Sequences of faults in which one guard alone holds. No seed draws them: plans that are written down name them.
+"""Sequences of faults in which one guard alone holds. Plans that are written down name them, and some seeds draw some
+of them.
 
 Each takes a partition and the parts that its replicas play: `first` leads, `second` would lead next, `third` follows.
 """

@@ -58,7 +58,7 @@ ELIGIBLE: dict[str, FaultKind] = {
     "stale marker": FaultKind(eligible.stale_marker, 2),
 }
 
-# No seed draws these; plans that were written down name them.
+# Plans that were written down name these, and `plan.draw_overlaps` draws some of them.
 SCRIPTED: dict[str, FaultKind] = {
     "move logs": FaultKind(disks.move_logs, 1),
     "throttle": FaultKind(operations.throttle, 1),
