@@ -18,6 +18,7 @@ from strandline.metadata.image import Delta, Image
 from strandline.replica.cordoned import cordoned_ids
 from strandline.replica.directories import Directories
 from strandline.replica.replicas import Replicas
+from strandline.replica.withdrawing import left_in
 from strandline.wire.batch import BatchHeader, batches
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import Record, records
@@ -65,6 +66,7 @@ class Broker:
         self.disk = parts.disk
         self.directories = Directories(parts.directories, parts.dead_directories, config.metadata_log_dir)
         self.clean_start = parts.clean_start
+        self.left = parts.left
         self.replicas = Replicas(
             config.node_id, parts.disk, self.directories, parts.replica_config, config.explicit, parts.rng
         )
@@ -75,7 +77,9 @@ class Broker:
         self.strays_deleted = False
 
     def load(self, now: Instant) -> list[Effect]:
-        return self.replicas.load(now, self.clean_start)
+        effects = self.replicas.load(now, self.clean_start, self.left)
+        self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)
+        return effects
 
     def apply(self, image: Image, delta: Delta, end: int, now: Instant) -> list[Effect]:
         """Committed metadata below `end` is applied; `delta` is what it changed."""
@@ -88,8 +92,12 @@ class Broker:
         return effects
 
     def notice(self, now: Instant) -> list[Effect]:
-        """After every step: a log directory that failed in it is told to all whom it concerns."""
+        """After every step: a log directory that failed in it, and replicas that were found to have lost records, are
+        told to all whom it concerns."""
         effects: list[Effect] = []
+        if self.replicas.host.withdrawals.news:
+            self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)
+            effects += self.groups.follow_leadership(now)
         while self.directories.news:
             effects += self.replicas.take_offline(now)
             effects += self.groups.follow_leadership(now)
@@ -139,11 +147,13 @@ class Broker:
         """Make everything durable, then say so on disk (KIP-966); without a registration, in epoch −1: the next start
         trusts its logs, and the controller does not."""
         effects = self.replicas.shutdown(now)
+        host = self.replicas.host
+        left = {log_dir.path: left_in(host, log_dir) for log_dir in self.directories.live}
         self.replicas.close()
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)
-        write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch)
+        write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left)
         return effects
 
     def check(self) -> None:

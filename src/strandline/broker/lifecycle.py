@@ -10,17 +10,22 @@ Roles, in order, each a type with only what it knows:
 Invariants: at most one request is in flight; a broker epoch is never reused by another incarnation.
 """
 
+from collections.abc import Mapping
+
 from strandline.base.effects import Answered, Effect, Endpoint, Failed, Halt, Report, ToController
 from strandline.base.errors import ErrorCode, error_of
-from strandline.base.ids import NodeId, Uuid
+from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.metadata.features import ranges
+from strandline.replica.withdrawals import Withdrawn
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
     Listener,
+    LostPartition,
+    LostTopic,
 )
 
 NAME = "lifecycle"
@@ -83,6 +88,8 @@ class Lifecycle:
         self.last_epoch = -1  # the epoch of the latest registration, also after leaving
         self.offline: tuple[Uuid, ...] = ()  # log directories that have failed
         self.asked_offline: tuple[Uuid, ...] = ()  # of them, what the request that is out tells the controller
+        self.lost: dict[TopicIdPartition, Withdrawn] = {}  # replicas that lost records, and no controller knows yet
+        self.asked_lost: dict[TopicIdPartition, Withdrawn] = {}  # of them, what the request that is out tells
         self.cordoned: tuple[Uuid, ...] = ()  # log directories that get no new replicas
         self.tell_until = NEVER  # when this node ends if the controller was not told of all
         self.register_until: Instant | None = None  # when this node ends if no controller takes it; None: not begun
@@ -173,6 +180,13 @@ class Lifecycle:
             self.tell_until = after(now, self.config.directory_failure_timeout_ms)
         self.controller_changed(now)
 
+    def replicas_lost(self, found: Mapping[TopicIdPartition, Withdrawn], now: Instant) -> None:
+        """None of them may be elected: the controller is told at once, whatever is still out, before it lets this
+        broker in, and until it has answered."""
+        if found:
+            self.lost |= found
+            self.controller_changed(now)
+
     def directories_cordoned(self, cordoned: tuple[Uuid, ...], now: Instant) -> None:
         """The controller is told at once, so that who asks it next to place replicas is answered by that."""
         if cordoned != self.cordoned:
@@ -199,6 +213,7 @@ class Lifecycle:
         self.sent += 1
         self.in_flight = self.sent
         self.asked_offline = self.offline
+        self.asked_lost = dict(self.lost)
         patience = self.config.session_timeout_ms // 2
         return [ToController(message, version, patience, (NAME, self.sent))]
 
@@ -216,6 +231,7 @@ class Lifecycle:
             rack=me.rack,
             log_dirs=tuple(directory for directory in me.log_dirs if directory not in self.offline),
             previous_broker_epoch=me.previous_broker_epoch,
+            lost_replicas=lost_replicas(self.lost),
         )
 
     def heartbeat(self, epoch: int, *, leaving: bool) -> BrokerHeartbeatRequest:
@@ -227,6 +243,7 @@ class Lifecycle:
             want_shut_down=leaving,
             offline_log_dirs=self.offline,
             cordoned_log_dirs=self.cordoned if self.metadata_end > epoch else None,
+            lost_replicas=lost_replicas(self.lost),
         )
 
     # --- its answers
@@ -235,6 +252,9 @@ class Lifecycle:
         """The controller has taken what was asked."""
         if self.asked_offline == self.offline:
             self.tell_until = NEVER
+        for at, lost in self.asked_lost.items():
+            if self.lost.get(at) is lost:
+                del self.lost[at]
 
     def registered(self, answer: BrokerRegistrationResponse, now: Instant) -> list[Effect]:
         error = error_of(answer.error_code)
@@ -275,3 +295,13 @@ class Lifecycle:
             case _:
                 self.next_send = after(now, RETRY_MS)
         return []
+
+
+def lost_replicas(lost: Mapping[TopicIdPartition, Withdrawn]) -> tuple[LostTopic, ...]:
+    topics: dict[Uuid, list[LostPartition]] = {}
+    for at, one in lost.items():
+        row = LostPartition(
+            partition_index=at.partition, start=one.start, end=one.end, cause=one.cause, time_ms=one.time_ms
+        )
+        topics.setdefault(at.topic_id, []).append(row)
+    return tuple(LostTopic(topic_id=topic, partitions=tuple(rows)) for topic, rows in topics.items())

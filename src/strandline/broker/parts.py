@@ -15,7 +15,7 @@ from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
 from strandline.group.classic import GroupConfig
-from strandline.log.clean_shutdown import Place, take_clean_shutdown
+from strandline.log.clean_shutdown import Logs, Place, take_clean_shutdown
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.quorum.config import QuorumConfig
@@ -38,6 +38,7 @@ class Parts(Value, frozen=True):
     identity: Identity
     voters: dict[NodeId, Endpoint]
     clean_start: bool
+    left: Logs | None  # how the last stop left the logs, if it was clean
     initial_features: dict[str, int]
 
     @property
@@ -134,7 +135,7 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
     cluster_id = clusters.pop()
     directories = tuple((path, metas[path].directory_id) for path in live)
     place = Place(cluster_id, config.node_id, directories, len(config.log_dirs) - len(live))
-    previous_epoch = take_clean_shutdown(disk, place) if config.is_broker else None
+    stop = take_clean_shutdown(disk, place) if config.is_broker else None
     metadata_directory_id = metas[config.metadata_log_dir].directory_id
     advertised = {at.name: at.endpoint for at in config.advertised_listeners}
     return Parts(
@@ -165,11 +166,12 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
                 if name not in config.controller_listener_names
             },
             rack=config.text("broker.rack") or None,
-            previous_broker_epoch=-1 if previous_epoch is None else previous_epoch,
+            previous_broker_epoch=-1 if stop is None else stop.broker_epoch,
             features=READABLE_FEATURES,
         ),
         voters={voter.node_id: voter.endpoint for voter in config.voters},
-        clean_start=previous_epoch is not None,
+        clean_start=stop is not None,
+        left=None if stop is None else stop.logs,
         initial_features=initial_features(disk, config),
     )
 

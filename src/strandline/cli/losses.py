@@ -16,7 +16,16 @@ from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.loss_words import CERTAINTIES, range_words, records
 from strandline.cli.partitions import pages, parse_place
 from strandline.metadata.losses import EXACTLY, NO_END
-from strandline.server.loss_ledger import METADATA, Ledger, as_json, ask_ledger, entries, exactly_lost, missing_copies
+from strandline.server.loss_ledger import (
+    METADATA,
+    WITHDRAWN,
+    Ledger,
+    as_json,
+    ask_ledger,
+    entries,
+    exactly_lost,
+    missing_copies,
+)
 
 NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
 
@@ -96,6 +105,8 @@ def repeated(row: dict[str, Any]) -> str:
 
 
 def who(row: dict[str, Any]) -> str:
+    if row["where"] == WITHDRAWN:
+        return f"broker {row['replica']} left ISR and ELR"
     return f"broker {row['replica']} was elected" if row["where"] == METADATA else f"broker {row['replica']}'s log"
 
 

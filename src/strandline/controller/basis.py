@@ -18,8 +18,12 @@ from strandline.controller.partition import Election, LastResort, Rules, Wish, p
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.features import ELR_FEATURE, initial_levels
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr
-from strandline.metadata.records import PartitionChangeRecord
+from strandline.metadata.losses import is_written, withdrawal
+from strandline.metadata.records import LossEvent, PartitionChangeRecord
 from strandline.metadata.strategy import Strategy, strategy_of
+from strandline.wire.messages.broker_registration import LostTopic
+
+NOTHING: Mapping[TopicIdPartition, LossEvent] = {}
 
 # What a strategy means while no recovery is managed (KIP-966, Delivery plan).
 LAST_RESORTS = {
@@ -98,17 +102,49 @@ class Basis(Value, frozen=True):
         return strategy_of(self.image, topic.name, self.static)
 
     def departure(
-        self, node: NodeId, lost_tail: bool, directories: Collection[Uuid] | None = None
+        self,
+        node: NodeId,
+        lost_tail: bool,
+        directories: Collection[Uuid] | None = None,
+        withdrawn: Mapping[TopicIdPartition, LossEvent] = NOTHING,
     ) -> list[PartitionChangeRecord]:
         """A broker leaves every ISR and every leadership; with a lost tail it is no longer eligible either. With
-        `directories`, only its replicas there."""
+        `directories`, only its replicas there. Those that are withdrawn leave in any case, with a lost tail."""
         changes = []
         for at in sorted(self.image.eligible.get(node, {})):
             topic, partition = self.at(at)
-            if directories is not None and directory_of(partition, node) not in directories:
+            events = (withdrawn[at],) if at in withdrawn else ()
+            if directories is not None and not events and directory_of(partition, node) not in directories:
                 continue
-            wish = Wish(isr=tuple(n for n in partition.isr if n != node), lost_tail=(node,) if lost_tail else ())
+            lost = (node,) if lost_tail or events else ()
+            wish = Wish(isr=tuple(n for n in partition.isr if n != node), lost_tail=lost, withdrawn=events)
             changes.append(plan_change(at, partition, wish, self.rules(topic, leaving=node)))
+        return [change for change in changes if change is not None]
+
+    def withdrawn(self, node: NodeId, said: Collection[LostTopic]) -> dict[TopicIdPartition, LossEvent]:
+        """What a broker says that its replicas lost, as far as it is news, and they are in sync or eligible."""
+        found: dict[TopicIdPartition, LossEvent] = {}
+        eligible = self.image.eligible.get(node, {})
+        for topic in said:
+            for row in topic.partitions:
+                at = TopicIdPartition(topic.topic_id, row.partition_index)
+                if at not in eligible:
+                    continue
+                partition = self.at(at)[1]
+                event = withdrawal(node, row.start, row.end, row.cause, row.time_ms, partition.leader_epoch)
+                if not is_written(event, partition.withdrawals):
+                    found[at] = event
+        return found
+
+    def withdrawals(self, node: NodeId, withdrawn: Mapping[TopicIdPartition, LossEvent]) -> list[PartitionChangeRecord]:
+        """Replicas of a broker that lives on lost records: they leave ISR and ELR. Where nobody else may lead, it may
+        be elected again in the same change, as the topic's last resort; without ELR, as the last member of the ISR."""
+        changes = []
+        for at, event in sorted(withdrawn.items()):
+            topic, partition = self.at(at)
+            isr = tuple(n for n in partition.isr if n != node)
+            wish = Wish(isr=isr, lost_tail=(node,), withdrawn=(event,))
+            changes.append(plan_change(at, partition, wish, self.rules(topic)))
         return [change for change in changes if change is not None]
 
     def arrival(self, node: NodeId) -> list[PartitionChangeRecord]:

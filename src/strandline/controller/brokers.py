@@ -4,32 +4,38 @@ Registration gives a broker its epoch, the offset of the record that registers i
 ISR of the old one, in the same batch, before its epoch is usable (T29). Heartbeats decide about fencing: a broker is
 unfenced once it has replayed its own registration, and it may shut down once it leads nothing.
 
-A log directory that a heartbeat calls offline is no longer one of the broker's (KIP-858).
+A log directory that a heartbeat calls offline is no longer one of the broker's (KIP-858). A replica of which a
+registration or a heartbeat says that it lost records leaves ISR and ELR, it alone; before its broker is let in.
 
 Invariants:
   - the broker epoch equals the offset of the registration's first record; the same incarnation keeps it (T25);
   - a broker that is fenced or shutting down leads nothing, and stays in an ISR only as its last member.
 """
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, Uuid
+from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.value import Value
-from strandline.controller.basis import Basis, Plan
+from strandline.controller.basis import NOTHING, Basis, Plan
 from strandline.metadata.features import METADATA_VERSION, UNSUPPORTED
 from strandline.metadata.image import Broker
 from strandline.metadata.records import (
     BrokerEndpoint,
     BrokerFeature,
     BrokerRegistrationChangeRecord,
+    LossEvent,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+Withdrawn = Mapping[TopicIdPartition, LossEvent]  # replicas of which their broker says that they lost records
 
 FENCE, UNFENCE = 1, -1  # BrokerRegistrationChangeRecord.fenced
 START_SHUTDOWN = 1
@@ -47,10 +53,13 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
         # A directory that failed does not come back within an incarnation: a request that still has it is late.
         request = replace(request, log_dirs=tuple(d for d in request.log_dirs if d in old.log_dirs))
         record = registration(request, old.epoch, old.fenced, old.in_controlled_shutdown)
-        lost = basis.departure(old.node_id, False, [d for d in old.log_dirs if d not in request.log_dirs])
+        gone = [directory for directory in old.log_dirs if directory not in request.log_dirs]
+        lost = basis.departure(old.node_id, False, gone, basis.withdrawn(old.node_id, request.lost_replicas))
         return Plan((*lost, record), BrokerRegistrationResponse(broker_epoch=old.epoch))
     is_clean = (NEVER_REGISTERED if old is None else old.epoch) == request.previous_broker_epoch
-    changes = basis.departure(NodeId(request.broker_id), lost_tail=not is_clean)
+    node = NodeId(request.broker_id)
+    withdrawn = basis.withdrawn(node, request.lost_replicas)
+    changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)
     epoch = basis.next_offset + len(changes)
     record = registration(request, epoch, fenced=True, in_controlled_shutdown=False)
     return Plan((*changes, record), BrokerRegistrationResponse(broker_epoch=epoch))
@@ -136,14 +145,19 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
     is_caught_up = request.current_metadata_offset >= broker.epoch
     is_leading = request.want_shut_down and leads(basis, broker.node_id)
     new = next_state(request, broker, is_caught_up, is_leading)
+    withdrawn = basis.withdrawn(broker.node_id, request.lost_replicas)
     records: tuple[object, ...] = ()
     lost = [directory for directory in request.offline_log_dirs if directory in broker.log_dirs]
     if lost:
         # First of all, for who leads there must lead no longer; what else there is to do, the next heartbeat does.
-        records = plan_lost_directories(broker, lost, basis)
+        records = plan_lost_directories(broker, lost, basis, withdrawn)
         new = Next(fenced=broker.fenced or len(lost) == len(broker.log_dirs))
     elif new.fenced and not broker.fenced:
-        records = plan_fencing(broker, basis)
+        records = plan_fencing(broker, basis, withdrawn)
+    elif withdrawn:
+        # Before it is let in, or it could be elected as if it had everything. The next heartbeat does the rest.
+        records = tuple(basis.withdrawals(broker.node_id, withdrawn))
+        new = Next(fenced=broker.fenced, shutting_down=broker.in_controlled_shutdown)
     elif broker.fenced and not new.fenced:
         records = (change_of(broker, fenced=UNFENCE), *basis.arrival(broker.node_id))
     elif new.shutting_down and not broker.in_controlled_shutdown:
@@ -177,20 +191,23 @@ def leads(basis: Basis, node: NodeId) -> bool:
     return any(basis.at(at)[1].leader == node for at in basis.image.eligible.get(node, {}))
 
 
-def plan_fencing(broker: Broker, basis: Basis) -> tuple[object, ...]:
+def plan_fencing(broker: Broker, basis: Basis, withdrawn: Withdrawn = NOTHING) -> tuple[object, ...]:
     """A broker is fenced: others lead what it led. Its log is still believed until it registers anew."""
-    return (*basis.departure(broker.node_id, lost_tail=False), change_of(broker, fenced=FENCE))
+    changes = basis.departure(broker.node_id, lost_tail=False, withdrawn=withdrawn)
+    return (*changes, change_of(broker, fenced=FENCE))
 
 
-def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis) -> tuple[object, ...]:
+def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis, withdrawn: Withdrawn) -> tuple[object, ...]:
     """Directories of a broker that lives on are offline: others lead what it led from there, and its replicas there
     leave the ISRs. Their logs are still believed, as those of a broker that is fenced. Without any directory left the
     broker can do nothing, and is about to end."""
     left = tuple(directory for directory in broker.log_dirs if directory not in lost)
     if not left:
-        return () if broker.fenced else plan_fencing(broker, basis)
+        if broker.fenced:
+            return tuple(basis.departure(broker.node_id, False, (), withdrawn))
+        return plan_fencing(broker, basis, withdrawn)
     record = BrokerRegistrationChangeRecord(broker_id=broker.node_id, broker_epoch=broker.epoch, log_dirs=left)
-    return (*basis.departure(broker.node_id, False, lost), record)
+    return (*basis.departure(broker.node_id, False, lost, withdrawn), record)
 
 
 def change_of(broker: Broker, *, fenced: int = 0, in_controlled_shutdown: int = 0) -> BrokerRegistrationChangeRecord:

@@ -69,13 +69,14 @@ class Wish(Value, frozen=True):
     isr: Nodes | None = None
     election: Election = Election.KEEP
     recovery_state: int | None = None
-    lost_tail: Nodes = ()  # brokers that stopped uncleanly: their logs may miss what they had acknowledged
+    lost_tail: Nodes = ()  # brokers whose logs may miss what they had acknowledged: after an unclean stop, or found so
     renews_epoch: bool = False  # a partition epoch begins even if nothing else changes
     assignment: Assignment | None = None
     located: tuple[Uuid, ...] | None = None  # the directories of the replicas, as they turned out to be
     designated: NodeId | None = None  # leads if it lives and nobody may lead cleanly, whatever the rules' last resort
     evidence: Evidence | None = None  # what it said of its log
     cause: str = ""  # why it was designated, for the loss ledger
+    withdrawn: tuple[LossEvent, ...] = ()  # what those with a lost tail said that they lost
 
 
 class Sets(Value, frozen=True):
@@ -105,7 +106,8 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
     recovery = old.leader_recovery_state if wish.recovery_state is None else wish.recovery_state
     if elected.how == "unclean":
         recovery = RECOVERING
-    leads_anew = elected.leader != old.leader
+    # Who leads on without the records that it lost must not do so under the epoch in which others copied them.
+    leads_anew = elected.leader != old.leader or elected.leader in wish.lost_tail
     if (without(old.replicas, sets.replicas) or counts_more(old, sets, rules)) and elected.leader != NOBODY:
         leads_anew = True  # Replicas that are no more must not go on under the epoch in which they were some.
     change = PartitionChangeRecord(
@@ -123,6 +125,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" else (),
         directories=directories(old, was_located, wish, sets),
         original_replicas=originals(old, wish, sets),
+        withdrawals=wish.withdrawn,
     )
     assert change.replicas is None or len(change.replicas) == len(change.directories or ())
     unchanged = PartitionChangeRecord(partition_id=at.partition, topic_id=at.topic_id)

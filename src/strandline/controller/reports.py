@@ -51,15 +51,16 @@ def warning_of(record: PartitionChangeRecord, before: Image) -> list[str]:
     old = before.partition(TopicIdPartition(record.topic_id, record.partition_id))
     assert old is not None
     name = f"{before.topics[record.topic_id].name}-{record.partition_id}"
+    told = [f"broker {event.replica} leaves ISR and ELR of {name}: {event.cause}" for event in record.withdrawals]
     if is_unclean(record):
         (loss,) = record.losses
         what = f"what had been acknowledged from offset {loss.start} on"
         if loss.certainty == UNKNOWN:
             what = f"what only {list(old.isr + old.elr)} had"
-        return [f"unclean election ({loss.cause}): {name} is led by {record.leader}; {what} may be lost"]
+        return [*told, f"unclean election ({loss.cause}): {name} is led by {record.leader}; {what} may be lost"]
     if record.leader == NOBODY:
-        return [f"{name} has no leader: none of its in-sync replicas {list(record.isr or old.isr)} is alive"]
-    return []
+        return [*told, f"{name} has no leader: none of its in-sync replicas {list(record.isr or old.isr)} is alive"]
+    return told
 
 
 def is_unclean(record: PartitionChangeRecord) -> bool:

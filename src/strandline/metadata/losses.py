@@ -2,8 +2,13 @@
 
 An entry is written before what it speaks of happens, and in the same metadata record: there is no unclean election
 without one. What single replicas cut from their logs is in the brokers' own ledgers (`replica.ledger`).
+
+A withdrawal is no loss of the partition: a replica said that it lost records, and was taken from the ISR and the ELR
+before it could be elected.
 """
 
+from collections.abc import Iterable
+from enum import IntEnum
 from typing import NamedTuple
 
 from strandline.base.ids import NodeId
@@ -12,6 +17,25 @@ from strandline.metadata.records import LossEvent
 UNKNOWN, AT_MOST, EXACTLY = 0, 1, 2  # LossEvent.certainty: the range says nothing, bounds the loss, or is the loss
 NO_END = -1  # LossEvent.end: nobody knows where it ends
 KEPT = 100  # entries of one partition; the oldest go first
+
+
+class Cause(IntEnum):
+    """Why a broker withdraws a replica; the numbers go over the wire."""
+
+    UNKNOWN = 0
+    SHORT = 1
+    MISSING = 2
+    ANOTHER = 3
+    DAMAGED = 4
+
+
+CAUSES = {
+    Cause.UNKNOWN: "its broker found that it lost records",
+    Cause.SHORT: "after a clean stop its log ended before what the stop had left",
+    Cause.MISSING: "after a clean stop its log was not found",
+    Cause.ANOTHER: "after a clean stop its log was another one than the stop had left",
+    Cause.DAMAGED: "records in its log are damaged, and could not be repaired",
+}
 
 
 class Evidence(NamedTuple):
@@ -55,3 +79,28 @@ def loss_of(
 
 def kept(losses: tuple[LossEvent, ...]) -> tuple[LossEvent, ...]:
     return losses[-KEPT:]
+
+
+def withdrawal(replica: NodeId, start: int, end: int, cause: int, time_ms: int, epoch: int) -> LossEvent:
+    """A replica lost records, as its broker says; `epoch`: the partition's leader epoch by then."""
+    known = cause if cause in CAUSES else Cause.UNKNOWN
+    start = max(0, start)
+    return LossEvent(
+        start=start,
+        end=end if end > start else NO_END,
+        certainty=AT_MOST,
+        replica=replica,
+        old_epoch=epoch,
+        new_epoch=epoch,
+        time_ms=time_ms,
+        cause=CAUSES[Cause(known)],
+    )
+
+
+def is_written(event: LossEvent, withdrawals: Iterable[LossEvent]) -> bool:
+    """Has the controller written down what this says? A broker says it until it is answered."""
+    return any(identity(event) == identity(other) for other in withdrawals)
+
+
+def identity(event: LossEvent) -> tuple[int, int, int, int, str]:
+    return event.replica, event.start, event.end, event.time_ms, event.cause

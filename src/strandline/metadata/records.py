@@ -113,6 +113,7 @@ class PartitionRecord(Message, frozen=True):
     last_known_leader: Annotated[Int32, Tag(10_000)] = -1
     losses: Annotated[tuple[LossEvent, ...], Tag(10_001)] = ()
     original_replicas: Annotated[tuple[Int32, ...], Tag(10_002)] = ()  # in their order before a reassignment
+    withdrawals: Annotated[tuple[LossEvent, ...], Tag(10_003)] = ()
 
 
 @message(key=4, versions="0", flexible="0+")
@@ -143,6 +144,7 @@ class PartitionChangeRecord(Message, frozen=True):
     last_known_leader: Annotated[Int32, Tag(10_000)] = NO_LEADER_CHANGE
     losses: Annotated[tuple[LossEvent, ...], Tag(10_001)] = ()  # those that come with the change
     original_replicas: Annotated[tuple[Int32, ...] | None, Nullable(), Tag(10_002)] = None
+    withdrawals: Annotated[tuple[LossEvent, ...], Tag(10_003)] = ()  # of replicas that said that they lost records
 
 
 @message(key=9, versions="0", flexible="0+")

@@ -42,8 +42,9 @@ class Partition(Value, frozen=True):
     elr: tuple[NodeId, ...] = ()
     last_known_elr: tuple[NodeId, ...] = ()
     last_known_leader: NodeId = NOBODY  # who led last, while nobody does
-    losses: tuple[r.LossEvent, ...] = ()
     original_replicas: tuple[NodeId, ...] = ()  # while it is reassigned: those of before, in their order
+    losses: tuple[r.LossEvent, ...] = ()  # by unclean elections
+    withdrawals: tuple[r.LossEvent, ...] = ()  # of replicas that said that they lost records
 
     @property
     def is_moving(self) -> bool:
@@ -142,6 +143,7 @@ def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
         original_replicas=(
             old.original_replicas if change.original_replicas is None else nodes(change.original_replicas)
         ),
+        withdrawals=kept(old.withdrawals + change.withdrawals) if change.withdrawals else old.withdrawals,
     )
 
 
@@ -182,6 +184,7 @@ def partition_record(at: TopicIdPartition, partition: Partition) -> r.PartitionR
         last_known_leader=partition.last_known_leader,
         losses=partition.losses,
         original_replicas=partition.original_replicas,
+        withdrawals=partition.withdrawals,
     )
 
 

@@ -42,6 +42,7 @@ def apply_partition(image: Image, record: r.PartitionRecord) -> None:
             last_known_leader=NodeId(record.last_known_leader),
             original_replicas=nodes(record.original_replicas),
             losses=record.losses,
+            withdrawals=record.withdrawals,
         ),
     )
 

@@ -10,10 +10,10 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.directory import directory_name
 from strandline.replica.config import LogDir
+from strandline.replica.double import Double
 from strandline.replica.future import Futures
 from strandline.replica.hosted import Hosted
 from strandline.replica.owners import make_room
-from strandline.replica.storage import Double
 
 
 def adopted_or_new(

@@ -17,6 +17,7 @@ from strandline.metadata.image import Partition
 from strandline.replica.losing import expect_beginnings
 from strandline.replica.owners import has_misread_id
 from strandline.replica.timers import Alarm
+from strandline.replica.withdrawing import released
 
 if TYPE_CHECKING:
     from strandline.replica.replicas import Replicas
@@ -39,11 +40,12 @@ class Arrivals:
         now: Instant,
     ) -> None:
         """Take over what metadata now says of these partitions, as far as they are this broker's."""
+        self.forget_lost()
         expect_beginnings(self.replicas.host, changed, now)
         replicas, me = self.replicas, self.replicas.me
         made = 0
         for at in changed:
-            if not replicas.is_mine(at):
+            if not replicas.is_mine(at) or not released(replicas, at, effects, now):
                 continue
             before = old.get(at)
             is_new = at in old and (before is None or me not in before.replicas)
@@ -77,10 +79,27 @@ class Arrivals:
     def go_on(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         for at in list(self.waiting)[:LOGS_PER_STEP]:
-            self.replicas.become(at, self.waiting.pop(at), effects, now)
+            is_new = self.waiting.pop(at)
+            if released(self.replicas, at, effects, now):
+                self.replicas.become(at, is_new, effects, now)
         self.replicas.epoch_files.go_on(now)
         self.arm(now)
         return effects
+
+    def delete_strays(self, now: Instant) -> list[Effect]:
+        """Logs that were found, and that metadata gives to nobody here: their names are free for those that come."""
+        effects: list[Effect] = []
+        for hosted in list(self.replicas.host.all()):
+            if hosted.role is None and not self.replicas.is_mine(hosted.at):
+                self.replicas.delete(hosted, effects, now)
+        return effects
+
+    def forget_lost(self) -> None:
+        """What replicas lost that are others' by now, or nobody's, need not be told."""
+        withdrawals = self.replicas.host.withdrawals
+        for at in list(withdrawals.held):
+            if not self.replicas.is_mine(at):
+                withdrawals.forget(at)
 
     def arm(self, now: Instant) -> None:
         if self.waiting:

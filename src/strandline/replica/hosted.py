@@ -26,6 +26,7 @@ from strandline.replica.leader import Cluster, Leader
 from strandline.replica.ledger import Ledger
 from strandline.replica.scrubbing.suspects import Suspects
 from strandline.replica.timers import Timers
+from strandline.replica.withdrawals import Withdrawals
 
 Status = tuple[str, int, str, int, int, int, tuple[NodeId, ...]]
 
@@ -127,6 +128,7 @@ class Host:
         self.me = me
         self.directories = directories
         self.ledger = ledger
+        self.withdrawals = Withdrawals(me)
         # Replicas of this broker in directories that are offline, and the ids of these.
         self.absent: dict[TopicIdPartition, Uuid] = {}
         self.config = config

@@ -15,8 +15,10 @@ from strandline.base.effects import Effect, Report
 from strandline.base.ids import NOBODY, TopicIdPartition, TopicPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.clean_shutdown import Left, Logs
+from strandline.log.log import Log
 from strandline.metadata.image import Partition
-from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN, Evidence, loss_of
+from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN, Cause, Evidence, loss_of
 from strandline.metadata.records import LossEvent
 from strandline.metadata.registrations import RECOVERING
 from strandline.replica.config import LogDir
@@ -24,6 +26,7 @@ from strandline.replica.follower import Follower
 from strandline.replica.leader import Leader
 from strandline.replica.ledger import Lost
 from strandline.replica.rows import Rows
+from strandline.replica.withdrawals import Withdrawn
 
 if TYPE_CHECKING:
     from strandline.replica.hosted import Host, Hosted
@@ -86,6 +89,7 @@ class Findings:
     def __init__(self, host: "Host") -> None:
         self.host = host
         self.is_clean = True  # the stop before this start
+        self.left: Logs | None = None  # how it left the logs, if it was clean and said so
         self.lost: list[Lost] = []  # what logs lack that were opened, and no ledger has yet
         # High watermarks of logs that were not found: the directory whose checkpoint has it, log start, high watermark.
         self.unfound: dict[TopicPartition, tuple[LogDir, int, int]] = {}
@@ -99,12 +103,15 @@ class Findings:
                 self.unfound[name] = (log_dir, start, high_watermark)
         return [Report("error", text) for text in self.host.ledger.load(log_dir.path)]
 
-    def opened(self, hosted: "Hosted", high_watermark: int, *, clean: bool, now: Instant) -> None:
-        """The checkpoint is never ahead of what this replica had: what it lacks now, it has lost."""
+    def opened(self, hosted: "Hosted", high_watermark: int, *, clean: bool, as_left: bool, now: Instant) -> None:
+        """The checkpoint is never ahead of what this replica had: what it lacks now, it has lost. `as_left`: after a
+        clean stop, is the log the one that the stop left?"""
         hosted.is_doubtful = not clean
         self.unfound.pop(hosted.name, None)
         log = hosted.log
         start = max(log.log_end_offset, log.log_start_offset)
+        if clean and not (as_left and start >= high_watermark):
+            self.judge(hosted, high_watermark, now)
         if start >= high_watermark:
             return
         stop = "a clean stop" if clean else "an unclean stop"
@@ -117,6 +124,34 @@ class Findings:
             cause=f"after {stop} the log ended below its high watermark",
         )
         self.lost.append(lost_by(self.host, hosted, event))
+
+    def is_as_left(self, at: TopicIdPartition, log: Log) -> bool:
+        """Is the log the one that the last stop left? Where that was not clean nobody knows."""
+        return self.left is None or Left.of(at, log) in self.left.get(at, ())
+
+    def log_start(self, at: TopicIdPartition, saved: int) -> int:
+        """Where the log begins, after a clean stop: its marker knows it, also where the checkpoint is damaged."""
+        rows = () if self.left is None else self.left.get(at, ())
+        return max([saved, *(left.start for left in rows)])
+
+    def judge(self, hosted: "Hosted", high_watermark: int, now: Instant) -> None:
+        """The log is another one than a clean stop left: the replica must not be elected as if it had everything."""
+        log, rows = hosted.log, () if self.left is None else self.left.get(hosted.at, ())
+        start = min([log.log_start_offset, *(left.start for left in rows)])
+        end = max([high_watermark, *(left.end for left in rows)])
+        lost = Withdrawn(start, max(end, log.log_end_offset), Cause.ANOTHER, now)
+        if log.log_end_offset < end:
+            lost = Withdrawn(log.log_end_offset, end, Cause.SHORT, now)
+        hosted.is_doubtful = True
+        self.host.withdrawals.add(hosted.at, lost)
+
+    def all_opened(self, now: Instant) -> None:
+        """All logs that there are were opened. One of which the last stop says that it had records, and that is not
+        there, has lost them. If it had none, an empty one is as good."""
+        for at, rows in (self.left or {}).items():
+            end = max(left.end for left in rows)
+            if self.host.find(at) is None and end > 0:
+                self.host.withdrawals.add(at, Withdrawn(min(left.start for left in rows), end, Cause.MISSING, now))
 
     def end(self, log_dir: LogDir) -> list[Effect]:
         """Logs in this directory were opened. Raises DiskError if its ledger cannot be written."""

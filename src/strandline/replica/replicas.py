@@ -17,6 +17,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
+from strandline.log.clean_shutdown import Logs
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.metadata.config_key import ConfigValue
@@ -109,22 +110,18 @@ class Replicas:
 
     # --- start and stop
 
-    def load(self, now: Instant, clean: bool) -> list[Effect]:
-        """Open the logs that lie on disk. They get their roles from `apply`."""
+    def load(self, now: Instant, clean: bool, left: Logs | None = None) -> list[Effect]:
+        """Open the logs that lie on disk, and the last stop `left`. They get their roles from `apply`."""
         for task in self.tasks:
             task.next = Instant(now + task.span_ms)
         self.scrubber.rest(now, FIRST_MS)
         self.next_task = min(task.next for task in self.tasks)
         self.cleaner.rest(now)
-        return self.storage.load(now, clean) + self.futures.resume(now, clean)
+        return self.storage.load(now, clean, left) + self.futures.resume(now, clean)
 
     def delete_strays(self, now: Instant) -> list[Effect]:
         """Delete the logs that metadata does not assign to this broker. Only once metadata has been caught up with."""
-        effects = self.futures.bury_strays()
-        for hosted in list(self.host.all()):
-            if hosted.role is None and not self.is_mine(hosted.at):
-                self.delete(hosted, effects, now)
-        return effects
+        return self.futures.bury_strays() + self.arrivals.delete_strays(now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Answer whoever waits, and make everything durable, so that the next start needs no recovery."""

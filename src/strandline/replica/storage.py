@@ -8,12 +8,14 @@ a row may have gaps, so that the row is durable before a gap can come.
 An operation of the disk that fails takes its directory offline (`Host.fail`), and the others go on.
 """
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Effect, Remove, Report, Save, Sync, SyncFailed, Token
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
-from strandline.base.value import Value
 from strandline.log.checkpoints import format_offsets
+from strandline.log.clean_shutdown import Logs
 from strandline.log.config import DAY_MS, LogConfig
 from strandline.log.directory import (
     DELETED_SUFFIX,
@@ -28,6 +30,7 @@ from strandline.log.tail import TailBudget
 from strandline.metadata.dynamic_configs import dynamic_value
 from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
+from strandline.replica.double import Double
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.losing import Findings
@@ -36,18 +39,6 @@ from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVE
 from strandline.replica.timers import Every
 
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
-
-
-class Double(Value, frozen=True):
-    """A log that was found on disk, and what the checkpoints of its directory say of it."""
-
-    directory: LogDir
-    name: TopicPartition
-    recovery_point: int
-    log_start_offset: int
-    cleaned_to: int | None
-    high_watermark: int
-    clean: bool
 
 
 class Storage:
@@ -84,14 +75,15 @@ class Storage:
 
     # --- opening
 
-    def load(self, now: Instant, clean: bool) -> list[Effect]:
+    def load(self, now: Instant, clean: bool, left: Logs | None) -> list[Effect]:
         effects: list[Effect] = []
-        self.findings.is_clean = clean
+        self.findings.is_clean, self.findings.left = clean, left if clean else None
         for log_dir in list(self.directories.live):
             try:
                 self.load_directory(log_dir, now, clean, effects)
             except DiskError as error:
                 self.host.fail(log_dir, error)
+        self.findings.all_opened(now)
         return effects
 
     def load_directory(self, log_dir: LogDir, now: Instant, clean: bool, effects: list[Effect]) -> None:
@@ -145,25 +137,22 @@ class Storage:
         if self.host.ledger.is_news(log_dir.path):  # or another start soon would find it again, as a further loss
             self.save_now(log_dir, HIGH_WATERMARKS, rows.high_watermarks | self.high_watermarks(log_dir))
 
-    def open(self, at: TopicIdPartition, found: "Double", now: Instant) -> Hosted:
+    def open(self, at: TopicIdPartition, found: Double, now: Instant) -> Hosted:
         """Open a log that lies on disk."""
         log_dir, name = found.directory, found.name
-        log = Log.open(
-            self.disk,
-            f"{log_dir.path}/{directory_name(name)}",
-            LogConfig(producer_id_expiration_ms=self.producer_id_expiration_ms),
-            now,
-            clean=found.clean,
-            recovery_point=found.recovery_point,
-            log_start_offset=found.log_start_offset,
-            cleaned_to=found.cleaned_to,
-            tail_budget=self.tail_budget,
-        )
-        if not found.clean:
+        config = LogConfig(producer_id_expiration_ms=self.producer_id_expiration_ms)
+        if found.clean:
+            found = replace(found, log_start_offset=self.findings.log_start(at, found.log_start_offset))
+        log = found.open(self.disk, config, now, self.tail_budget)
+        as_left = not found.clean or self.findings.is_as_left(at, log)
+        if not as_left:
+            log.abandon()
+            log = replace(found, recovery_point=0, clean=False).open(self.disk, config, now, self.tail_budget)
+        if not (found.clean and as_left):
             log.unsynced_others[log_dir.path] = None  # the process before may not have synced its name
         high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)
         hosted = Hosted(at, name, log, log_dir, high_watermark)
-        self.findings.opened(hosted, found.high_watermark, clean=found.clean, now=now)
+        self.findings.opened(hosted, found.high_watermark, clean=found.clean, as_left=as_left, now=now)
         return hosted
 
     def chosen(self, hosted: Hosted, directory_id: Uuid, now: Instant) -> Hosted | None:

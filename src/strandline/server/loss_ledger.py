@@ -13,7 +13,7 @@ from strandline.metadata.losses import EXACTLY, NO_END
 from strandline.server.brokers import BrokerAt, Silence, ask_each
 from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
-METADATA = "metadata"
+METADATA, WITHDRAWN = "metadata", "withdrawn"
 LIMIT = 100_000  # more than a broker keeps
 
 

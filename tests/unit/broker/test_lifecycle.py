@@ -6,7 +6,7 @@ import pytest
 
 from strandline.base.effects import Answered, Effect, Endpoint, Failed, Failure, Halt, Report, ToController
 from strandline.base.errors import ErrorCode as E
-from strandline.base.ids import NodeId, Uuid
+from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.time import NEVER, Instant
 from strandline.broker.lifecycle import (
     RETRY_MS,
@@ -18,6 +18,8 @@ from strandline.broker.lifecycle import (
     Registered,
     Registering,
 )
+from strandline.metadata.losses import Cause
+from strandline.replica.withdrawals import Withdrawn
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
@@ -292,3 +294,72 @@ def test_a_broker_epoch_that_is_no_offset_is_not_taken() -> None:
     answer(lifecycle, question, BrokerRegistrationResponse(error_code=E.NONE, broker_epoch=-(1 << 63)))
     assert isinstance(lifecycle.role, Registering)
     assert lifecycle.last_epoch < 0
+
+
+# --- replicas that lost records
+
+ONE, TWO = (TopicIdPartition(Uuid(b"t" * 16), n) for n in (1, 2))
+TORN = Withdrawn(50, 100, Cause.SHORT, 7)
+
+
+def said(question: ToController) -> list[tuple[int, int, int, int]]:
+    rows = [row for topic in question.message.lost_replicas for row in topic.partitions]
+    return [(row.partition_index, row.start, row.end, row.cause) for row in rows]
+
+
+def test_what_the_logs_lack_is_said_with_the_first_registration() -> None:
+    lifecycle = Lifecycle(IDENTITY, LifecycleConfig())
+    lifecycle.replicas_lost({ONE: TORN, TWO: TORN}, T)
+    question = sent(lifecycle.expire(T))
+    assert type(question.message) is BrokerRegistrationRequest
+    assert said(question) == [(1, 50, 100, Cause.SHORT), (2, 50, 100, Cause.SHORT)]
+    assert [topic.topic_id for topic in question.message.lost_replicas] == [ONE.topic_id]
+
+
+def test_it_is_said_until_a_controller_has_answered_and_not_after_that() -> None:
+    lifecycle = running()
+    lifecycle.replicas_lost({ONE: TORN}, at(1))
+    for failure in (E.NOT_CONTROLLER, E.NOT_CONTROLLER):
+        question = sent(lifecycle.expire(lifecycle.deadline()))
+        assert said(question) == [(1, 50, 100, Cause.SHORT)]
+        answer(lifecycle, question, BrokerHeartbeatResponse(error_code=failure), at(1))
+    question = sent(lifecycle.expire(lifecycle.deadline()))
+    lifecycle.step(Failed(question.token, Failure.TIMED_OUT), at(500))
+    question = sent(lifecycle.expire(lifecycle.deadline()))
+    assert said(question) == [(1, 50, 100, Cause.SHORT)]
+    answer(lifecycle, question, BrokerHeartbeatResponse(is_fenced=False), at(700))
+    assert said(sent(lifecycle.expire(lifecycle.deadline()))) == []
+
+
+def test_it_is_said_at_once_though_a_heartbeat_is_out_whose_answer_settles_nothing() -> None:
+    lifecycle = running()
+    out = sent(lifecycle.expire(lifecycle.deadline()))
+    lifecycle.replicas_lost({ONE: TORN}, at(5000))
+    told = sent(lifecycle.expire(at(5000)))
+    answer(lifecycle, out, BrokerHeartbeatResponse(is_fenced=False), at(5001))
+    assert lifecycle.lost == {ONE: TORN}
+    lifecycle.replicas_lost({TWO: TORN}, at(5002))
+    answer(lifecycle, told, BrokerHeartbeatResponse(is_fenced=False), at(5003))
+    assert said(sent(lifecycle.expire(at(5003)))) == [(1, 50, 100, Cause.SHORT), (2, 50, 100, Cause.SHORT)]
+
+
+def test_a_broker_that_was_registered_before_it_found_out_says_it_before_it_is_let_in() -> None:
+    lifecycle = registered()
+    lifecycle.replicas_lost({ONE: TORN}, T)
+    lifecycle.metadata_moved(51, T)
+    question = sent(lifecycle.expire(T))
+    assert type(question.message) is BrokerHeartbeatRequest
+    assert said(question) == [(1, 50, 100, Cause.SHORT)]
+    answer(lifecycle, question, BrokerHeartbeatResponse(is_caught_up=True, is_fenced=True))
+    assert not lifecycle.is_unfenced
+    assert said(sent(lifecycle.expire(lifecycle.deadline()))) == []
+
+
+def test_who_leaves_says_it_too() -> None:
+    lifecycle = running()
+    lifecycle.replicas_lost({ONE: TORN}, at(1))
+    lifecycle.leave(at(2))
+    question = sent(lifecycle.expire(at(2)))
+    assert said(question) == [(1, 50, 100, Cause.SHORT)]
+    answer(lifecycle, question, BrokerHeartbeatResponse(should_shut_down=True), at(3))
+    assert lifecycle.lost == {}

@@ -1,11 +1,14 @@
 """The small files of a log directory, byte for byte as Kafka has them."""
 
+import json
+from collections.abc import Callable
+
 import pytest
 
-from strandline.base.ids import TopicPartition, Uuid, parse_uuid
+from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, parse_uuid
 from strandline.base.ports import DiskError
 from strandline.log.checkpoints import Unreadable, format_epochs, format_offsets, parse_epochs, parse_offsets
-from strandline.log.clean_shutdown import FILE, Place, take_clean_shutdown, write_clean_shutdown
+from strandline.log.clean_shutdown import FILE, Left, Place, Stop, take_clean_shutdown, write_clean_shutdown
 from strandline.log.directory import (
     DirectoryMeta,
     directory_name,
@@ -141,7 +144,7 @@ def test_a_clean_stop_is_believed_once() -> None:
     content = disk.read_file(f"/d/1/{FILE}")
     assert content is not None
     assert content.startswith(b'{"version":0,"brokerEpoch":42,"clusterId":"cluster","nodeId":7,'), "Kafka's first"
-    assert take_clean_shutdown(disk, PLACE) == 42
+    assert take_clean_shutdown(disk, PLACE) == Stop(42, {})
     assert take_clean_shutdown(disk, PLACE) is None
 
 
@@ -166,3 +169,47 @@ def test_an_offset_that_no_log_has_makes_a_checkpoint_unreadable(row: str) -> No
 def test_an_epoch_that_no_log_has_makes_the_file_of_epochs_unreadable(row: str) -> None:
     with pytest.raises(Unreadable):
         parse_epochs(f"0\n1\n{row}\n".encode())
+
+
+AT = TopicIdPartition(Uuid(b"t" * 16), 3)
+
+
+def with_logs() -> SimDisk:
+    disk = two()
+    rows = (Left.in_doubt(AT, 5, 9), Left.in_doubt(TopicIdPartition(AT.topic_id, 4), 0, 1))
+    write_clean_shutdown(disk, PLACE, 42, {"/d/1": rows, "/d/2": rows[:1]})
+    return disk
+
+
+def test_a_stop_says_how_it_left_the_logs_in_all_directories() -> None:
+    stop = take_clean_shutdown(with_logs(), PLACE)
+    assert stop is not None
+    left = Left.in_doubt(AT, 5, 9)
+    assert stop.logs == {
+        AT: [left, left],
+        TopicIdPartition(AT.topic_id, 4): [Left.in_doubt(AT._replace(partition=4), 0, 1)],
+    }
+
+
+def without_a_row(content: bytes) -> bytes:
+    marker = json.loads(content)
+    del marker["logs"][-1]
+    return json.dumps(marker).encode()
+
+
+def without_logs(content: bytes) -> bytes:
+    """As a release before wrote it."""
+    marker = json.loads(content)
+    del marker["logs"], marker["logsChecksum"]
+    return json.dumps(marker).encode()
+
+
+@pytest.mark.parametrize("change", [without_a_row, without_logs, lambda content: content.replace(b",5,9,", b",5,8,")])
+def test_a_marker_that_does_not_say_it_or_is_damaged_makes_the_stop_unclean(change: Callable[[bytes], bytes]) -> None:
+    disk = with_logs()
+    content = disk.read_file(f"/d/1/{FILE}")
+    assert content is not None
+    changed = change(content)
+    assert changed != content
+    disk.save(f"/d/1/{FILE}", changed)
+    assert take_clean_shutdown(disk, PLACE) is None

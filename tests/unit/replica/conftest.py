@@ -28,6 +28,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.clean_shutdown import Logs
 from strandline.metadata import records as r
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import TOPIC_RESOURCE, Image
@@ -87,14 +88,14 @@ class World:
 
     # --- nodes
 
-    def start(self, node: NodeId, clean: bool = True, replay_each: bool = False) -> None:
+    def start(self, node: NodeId, clean: bool = True, replay_each: bool = False, left: Logs | None = None) -> None:
         replicas = Replicas(
             node, self.disks[node], self.directories(node), self.config, self.static, random.Random(node)
         )
         known = self.image.brokers.get(node)
         replicas.broker_epoch = BrokerEpoch(100 + node) if known is None else known.epoch
         self.nodes[node] = replicas
-        self.perform(node, replicas.load(self.now, clean))
+        self.perform(node, replicas.load(self.now, clean, left))
         image = self.images[node] = Image()
         self.followed[node] = len(self.records)
         if replay_each:

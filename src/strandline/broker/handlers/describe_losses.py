@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from strandline.broker.node import Node
 
 LIMIT_MAX = 20_000
-REPLICA, METADATA = "replica", "metadata"
+REPLICA, METADATA, WITHDRAWN = "replica", "metadata", "withdrawn"
 
 
 def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
@@ -56,8 +56,11 @@ def of_replicas(ledger: Ledger, me: NodeId) -> Iterator[Loss]:
 def of_elections(image: Image) -> Iterator[Loss]:
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():
+            at = TopicIdPartition(topic.topic_id, index)
             for event in partition.losses:
-                yield loss_of(topic.name, TopicIdPartition(topic.topic_id, index), event, METADATA, NOBODY)
+                yield loss_of(topic.name, at, event, METADATA, NOBODY)
+            for event in partition.withdrawals:
+                yield loss_of(topic.name, at, event, WITHDRAWN, NOBODY)
 
 
 def loss_of(topic: str, at: TopicIdPartition, event: LossEvent, where: str, node: NodeId) -> Loss:

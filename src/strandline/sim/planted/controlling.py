@@ -23,7 +23,7 @@ CONTROLLING = table(
     Planted(
         name="restart-leaves-the-isr-alone",
         module=BROKERS,
-        old="changes = basis.departure(NodeId(request.broker_id), lost_tail=not is_clean)",
+        old="changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)",
         new="changes: list[object] = []",
         trap="T29, T6",
         harm="a broker that is back before it was fenced is in sync and leads as before, without its tail",
@@ -136,7 +136,7 @@ CONTROLLING = table(
     Planted(
         name="isr-change-opens-an-epoch",
         module=PARTITION,
-        old="leads_anew = elected.leader != old.leader\n",
+        old="leads_anew = elected.leader != old.leader or elected.leader in wish.lost_tail\n",
         new="leads_anew = elected.leader != old.leader or sets.isr != old.isr\n",
         trap="T17, KAFKA-15021",
         harm="every change of an ISR disconnects all clients of the partition",

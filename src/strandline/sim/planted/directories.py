@@ -6,7 +6,7 @@ DIRECTORIES: dict[str, Planted] = table(
     Planted(
         name="lost-directory-keeps-its-leaders",
         module="strandline.controller.brokers",
-        old="    return (*basis.departure(broker.node_id, False, lost), record)\n",
+        old="    return (*basis.departure(broker.node_id, False, lost, withdrawn), record)\n",
         new="    return (record,)\n",
         trap="KIP-858",
         harm="partitions stay with a leader that cannot serve them, for as long as its broker lives",

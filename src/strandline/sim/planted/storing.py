@@ -28,7 +28,7 @@ STORING = table(
     Planted(
         name="every-start-counts-as-clean",
         module="strandline.broker.parts",
-        old="clean_start=previous_epoch is not None,",
+        old="clean_start=stop is not None,",
         new="clean_start=True,",
         trap="T27, KAFKA-10471",
         harm="logs are trusted after a crash, torn ends and all",

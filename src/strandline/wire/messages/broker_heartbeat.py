@@ -1,7 +1,11 @@
-"""BrokerHeartbeat (key 63): a broker is alive, how much metadata it has, and whether it wants to leave (KIP-631)."""
+"""BrokerHeartbeat (key 63): a broker is alive, how much metadata it has, and whether it wants to leave (KIP-631).
+
+`lost_replicas` is of our own, as in BrokerRegistration: what the broker has found since.
+"""
 
 from typing import Annotated
 
+from strandline.wire.messages.broker_registration import LostTopic
 from strandline.wire.schema import (
     Bool,
     Int16,
@@ -25,6 +29,7 @@ class BrokerHeartbeatRequest(Message, frozen=True):
     want_shut_down: Bool = False
     offline_log_dirs: Annotated[tuple[UuidField, ...], V("1+"), Tag(0)] = ()
     cordoned_log_dirs: Annotated[tuple[UuidField, ...] | None, V("2+"), Nullable("2+"), Tag(1)] = None
+    lost_replicas: Annotated[tuple[LostTopic, ...], Tag(10_000)] = ()
 
 
 @message(key=63, kind="response", versions="0-2", flexible="0+")

@@ -32,12 +32,14 @@ class Loss(Group, frozen=True):
     topic: String = ""
     topic_id: UuidField = ZERO_UUID
     partition: Int32 = 0
-    where: String = ""  # "replica": that replica's log lacks them; "metadata": the partition's new leader does
+    # "replica": that replica's log lacks them; "metadata": the partition's new leader does; "withdrawn": that replica
+    # left ISR and ELR over it.
+    where: String = ""
     node_id: Int32 = -1  # whose ledger has it; -1: the metadata log
     start: Int64 = -1
     end: Int64 = -1  # exclusive; -1: not known
     certainty: Int8 = 0  # 0 nothing is known, 1 at most these, 2 exactly these
-    replica: Int32 = -1  # who was cut, or elected
+    replica: Int32 = -1  # who was cut, elected or withdrawn
     old_epoch: Int32 = -1
     new_epoch: Int32 = -1
     time_ms: Int64 = -1

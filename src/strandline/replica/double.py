@@ -1,0 +1,36 @@
+"""A log that was found on disk, before it is opened: perhaps the double of another one."""
+
+from strandline.base.ids import TopicPartition
+from strandline.base.ports import Disk
+from strandline.base.time import Instant
+from strandline.base.value import Value
+from strandline.log.config import LogConfig
+from strandline.log.directory import directory_name
+from strandline.log.log import Log
+from strandline.log.tail import TailBudget
+from strandline.replica.config import LogDir
+
+
+class Double(Value, frozen=True):
+    """Where it lies, and what the checkpoints of its directory say of it."""
+
+    directory: LogDir
+    name: TopicPartition
+    recovery_point: int
+    log_start_offset: int
+    cleaned_to: int | None
+    high_watermark: int
+    clean: bool
+
+    def open(self, disk: Disk, config: LogConfig, now: Instant, tail_budget: TailBudget) -> Log:
+        return Log.open(
+            disk,
+            f"{self.directory.path}/{directory_name(self.name)}",
+            config,
+            now,
+            clean=self.clean,
+            recovery_point=self.recovery_point,
+            log_start_offset=self.log_start_offset,
+            cleaned_to=self.cleaned_to,
+            tail_budget=tail_budget,
+        )

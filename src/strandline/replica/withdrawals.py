@@ -1,0 +1,44 @@
+"""The replicas that lost records, as this broker knows, until metadata has them out of ISR and ELR."""
+
+from strandline.base.ids import NodeId, TopicIdPartition
+from strandline.base.value import Value
+from strandline.metadata.image import Partition
+from strandline.metadata.losses import Cause, is_written, withdrawal
+
+
+class Withdrawn(Value, frozen=True):
+    """What a replica lost."""
+
+    start: int
+    end: int
+    cause: Cause
+    time_ms: int
+    cut_at: int | None = None  # its log is good only below this, and is still to be cut there
+
+
+class Withdrawals:
+    def __init__(self, me: NodeId) -> None:
+        self.me = me
+        self.held: dict[TopicIdPartition, Withdrawn] = {}
+        self.news: dict[TopicIdPartition, Withdrawn] = {}  # since somebody told the controller
+
+    def add(self, at: TopicIdPartition, lost: Withdrawn) -> None:
+        """The first finding of a replica counts until it takes part again."""
+        if at not in self.held:
+            self.held[at] = self.news[at] = lost
+
+    def forget(self, at: TopicIdPartition) -> None:
+        self.held.pop(at, None)
+        self.news.pop(at, None)
+
+    def holds(self, at: TopicIdPartition, partition: Partition) -> bool:
+        """Is it still to be taken from ISR and ELR, for all that metadata says?"""
+        lost = self.held.get(at)
+        if lost is None:
+            return False
+        event = withdrawal(self.me, lost.start, lost.end, lost.cause, lost.time_ms, 0)
+        return self.me in partition.isr + partition.elr and not is_written(event, partition.withdrawals)
+
+    def take_news(self) -> dict[TopicIdPartition, Withdrawn]:
+        news, self.news = self.news, {}
+        return news
