@@ -26,6 +26,7 @@ def model(
     managed: bool | None = None,
     by_hand: bool | None = None,
     directories: bool | None = None,
+    torn: bool | None = None,
     shutdown: bool | None = None,
     unregister: bool | None = None,
     reassign: bool | None = None,
@@ -56,6 +57,8 @@ def model(
         operators elect uncleanly: whom they name, or anybody
     directories
         brokers have two log directories, and may lose one
+    torn
+        brokers find that a replica lost records, at a start or while they run, and say so
     shutdown
         brokers shut down in a controlled way
     unregister
@@ -80,6 +83,7 @@ def model(
         "managed": managed,
         "by_hand": by_hand,
         "directories": directories,
+        "torn": torn,
         "shutdown": shutdown,
         "unregister": unregister,
         "reassign": reassign,

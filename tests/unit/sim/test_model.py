@@ -33,6 +33,8 @@ TWO = replace(REASSIGNED, brokers=2, fewest=1, directories=True, symmetry=True)
 
 COUNTS = [
     ("three brokers, and every strategy", SMALL, 1053, 9),
+    ("three brokers, and replicas that lost records", replace(SMALL, torn=True), 1053, 9),
+    ("three brokers without ELR, and replicas that lost records", replace(PLAIN, torn=True), 126, 6),
     ("three brokers, and recoveries that are managed", MANAGED, 1053, 9),
     ("three brokers without ELR", PLAIN, 126, 7),
     ("three brokers that also shut down and are given up", GIVEN_UP, 3684, 12),

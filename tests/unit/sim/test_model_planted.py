@@ -12,6 +12,7 @@ from strandline.sim.planted import PLANTED
 from strandline.sim.planted.planted import MODEL
 
 TWO = Setup(brokers=2, min_isr=2, shutdown=False, unregister=False, reassign=False)
+TORN = replace(TWO, torn=True)
 GIVEN_UP = replace(TWO, unregister=True)
 RECOVERED = replace(TWO, managed=True, by_hand=False)
 STORED = replace(TWO, directories=True)
@@ -26,6 +27,9 @@ FORGOTTEN = "the last known ELR is nobody, and should be"
 FOUND: dict[str, tuple[Setup, str]] = {
     "unclean-stop-unnoticed": (TWO, f"broker 1 {MAY_LACK}"),
     "lost-tail-stays-eligible": (TWO, f"broker 1 {MAY_LACK}"),
+    "torn-replica-stays-eligible": (TORN, f"broker 1 {MAY_LACK}"),
+    "let-in-before-its-losses-are-heard": (TORN, f"broker 1 {MAY_LACK}"),
+    "torn-leader-leads-on-in-its-epoch": (TORN, "the leader epoch grew by 0, and should by 1"),
     "fenced-eligible-replica-elected": (TWO, "the leader is not active"),
     "dead-broker-elected-as-last-resort": (TWO, "RECOVERING without an unclean election"),
     "eligible-while-isr-suffices": (TWO, f"broker 1 {MAY_LACK}"),

@@ -60,6 +60,7 @@ FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER = (
     "unclean start",
     "unregister",
 )
+TORN_START, FINDS = "torn start", "finds damage"  # what a broker knows that its replica lost
 ALTER, STALE, MIN_ISR, SWEEP, REASSIGN, CANCEL, COMPLETE, REORDER, CATCH_UP = (
     "alter",
     "stale",
@@ -73,8 +74,10 @@ ALTER, STALE, MIN_ISR, SWEEP, REASSIGN, CANCEL, COMPLETE, REORDER, CATCH_UP = (
 )
 RECOVER, DESIGNATE, ANYBODY = "recover", "designate", "anybody"  # unclean elections that a recovery, or somebody, wants
 DIRECTORY_FAILS, MOVED, LIES_AWAY, BEGINS_EMPTY = "directory fails", "moved", "lies away", "begins empty"
-LIVES = (FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER)  # of one broker, `node`
-LOSSES = (UNCLEAN_START, UNREGISTER, BEGINS_EMPTY)  # what the broker had is gone
+TELLS = (TORN_START, FINDS)
+STARTS = (CLEAN, UNCLEAN_START, TORN_START)
+LIVES = (FENCE, UNFENCE, SHUT_DOWN, *STARTS, UNREGISTER, FINDS)  # of one broker, `node`
+LOSSES = (UNCLEAN_START, UNREGISTER, BEGINS_EMPTY, TORN_START, FINDS)  # what the broker had is gone
 MOVES = (REASSIGN, CANCEL)  # of replicas, by an operator
 PLACES = (DIRECTORY_FAILS, MOVED, LIES_AWAY, BEGINS_EMPTY)  # of a replica: whether its directory is one of the broker's
 
@@ -128,6 +131,10 @@ def lives(state: State, setup: Setup) -> Iterator[Event]:
             yield Event(UNCLEAN_START, node, how=how)
             if status != GONE:  # it has an epoch to have stopped cleanly in
                 yield Event(CLEAN, node, how=how)
+        if setup.torn and status != GONE and node in (*state.isr, *state.elr):
+            yield Event(TORN_START, node)
+            if status in (ACTIVE, LEAVING, FENCED):
+                yield Event(FINDS, node)
         if setup.directories and status in (ACTIVE, LEAVING, FENCED) and node in state.replicas:
             yield from placements(state, node)
         if status == GONE:
@@ -214,8 +221,10 @@ def records_of(event: Event, state: State, setup: Setup, basis: Basis) -> Sequen
         return plan_fencing(basis.image.brokers[node], basis)
     if kind in (UNFENCE, SHUT_DOWN):
         return plan_heartbeat(requests.heartbeat(node, kind == SHUT_DOWN), basis).records
-    if kind in (CLEAN, UNCLEAN_START):
-        request = requests.registration(node, kind == CLEAN, log_dirs(event, setup))
+    if kind == FINDS:
+        return plan_heartbeat(requests.heartbeat(node, lost=True), basis).records
+    if kind in STARTS:
+        request = requests.registration(node, kind != UNCLEAN_START, log_dirs(event, setup), kind == TORN_START)
         return plan_registration(request, basis, False).records
     if kind == UNREGISTER:
         return plan_unregistration(UnregisterBrokerRequest(broker_id=node), basis).records

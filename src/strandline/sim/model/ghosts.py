@@ -13,7 +13,7 @@ No exception are a broker that is unregistered (it has lost everything, and is r
 and a reassignment by which min ISR counts more replicas, or fewer.
 """
 
-from strandline.sim.model.events import ALTER, LOSSES, MIN_ISR, Event
+from strandline.sim.model.events import ALTER, FINDS, LOSSES, MIN_ISR, Event
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import NO_ONE, UNSETTLED, State
 
@@ -36,7 +36,8 @@ def is_last_standing(setup: Setup, event: Event, old: State, new: State) -> bool
 
 def unclean_leader(setup: Setup, event: Event, old: State, new: State) -> int:
     """Who begins to lead and may lack committed records, or nobody."""
-    if new.leader <= 0 or new.leader == old.leader or new.leader in holders(setup, event, old, new):
+    goes_on = new.leader == old.leader and event != Event(FINDS, new.leader)  # or it leads anew, after what it lost
+    if new.leader <= 0 or goes_on or new.leader in holders(setup, event, old, new):
         return NO_ONE
     return new.leader
 

@@ -19,7 +19,7 @@ from strandline.sim.model.electing import ELECTING, naming, why_last_leader_wron
 from strandline.sim.model.events import (
     ALTER,
     CANCEL,
-    CLEAN,
+    FINDS,
     LOSSES,
     MIN_ISR,
     MOVED,
@@ -27,7 +27,9 @@ from strandline.sim.model.events import (
     REASSIGN,
     REORDER,
     STALE,
-    UNCLEAN_START,
+    STARTS,
+    TELLS,
+    Event,
 )
 from strandline.sim.model.ghosts import holders, unclean_leader
 from strandline.sim.model.setup import Setup
@@ -41,8 +43,8 @@ def why_not_silent(step: Step) -> str | None:
     """Nothing is emitted when nothing changes, and nothing at all for a proposal of the past."""
     if step.event.kind == STALE and step.records:
         return f"a proposal {step.event.how} was accepted"
-    if not step.is_changed or step.event.kind in (REORDER, *PLACES) or has_renewed_epoch(step):
-        return None  # Where a replica lies is written, too, and no part of the shape.
+    if not step.is_changed or step.event.kind in (REORDER, *PLACES, *TELLS) or has_renewed_epoch(step):
+        return None  # Where a replica lies is written, too, and what it lost: no part of the shape.
     if shape(step.old) == shape(step.new):
         return "the partition was written although nothing changes"
     return None
@@ -87,7 +89,7 @@ def shape(state: State) -> tuple[Any, ...]:
 def why_epochs_wrong(step: Step) -> str | None:
     """The partition epoch grows by one with a change. The leader epoch grows by one with a change of the leader, and if
     a led partition loses a replica, and if min ISR counts more of them, and never otherwise: not when the ISR shrinks,
-    not with another configuration."""
+    not with another configuration. And if a leader leads on that says that it lost records."""
     old, new, partition = step.old, step.new, step.partition
     grown = partition.partition_epoch - PARTITION_EPOCH
     if grown != step.is_changed:
@@ -95,10 +97,11 @@ def why_epochs_wrong(step: Step) -> str | None:
     opened = partition.leader_epoch - LEADER_EPOCH
     counts_more = new.effective_min_isr > old.effective(new.min_isr)
     has_lost = not set(old.replicas) <= set(new.replicas)
-    must_open = new.leader != old.leader or (new.leader > 0 and (has_lost or counts_more))
+    leads_anew = step.event == Event(FINDS, new.leader) and step.is_changed
+    must_open = new.leader != old.leader or leads_anew or (new.leader > 0 and (has_lost or counts_more))
     if step.event.kind != REORDER and opened != must_open:
         return f"the leader epoch grew by {opened}, and should by {int(must_open)}"
-    if step.event.kind in (CLEAN, UNCLEAN_START):
+    if step.event.kind in STARTS:
         epoch = step.image.brokers[NodeId(step.event.node)].epoch
         if epoch < NEXT_OFFSET:
             return f"broker {step.event.node} registered anew with the old epoch {epoch}"

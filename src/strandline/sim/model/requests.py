@@ -23,7 +23,7 @@ from strandline.wire.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
+from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, LostPartition, LostTopic
 from strandline.wire.messages.elect_leaders import UNCLEAN, ElectLeadersRequest
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -33,6 +33,7 @@ from strandline.wire.messages.incremental_alter_configs import (
 
 OFFSET_OF_A_RESTART = 60  # of a registration since: an epoch that a proposal from before it cannot know
 
+LOST = (LostTopic(topic_id=TOPIC_ID, partitions=(LostPartition(partition_index=0, cause=1),)),)
 ANYBODY = ElectLeadersRequest(election_type=UNCLEAN, topic_partitions=None)
 
 
@@ -110,24 +111,30 @@ def stale_proposal(leader: int, isr: Ids, how: str, other: int) -> AlterPartitio
 
 
 @cache
-def heartbeat(node: int, want_shut_down: bool = False, offline: tuple[Uuid, ...] = ()) -> BrokerHeartbeatRequest:
+def heartbeat(
+    node: int, want_shut_down: bool = False, offline: tuple[Uuid, ...] = (), lost: bool = False
+) -> BrokerHeartbeatRequest:
     return BrokerHeartbeatRequest(
         broker_id=node,
         broker_epoch=BROKER_EPOCH + node,
         current_metadata_offset=NEXT_OFFSET - 1,
         want_shut_down=want_shut_down,
         offline_log_dirs=offline,
+        lost_replicas=LOST if lost else (),
     )
 
 
 @cache
-def registration(node: int, is_clean: bool, log_dirs: tuple[Uuid, ...]) -> BrokerRegistrationRequest:
+def registration(
+    node: int, is_clean: bool, log_dirs: tuple[Uuid, ...], lost: bool = False
+) -> BrokerRegistrationRequest:
     return BrokerRegistrationRequest(
         broker_id=node,
         incarnation_id=Uuid(bytes([node, 255] * 8)),
         features=ranges(SUPPORTED_FEATURES),
         previous_broker_epoch=BROKER_EPOCH + node if is_clean else -1,
         log_dirs=log_dirs,
+        lost_replicas=LOST if lost else (),
     )
 
 

@@ -19,6 +19,7 @@ class Setup(Value, frozen=True):
     managed: bool = False  # unclean.recovery.manager.enabled: recoveries elect whom they choose, and nothing else does
     by_hand: bool = True  # do operators elect uncleanly where nobody leads: whom they name, or anybody?
     directories: bool = False  # have brokers two log directories, of which one may be lost?
+    torn: bool = False  # do brokers find that a replica lost records, at a start or while they run, and say so?
     shutdown: bool = True  # are there controlled shutdowns?
     unregister: bool = True  # are brokers given up for good?
     reassign: bool = True  # add, drop or swap one replica, and cancel that
@@ -69,6 +70,7 @@ class Setup(Value, frozen=True):
             "unclean elections by hand" if self.by_hand else "none by hand",
             "a log directory of two may be lost" if self.directories else "",
             "fencing, registrations clean and unclean" + (", controlled shutdown" if self.shutdown else ""),
+            "replicas that lost records, as their brokers say" if self.torn else "",
             "unregistration" if self.unregister else "",
             f"reassignment: {reassigned}" if self.reassign else "no reassignment",
             "one broker at a time" if (self.shutdown or self.unregister) and not self.crowded else "",

@@ -65,6 +65,10 @@ def show_event(step: Step, names: Ids) -> str:
             return f"broker {node} registers after a clean stop{without(event)}"
         case e.UNCLEAN_START:
             return f"broker {node} registers after an unclean stop{without(event)}"
+        case e.TORN_START:
+            return f"broker {node} registers after a clean stop, and its replica lost records"
+        case e.FINDS:
+            return f"broker {node} lives, and its replica lost records"
         case e.UNREGISTER:
             return f"broker {node} is unregistered"
         case e.ALTER:
