@@ -36,10 +36,11 @@ check: lint ## ruff, strict types, layers, tests, simulated clusters
 sim: $(STAMP) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
 
-campaign: $(STAMP) ## mutants of the source that tests must find, seeds, the model; MUTANTS="…" SEEDS=… MODEL="…" JOBS=…
+campaign: $(STAMP) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" STORM="…" JOBS=…
 	$(BIN)/python -m tests.mutants --jobs $(or $(JOBS),2) $(MUTANTS)
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
 	$(BIN)/strandline model $(MODEL)
+	$(BIN)/python -m tests.cluster.storm $(or $(STORM),--seed 1 --minutes 10)
 
 lint: $(STAMP) ## ruff, strict types, layers
 	$(BIN)/ruff check src tests

@@ -10,6 +10,7 @@ from tests.mutants.tables.log_parts import LOG_PARTS
 from tests.mutants.tables.metadata import METADATA
 from tests.mutants.tables.partitions import PARTITIONS
 from tests.mutants.tables.planted import PLANTED
+from tests.mutants.tables.producers import PRODUCERS
 from tests.mutants.tables.quorum import QUORUM
 from tests.mutants.tables.replica import REPLICA
 from tests.mutants.tables.wire import WIRE
@@ -24,6 +25,7 @@ MUTANTS: dict[str, Mutant] = table(
     *METADATA.values(),
     *PARTITIONS.values(),
     *PLANTED.values(),
+    *PRODUCERS.values(),
     *QUORUM.values(),
     *REPLICA.values(),
     *WIRE.values(),
