@@ -41,15 +41,15 @@ def test_a_storm_that_is_interrupted_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_a_node_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
-    cluster = StormCluster(tmp_path, 2)
-    one, two = cluster.nodes
-    for node, command in ((one, "exit 3"), (two, "kill -KILL $$")):
+    cluster = StormCluster(tmp_path, 3)
+    one, two, three = cluster.nodes
+    for node, command in ((one, "exit 3"), (two, "kill -KILL $$"), (three, "kill -TERM $$")):
         node.folder.mkdir()
         node.log_path.write_text("2026-01-01 00:00:00.000 INFO all is well\n")
         assert cluster.why_ended(node) == "", "it never ran"
         node.process = subprocess.Popen(["sh", "-c", command])
         node.process.wait()
-    assert (cluster.why_ended(one), cluster.why_ended(two)) == ("node 1 ended with status 3", "")
+    assert [cluster.why_ended(node) for node in cluster.nodes] == ["node 1 ended with status 3", "", ""]
     line = "2026-01-01 00:00:00.001 ERROR the node crashed on Expired"
     two.log_path.write_text(f"{line}\n")
     assert cluster.errors() == [f"node 2: {line}"]

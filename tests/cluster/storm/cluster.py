@@ -29,7 +29,7 @@ PROPERTIES = {
     "log.segment.bytes": "1048576",  # so that there are several, with snapshots of producers between them
     "log.message.timestamp.after.max.ms": str(1 << 62),  # clocks jump by hours here
 }
-EXPECTED = (0, -signal.SIGKILL)
+EXPECTED = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last: it was asked to stop while it began to start
 ERROR, CRASHED = " ERROR ", "crashed"
 QUORUM = DescribeQuorumRequest(
     topics=(TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),)),)
