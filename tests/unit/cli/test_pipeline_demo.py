@@ -1,7 +1,10 @@
 """What `strandline demo pipeline` concludes from what its jobs left behind, without cluster and Spark."""
 
 import json
-from collections.abc import Iterable
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,13 +20,14 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 from rich.console import Console
 
+from strandline.cli.pipeline import demo
 from strandline.cli.pipeline.demo import TOPIC, Moment, Outcome, Play, sentence
 from strandline.cli.pipeline.demo_events import KINDS, Shop, ShopWriter
 from strandline.cli.pipeline.demo_page import page
 from strandline.cli.produce import acknowledgements
 from strandline.pipeline.tables import manifest
 from strandline.pipeline.tables.account import Account
-from strandline.server.local_cluster import LocalCluster
+from strandline.server.local_cluster import LocalCluster, StartFailed
 
 CLEAN = {"status": "clean", "verdict": "no findings", "findings": [], "counts": {}}
 FOUND = {
@@ -126,3 +130,56 @@ def test_events_are_those_of_a_shop_and_a_few_are_spoilt() -> None:
         assert int(key) == event["user_id"]
         spoilt += not isinstance(event["quantity"], int)
     assert 0 < spoilt < 20
+
+
+class Slow(Play):
+    """Ingest takes its time until the first batch is there."""
+
+    looks = 0
+
+    def batches(self) -> list[tuple[float, int]]:
+        self.looks += 1
+        return [(1.0, 5)] if self.looks > 50 else []
+
+
+def test_the_writer_makes_no_more_events_while_ingest_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "LOOK_S", 0.0)
+    play = Slow(LocalCluster(tmp_path / "none", 1), tmp_path, Console(quiet=True), 5, 1000, 1)
+    with acknowledgements(str(tmp_path / "noted.jsonl")) as noted, sleeping() as ingest:
+        writer = ShopWriter("127.0.0.1:1", TOPIC, 1000, noted)
+        writer.last_s = 1.0
+        play.wait_for_ingest(writer, ingest)
+        assert (play.looks, len(writer.producer), writer.last_s) == (51, 0, 0.0)
+
+
+def test_an_ingest_that_ends_by_itself_ends_the_demonstration(tmp_path: Path) -> None:
+    (tmp_path / "ingest.log").write_text("no Java here")
+    play = Play(LocalCluster(tmp_path / "none", 1), tmp_path, Console(quiet=True), 5, 1000, 1)
+    with sleeping() as ingest, acknowledgements(str(tmp_path / "noted.jsonl")) as noted:
+        ingest.kill()
+        ingest.wait()
+        with pytest.raises(StartFailed, match="ended by itself; its output:\nno Java here"):
+            play.wait_for_ingest(ShopWriter("127.0.0.1:1", TOPIC, 1000, noted), ingest)
+
+
+def test_a_job_is_waited_for_as_long_as_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "TELL_S", 0.001)
+    play = Play(LocalCluster(tmp_path / "none", 1), tmp_path, Console(quiet=True), 5, 1000, 1)
+    looks: list[int] = []
+    with sleeping() as job:
+
+        def progress() -> str:
+            looks.append(1)
+            if len(looks) == 20:
+                job.kill()
+            return "it goes on"
+
+        assert play.wait_for(job, progress) == -signal.SIGKILL
+    assert len(looks) >= 20
+
+
+@contextmanager
+def sleeping() -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +31,9 @@ from strandline.server.local_cluster import LocalCluster, StartFailed
 TOPIC = "shop"
 NODES = 3
 LEADER_DIES, INGEST_DIES, LEADER_IS_BACK = 0.35, 0.6, 0.7  # parts of the time of writing
-PATIENCE_S = 300.0
+FIRST_S = 1.0  # so many seconds' events before ingest has begun: with more, a slow machine would get ever more work
+LOOK_S = 0.2
+TELL_S = 30.0  # how often it is said what is waited for
 
 DECLARATION = """\
 # Events of a web shop become a table, one row for each; what is no event goes to shop_quarantine, with the reason.
@@ -129,7 +132,7 @@ def pipeline_demo(
             cluster.stop()
     except PipelineError as error:
         fail(error.problem, error.advice)
-    except (KafkaException, StartFailed, OSError, subprocess.TimeoutExpired) as error:
+    except (KafkaException, StartFailed, OSError) as error:
         text = why(error) if isinstance(error, KafkaException) else str(error)
         fail(text, f"everything is kept for a look: {folder}")
     from strandline.cli.pipeline.demo_page import page
@@ -213,7 +216,7 @@ class Play:
         topic = NewTopic(TOPIC, self.partitions, NODES, config={"min.insync.replicas": "2"})
         client = AdminClient(client_config(self.cluster.bootstrap))  # kept by name: it answers only while it lives
         for future in client.create_topics([topic]).values():
-            future.result(10)
+            future.result()
 
     def write(self, writer: ShopWriter, ingest: "subprocess.Popen[bytes]") -> None:
         """Events at an even rate, through the death of a leader and that of the pipeline."""
@@ -221,17 +224,15 @@ class Play:
 
         # What is killed before it has written anything shows nothing.
         self.say(f"writing {self.rate:,} events a second with acks=all; ingest starts")
-        until = time.monotonic() + PATIENCE_S
-        while not self.batches():
-            if ingest.poll() is not None or time.monotonic() > until:
-                raise StartFailed(f"ingest did not come on; its output:\n{self.ingest_log()}")
-            writer.write_until(time.monotonic() + 0.2)
+        writer.write_until(time.monotonic() + FIRST_S)
+        self.wait_for_ingest(writer, ingest)
         began = time.monotonic()
         writer.write_until(began + LEADER_DIES * self.seconds)
         victim = partition_states(self.cluster, topic=TOPIC)[0].leader
         self.cluster.node(victim).kill()
         self.say(f"node {victim}, a leader, is killed", is_event=True)
         writer.write_until(began + INGEST_DIES * self.seconds)
+        self.refuse_end_of(ingest)
         kill(ingest)
         self.say("ingest is killed, wherever it was", is_event=True)
         writer.write_until(began + LEADER_IS_BACK * self.seconds)
@@ -239,6 +240,28 @@ class Play:
         self.say(f"node {victim} is started again", is_event=True)
         writer.write_until(began + self.seconds)
         writer.finish()
+
+    def wait_for_ingest(self, writer: ShopWriter, ingest: "subprocess.Popen[bytes]") -> None:
+        """Until the table has its first batch, however long a busy machine takes. Nothing is written meanwhile."""
+        told = time.monotonic()
+        while not self.batches():
+            self.refuse_end_of(ingest)
+            writer.rest(LOOK_S)
+            if time.monotonic() - told >= TELL_S:
+                told = time.monotonic()
+                self.say("ingest has not written its first batch yet")
+
+    def refuse_end_of(self, ingest: "subprocess.Popen[bytes]") -> None:
+        if ingest.poll() is not None:
+            raise StartFailed(f"ingest has ended by itself; its output:\n{self.ingest_log()}")
+
+    def wait_for(self, job: "subprocess.Popen[Any]", progress: Callable[[], str]) -> int:
+        """Its exit status: as long as it runs it is waited for. `progress`: what is said of it meanwhile."""
+        while True:
+            try:
+                return job.wait(TELL_S)
+            except subprocess.TimeoutExpired:
+                self.say(progress())
 
     # --- jobs, as an operator starts them
 
@@ -265,7 +288,7 @@ class Play:
         """Everything that is there, from where it was."""
         running = self.start_ingest()
         try:
-            if running.wait(PATIENCE_S) != 0:
+            if self.wait_for(running, lambda: f"ingest goes on; {self.rows_written():,} rows are in the table") != 0:
                 raise StartFailed(f"ingest failed; its output:\n{self.ingest_log()}")
         finally:
             kill(running)
@@ -274,12 +297,22 @@ class Play:
         directories = [str(node.data_path) for node in self.cluster.nodes]
         flags = ["--bootstrap-server", self.cluster.bootstrap, "--acknowledged", str(acknowledged), "--json"]
         command = [sys.executable, "-m", "strandline", "pipeline", "audit", *directories, *flags]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-        if not done.stdout.startswith("{"):
-            raise StartFailed(f"the audit failed:\n{done.stderr}")
-        return json.loads(done.stdout), done.returncode
+        report, log = self.folder / "audit.json", self.folder / "audit.log"
+        with report.open("wb") as out, log.open("wb") as errors:
+            running = subprocess.Popen(command, stdout=out, stderr=errors, start_new_session=True)
+        try:
+            status = self.wait_for(running, lambda: "the audit still reads all replicas")
+        finally:
+            kill(running)
+        text = report.read_text()
+        if not text.startswith("{"):
+            raise StartFailed(f"the audit failed:\n{log.read_text(errors='replace')}")
+        return json.loads(text), status
 
     # --- what became of it
+
+    def rows_written(self) -> int:
+        return sum(rows for _, rows in self.batches())
 
     def batches(self) -> list[tuple[float, int]]:
         """When the table took a batch, and how many rows it had."""

@@ -89,7 +89,14 @@ class ShopWriter:
         key, value = next(self.events)
         self.producer.produce(self.topic, value, key, on_delivery=self.delivered)
 
+    def rest(self, span_s: float) -> None:
+        """Write nothing for a while. That nothing is acknowledged then is no interruption."""
+        self.producer.poll(span_s)
+        self.noted.write()
+        self.last_s = 0.0
+
     def finish(self) -> None:
-        """Wait for what is under way."""
-        self.producer.flush(30)
+        """Wait for what is under way: each event is acknowledged, or given up by the producer."""
+        while self.producer.flush(1.0):
+            self.noted.write()
         self.noted.write()
