@@ -1,6 +1,8 @@
 """Real processes: what a killed node may have lost is in its ledger, on its disk, and told by whoever is asked."""
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -69,3 +71,44 @@ def test_a_node_that_was_killed_says_what_it_may_have_lost(tmp_path: Path) -> No
         ]
         lines = (node.data_path / FILE).read_text().splitlines()
         assert json.loads(lines[1])["start"] == 3
+
+
+def losses_command(node: NodeProcess, *flags: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "strandline", "losses", "--bootstrap-server", node.address, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout
+
+
+def test_what_an_operator_has_seen_stays_hidden_until_it_happens_again(tmp_path: Path) -> None:
+    with LocalCluster(tmp_path, 1) as cluster:
+        (node,) = cluster.nodes
+        asked(node, CreateTopicsRequest(topics=(CreatableTopic(name="t", num_partitions=1, replication_factor=1),)), 7)
+        until(lambda: produce(node, 3) == 0)
+
+        def die() -> None:
+            node.kill()
+            node.start()
+            node.wait_listening()
+            until(lambda: log_of(node).log_end_offset == 3)
+
+        die()
+        assert losses_command(node)[0] == 2
+        status, said = losses_command(node, "--acknowledge")
+        assert (status, said.splitlines()[-1]) == (0, "1 entry is acknowledged now")
+        assert losses_command(node)[0] == 0
+        node.terminate()
+        assert node.wait_stopped() == 0
+        node.start()
+        node.wait_listening()
+        until(lambda: log_of(node).log_end_offset == 3)
+        assert losses_command(node) == (
+            0,
+            "nothing else was lost; not shown (--all): 1 acknowledged entry (1 of 1 brokers asked)\n",
+        )
+        (row,) = json.loads(losses_command(node, "--json")[1])["losses"]
+        assert row["acknowledged"]
+        assert "at 127.0.0.1" in row["acknowledged_by"]
+        die()
+        status, said = losses_command(node)
+        assert (status, len(said.splitlines())) == (2, 2)
+        assert "(2 times, last at" in said

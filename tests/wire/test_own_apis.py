@@ -7,6 +7,11 @@ from strandline.base.ids import Uuid
 from strandline.wire.api import API_BY_KEY, OWN_KEYS, advertised_versions
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages import elect_leaders
+from strandline.wire.messages.acknowledge_losses import (
+    AcknowledgeLossesRequest,
+    AcknowledgeLossesResponse,
+    SeenLosses,
+)
 from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 from strandline.wire.messages.elect_leaders import ElectLeadersRequest
 from strandline.wire.messages.get_replica_log_info import (
@@ -78,6 +83,16 @@ GOLDEN: list[tuple[Message, str]] = [
         f"{7:016x} 02 63 00"
         f"00000008 {9:016x} 00",
     ),
+    (
+        AcknowledgeLossesRequest(
+            partitions=(SeenLosses(topic_id=ID, partition=2, ids=(3, -1)),), asked_by="ab", timeout_ms=5
+        ),
+        f"02 {ID.hex()} 00000002 03 {3:016x} {'ff' * 8} 00 03 6162 00000005 00",
+    ),
+    (
+        AcknowledgeLossesResponse(error_code=ErrorCode.INVALID_REQUEST, error_message="ab"),
+        "00000000 002a 03 6162 00",
+    ),
 ]
 
 
@@ -89,6 +104,17 @@ def test_the_bytes_are_these(message: Message, golden: str) -> None:
     for size in range(len(data)):
         with pytest.raises(Malformed):
             decode_all(type(message), 0, data[:size])
+
+
+def test_who_has_acknowledged_an_entry_is_in_fields_that_others_skip() -> None:
+    data = encode_bytes(DescribeLossesResponse(losses=(Loss(acknowledged_by="me", acknowledged_ms=7),)), 0)
+    assert bytes.fromhex(f"02 00 03 03 6d65 01 08 {7:016x}") in data
+    assert decode_all(DescribeLossesResponse, 0, data).losses[0].acknowledged_by == "me"
+
+
+@pytest.mark.parametrize("on_controller", [False, True])
+def test_nobody_is_told_of_apis_of_our_own(on_controller: bool) -> None:
+    assert max(row.api_key for row in advertised_versions(on_controller=on_controller)) < OWN_KEYS
 
 
 def test_an_election_of_a_designated_leader_has_one_for_each_partition() -> None:

@@ -24,6 +24,7 @@ from strandline.broker.handlers import (
 )
 from strandline.broker.refusals import refusal_of
 from strandline.controller.manual import is_manual
+from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
@@ -135,6 +136,8 @@ def pass_on(node: Node, received: Received, now: Instant) -> list[Effect]:
     if isinstance(message, ElectLeadersRequest) and (is_manual(message, version) or message.election_type == UNCLEAN):
         # Who wanted what may lose records is written down, and the controller sees this node alone.
         message, version = replace(message, asked_by=received.caller.named), OWN_VERSION
+    elif isinstance(message, AcknowledgeLossesRequest):
+        message = replace(message, asked_by=f"{message.asked_by} ({received.caller.named})")
     return node.forwarding.forward(received.to, message, version, getattr(message, "timeout_ms", None), now)
 
 
@@ -155,6 +158,7 @@ BROKER_ROUTES: dict[type, Route] = {
     AlterReplicaLogDirsRequest: alter_replica_log_dirs.answer,
     DescribeLogDirsRequest: describe_log_dirs.answer,
     DescribeLossesRequest: describe_losses.answer,
+    AcknowledgeLossesRequest: pass_on,
     GetReplicaLogInfoRequest: get_replica_log_info.answer,
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,
@@ -197,6 +201,7 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     AssignReplicasToDirsRequest: to_controller,
     AllocateProducerIdsRequest: to_controller,
     UnregisterBrokerRequest: to_controller,
+    AcknowledgeLossesRequest: to_controller,
     CreateTopicsRequest: to_controller,
     DeleteTopicsRequest: to_controller,
     CreatePartitionsRequest: to_controller,

@@ -1,10 +1,15 @@
 """`strandline losses`: what was lost of what had been acknowledged, or may have been; and whether all brokers told."""
 
+import getpass
 import json
+import os
+import socket
 import sys
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
+from cyclopts import Parameter
+from msgspec.structs import replace
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +18,7 @@ from strandline.base.errors import ErrorCode
 from strandline.cli.brokers import brokers_of
 from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.loss_acknowledgement import acknowledgement, seen_losses
 from strandline.cli.loss_words import CERTAINTIES, range_words, records
 from strandline.cli.partitions import pages, parse_place
 from strandline.metadata.losses import EXACTLY, NO_END
@@ -28,36 +34,83 @@ from strandline.server.loss_ledger import (
 )
 
 NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
+ACKNOWLEDGE_S = 35.0  # longer than the broker tries
 
 
-def losses(place: str | None = None, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> int:
+def losses(
+    place: str | None = None,
+    /,
+    *,
+    acknowledge: Annotated[bool, Parameter(negative="")] = False,
+    show_all: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    json_output: Json = False,
+) -> int:
     """List the loss ledger: each unclean election, and each record that a replica's log lost although it was committed.
 
-    Exit status 0 if nothing was lost, 2 if there are entries, 3 if some broker could not be asked, or not tell all.
+    Exit status 0 if nothing was lost but what is acknowledged, 2 if there are other entries, 3 if some broker could not
+    be asked, or not tell all.
 
     Parameters
     ----------
     place
         TOPIC or TOPIC:PARTITION; everything if none is given
+    acknowledge
+        list the entries, and note in the metadata log that they were seen: they are hidden from then on
+    show_all
+        list acknowledged entries too; with --json they are always there
     """
     topic, index = (None, None) if place is None else parse_place(place)
     brokers = brokers_of(bootstrap)
     ledger = ask_ledger(brokers, None if topic is None else [topic])
     chosen = [loss for loss in ledger.losses if index in (None, loss.partition)]
-    rows = [as_json(entry) for entry in entries(chosen)]
-    if topic is not None and not rows and not is_there(bootstrap, topic, index):
+    every = entries(chosen)
+    if topic is not None and not every and not is_there(bootstrap, topic, index):
         fail(f"{place} does not exist, and the ledger does not name it", "`strandline topics list` names the topics")
-    counts = {"exactly_lost_records": exactly_lost(chosen), "missing_copies": missing_copies(chosen)}
-    if json_output:
-        silent = [{"broker": node, "why": why} for node, why in ledger.silent.items()]
-        unread = [{"broker": node, "directory": path} for node, path in ledger.unread]
-        gaps = {"not_asked": silent, "left_out": ledger.left_out, "unread": unread}
-        print(json.dumps({"losses": rows, **counts, **gaps}))
+    if acknowledge:
+        unseen = [loss for loss in chosen if loss not in ledger.acknowledged]
+        for request in seen_losses(unseen):
+            ask_any(bootstrap, replace(request, asked_by=operator()), 0, ACKNOWLEDGE_S)
+    rows = [as_json(entry, acknowledgement(entry, ledger.acknowledged)) for entry in every]
+    open_rows = [row for row in rows if not row["acknowledged"]]
+    if json_output or show_all:
+        shown, told = rows, chosen
     else:
-        show(rows, ledger)
-        asked = len(brokers) - len(ledger.silent)
-        print(f"{summary(rows, ledger, **counts)} ({asked} of {len(brokers)} brokers asked)")
-    return INCOMPLETE if not ledger.is_complete else LOST if rows else NOTHING_LOST
+        shown = open_rows
+        told = [loss for entry, row in zip(every, rows, strict=True) if row in shown for loss in entry.losses]
+    counts = {"exactly_lost_records": exactly_lost(told), "missing_copies": missing_copies(told)}
+    if json_output:
+        print(json.dumps({"losses": shown, **counts, **gaps_of(ledger)}))
+    else:
+        tell(shown, len(rows) - len(shown), counts, ledger, len(brokers))
+        if acknowledge and open_rows:
+            print(f"{counted(len(open_rows))} {'is' if len(open_rows) == 1 else 'are'} acknowledged now")
+    if not ledger.is_complete:
+        return INCOMPLETE
+    return LOST if open_rows and not acknowledge else NOTHING_LOST
+
+
+def operator() -> str:
+    """Who asks, as this machine names him."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a user without a name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+def gaps_of(ledger: Ledger) -> dict[str, Any]:
+    silent = [{"broker": node, "why": why} for node, why in ledger.silent.items()]
+    unread = [{"broker": node, "directory": path} for node, path in ledger.unread]
+    return {"not_asked": silent, "left_out": ledger.left_out, "unread": unread}
+
+
+def tell(rows: list[dict[str, Any]], hidden: int, counts: dict[str, int], ledger: Ledger, brokers: int) -> None:
+    show(rows, ledger)
+    told = summary(rows, ledger, **counts)
+    if hidden:
+        told = f"{told if rows else 'nothing else was lost'}; not shown (--all): {counted(hidden, 'acknowledged ')}"
+    print(f"{told} ({brokers - len(ledger.silent)} of {brokers} brokers asked)")
 
 
 def is_there(bootstrap: str, topic: str, index: int | None) -> bool:
@@ -84,7 +137,7 @@ def summary(rows: list[dict[str, Any]], ledger: Ledger, exactly_lost_records: in
     if not rows:
         return "nothing was lost" if ledger.is_complete else "nothing that the others know of was lost"
     loose = sum(row["certainty"] != EXACTLY for row in rows)
-    told_of = f"{len(rows)} entr{'y' if len(rows) == 1 else 'ies'}"
+    told_of = counted(len(rows))
     if loose == len(rows):
         return f"{told_of}: it is not known exactly how much was lost"
     copies = f"; {records(missing_copies)} that a single replica missed, copied again if its leader had them"
@@ -97,11 +150,22 @@ def line_of(row: dict[str, Any]) -> str:
     what = range_words(row["start"], row["end"], row["certainty"])
     epochs = f"epoch {row['old_epoch']} to {row['new_epoch']}"
     place = f"{row['topic']}-{row['partition']}"
-    return f"{when(row['time_ms'])} {place}: {what}; {who(row)}, {epochs}; {row['cause']}{repeated(row)}"
+    cause = f"{row['cause']}{repeated(row)}{acknowledged(row)}"
+    return f"{when(row['time_ms'])} {place}: {what}; {who(row)}, {epochs}; {cause}"
+
+
+def counted(entries: int, kind: str = "") -> str:
+    return f"{entries} {kind}entr{'y' if entries == 1 else 'ies'}"
 
 
 def repeated(row: dict[str, Any]) -> str:
     return f" ({row['count']} times, last at {when(row['last_time_ms'])})" if row["count"] > 1 else ""
+
+
+def acknowledged(row: dict[str, Any]) -> str:
+    if not row["acknowledged"]:
+        return ""
+    return f" [acknowledged by {row['acknowledged_by']} at {when(row['acknowledged_ms'])}]"
 
 
 def who(row: dict[str, Any]) -> str:
@@ -127,6 +191,6 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
         epochs = f"{row['old_epoch']} → {row['new_epoch']}"
         known = CERTAINTIES.get(row["certainty"], "unknown")
         style = "red" if row["certainty"] == EXACTLY else "yellow"
-        cells = (start, end, known, who(row), epochs, row["cause"] + repeated(row))
+        cells = (start, end, known, who(row), epochs, row["cause"] + repeated(row) + acknowledged(row))
         table.add_row(when(row["time_ms"]), place, *cells, style=style)
     return table

@@ -34,6 +34,7 @@ from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
+from strandline.controller.acknowledging import plan_acknowledgement
 from strandline.controller.basis import Basis, ControllerConfig, Plan
 from strandline.controller.brokers import (
     plan_fencing,
@@ -62,6 +63,7 @@ from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY, STRATEGY_KEYS, UNCLEAN_KEY, Strategy, strategy_in
+from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition import AlterPartitionRequest
@@ -346,6 +348,7 @@ class Controller:
 
 # Which plan decides about a request: (request, basis, API version, is the broker's session alive?).
 PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
+    AcknowledgeLossesRequest: lambda request, basis, *_: plan_acknowledgement(request, basis),
     AllocateProducerIdsRequest: lambda request, basis, *_: plan_allocation(request, basis),
     AlterConfigsRequest: lambda request, basis, *_: plan_replace_configs(request, basis),
     AlterPartitionRequest: lambda request, basis, version, _: plan_alter_partition(request, basis, version),

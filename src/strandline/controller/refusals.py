@@ -5,6 +5,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, message_of
 from strandline.wire.messages import alter_configs
+from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest, AcknowledgeLossesResponse
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from strandline.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from strandline.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -129,6 +130,9 @@ def refuse_elections(request: ElectLeadersRequest, error: ErrorCode) -> ElectLea
 
 
 REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
+    AcknowledgeLossesRequest: lambda _, error: AcknowledgeLossesResponse(
+        error_code=error, error_message=message_of(error)
+    ),
     CreateTopicsRequest: refuse_create_topics,
     DeleteTopicsRequest: refuse_delete_topics,
     CreatePartitionsRequest: refuse_create_partitions,

@@ -7,8 +7,11 @@ metadata log, and it counts once.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from strandline.base.errors import ErrorCode
 from strandline.base.value import Value
+from strandline.metadata.acknowledgements import Acknowledged
 from strandline.metadata.losses import EXACTLY, NO_END
 from strandline.server.brokers import BrokerAt, Silence, ask_each
 from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
@@ -22,6 +25,7 @@ class Ledger(Value, frozen=True):
     silent: dict[int, str]  # brokers that could not be asked, and why
     left_out: int = 0  # older entries that brokers did not tell
     unread: tuple[tuple[int, str], ...] = ()  # brokers, and log directories whose ledgers they could not read
+    acknowledged: Mapping[Loss, Acknowledged] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -38,16 +42,21 @@ def merged(answers: Mapping[int, DescribeLossesResponse | Silence]) -> Ledger:
     silent: dict[int, str] = {}
     losses: dict[Loss, None] = {}
     left_out, unread = 0, list[tuple[int, str]]()
+    acknowledged: dict[Loss, Acknowledged] = {}
     for node, answer in answers.items():
         if isinstance(answer, Silence):
             silent[node] = answer.why
         elif answer.error_code:
             silent[node] = f"refuses: {answer.error_message or ErrorCode(answer.error_code).name}"
         else:
-            losses |= dict.fromkeys(answer.losses)
+            for told in answer.losses:
+                loss = replace(told, acknowledged_by=None, acknowledged_ms=-1)
+                losses[loss] = None
+                if told.acknowledged_by is not None:
+                    acknowledged[loss] = Acknowledged(told.acknowledged_by, told.acknowledged_ms)
             left_out += answer.left_out
             unread += [(node, path) for path in answer.unread]
-    return Ledger(tuple(sorted(losses, key=order)), silent, left_out, tuple(unread))
+    return Ledger(tuple(sorted(losses, key=order)), silent, left_out, tuple(unread), acknowledged)
 
 
 def order(loss: Loss) -> tuple[int, str, int, int, int]:
@@ -149,7 +158,7 @@ def sameness(loss: Loss) -> tuple[Any, ...]:
     return (*place, loss.start, loss.end, loss.certainty, loss.cause, epochs)
 
 
-def as_json(entry: Entry) -> dict[str, Any]:
+def as_json(entry: Entry, seen: Acknowledged | None = None) -> dict[str, Any]:
     loss, last = next((one for one in entry.losses if one.where == METADATA), entry.losses[0]), entry.losses[-1]
     return {
         "time_ms": loss.time_ms,
@@ -166,4 +175,7 @@ def as_json(entry: Entry) -> dict[str, Any]:
         "cause": loss.cause,
         "count": entry.count,
         "last_time_ms": last.time_ms,
+        "acknowledged": seen is not None,
+        "acknowledged_by": None if seen is None else seen.by,
+        "acknowledged_ms": None if seen is None else seen.time_ms,
     }

@@ -3,7 +3,8 @@
 A row is a decision: the range that clients are told (None: not offered to them) and whether the controller listener
 answers it. Ranges are Kafka 4.3's unless a comment says otherwise; every client of the last eight years finds a common
 version in them. A message may know later versions than are told: those are spoken only between our own parties, on
-either listener. So are the APIs of our own: brokers' listeners answer them, and tell nobody.
+either listener. So are the APIs of our own: brokers' listeners answer them, controllers' those that are decided there,
+and nobody is told of them.
 
 Message modules are imported when an API is first used, so that this table costs nothing at start-up.
 """
@@ -65,9 +66,9 @@ def _controller(key: int, name: str) -> Api:
     return Api(key, name, None, on_controller=True)
 
 
-def _own(key: int, name: str) -> Api:
+def _own(key: int, name: str, *, on_controller: bool = False) -> Api:
     assert key >= OWN_KEYS
-    return Api(key, name, None, on_controller=False)
+    return Api(key, name, None, on_controller)
 
 
 APIS = (
@@ -119,6 +120,7 @@ APIS = (
     _client(75, "DescribeTopicPartitions", "0"),
     _own(1000, "GetReplicaLogInfo"),
     _own(1001, "DescribeLosses"),
+    _own(1002, "AcknowledgeLosses", on_controller=True),
 )
 
 API_BY_KEY = {api.key: api for api in APIS}
@@ -151,7 +153,7 @@ def advertised_versions(*, on_controller: bool) -> tuple["ApiVersion", ...]:
     for api in APIS:
         versions = api.advertised
         if on_controller:
-            versions = (versions or api.request.versions) if api.on_controller else None
+            versions = (versions or api.request.versions) if api.on_controller and not api.is_own else None
         if versions is not None:
             rows.append(ApiVersion(api_key=api.key, min_version=versions[0], max_version=versions[-1]))
     return tuple(rows)

@@ -12,6 +12,7 @@ from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.broker.gauges import of_replicas
 from strandline.broker.handlers import describe_losses
 from strandline.metadata import records as r
+from strandline.metadata.acknowledgements import id_of, key_of, resource_of, value_of
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END
 from strandline.metadata.records import LossEvent
 from strandline.replica.ledger import Lost
@@ -79,6 +80,27 @@ def test_replicas_and_elections_are_told_by_time_and_each_says_where_it_is_known
         cause="elected",
     )
     assert (answer.node_id, answer.error_code, answer.left_out, answer.lost_records) == (1, 0, 0, 8)
+
+
+def test_an_entry_that_was_acknowledged_says_by_whom_and_when(jbod: Jbod) -> None:
+    """As the metadata has it that this broker has read."""
+    election, cut = ask(jbod).losses[1:]
+    kind, name = resource_of(AT.topic_id, AT.partition)
+    key = key_of(id_of(cut))
+    jbod.images[NodeId(1)].apply(
+        r.ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value_of("me", 7))
+    )
+    assert tuple(ask(jbod).losses[1:]) == (election, replace(cut, acknowledged_by="me", acknowledged_ms=7))
+
+
+@pytest.mark.parametrize("value", ["", "x", "{}", '{"by":1,"timeMs":2}'])
+def test_an_acknowledgement_that_makes_no_sense_is_none(jbod: Jbod, value: str) -> None:
+    before = ask(jbod).losses
+    kind, name = resource_of(AT.topic_id, AT.partition)
+    for loss in before:
+        record = r.ConfigRecord(resource_type=kind, resource_name=name, name=key_of(id_of(loss)), value=value)
+        jbod.images[NodeId(1)].apply(record)
+    assert ask(jbod).losses == before
 
 
 def test_a_directory_whose_ledger_could_not_be_read_is_named() -> None:

@@ -12,6 +12,7 @@ from strandline.broker.refusals import error_in, refusal_of
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, pass_on, to_controller
 from strandline.wire.codec import encode_bytes
 from strandline.wire.messages import alter_configs
+from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest, SeenLosses
 from strandline.wire.messages.alter_configs import AlterConfigsRequest
 from strandline.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -141,6 +142,7 @@ def test_a_quorum_leader_that_stepped_down_says_so_per_partition_and_is_not_the_
 
 
 FULL: dict[type, Any] = {
+    AcknowledgeLossesRequest: AcknowledgeLossesRequest(partitions=(SeenLosses(ids=(1,)),)),
     CreateTopicsRequest: CREATE,
     DeleteTopicsRequest: DeleteTopicsRequest(topic_names=("t",)),
     CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),

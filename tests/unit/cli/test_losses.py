@@ -1,11 +1,17 @@
 """What brokers tell of losses, put together; and in words."""
 
+import json
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
+from strandline.cli import losses as command
+from strandline.cli.loss_acknowledgement import acknowledgement, seen_losses
 from strandline.cli.loss_words import range_words
 from strandline.cli.losses import line_of, summary
+from strandline.metadata.acknowledgements import id_of
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
 from strandline.server.brokers import Silence
 from strandline.server.loss_ledger import Entry, as_json, entries, exactly_lost, merged, missing_copies
@@ -163,3 +169,79 @@ def test_what_may_have_been_lost_again_and_again_is_one_entry_with_its_number_an
 def test_exact_losses_are_never_one_entry() -> None:
     """Records were lost at the same offsets twice."""
     assert len(entries([cut(1, 5, 8), cut(1, 5, 8, 3000, 6, 5), cut(1, 5, 8, 4000, -1), cut(1, 5, 8, 5000, -1)])) == 4
+
+
+def seen(loss: Loss, time_ms: int = 9000) -> Loss:
+    return replace(loss, acknowledged_by="me@here", acknowledged_ms=time_ms)
+
+
+def test_an_entry_is_acknowledged_when_all_that_it_stands_for_is() -> None:
+    """Brokers whose metadata lag tell the same entry without."""
+    again = [beginning(2, 1000 * epoch, epoch) for epoch in (6, 7)]
+    ledger = merged({1: told(1, seen(again[0]), again[1]), 2: told(2, again[0])})
+    (entry,) = entries(ledger.losses)
+    assert len(ledger.losses) == 2
+    assert acknowledgement(entry, ledger.acknowledged) is None
+    ledger = merged({1: told(1, *map(seen, again)), 2: told(2, seen(again[0], 9500))})
+    (entry,) = entries(ledger.losses)
+    row = as_json(entry, acknowledgement(entry, ledger.acknowledged))
+    assert (row["acknowledged"], row["acknowledged_by"]) == (True, "me@here")
+    assert line_of(row).endswith("[acknowledged by me@here at 1970-01-01T00:00:09Z]")
+    assert not as_json(entry)["acknowledged"]
+
+
+def test_what_is_acknowledged_goes_to_the_controller_in_bounded_requests() -> None:
+    many = [replace(ELECTED, partition=number % 7, time_ms=number) for number in range(2500)]
+    requests = list(seen_losses(many))
+    assert [sum(len(row.ids) for row in request.partitions) for request in requests] == [1000, 1000, 500]
+    assert len({(row.partition, one) for request in requests for row in request.partitions for one in row.ids}) == 2500
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["topic", "where", "node_id", "start", "end", "certainty", "replica", "old_epoch", "new_epoch", "time_ms", "cause"],
+)
+def test_an_entry_that_differs_in_anything_is_another_one(field: str) -> None:
+    value = getattr(ELECTED, field)
+    other: Any = value + "x" if isinstance(value, str) else value + 1
+    assert id_of(replace(ELECTED, **{field: other})) != id_of(ELECTED)
+
+
+def show_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *found: Loss, **flags: bool) -> Any:
+    """Exit status, output, and what was asked of the controller."""
+    asked: list[Any] = []
+    monkeypatch.setattr(command, "brokers_of", lambda _: {1: None})
+    monkeypatch.setattr(command, "ask_ledger", lambda *_: merged({1: told(1, *found)}))
+    monkeypatch.setattr(command, "ask_any", lambda _, request, *__: asked.append(request))
+    status = command.losses(**flags)
+    return status, capsys.readouterr().out.splitlines(), asked
+
+
+def test_acknowledged_entries_are_hidden_and_then_the_status_says_that_all_is_well(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, lines, _ = show_of(capsys, monkeypatch, seen(ELECTED), cut(1, 2, 5))
+    assert (status, len(lines)) == (2, 2)
+    assert (
+        lines[-1] == "1 entry: exactly 3 records lost; not shown (--all): 1 acknowledged entry (1 of 1 brokers asked)"
+    )
+    status, lines, _ = show_of(capsys, monkeypatch, seen(ELECTED), seen(cut(1, 2, 5)))
+    assert (status, lines) == (
+        0,
+        ["nothing else was lost; not shown (--all): 2 acknowledged entries (1 of 1 brokers asked)"],
+    )
+    status, lines, _ = show_of(capsys, monkeypatch, seen(ELECTED), show_all=True)
+    assert (status, len(lines), "acknowledged by me@here" in lines[0]) == (0, 2, True)
+    status, lines, _ = show_of(capsys, monkeypatch, seen(ELECTED), cut(1, 2, 5), json_output=True)
+    assert [row["acknowledged"] for row in json.loads(lines[0])["losses"]] == [True, False]
+
+
+def test_only_what_is_shown_and_not_seen_yet_is_acknowledged(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, lines, (request,) = show_of(capsys, monkeypatch, seen(ELECTED), cut(1, 2, 5), acknowledge=True)
+    assert [row.ids for row in request.partitions] == [(id_of(cut(1, 2, 5)),)]
+    assert "@" in request.asked_by
+    assert (status, lines[-1]) == (0, "1 entry is acknowledged now")
+    status, _, asked = show_of(capsys, monkeypatch, seen(ELECTED), acknowledge=True)
+    assert (status, asked) == (0, [])

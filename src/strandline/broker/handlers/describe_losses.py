@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.time import Instant
+from strandline.metadata.acknowledgements import acknowledged
 from strandline.metadata.image import Image
 from strandline.metadata.records import LossEvent
 from strandline.replica.ledger import Ledger
@@ -40,12 +43,17 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     latest = nlargest(limit, enumerate(found), key=lambda row: (row[1].time_ms, row[0]))
     response = DescribeLossesResponse(
         node_id=node.me,
-        losses=tuple(loss for _, loss in reversed(latest)),
+        losses=tuple(with_acknowledgement(loss, node.image) for _, loss in reversed(latest)),
         left_out=len(found) - len(latest),
         lost_records=ledger.records,
         unread=tuple(path for path in node.broker.replicas.host.directories.offline if path not in ledger.books),
     )
     return [Reply(received.to, response)]
+
+
+def with_acknowledgement(loss: Loss, image: Image) -> Loss:
+    seen = acknowledged(image.configs, loss)
+    return loss if seen is None else replace(loss, acknowledged_by=seen.by, acknowledged_ms=seen.time_ms)
 
 
 def of_replicas(ledger: Ledger, me: NodeId) -> Iterator[Loss]:

@@ -44,6 +44,9 @@ class Loss(Group, frozen=True):
     new_epoch: Int32 = -1
     time_ms: Int64 = -1
     cause: String = ""
+    # Who has acknowledged it, as the broker's metadata has it, and when; nobody: null.
+    acknowledged_by: Annotated[NullableString, Tag(0)] = None
+    acknowledged_ms: Annotated[Int64, Tag(1)] = -1
 
 
 @message(key=1001, kind="response", versions="0", flexible="0+")
