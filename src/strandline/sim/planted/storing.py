@@ -1,6 +1,6 @@
 """Bugs of what lies on disk and of what is remembered from it: recovery, checkpoints, producers, groups."""
 
-from strandline.sim.planted.planted import Planted, table
+from strandline.sim.planted.planted import Change, Planted, table
 
 BATCH = "strandline.wire.batch"
 LOG = "strandline.log.log"
@@ -13,6 +13,13 @@ SNAPSHOTS = "strandline.log.producer_snapshot"
 MARKER = "strandline.log.clean_shutdown"
 STORAGE = "strandline.replica.storage"
 REPLICAS = "strandline.replica.replicas"
+
+# A start compares its logs with what the marker says of them, and would find what these bugs let through.
+UNCOMPARED = Change(
+    "strandline.replica.losing",
+    "return self.left is None or Left.of(at, log) in self.left.get(at, ())",
+    "return True",
+)
 
 STORING = table(
     # --- after a crash
@@ -42,6 +49,7 @@ STORING = table(
         trap="T27, KAFKA-15375",
         harm="the clean-shutdown marker of an earlier stop vouches for logs after a crash",
         seeds=(44, 44),
+        also=UNCOMPARED,
     ),
     Planted(
         name="marker-before-logs-are-durable",
@@ -52,6 +60,7 @@ STORING = table(
         harm="the clean-shutdown marker vouches for logs whose ends a power cut takes",
         seeds=(2, 2),
         plan="marker-before-logs-are-durable.json",
+        also=UNCOMPARED,
     ),
     Planted(
         name="recovery-point-runs-ahead",
