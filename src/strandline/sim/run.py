@@ -9,7 +9,7 @@ from strandline.base.value import Value
 from strandline.history.operation import Operation
 from strandline.sim.calm import Material, calm, material_of
 from strandline.sim.clients.admin import Admin
-from strandline.sim.faults.table import ELIGIBLE, FAULTS, MOVES, SCRIPTED
+from strandline.sim.faults.table import DAMAGED, ELIGIBLE, FAULTS, MOVES, SCRIPTED
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
@@ -105,11 +105,12 @@ def meet(world: World, admin: Admin) -> Stranger:
 
 def unleash(turmoil: Turmoil, plan: Plan) -> None:
     world = turmoil.world
+    kinds = FAULTS | MOVES | ELIGIBLE | DAMAGED | SCRIPTED
 
     def strike(fault: Fault) -> None:
         if not turmoil.is_over:
             world.seen[f"struck: {fault.kind}"] += 1  # it may find nothing that it may do: what was done has own counts
-            (FAULTS | MOVES | ELIGIBLE | SCRIPTED)[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
+            kinds[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
 
     for fault in plan.faults:
         world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]
