@@ -6,6 +6,9 @@ some time ago. Records that were there may be gone then, so the machine counts a
 concerned. What only helps to find records (an index, epochs, producers, a checkpoint) takes no record away: nothing may
 be lost by it, and the machine's stop is only suspect.
 
+A stop in order leaves an inventory of all files. After any other stop nobody can tell a log that was swapped with
+another one, so nothing is swapped then. While a process runs, only a folder is deleted, or files that it does not read.
+
 `meta.properties` and the loss ledger are left alone: without the first a node does not start, and nobody can tell what
 the second has lost. Metadata lies on a disk of its own.
 """
@@ -43,7 +46,14 @@ KINDS: dict[str, Callable[[str], bool]] = {
     "checkpoint": lambda path: path.count("/") == 2 and path.endswith("-checkpoint"),
     "marker": lambda path: path.count("/") == 2 and path.endswith(f"/{MARKER}"),
 }
-ACTS = ("truncated", "deleted", "swapped", "stale")
+UNREAD = ("epochs", "producers", "checkpoint")  # by a process that runs
+ACTS = ("truncated", "deleted", "stale", "swapped")
+
+
+def acts_on(machine: Machine) -> tuple[str, ...]:
+    if machine.is_running:
+        return ("deleted",)
+    return ACTS if machine.has_left else ACTS[:-1]
 
 
 def damaged_files(turmoil: Turmoil, rng: Random) -> None:
@@ -129,11 +139,11 @@ def folders(entries: Entries) -> list[str]:
 
 def strike_file(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries) -> None:
     now = {path: data for path, data in machine.disk.snapshot().entries.items() if data is not None}
-    kind = rng.choice(tuple(KINDS))
+    kind = rng.choice(UNREAD if machine.is_running else tuple(KINDS))
     paths = [path for path in now if KINDS[kind](path) and not is_metadata(path)]
     if not paths:
         return
-    path, act = rng.choice(paths), rng.choice(ACTS)
+    path, act = rng.choice(paths), rng.choice(acts_on(machine))
     changed: dict[str, bytes | None] = {}
     if act == "truncated" and now[path]:
         changed[path] = now[path][: rng.randrange(len(now[path]))]
@@ -157,7 +167,7 @@ def strike_folder(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries,
     inside = {path: data for path, data in now.items() if path.startswith(f"{folder}/") and data is not None}
     before = {path: data for path, data in old.items() if path.startswith(f"{folder}/") and data is not None}
     others = [one for one in folders(now) if one != folder]
-    act = rng.choice(ACTS)
+    act = rng.choice(acts_on(machine))
     changed: dict[str, bytes | None] = {}
     if act == "deleted":
         changed = {folder: None}
