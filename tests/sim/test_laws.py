@@ -68,8 +68,7 @@ def follower_has_other_records(play: Play) -> None:
     """A follower's committed record becomes another one; then it is to lead."""
     machine = other(play)
     hosted = hosted_on(machine)
-    end = hosted.log.log_end_offset
-    hosted.log.truncate_to(end - 1)
+    hosted.log.truncate_to(hosted.high_watermark - 1)
     batch = bytearray(build([(play.scene.wall_ms(), None, b"impostor", ())]))
     hosted.log.append_as_leader(batch, 0, machine.clock.now())
     play.leader().kill()
