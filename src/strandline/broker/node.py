@@ -90,6 +90,7 @@ class Node:
         self.written: list[Effect] = []  # what the quorum wants done for records that the controller just wrote
         self.halted = False
         self.is_parting = False  # it has resigned as the quorum's leader, and stops next
+        self.is_closing = False  # there is no broker, and it stops
         self.early: list[Received] | None = []  # clients' requests from before this broker was let in; None since then
 
     # --- what the driver calls
@@ -137,7 +138,8 @@ class Node:
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin to stop, with the controller's consent if so configured; it ends with `Halt`."""
         if self.broker is None:
-            return self.settle(self.stop(clean=True, now=now), now)
+            self.is_closing = True
+            return self.settle([], now)
         if self.config.boolean("controlled.shutdown.enable"):
             self.broker.lifecycle.leave(now)
         else:
@@ -254,6 +256,8 @@ class Node:
             effects += self.broker.notice(now)
         if self.broker is not None and type(self.broker.lifecycle.role) is Left and not self.halted:
             effects += self.part(clean=self.broker.lifecycle.role.clean, now=now)
+        if self.is_closing and not self.halted:
+            effects += self.part(clean=True, now=now)
         return effects
 
     def apply_committed(self, now: Instant) -> list[Effect]:
@@ -288,7 +292,8 @@ class Node:
     def part(self, *, clean: bool, now: Instant) -> list[Effect]:
         """The others elect a leader of the quorum while this node makes its logs durable: that may take seconds, and
         what a step does is performed after it. A flush under way is waited for: should it fail, the kernel would call
-        the next one done, and the logs would be said to be whole."""
+        the next one done, and the logs would be said to be whole. So is the file that says how far metadata is
+        committed here."""
         if self.quorum.is_leader:
             self.is_parting = True
             effects = self.quorum.resign(now)
@@ -296,7 +301,10 @@ class Node:
                 effects += self.follow_leadership(self.controller, now)  # it must write no more
             return effects
         is_flushing = self.broker is not None and bool(self.broker.replicas.storage.flushing)
-        return [] if self.is_parting or is_flushing else self.stop(clean=clean, now=now)
+        if self.is_parting or is_flushing:
+            return []
+        effects = self.quorum.close(now)
+        return effects if not self.quorum.is_closed else [*effects, *self.stop(clean=clean, now=now)]
 
     def stop(self, *, clean: bool, now: Instant) -> list[Effect]:
         self.halted = True

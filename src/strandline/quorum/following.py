@@ -3,7 +3,7 @@
 Invariants:
   - one request is on its way at a time, and none while the log has unsynced bytes: a Fetch claims only what is durable;
   - only the answer to the latest request counts, and only in the role that sent it;
-  - nothing below the high watermark is ever cut.
+  - nothing below the high watermark is ever cut, nor what an earlier process knew to be committed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from strandline.base.effects import Answered, Failed, Failure, Report, Sync, Syn
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId
 from strandline.base.time import NEVER, Instant, after
-from strandline.quorum import messages
+from strandline.quorum import impaired, messages
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.roles import Download, Fetching, Follower, Observing, Seeking
 
@@ -34,7 +34,7 @@ def drive(quorum: Quorum, role: Following, now: Instant) -> None:
     assert fetching.request == 0
     match role:
         case Seeking():
-            voter = tuple(quorum.voters)[role.asked % len(quorum.voters)]
+            voter = quorum.others[role.asked % len(quorum.others)]
             send_fetch(quorum, fetching, voter)
         case _ if fetching.download is not None:
             send_snapshot_fetch(quorum, fetching, fetching.download, role.leader)
@@ -99,7 +99,7 @@ def failed(quorum: Quorum, role: Following, peer: NodeId, why: Failure, now: Ins
 
 
 def ask_next(quorum: Quorum, role: Seeking, at: Instant) -> None:
-    role.asked = (role.asked + 1) % len(quorum.voters)
+    role.asked = (role.asked + 1) % len(quorum.others)
     role.fetching.retry_at = at
 
 
@@ -198,14 +198,16 @@ def take(quorum: Quorum, role: Follower | Observing, answer: Any, now: Instant) 
             quorum.out.append(Report("error", f"node {role.leader} sent records that are refused: {why}"))
             back_off(quorum, role, now)
     quorum.high_watermark = max(quorum.high_watermark, min(answer.high_watermark, quorum.log.log_end_offset))
+    impaired.told(quorum, answer.high_watermark)
 
 
 def cut(quorum: Quorum, role: Follower | Observing, diverging: EpochEnd, now: Instant) -> None:
     """Truncate to the last point at which our log may still agree with the leader's (KIP-595)."""
     mine = quorum.log.end_of_epoch(diverging.epoch)
     end = min(mine.end_offset, diverging.end_offset) if mine.epoch == diverging.epoch else mine.end_offset
-    if end < quorum.high_watermark:
-        why = f"it would cut committed metadata: {end} < {quorum.high_watermark}"
+    committed = quorum.committed_end
+    if end < committed:
+        why = f"it would cut committed metadata: {end} < {committed}"
         quorum.out.append(Report("error", f"node {role.leader} reports a divergence that is refused: {why}"))
         back_off(quorum, role, now)
         return
@@ -219,7 +221,7 @@ def cut(quorum: Quorum, role: Follower | Observing, diverging: EpochEnd, now: In
 
 def begin_download(quorum: Quorum, role: Follower | Observing, snapshot: SnapshotId, now: Instant) -> None:
     is_real = snapshot.end_offset <= OFFSET_MAX and snapshot.epoch <= quorum.epoch
-    if snapshot.end_offset < quorum.high_watermark or not is_real:
+    if snapshot.end_offset < quorum.committed_end or not is_real:
         what = "below the high watermark" if is_real else f"{snapshot} that nobody can have"
         quorum.out.append(Report("error", f"node {role.leader} offers a snapshot {what}"))
         back_off(quorum, role, now)

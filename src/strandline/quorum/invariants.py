@@ -26,32 +26,33 @@ def check(quorum: Quorum) -> None:
     assert quorum.high_watermark <= quorum.log.log_end_offset
     assert quorum.durable_end <= quorum.log.log_end_offset
     assert quorum.promises_durable <= quorum.promises
+    assert quorum.committed_end <= quorum.log.log_end_offset
     assert not quorum.out
     assert quorum.saving is not None or not quorum.held
     match quorum.role:
         case Leader():
-            assert quorum.is_voter
+            assert quorum.has_a_say
             assert quorum.election.leader == quorum.me
             assert quorum.election.voted == quorum.me
             assert quorum.log.last_epoch == quorum.election.epoch
             assert len(quorum.role.parked) <= len(quorum.role.progress)
         case Candidate():
-            assert quorum.is_voter
+            assert quorum.has_a_say
             assert quorum.election.voted == quorum.me
             quorum.role.tally.check()
         case Prospective():
-            assert quorum.is_voter
+            assert quorum.has_a_say
             quorum.role.tally.check()
         case Follower():
-            assert quorum.is_voter
+            assert quorum.has_a_say
             assert quorum.role.leader != quorum.me
             assert quorum.election.leader == quorum.role.leader
         case Observing():
-            assert not quorum.is_voter
+            assert not quorum.has_a_say
             assert quorum.election.leader == quorum.role.leader
         case Voted():
             assert quorum.election.voted == quorum.role.candidate
         case Unattached() | Resigned():
-            assert quorum.is_voter
+            assert quorum.has_a_say
         case Seeking():
-            assert not quorum.is_voter
+            assert not quorum.has_a_say

@@ -33,10 +33,10 @@ from strandline.base.effects import (
 )
 from strandline.base.ids import NOBODY, NodeId, Uuid
 from strandline.base.ports import Rng
-from strandline.base.time import Instant, after
-from strandline.quorum import describing, following, invariants, leading, voting
+from strandline.base.time import NEVER, Instant, after
+from strandline.quorum import describing, dispatch, following, impaired, invariants, leading, voting
 from strandline.quorum.config import QuorumConfig
-from strandline.quorum.election_state import ElectionState, decode_election, encode_election
+from strandline.quorum.election_state import ElectionState, encode_election
 from strandline.quorum.elections import outreach, tally
 from strandline.quorum.epochs import EPOCH_MAX, Allowance, repaired
 from strandline.quorum.messages import Leading
@@ -57,12 +57,7 @@ from strandline.quorum.roles import (
     deadline_of,
     leader_of,
 )
-from strandline.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
-from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
-from strandline.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
-from strandline.wire.messages.fetch import FetchRequest
-from strandline.wire.messages.fetch_snapshot import FetchSnapshotRequest
-from strandline.wire.messages.vote import VoteRequest
+from strandline.wire.messages.describe_quorum import DescribeQuorumResponse
 
 FIRST_ELECTION_MS = (50, 300)  # after a start: a pre-vote disturbs nobody, so there is no need to wait longer
 LOST_LEADER_MS = (0, 51)  # between the proof that the leader is gone and the pre-vote
@@ -91,7 +86,7 @@ class Quorum:
         self.log = log
         self.config = config
         self.rng = rng
-        stored = decode_election(log.read_quorum_state(), log.quorum_state_path)
+        stored, self.evidence = impaired.read(log, me, tuple(self.voters), now)
         self.election = repaired(stored, log.last_epoch)
         self.allowance = Allowance(now)
         snapshot = log.latest_snapshot()
@@ -100,7 +95,7 @@ class Quorum:
         self.syncing: int | None = None  # the Sync on its way, and where the log ended when it left
         self.promises = 0  # counts changes of epoch or vote
         self.promises_durable = 0
-        self.saving: tuple[int, ElectionState] | None = None  # the Save on its way
+        self.saving: tuple[int, ElectionState, int] | None = None  # the Save on its way, with the evidence
         self.saved = stored
         self.held: list[tuple[int, Effect]] = []  # what must wait for promises to be durable
         self.out: list[Effect] = []
@@ -112,6 +107,7 @@ class Quorum:
     # --- what the node calls
 
     def start(self, now: Instant) -> list[Effect]:
+        impaired.report(self, now)
         if self.is_voter and not self.others:
             self.become_prospective(now)
         return self.settle(now)
@@ -119,9 +115,9 @@ class Quorum:
     def step(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case Received():
-                self.received(event, now)
+                dispatch.received(self, event, now)
             case Answered() | Failed():
-                self.answered(event, now)
+                dispatch.answered(self, event, now)
             case Synced():
                 self.synced(event, now)
             case Probed() | Disconnected():
@@ -129,7 +125,9 @@ class Quorum:
         return self.settle(now)
 
     def deadline(self) -> Instant:
-        return deadline_of(self.role, may_fetch=self.is_log_durable)
+        impairment = self.evidence.impairment
+        census = NEVER if impairment is None else impairment.census.deadline()
+        return min(deadline_of(self.role, may_fetch=self.is_log_durable), census)
 
     def expire(self, now: Instant) -> list[Effect]:
         match self.role:
@@ -167,6 +165,16 @@ class Quorum:
                 pass
         return self.settle(now)
 
+    def close(self, now: Instant) -> list[Effect]:
+        """Before a stop in order: save how far the log is committed here. Then `is_closed` holds."""
+        if self.is_voter:
+            self.evidence.close()
+        return self.settle(now)
+
+    @property
+    def is_closed(self) -> bool:
+        return self.saving is None and not self.evidence.is_wanted
+
     @property
     def leader_id(self) -> NodeId:
         leader = leader_of(self.role, self.me)
@@ -199,12 +207,22 @@ class Quorum:
         return self.me in self.voters
 
     @property
+    def has_a_say(self) -> bool:
+        """May it vote, and stand? Else it acts as an observer."""
+        return self.is_voter and self.evidence.impairment is None
+
+    @property
     def epoch(self) -> int:
         return self.election.epoch
 
     @property
     def is_log_durable(self) -> bool:
         return self.syncing is None and self.durable_end == self.log.log_end_offset
+
+    @property
+    def committed_end(self) -> int:
+        """What is known to be committed; to an earlier process too, if nothing of that is lost."""
+        return self.high_watermark if self.evidence.impairment else max(self.high_watermark, self.evidence.applied)
 
     @property
     def leading(self) -> Leading:
@@ -257,8 +275,8 @@ class Quorum:
 
     def leaderless(self, election_deadline: Instant, now: Instant) -> Role:
         """The role of a node that knows no living leader of its epoch."""
-        if not self.is_voter:
-            return Seeking(self.draw(0, len(self.voters)), Fetching(now))
+        if not self.has_a_say:
+            return Seeking(self.draw(0, len(self.others)), Fetching(now))
         if self.election.voted != NOBODY:
             return Voted(self.election.voted, election_deadline)
         return Unattached(election_deadline)
@@ -286,10 +304,14 @@ class Quorum:
         voted = self.election.voted if epoch == self.epoch else NOBODY
         self.promise(ElectionState(epoch, leader, voted))
         fetch_deadline = after(now, self.config.fetch_timeout_ms)
-        if self.is_voter:
+        if self.has_a_say:
             self.become(Follower(leader, Fetching(now), fetch_deadline))
         else:
             self.become(Observing(leader, Fetching(now), fetch_deadline))
+
+    def become_whole(self, role: Observing) -> None:
+        """An impaired voter has what is committed."""
+        self.become(Follower(role.leader, role.fetching, role.fetch_deadline, has_fetched=True))
 
     def lose_leader(self, now: Instant) -> None:
         """There is proof that the leader of this epoch leads no more: its process is gone, or it says so itself.
@@ -318,9 +340,8 @@ class Quorum:
         """Our own vote counts, like everybody's, once it is durable: see `synced`."""
         assert self.epoch < EPOCH_MAX
         self.promise(ElectionState(self.epoch + 1, NOBODY, self.me))
-        self.become(
-            Candidate(self.number(), tally(self.voters), outreach(self.others, now), self.election_timeout(now))
-        )
+        timeout = self.election_timeout(now)
+        self.become(Candidate(self.number(), tally(self.voters), outreach(self.others, now), timeout))
 
     def lose_election(self, now: Instant) -> None:
         """Others did not want us, or did not answer in time: wait a little, at random, then ask again."""
@@ -388,43 +409,11 @@ class Quorum:
 
     # --- events
 
-    def received(self, event: Received, now: Instant) -> None:
-        match event.message:
-            case FetchRequest():
-                leading.fetch(self, event, now)
-            case VoteRequest():
-                voting.vote(self, event, now)
-            case BeginQuorumEpochRequest():
-                voting.begin_epoch(self, event, now)
-            case EndQuorumEpochRequest():
-                voting.end_epoch(self, event, now)
-            case FetchSnapshotRequest():
-                leading.fetch_snapshot(self, event, now)
-            case DescribeQuorumRequest():
-                self.reply(event, describing.answer(self, event.message, now))
-            case other:
-                raise AssertionError(f"not for the quorum: {type(other).__name__}")
-
-    def answered(self, event: Answered | Failed, now: Instant) -> None:
-        match event.token[1]:
-            case "fetch":
-                following.answered(self, event, following.fetch_response, now)
-            case "snapshot":
-                following.answered(self, event, following.snapshot_response, now)
-            case "vote":
-                voting.vote_answered(self, event, now)
-            case "begin":
-                voting.begin_answered(self, event, now)
-            case "end":
-                voting.end_answered(self, event, now)
-            case other:
-                raise AssertionError(f"an answer to nothing: {other}")
-
     def synced(self, event: Synced, now: Instant) -> None:
         match event.token[1]:
             case "election":
                 assert self.saving is not None
-                self.promises_durable, self.saved = self.saving
+                self.promises_durable, self.saved, self.evidence.saved = self.saving
                 self.saving = None
                 match self.role:
                     case Candidate() if self.promises_durable == self.promises:
@@ -446,6 +435,7 @@ class Quorum:
     def settle(self, now: Instant) -> list[Effect]:
         """Do what has become due, then let out what is proven."""
         self.sync_log()
+        impaired.drive(self, now)
         match self.role:
             case Leader():
                 leading.drive(self, self.role, now)
@@ -457,7 +447,7 @@ class Quorum:
                 voting.tell_end(self, self.role, now)
             case Unattached() | Voted():
                 pass
-        return self.release()
+        return self.release(now)
 
     def sync_log(self) -> None:
         if self.syncing is not None:
@@ -467,7 +457,7 @@ class Quorum:
             self.syncing = self.log.log_end_offset
             self.out.append(Sync(paths, ("quorum", "log")))
 
-    def release(self) -> list[Effect]:
+    def release(self, now: Instant) -> list[Effect]:
         out, self.out = self.out, []
         effects: list[Effect] = []
         while self.held and self.held[0][0] <= self.promises_durable:
@@ -478,8 +468,17 @@ class Quorum:
                     self.held.append((self.promises, effect))
                 case _:
                     effects.append(effect)
-        if self.saving is None and (self.election != self.saved or self.promises > self.promises_durable):
-            self.saving = (self.promises, self.election)
-            content = encode_election(self.election, self.cluster_id, self.voters)
-            effects.append(Save(self.log.quorum_state_path, content, ("quorum", "election")))
+        effects += self.save(now)
         return effects
+
+    def save(self, now: Instant) -> list[Effect]:
+        known = self.evidence.now_known(self.high_watermark, self.durable_end)
+        snapshot = self.log.latest_snapshot()
+        is_due = self.is_voter and self.evidence.is_due(known, snapshot.end_offset if snapshot is not None else 0, now)
+        is_promise = self.election != self.saved or self.promises > self.promises_durable
+        if self.saving is not None or not (is_promise or is_due):
+            return []
+        self.saving = (self.promises, self.election, known)
+        self.evidence.leaves(now)
+        content = encode_election(self.election, self.cluster_id, self.voters, known)
+        return [Save(self.log.quorum_state_path, content, ("quorum", "election"))]

@@ -53,8 +53,10 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
 
 
 def left_dead(world: World) -> Machine | None:
-    """One that is down may stay so for a while: the others must do without it."""
-    down = [machine for machine in world.machines.values() if not machine.is_running]
+    """One that is down may stay so for a while: the others must do without it. Not where one of them waits for it: a
+    voter whose metadata was damaged."""
+    waiting = world.laws.votes.had
+    down = [one for one in world.machines.values() if not one.is_running and not waiting.keys() - {one.name}]
     rng = world.random("calm")
     return rng.choice(down) if down and rng.randrange(2) else None
 
@@ -77,22 +79,10 @@ def heal(world: World, dead: Machine | None = None) -> None:
 
 
 def start_all(world: World, dead: Machine | None = None) -> None:
-    """A controlled shutdown may have ended only now, or a flush from before have failed. Where somebody damaged files,
-    a node may refuse to start, and say why: an operator gives it new disks."""
+    """A controlled shutdown may have ended only now, or a flush from before have failed."""
     for machine in world.machines.values():
         if machine is not dead:
             machine.repaired()
-            if machine.is_tampered and (machine.has_offline_directories or not machine.is_running):
-                renew(world, machine)
-
-
-def renew(world: World, machine: Machine) -> None:
-    world.damage.lost(machine.node_id, "has new disks")
-    machine.kill()
-    machine.is_rotten = machine.is_tampered = False
-    for root in machine.log_dirs:
-        machine.replace_disk(root)
-    machine.start()
 
 
 def why_not_repaired(world: World) -> str | None:

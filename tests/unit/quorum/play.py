@@ -88,7 +88,16 @@ class Play:
 
     # --- commands
 
-    def new(self, me: str, voters: str, epoch: str = "0", leader: str = "-1", voted: str = "-1", log: str = "") -> Any:
+    def new(
+        self,
+        me: str,
+        voters: str,
+        epoch: str = "0",
+        leader: str = "-1",
+        voted: str = "-1",
+        log: str = "",
+        applied: str = "0",
+    ) -> Any:
         """`log`: epochs of records, one each."""
         endpoints = {NodeId(int(n)): Endpoint("host", int(n)) for n in voters.split(",")}
         stored = MemoryLog()
@@ -96,7 +105,7 @@ class Play:
             stored.append_as_leader(batch(offset, int(record_epoch)))
         stored.take_unsynced()
         election = ElectionState(int(epoch), NodeId(int(leader)), NodeId(int(voted)))
-        stored.quorum_state = encode_election(election, CLUSTER, endpoints)
+        stored.quorum_state = encode_election(election, CLUSTER, endpoints, int(applied))
         directory = Uuid(bytes(15) + b"\x01")
         self.quorum = Quorum(
             NodeId(int(me)), directory, CLUSTER, endpoints, stored, QuorumConfig(), Random(1), self.now

@@ -5,7 +5,15 @@ import json
 import pytest
 
 from strandline.base.ids import NOBODY, NodeId
-from strandline.quorum.election_state import ElectionState, decode_election, encode_election
+from strandline.quorum.election_state import (
+    SHORT,
+    VOTES_LOST,
+    DamagedFileError,
+    ElectionState,
+    decode_election,
+    decode_quorum_state,
+    encode_election,
+)
 
 HUGE = encode_election(ElectionState(1), "c", []).replace(b'"leaderEpoch":1', b'"leaderEpoch":1e70')
 
@@ -26,6 +34,19 @@ def test_the_file_has_kafkas_fields() -> None:
 def test_round_trip() -> None:
     state = ElectionState(7, NOBODY, NodeId(3))
     assert decode_election(encode_election(state, "c", [NodeId(3)]), "path") == state
+
+
+@pytest.mark.parametrize("applied", [0, 70, SHORT, VOTES_LOST])
+def test_how_far_metadata_was_committed_stands_in_kafkas_field(applied: int) -> None:
+    content = encode_election(ElectionState(7), "c", [], applied)
+    assert json.loads(content)["appliedOffset"] == applied
+    assert decode_quorum_state(content, "path") == (ElectionState(7), applied)
+
+
+@pytest.mark.parametrize("applied", [-2, SHORT + 1])
+def test_an_applied_offset_that_no_log_has_is_damage(applied: int) -> None:
+    with pytest.raises(DamagedFileError, match="applied offset"):
+        decode_quorum_state(encode_election(ElectionState(7), "c", [], applied), "path")
 
 
 def test_kafkas_own_file_is_read() -> None:

@@ -1,5 +1,5 @@
-"""Disks that fill up, fail, forget, rot, or are exchanged. Metadata lies on a disk of its own, which only loses power:
-a voter that forgets its vote is more than a quorum without directory ids can survive."""
+"""Disks that fill up, fail, forget, rot, or are exchanged. Metadata lies on a disk of its own, which only loses power;
+`damaged_metadata` has what else may befall it."""
 
 from collections.abc import Mapping
 from random import Random

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from strandline.base.value import Value
-from strandline.sim.faults import ambush, damaged, disks, eligible, operations, process, scripted, wires
+from strandline.sim.faults import ambush, damaged_metadata, disks, eligible, operations, process, scripted, wires
 from strandline.sim.faults.turmoil import Turmoil
 
 
@@ -58,11 +58,8 @@ ELIGIBLE: dict[str, FaultKind] = {
     "stale marker": FaultKind(eligible.stale_marker, 2),
 }
 
-# Drawn apart, by `plan.draw_damaged`.
-DAMAGED: dict[str, FaultKind] = {
-    "damaged files": FaultKind(damaged.damaged_files, 3),
-    "damaged last": FaultKind(damaged.damaged_last, 1),
-}
+# Drawn apart, by `plan.draw_damaged_metadata`.
+METADATA: dict[str, FaultKind] = {"damaged metadata": FaultKind(damaged_metadata.damaged_metadata, 1)}
 
 # Plans that were written down name these, and `plan.draw_overlaps` draws some of them.
 SCRIPTED: dict[str, FaultKind] = {

@@ -2,7 +2,8 @@
 
 - nobody is in an epoch that no voter began, whatever strangers say
 - one voter gives one candidate its vote in an epoch, whatever happens to its process or its power between
-- what the leader calls committed is durable on a majority of the voters
+- what the leader calls committed is durable on a majority of the voters, or was on one whose files were damaged, and
+  which does not vote until it has that again
 - who is elected has all that is committed, and calls no more of it committed before a record of its own epoch is
 - what a follower appends is what its leader has there, and follows the same record
 """
@@ -30,6 +31,7 @@ class Votes:
         self.began: dict[tuple[str, int], int] = {}  # the high watermark with which a leader began its epoch
         self.begun = {0}  # epochs in which somebody was a candidate
         self.ends: dict[str, int] = {}  # of the metadata logs
+        self.had: dict[str, int] = {}  # what was durable on a voter before its files were damaged, until it is whole
 
     def received(self, machine: "Machine", event: Any) -> None:
         if isinstance(event, Received) and type(event.message) is VoteRequest:
@@ -48,6 +50,13 @@ class Votes:
         first = self.given.setdefault((voter, epoch), candidate)
         assert first == candidate, f"{voter} votes for {candidate} in epoch {epoch}, and has voted for {first}"
 
+    def damaged(self, machine: "Machine") -> None:
+        """Its metadata was. What it had counts until it is whole: nobody is elected with its vote before."""
+        self.had[machine.name] = machine.metadata_durable
+
+    def durable(self, machine: "Machine") -> int:
+        return max(machine.metadata_durable, self.had.get(machine.name, 0))
+
     def look(self, machine: "Machine", node: Node) -> None:
         quorum = node.quorum
         machine.metadata_durable = min(machine.metadata_durable, node.metadata_log.log_end_offset)
@@ -56,12 +65,14 @@ class Votes:
                 f"{machine.name} is in epoch {quorum.leader_epoch}, which no voter has begun"
             )
             self.begun.add(quorum.leader_epoch)
+        if quorum.has_a_say:
+            self.had.pop(machine.name, None)
         self.copies(machine, node)
         if not quorum.is_leader:
             return
         self.leads(machine, node)
         self.gives(machine.name, quorum.leader_epoch, machine.node_id)
-        durable = sorted((self.world.machines[voter].metadata_durable for voter in node.voters), reverse=True)
+        durable = sorted((self.durable(self.world.machines[voter]) for voter in node.voters), reverse=True)
         majority = durable[len(durable) // 2]
         assert quorum.high_watermark <= majority, (
             f"{machine.name} calls metadata up to {quorum.high_watermark} committed, and a majority has {majority} on"

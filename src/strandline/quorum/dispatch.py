@@ -1,0 +1,54 @@
+"""Which part of the quorum machine handles which request, and which answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.effects import Answered, Failed, Received
+from strandline.base.time import Instant
+from strandline.quorum import describing, following, impaired, leading, voting
+from strandline.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
+from strandline.wire.messages.describe_quorum import DescribeQuorumRequest
+from strandline.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
+from strandline.wire.messages.fetch import FetchRequest
+from strandline.wire.messages.fetch_snapshot import FetchSnapshotRequest
+from strandline.wire.messages.vote import VoteRequest
+
+if TYPE_CHECKING:
+    from strandline.quorum.quorum import Quorum
+
+
+def received(quorum: Quorum, event: Received, now: Instant) -> None:
+    match event.message:
+        case FetchRequest():
+            leading.fetch(quorum, event, now)
+        case VoteRequest():
+            voting.vote(quorum, event, now)
+        case BeginQuorumEpochRequest():
+            voting.begin_epoch(quorum, event, now)
+        case EndQuorumEpochRequest():
+            voting.end_epoch(quorum, event, now)
+        case FetchSnapshotRequest():
+            leading.fetch_snapshot(quorum, event, now)
+        case DescribeQuorumRequest():
+            quorum.reply(event, describing.answer(quorum, event.message, now))
+        case other:
+            raise AssertionError(f"not for the quorum: {type(other).__name__}")
+
+
+def answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> None:
+    match event.token[1]:
+        case "fetch":
+            following.answered(quorum, event, following.fetch_response, now)
+        case "snapshot":
+            following.answered(quorum, event, following.snapshot_response, now)
+        case "vote":
+            voting.vote_answered(quorum, event, now)
+        case "begin":
+            voting.begin_answered(quorum, event, now)
+        case "end":
+            voting.end_answered(quorum, event, now)
+        case "census":
+            impaired.census_answered(quorum, event, now)
+        case other:
+            raise AssertionError(f"an answer to nothing: {other}")

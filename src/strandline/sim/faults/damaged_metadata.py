@@ -1,0 +1,92 @@
+"""The metadata files of one voter are damaged while it is down.
+
+A part of the log is gone, or a snapshot, or all but `quorum-state`, or that file itself. A quorum bears this of one
+voter at a time: all others run, are reached and are whole, and the next fault of this kind waits until it is whole
+again. So it is in ruthless runs, since otherwise the quorum could promise nothing. What is cut was known to be
+committed: of the last moments before a kill nothing on the disk says that they were there.
+"""
+
+from random import Random
+
+from strandline.quorum.election_state import SHORT, decode_quorum_state
+from strandline.quorum.metadata_log import DIRECTORY, QUORUM_STATE, parse_snapshot_name
+from strandline.sim.disk import Image
+from strandline.sim.faults.scripted import when
+from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.machine import METADATA_DIR, Machine
+from strandline.wire.batch import batches
+
+FOLDER = f"{METADATA_DIR}/{DIRECTORY}"
+STATE = f"{FOLDER}/{QUORUM_STATE}"
+BACK_MS = (0, 300, 1500, 4000)
+DOWN_MS_MAX = 9000  # where nothing can be damaged, it is started all the same
+ACTS = ("truncated", "truncated", "without its snapshot", "emptied", "without its votes")
+
+
+def voters_of(turmoil: Turmoil) -> list[Machine]:
+    machines = turmoil.world.machines
+    known = {voter for machine in machines.values() if machine.node is not None for voter in machine.node.voters}
+    return [machines[voter] for voter in sorted(known)]
+
+
+def is_whole(turmoil: Turmoil, machine: Machine) -> bool:
+    if machine.node is None or machine.is_paused or any(machine.name in cut for cut in turmoil.world.network.cuts):
+        return False
+    return machine.is_running and machine.node.quorum.has_a_say
+
+
+def damaged_metadata(turmoil: Turmoil, rng: Random) -> None:
+    voters = voters_of(turmoil)
+    if len(voters) < 3:
+        return
+    machine = rng.choice(voters)
+    act, back, is_killed = rng.choice(ACTS), rng.choice(BACK_MS), rng.randrange(2) == 0
+    others = [voter for voter in voters if voter is not machine]
+
+    def strike() -> None:
+        if not machine.is_running and machine.is_powered:
+            damage(turmoil, rng, machine, act)
+        turmoil.later(back, machine.start)
+
+    def stop() -> None:
+        if is_killed and turmoil.may_be_killed(machine):
+            machine.kill()
+        else:
+            turmoil.shut_down(machine)
+        when(turmoil, lambda: not machine.is_running and all(is_whole(turmoil, other) for other in others), strike)
+        turmoil.later(DOWN_MS_MAX, machine.start)
+
+    when(turmoil, lambda: all(is_whole(turmoil, voter) for voter in voters), stop)
+
+
+def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
+    entries = machine.disk.snapshot().entries
+    files = {path: data for path, data in entries.items() if path.startswith(f"{FOLDER}/") and data is not None}
+    state = files.get(STATE)
+    applied = decode_quorum_state(state, STATE)[1] if state is not None else 0
+    if state is None or not 0 <= applied < SHORT:
+        return
+    names = {path: parse_snapshot_name(path.rpartition("/")[2]) for path in files}
+    snapshots = {path: snapshot for path, snapshot in names.items() if snapshot is not None}
+    below = max((snapshot.end_offset for snapshot in snapshots.values()), default=0)
+    segments = [path for path in sorted(files) if path.endswith(".log")]
+    changed: dict[str, bytes | None] = {}
+    if act == "truncated" and below < applied:
+        last = segments[-1]
+        found = [header for header in batches(memoryview(files[last])) if header.base_offset < applied]
+        if found:
+            header = rng.choice(found)
+            changed[last] = files[last][: rng.randrange(header.position, header.end)]
+    elif act == "without its snapshot" and len(snapshots) > 1:
+        changed[max(snapshots)] = None
+    elif act == "emptied" and applied:
+        changed = dict.fromkeys((path for path in files if path != STATE), None)
+    elif act == "without its votes":
+        changed[STATE] = None
+    if not changed:
+        return
+    turmoil.tell(f"the metadata of {machine.name} is {act}: {', '.join(changed)}")
+    turmoil.world.seen[f"metadata {act}"] += 1
+    turmoil.world.laws.votes.damaged(machine)
+    kept = {path: data for path, data in entries.items() if path not in changed}
+    machine.disk.restore(Image(kept | {path: data for path, data in changed.items() if data is not None}))
