@@ -59,6 +59,32 @@ def damaged_metadata(turmoil: Turmoil, rng: Random) -> None:
     when(turmoil, lambda: all(is_whole(turmoil, voter) for voter in voters), stop)
 
 
+def lost_majority(turmoil: Turmoil, rng: Random) -> None:
+    """The controller and one other voter commit metadata. The files of that one are damaged while it is down, and then
+    it is alone with the third, which has none of it: two of three, and neither may be elected. No seed draws this: it
+    takes away all of a quorum but one damaged voter."""
+    first = turmoil.world.controller()
+    voters = [voter for voter in voters_of(turmoil) if voter is not first]
+    if first is None or len(voters) != 2 or not all(is_whole(turmoil, voter) for voter in (first, *voters)):
+        return
+    second, third = voters if rng.randrange(2) else voters[::-1]
+    turmoil.tell(f"{second.name} is to lose metadata that only {first.name} has beside it")
+    third.kill()
+
+    def stop_second() -> None:
+        turmoil.shut_down(second)
+        when(turmoil, lambda: not second.is_running, strike)
+
+    def strike() -> None:
+        first.kill()
+        damage(turmoil, rng, second, "truncated")
+        second.start()
+        third.start()
+        turmoil.later(2500, first.start)
+
+    turmoil.later(1000, stop_second)
+
+
 def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
     entries = machine.disk.snapshot().entries
     files = {path: data for path, data in entries.items() if path.startswith(f"{FOLDER}/") and data is not None}

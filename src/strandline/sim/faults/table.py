@@ -74,4 +74,5 @@ SCRIPTED: dict[str, FaultKind] = {
     "split vote": FaultKind(scripted.split_vote, 1),
     "deleted without ISR": FaultKind(eligible.deleted_without_isr, 1),
     "two in a row": FaultKind(scripted.in_a_row, 1),
+    "lost majority": FaultKind(damaged_metadata.lost_majority, 1),
 }

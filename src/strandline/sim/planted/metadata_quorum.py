@@ -59,6 +59,26 @@ METADATA_QUORUM = table(
         seeds=(8, 8),
         plan="votes-for-an-older-log.json",
     ),
+    Planted(
+        name="damaged-voter-votes",
+        module=QUORUM,
+        old="return self.is_voter and self.evidence.impairment is None",
+        new="return self.is_voter",
+        trap="Raft 5.4.1",
+        harm="a voter that lost committed metadata elects a leader that lacks it too",
+        seeds=(1, 3),
+        plan="damaged-voter-votes.json",
+    ),
+    Planted(
+        name="lost-metadata-unnoticed",
+        module="strandline.quorum.impaired",
+        old="elif not why and log.log_end_offset < applied:",
+        new="elif not why and log.log_end_offset < 0:",
+        trap="Raft 5.4.1",
+        harm="a voter whose metadata log was cut while it was down elects a leader that lacks the same",
+        seeds=(1, 3),
+        plan="damaged-voter-votes.json",
+    ),
     # --- commits
     Planted(
         name="older-epoch-committed-by-counting",
