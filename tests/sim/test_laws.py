@@ -65,12 +65,16 @@ def follower_believes_too_much(play: Play) -> None:
 
 
 def follower_has_other_records(play: Play) -> None:
-    """A follower's committed record becomes another one; then it is to lead."""
+    """A follower's last batch, which is committed, has other records; then it is to lead."""
     machine = other(play)
     hosted = hosted_on(machine)
-    end = hosted.log.log_end_offset
-    hosted.log.truncate_to(end - 1)
-    batch = bytearray(build([(play.scene.wall_ms(), None, b"impostor", ())]))
+    while hosted.high_watermark < hosted.log.log_end_offset:
+        play.run(1)
+    *_, last = hosted.log.headers(hosted.high_watermark - 1)
+    hosted.log.truncate_to(last.base_offset)
+    records = [(play.scene.wall_ms(), None, b"impostor", ())] * last.record_count
+    producer = {"producer_id": last.producer_id, "producer_epoch": last.producer_epoch}
+    batch = bytearray(build(records, base_sequence=last.base_sequence, **producer))
     hosted.log.append_as_leader(batch, 0, machine.clock.now())
     play.leader().kill()
 

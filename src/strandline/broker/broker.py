@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from strandline.base.effects import Answered, Effect, Failed, Failure, Synced, SyncFailed
 from strandline.base.ids import BrokerEpoch, LeaderEpoch
-from strandline.base.ports import Buffer
+from strandline.base.ports import Buffer, DiskError
 from strandline.base.time import Instant
 from strandline.broker import lifecycle
 from strandline.broker.lifecycle import Lifecycle
@@ -147,9 +147,13 @@ class Broker:
         """Make everything durable, then say so on disk (KIP-966); without a registration, in epoch −1: the next start
         trusts its logs, and the controller does not."""
         effects = self.replicas.shutdown(now)
-        host = self.replicas.host
-        left = {log_dir.path: left_in(host, log_dir) for log_dir in self.directories.live}
         self.replicas.close()
+        left = {}
+        for log_dir in list(self.directories.live):
+            try:
+                left[log_dir.path] = left_in(self.replicas.host, self.disk, log_dir)
+            except DiskError as error:
+                self.replicas.host.fail(log_dir, error)
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)

@@ -15,7 +15,7 @@ from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
 from strandline.group.classic import GroupConfig
-from strandline.log.clean_shutdown import Logs, Place, take_clean_shutdown
+from strandline.log.clean_shutdown import LogsLeft, Place, take_clean_shutdown
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.quorum.config import QuorumConfig
@@ -38,7 +38,7 @@ class Parts(Value, frozen=True):
     identity: Identity
     voters: dict[NodeId, Endpoint]
     clean_start: bool
-    left: Logs | None  # how the last stop left the logs, if it was clean
+    left: LogsLeft | None  # how the last stop left the logs, if it was clean
     initial_features: dict[str, int]
 
     @property

@@ -5,9 +5,9 @@ A stop was clean if every log directory has a marker of that same stop, and they
 A marker says whose it is, for a disk can come here from elsewhere: out of a backup, or swapped between two nodes (T28).
 A directory that is no longer there, dead or alive, took replicas along that will begin empty in another one.
 
-A marker also says how the stop left each log: where it begins and ends, its size, and checksums of its epochs and its
-last batch. What the next start finds otherwise has lost records, or may have: a truncated or deleted file, a folder out
-of a backup. The checkpoints cannot say that, since they can come out of the same backup.
+A marker also says how the stop left each log (`inventory`). What the next start finds otherwise has lost records, or
+may have: a truncated or deleted file, a folder out of a backup. The checkpoints cannot say that, since they can come
+out of the same backup.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,10 @@ from zlib import crc32
 
 import msgspec
 
-from strandline.base.ids import TopicIdPartition, Uuid, parse_uuid, uuid_text
+from strandline.base.ids import Uuid, uuid_text
 from strandline.base.ports import Disk
 from strandline.base.value import Value
-from strandline.log.checkpoints import format_epochs
-from strandline.log.epochs import Epochs
-from strandline.log.log import Log
+from strandline.log.inventory import Left
 
 FILE = ".kafka_cleanshutdown"
 
@@ -35,52 +33,14 @@ class Place(Value, frozen=True):
     dead: int = 0  # directories that cannot be read, or written
 
 
-class Left(msgspec.Struct, frozen=True, array_like=True):
-    """How a stop left a log."""
-
-    topic_id: str
-    partition: int
-    start: int
-    end: int
-    size: int  # of all its batches, in bytes
-    epochs: int  # a checksum of its epochs
-    last: int  # the checksum of its last batch
-
-    @classmethod
-    def of(cls, at: TopicIdPartition, log: Log) -> Self:
-        epochs = Epochs(log.epochs.entries)
-        # One that has no record yet goes at the next start, and the first begins where the log does.
-        epochs.cut_end(log.log_end_offset)
-        epochs.cut_start(log.log_start_offset)
-        last = next((header.crc for header in log.headers(log.log_end_offset - 1)), 0)
-        return cls(
-            topic_id=uuid_text(at.topic_id),
-            partition=at.partition,
-            start=log.log_start_offset,
-            end=log.log_end_offset,
-            size=log.size_bytes,
-            epochs=crc32(format_epochs(epochs.entries)),
-            last=last,
-        )
-
-    @classmethod
-    def in_doubt(cls, at: TopicIdPartition, start: int, end: int) -> Self:
-        """Of a log that has lost records already, or is not there: no log is like that."""
-        return cls(uuid_text(at.topic_id), at.partition, start, end, -1, 0, 0)
-
-    @property
-    def at(self) -> TopicIdPartition:
-        return TopicIdPartition(parse_uuid(self.topic_id), self.partition)
-
-
-Logs = dict[TopicIdPartition, list[Left]]  # two directories may have a log of one replica each
+LogsLeft = dict[str, tuple[Left, ...]]  # by the path of their log directory
 
 
 class Stop(Value, frozen=True):
     """The last stop, which was clean."""
 
     broker_epoch: int
-    logs: Logs
+    logs: LogsLeft
 
 
 class Marker(msgspec.Struct, frozen=True, rename="camel"):
@@ -119,31 +79,28 @@ def write_clean_shutdown(
 
 def take_clean_shutdown(disk: Disk, place: Place) -> Stop | None:
     """Remove the markers, durably; None unless they are all of the same stop."""
-    found: list[Marker | None] = []
+    found: dict[str, Marker] = {}
     for directory, directory_id in place.directories:
         path = f"{directory}/{FILE}"
         content = disk.read_file(path)
-        found.append(None if content is None else marker_in(content, place, directory_id))
+        marker = None if content is None else marker_in(content, place, directory_id)
+        if marker is not None:
+            found[directory] = marker
         if content is not None:
             disk.remove(path)
             disk.sync([directory])
-    markers = [marker for marker in found if marker is not None]
-    if not markers or len(markers) < len(found) or len({marker.broker_epoch for marker in markers}) > 1:
+    epochs = [marker.broker_epoch for marker in found.values()]
+    if not found or len(found) < len(place.directories) or len(set(epochs)) > 1:
         return None
-    logs: Logs = {}
-    try:
-        for left in (left for marker in markers for left in marker.logs):
-            logs.setdefault(left.at, []).append(left)
-    except ValueError:
-        return None
-    return Stop(markers[0].broker_epoch, logs)
+    return Stop(epochs[0], {directory: marker.logs for directory, marker in found.items()})
 
 
 def marker_in(content: bytes, place: Place, directory_id: Uuid) -> Marker | None:
     """None if it makes no sense here."""
     try:
         marker = msgspec.json.decode(content, type=Marker)
-    except msgspec.MsgspecError:
+        assert all(row.at.topic_id for row in marker.logs)
+    except (msgspec.MsgspecError, ValueError):
         return None
     of_here = Marker.of(place, directory_id, marker.broker_epoch)
     is_whole = marker.logs_checksum == checksum(marker.logs)

@@ -39,8 +39,11 @@ def load_segments(log: Log, now: Instant, *, clean: bool, recovery_point: int) -
         log.add(segment)
         # A segment that begins at the recovery point itself may be a leftover of before a truncation to there.
         is_trusted = clean or (following is not None and following < recovery_point)
-        # Even then the disk may be older than what the stop left on it, or rotten.
+        # Even then the disk may be older than what the stop left on it, or rotten. After a clean stop the inventory has
+        # shown that segments have their sizes; after another one the end of each is read.
         whole = is_trusted and segment.load(next_base=following, gaps=log.has_gaps)
+        if whole and following is not None and not clean:
+            whole = ends_at(log, segment, following)
         if not whole:
             whole = recover(log, segment, following)
         elif not entries:
@@ -87,16 +90,26 @@ def learn_epochs(epochs: Epochs, headers: Iterable[BatchHeader]) -> None:
 
 def recover(log: Log, segment: Segment, following: int | None) -> bool:
     """Check a segment; False if what lies behind it can not be continued: because something was cut off here, was lost,
-    or because the next segment is a leftover of before a truncation that begins in the middle of this one. Only where a
-    cleaner was may a segment end before the next one begins."""
+    or because the next segment is a leftover of before a truncation that begins in the middle of this one."""
     size = segment.size
     log.epochs.cut_end(segment.base_offset)  # from here on the batches know better than the file
     learn_epochs(log.epochs, segment.recover(log.epochs.latest, gaps=log.has_gaps))
     if segment.size < size:
         return False
-    if following is None or segment.next_offset == following:
-        return True
-    return segment.next_offset < following <= (log.cleaned_to or 0)
+    return following is None or is_continued(log, segment.next_offset, following)
+
+
+def ends_at(log: Log, segment: Segment, following: int) -> bool:
+    """Do the batches of a trusted segment go on to where the next one begins?"""
+    if not segment.walk_on(gaps=log.has_gaps):
+        return False
+    found, segment.next_offset = segment.next_offset, following
+    return is_continued(log, found, following)
+
+
+def is_continued(log: Log, end: int, following: int) -> bool:
+    """Only where a cleaner was may a segment end before the next one begins."""
+    return end == following or end < following <= (log.cleaned_to or 0)
 
 
 def drop_files(log: Log, bases: list[int]) -> None:

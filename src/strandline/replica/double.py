@@ -6,6 +6,7 @@ from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log.config import LogConfig
 from strandline.log.directory import directory_name
+from strandline.log.inventory import State
 from strandline.log.log import Log
 from strandline.log.tail import TailBudget
 from strandline.replica.config import LogDir
@@ -21,6 +22,11 @@ class Double(Value, frozen=True):
     cleaned_to: int | None
     high_watermark: int
     clean: bool
+    state: State | None = None  # beside what a clean stop said of it; None: nothing is known
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.clean and self.state in (None, State.WHOLE)
 
     def open(self, disk: Disk, config: LogConfig, now: Instant, tail_budget: TailBudget) -> Log:
         return Log.open(
@@ -28,8 +34,8 @@ class Double(Value, frozen=True):
             f"{self.directory.path}/{directory_name(self.name)}",
             config,
             now,
-            clean=self.clean,
-            recovery_point=self.recovery_point,
+            clean=self.is_trusted,
+            recovery_point=0 if self.clean and not self.is_trusted else self.recovery_point,
             log_start_offset=self.log_start_offset,
             cleaned_to=self.cleaned_to,
             tail_budget=tail_budget,

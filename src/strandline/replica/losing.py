@@ -15,7 +15,8 @@ from strandline.base.effects import Effect, Report
 from strandline.base.ids import NOBODY, TopicIdPartition, TopicPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.clean_shutdown import Left, Logs
+from strandline.log.clean_shutdown import LogsLeft
+from strandline.log.inventory import Left, State
 from strandline.log.log import Log
 from strandline.metadata.image import Partition
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN, Cause, Evidence, loss_of
@@ -29,6 +30,7 @@ from strandline.replica.rows import Rows
 from strandline.replica.withdrawals import Withdrawn
 
 if TYPE_CHECKING:
+    from strandline.replica.double import Double
     from strandline.replica.hosted import Host, Hosted
 
 
@@ -89,7 +91,8 @@ class Findings:
     def __init__(self, host: "Host") -> None:
         self.host = host
         self.is_clean = True  # the stop before this start
-        self.left: Logs | None = None  # how it left the logs, if it was clean and said so
+        # How it left the logs, if it was clean and said so. Two directories may have a log of one replica each.
+        self.left: dict[TopicIdPartition, list[Left]] | None = None
         self.lost: list[Lost] = []  # what logs lack that were opened, and no ledger has yet
         # High watermarks of logs that were not found: the directory whose checkpoint has it, log start, high watermark.
         self.unfound: dict[TopicPartition, tuple[LogDir, int, int]] = {}
@@ -125,14 +128,19 @@ class Findings:
         )
         self.lost.append(lost_by(self.host, hosted, event))
 
-    def is_as_left(self, at: TopicIdPartition, log: Log) -> bool:
-        """Is the log the one that the last stop left? Where that was not clean nobody knows."""
-        return self.left is None or Left.of(at, log) in self.left.get(at, ())
+    def stopped(self, clean: bool, logs: LogsLeft | None) -> None:
+        self.is_clean, self.left = clean, None
+        if clean and logs is not None:
+            self.left = {}
+            for row in (row for rows in logs.values() for row in rows):
+                self.left.setdefault(row.at, []).append(row)
 
-    def log_start(self, at: TopicIdPartition, saved: int) -> int:
-        """Where the log begins, after a clean stop: its marker knows it, also where the checkpoint is damaged."""
-        rows = () if self.left is None else self.left.get(at, ())
-        return max([saved, *(left.start for left in rows)])
+    def is_as_left(self, at: TopicIdPartition, found: "Double", log: Log) -> bool:
+        """Is the log the one that the last stop left? Where that was not clean nobody knows."""
+        if self.left is None or found.state is None:
+            return True
+        ends = [row.end for row in self.left.get(at, ()) if not row.is_in_doubt]
+        return found.state in (State.WHOLE, State.FINDERS_CHANGED) and log.log_end_offset in ends
 
     def judge(self, hosted: "Hosted", high_watermark: int, now: Instant) -> None:
         """The log is another one than a clean stop left: the replica must not be elected as if it had everything."""

@@ -88,9 +88,15 @@ def size_of(disk: Disk, path: str) -> int:
 
 
 def set_aside(disk: Disk, directory: str, entry: str) -> str:
+    stray = stray_name(disk, directory, entry)
+    disk.rename(f"{directory}/{entry}", stray)
+    return stray
+
+
+def stray_name(disk: Disk, directory: str, entry: str) -> str:
+    """A path that is free."""
     names = dict.fromkeys(disk.list(directory))
     number = 1
     while (stray := f"{entry[:ENTRY_MAX]}.{number}{STRAY_SUFFIX}") in names:
         number += 1
-    disk.rename(f"{directory}/{entry}", f"{directory}/{stray}")
     return f"{directory}/{stray}"

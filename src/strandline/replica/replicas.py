@@ -17,7 +17,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
-from strandline.log.clean_shutdown import Logs
+from strandline.log.clean_shutdown import LogsLeft
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.metadata.config_key import ConfigValue
@@ -110,7 +110,7 @@ class Replicas:
 
     # --- start and stop
 
-    def load(self, now: Instant, clean: bool, left: Logs | None = None) -> list[Effect]:
+    def load(self, now: Instant, clean: bool, left: LogsLeft | None = None) -> list[Effect]:
         """Open the logs that lie on disk, and the last stop `left`. They get their roles from `apply`."""
         for task in self.tasks:
             task.next = Instant(now + task.span_ms)

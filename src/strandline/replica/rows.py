@@ -1,8 +1,8 @@
 """What the checkpoints of a log directory say of its logs when a broker starts.
 
 A damaged one is reported, and counts as one without rows, as in Kafka: what it would have said is assumed at its worst.
-Of the cleaner's that cannot be, since the logs that were compacted would be cut at their first gaps: its directory has
-failed.
+That cannot be for the cleaner's, since the logs that were compacted would be cut at their first gaps: its directory has
+failed, unless the marker of a clean stop has the same offsets.
 """
 
 from strandline.base.effects import Effect, Report
@@ -37,22 +37,27 @@ class Rows(Value, frozen=True):
         return None if self.recovery_points is None else self.recovery_points.get(name, 0)
 
 
-def read_rows(disk: Disk, directory: str, effects: list[Effect]) -> Rows:
+def read_rows(disk: Disk, directory: str, effects: list[Effect], *, is_vouched: bool) -> Rows:
+    """`is_vouched`: the marker of a clean stop has the offsets too."""
+    cleaned = read_checkpoint(disk, directory, CLEANED, effects, is_needed=not is_vouched)
     return Rows(
         read_checkpoint(disk, directory, HIGH_WATERMARKS, effects) or {},
         read_checkpoint(disk, directory, RECOVERY_POINTS, effects),
         read_checkpoint(disk, directory, LOG_STARTS, effects) or {},
-        read_checkpoint(disk, directory, CLEANED, effects) or {},
+        cleaned or {},
     )
 
 
-def read_checkpoint(disk: Disk, directory: str, file: str, effects: list[Effect]) -> Offsets | None:
+def read_checkpoint(
+    disk: Disk, directory: str, file: str, effects: list[Effect], *, is_needed: bool = False
+) -> Offsets | None:
     path = f"{directory}/{file}"
     content = disk.read_file(path)
     try:
         return {} if content is None else parse_offsets(content)
     except Unreadable as error:
-        if file not in WITHOUT:
+        if is_needed:
             raise DiskError(f"{path} is damaged, and compacted logs are cut without it: {error}") from None
-        effects.append(Report("warning", f"{path} is damaged, {WITHOUT[file]}: {error}"))
+        without = WITHOUT.get(file, "the marker of the last stop says how far logs are compacted")
+        effects.append(Report("warning", f"{path} is damaged, {without}: {error}"))
         return None

@@ -8,6 +8,8 @@ a row may have gaps, so that the row is durable before a gap can come.
 An operation of the disk that fails takes its directory offline (`Host.fail`), and the others go on.
 """
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Remove, Report, Save, Sync, SyncFailed, Token
@@ -15,7 +17,7 @@ from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, Top
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
 from strandline.log.checkpoints import format_offsets
-from strandline.log.clean_shutdown import Logs
+from strandline.log.clean_shutdown import LogsLeft
 from strandline.log.config import DAY_MS, LogConfig
 from strandline.log.directory import (
     DELETED_SUFFIX,
@@ -25,6 +27,7 @@ from strandline.log.directory import (
     parse_future_name,
     write_partition_metadata,
 )
+from strandline.log.inventory import Left
 from strandline.log.log import Log
 from strandline.log.tail import TailBudget
 from strandline.metadata.dynamic_configs import dynamic_value
@@ -37,6 +40,7 @@ from strandline.replica.losing import Findings
 from strandline.replica.owners import ENTRY_MAX, make_room, topic_of
 from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Offsets, read_rows
 from strandline.replica.timers import Every
+from strandline.replica.vouched import Inventory
 
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 
@@ -75,20 +79,27 @@ class Storage:
 
     # --- opening
 
-    def load(self, now: Instant, clean: bool, left: Logs | None) -> list[Effect]:
+    def load(self, now: Instant, clean: bool, left: LogsLeft | None) -> list[Effect]:
         effects: list[Effect] = []
-        self.findings.is_clean, self.findings.left = clean, left if clean else None
+        self.findings.stopped(clean, left)
         for log_dir in list(self.directories.live):
+            rows = left.get(log_dir.path, ()) if clean and left is not None else None
             try:
-                self.load_directory(log_dir, now, clean, effects)
+                self.load_directory(log_dir, now, clean, rows, effects)
             except DiskError as error:
                 self.host.fail(log_dir, error)
         self.findings.all_opened(now)
         return effects
 
-    def load_directory(self, log_dir: LogDir, now: Instant, clean: bool, effects: list[Effect]) -> None:
+    def load_directory(
+        self, log_dir: LogDir, now: Instant, clean: bool, left: Sequence[Left] | None, effects: list[Effect]
+    ) -> None:
+        """`left`: how the last stop left its logs, if it was clean and said so."""
         self.disk.make_directory(log_dir.path)
-        rows = read_rows(self.disk, log_dir.path, effects)
+        inventory = None if left is None else Inventory(self.disk, log_dir.path, left)
+        rows = read_rows(self.disk, log_dir.path, effects, is_vouched=inventory is not None)
+        if inventory is not None:
+            rows = inventory.instead_of(rows)
         effects += self.findings.begin(log_dir, rows)
         if rows.cleaned:
             self.cleaner_files[log_dir.path] = None
@@ -102,6 +113,11 @@ class Storage:
             name = coming or parse_directory_name(entry)
             if name is None or name.topic == METADATA_TOPIC:
                 continue  # not ours: a checkpoint, the metadata log, something of the user's
+            state = None
+            if inventory is not None and coming is None:
+                state = inventory.state_of(entry, name, effects)
+                if state is None:
+                    continue
             durable_below = None if clean else rows.durable_below(name)
             if coming is not None:
                 durable_below = 0  # only a copy, and never synced in parts
@@ -119,6 +135,7 @@ class Storage:
                 rows.cleaned.get(name),
                 rows.high_watermarks.get(name, 0),
                 clean,
+                state,
             )
             at = TopicIdPartition(topic_id, name.partition)
             if self.host.find(at) is not None:
@@ -141,11 +158,9 @@ class Storage:
         """Open a log that lies on disk."""
         log_dir, name = found.directory, found.name
         config = LogConfig(producer_id_expiration_ms=self.producer_id_expiration_ms)
-        if found.clean:
-            found = replace(found, log_start_offset=self.findings.log_start(at, found.log_start_offset))
         log = found.open(self.disk, config, now, self.tail_budget)
-        as_left = not found.clean or self.findings.is_as_left(at, log)
-        if not as_left:
+        as_left = not found.clean or self.findings.is_as_left(at, found, log)
+        if not as_left and found.is_trusted:
             log.abandon()
             log = replace(found, recovery_point=0, clean=False).open(self.disk, config, now, self.tail_budget)
         if not (found.clean and as_left):

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from strandline.base.effects import Effect, Report
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, TopicIdPartition
-from strandline.base.ports import DiskError
+from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
-from strandline.log.clean_shutdown import Left
+from strandline.log.inventory import Left, left
 from strandline.metadata.losses import CAUSES, EXACTLY, Cause
 from strandline.metadata.records import LossEvent
 from strandline.replica.double import Double
@@ -103,12 +103,12 @@ def begin_again(replicas: Replicas, hosted: Hosted, lost: Withdrawn, now: Instan
     replicas.host.put(opened)
 
 
-def left_in(host: Host, log_dir: LogDir) -> tuple[Left, ...]:
-    """How a stop leaves the logs in a directory, for its marker. What is held must be found again by the next start,
-    also where there is no log."""
+def left_in(host: Host, disk: Disk, log_dir: LogDir) -> tuple[Left, ...]:
+    """How a stop leaves the logs in a directory, for its marker, after the last write to any. The next start must find
+    again what is held, also where there is no log. Raises DiskError."""
     held = host.withdrawals.held
-    logs = [hosted for hosted in host.all() if hosted.directory.path == log_dir.path]
-    left = [Left.of(hosted.at, hosted.log) for hosted in logs if hosted.at not in held]
+    logs = sorted((one for one in host.all() if one.directory.path == log_dir.path), key=lambda one: one.name)
+    rows = [left(disk, one.name, one.at.topic_id, one.log, one.high_watermark) for one in logs if one.at not in held]
     if log_dir is host.directories.live[0]:
-        left += [Left.in_doubt(at, lost.start, lost.end) for at, lost in held.items()]
-    return tuple(left)
+        rows += [Left.in_doubt(at, lost.start, lost.end) for at, lost in held.items()]
+    return tuple(rows)

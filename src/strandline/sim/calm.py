@@ -79,10 +79,22 @@ def heal(world: World, dead: Machine | None = None) -> None:
 
 
 def start_all(world: World, dead: Machine | None = None) -> None:
-    """A controlled shutdown may have ended only now, or a flush from before have failed."""
+    """A controlled shutdown may have ended only now, or a flush from before have failed. Where somebody damaged files,
+    a node may refuse to start, and say why: an operator gives it new disks."""
     for machine in world.machines.values():
         if machine is not dead:
             machine.repaired()
+            if machine.is_tampered and (machine.has_offline_directories or not machine.is_running):
+                renew(world, machine)
+
+
+def renew(world: World, machine: Machine) -> None:
+    world.damage.lost(machine.node_id, "has new disks")
+    machine.kill()
+    machine.is_rotten = machine.is_tampered = False
+    for root in machine.log_dirs:
+        machine.replace_disk(root)
+    machine.start()
 
 
 def why_not_repaired(world: World) -> str | None:

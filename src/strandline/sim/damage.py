@@ -60,16 +60,20 @@ class Damage:
 
     def lost(self, node: NodeId, why: str) -> None:
         """This machine lost data that it had not synced, or more."""
+        for topic in self.world.laws.metadata.image.topics.values():
+            for index in topic.partitions:
+                self.lost_of(TopicIdPartition(topic.topic_id, index), node, why)
+
+    def lost_of(self, at: TopicIdPartition, node: NodeId, why: str) -> None:
+        """The same of one partition."""
         image = self.world.laws.metadata.image
-        broker = image.brokers.get(node)
+        broker, partition = image.brokers.get(node), image.partition(at)
+        if partition is None or node not in partition.replicas:
+            return
         epoch = -1 if broker is None else broker.epoch
-        for topic in image.topics.values():
-            for index, partition in topic.partitions.items():
-                if node in partition.replicas:
-                    at = TopicIdPartition(topic.topic_id, index)
-                    members = (*partition.isr, *partition.elr)
-                    self.lossy.setdefault(at, {})[node] = Loss(epoch, node not in members)
-                    self.judge(at, partition, f"{topic.name}-{index}: node {node} {why}")
+        members = (*partition.isr, *partition.elr)
+        self.lossy.setdefault(at, {})[node] = Loss(epoch, node not in members)
+        self.judge(at, partition, f"{image.topics[at.topic_id].name}-{at.partition}: node {node} {why}")
 
     def is_lossy(self, at: TopicIdPartition, node: NodeId) -> bool:
         return node in self.lossy.get(at, ())

@@ -9,6 +9,7 @@ from the rng that a call is given; whatever else goes wrong was asked for:
     synced after it (`disk_content` says why). While the machine runs on, all of it is read as if nothing had been;
   - `fail` and `mend`: every operation below a root fails;
   - `rot`: one synced bit changes, and nobody is told;
+  - `tamper`: a file is what somebody else made of it;
   - `wipe`, and `snapshot` with `restore`: an empty disk in the place of an old one, and the content of another day.
 
 How long anything takes is the driver's affair. The cost of an operation depends on the bytes that it moves and on the
@@ -257,9 +258,14 @@ class SimDisk:
         if isinstance(entry, Content):
             raise DiskError(f"{path}: {ENOTDIR}")
         if entry is not None:
-            for below, inner in reversed(list(self.names.walk(path))):
-                self.take(below, inner)
-            self.take(path, entry)
+            self.take_all(path)
+
+    def take_all(self, path: str) -> None:
+        for below, inner in reversed(list(self.names.walk(path))):
+            self.take(below, inner)
+        entry = self.names.find(path)
+        assert entry is not None, path
+        self.take(path, entry)
 
     def take(self, path: str, entry: Entry) -> None:
         directory, name = self.names.directory_of(path)
@@ -375,6 +381,26 @@ class SimDisk:
         entry = self.names.find(path)
         assert entry is not None, path
         as_file(path, entry).flip(position, bit)
+
+    def tamper(self, path: str, data: bytes | None) -> None:
+        """Somebody else writes this file as a whole, or removes it (None; a folder with all that is in it), durably. A
+        process that has it open is not told."""
+        self.names.settle_all()
+        if data is None:
+            if self.names.find(path) is not None:
+                self.take_all(path)
+        else:
+            directory, name = self.names.directory_of(path)
+            entry = directory.names.get(name)
+            if entry is None:
+                entry = Content()
+                self.names.edit((directory, name, entry))
+            content = as_file(path, entry)
+            content.sync()
+            content.forget_doubts(0, len(content.data))
+            content.data[:] = data
+        self.names.settle_all()
+        self.recount()
 
     def wipe(self, root: str) -> None:
         """A new disk in the place of the one at `root`: nothing is there, and nothing of it fails."""

@@ -77,6 +77,7 @@ class Machine(Station):
         self.metadata_durable = 0  # up to where the metadata log is certainly durable here
         self.has_left = False  # its last process ended in order, and all that it had is durable
         self.waits_for_room = False  # its process is there, without a node
+        self.is_tampered = False  # somebody changed its files
         self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
         for root in self.disk.roots:
             self.format(root)

@@ -60,6 +60,7 @@ def draw_plan(seed: int) -> Plan:
         faults += draw_eligible(seed, options, len(faults))
     options, more = draw_overlaps(seed, options, len(faults))
     faults += more
+    faults += draw_damaged(seed, options, len(faults))
     faults += draw_damaged_metadata(seed, options, len(faults))
     plan = Plan(seed, options, tuple(sorted(faults, key=lambda fault: fault.at_ms)))
     if compacts(seed):
@@ -126,6 +127,17 @@ def draw_overlaps(seed: int, options: Options, salt: int) -> tuple[Options, list
 
 def compacts(seed: int) -> bool:
     return seed >= FIRST_READING and Random(f"{seed} compaction").randrange(4) == 0
+
+
+def draw_damaged(seed: int, options: Options, salt: int) -> list[Fault]:
+    """In a third of the runs somebody damages files."""
+    from strandline.sim.faults.table import DAMAGED
+
+    rng = Random(f"{seed} damaged")
+    if seed < FIRST_READING or rng.randrange(3):
+        return []
+    kinds = rng.choices(tuple(DAMAGED), [kind.weight for kind in DAMAGED.values()], k=rng.randrange(1, 4))
+    return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
 
 
 def draw_damaged_metadata(seed: int, options: Options, salt: int) -> list[Fault]:

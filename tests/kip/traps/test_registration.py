@@ -114,7 +114,7 @@ def test_t27_the_marker_is_taken_away_durably_and_believed_once() -> None:
     disk = Watched()
     write_clean_shutdown(disk, ONE, 42)
     disk.acts.clear()
-    assert take_clean_shutdown(disk, ONE) == Stop(42, {})
+    assert take_clean_shutdown(disk, ONE) == Stop(42, {"/d1": ()})
     assert disk.acts == [f"remove /d1/{FILE}", "sync /d1"]
     disk.crash(Random(1))
     assert take_clean_shutdown(disk, ONE) is None, "a crash while logs are loaded was no clean stop"
@@ -255,7 +255,7 @@ def test_t28_a_directory_less_than_there_was_is_no_clean_stop() -> None:
 def test_t28_where_they_all_agree_the_stop_was_clean() -> None:
     disk = Watched()
     write_clean_shutdown(disk, BOTH, 42)
-    assert take_clean_shutdown(disk, BOTH) == Stop(42, {})
+    assert take_clean_shutdown(disk, BOTH) == Stop(42, {"/d1": (), "/d2": ()})
 
 
 # --- back before the session has ended

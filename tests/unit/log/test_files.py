@@ -8,7 +8,7 @@ import pytest
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, parse_uuid
 from strandline.base.ports import DiskError
 from strandline.log.checkpoints import Unreadable, format_epochs, format_offsets, parse_epochs, parse_offsets
-from strandline.log.clean_shutdown import FILE, Left, Place, Stop, take_clean_shutdown, write_clean_shutdown
+from strandline.log.clean_shutdown import FILE, Place, Stop, take_clean_shutdown, write_clean_shutdown
 from strandline.log.directory import (
     DirectoryMeta,
     directory_name,
@@ -19,6 +19,7 @@ from strandline.log.directory import (
     write_partition_metadata,
 )
 from strandline.log.epochs import EpochStart
+from strandline.log.inventory import Left
 from strandline.sim.disk import SimDisk
 
 ID_TEXT = "AAECAwQFBgcICQoLDA0ODw"
@@ -144,7 +145,7 @@ def test_a_clean_stop_is_believed_once() -> None:
     content = disk.read_file(f"/d/1/{FILE}")
     assert content is not None
     assert content.startswith(b'{"version":0,"brokerEpoch":42,"clusterId":"cluster","nodeId":7,'), "Kafka's first"
-    assert take_clean_shutdown(disk, PLACE) == Stop(42, {})
+    assert take_clean_shutdown(disk, PLACE) == Stop(42, {"/d/1": (), "/d/2": ()})
     assert take_clean_shutdown(disk, PLACE) is None
 
 
@@ -185,10 +186,7 @@ def test_a_stop_says_how_it_left_the_logs_in_all_directories() -> None:
     stop = take_clean_shutdown(with_logs(), PLACE)
     assert stop is not None
     left = Left.in_doubt(AT, 5, 9)
-    assert stop.logs == {
-        AT: [left, left],
-        TopicIdPartition(AT.topic_id, 4): [Left.in_doubt(AT._replace(partition=4), 0, 1)],
-    }
+    assert stop.logs == {"/d/1": (left, Left.in_doubt(AT._replace(partition=4), 0, 1)), "/d/2": (left,)}
 
 
 def without_a_row(content: bytes) -> bytes:

@@ -28,7 +28,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.clean_shutdown import Logs
+from strandline.log.clean_shutdown import LogsLeft
 from strandline.metadata import records as r
 from strandline.metadata.config_key import ConfigValue
 from strandline.metadata.image import TOPIC_RESOURCE, Image
@@ -88,7 +88,7 @@ class World:
 
     # --- nodes
 
-    def start(self, node: NodeId, clean: bool = True, replay_each: bool = False, left: Logs | None = None) -> None:
+    def start(self, node: NodeId, clean: bool = True, replay_each: bool = False, left: LogsLeft | None = None) -> None:
         replicas = Replicas(
             node, self.disks[node], self.directories(node), self.config, self.static, random.Random(node)
         )

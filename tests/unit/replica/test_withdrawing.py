@@ -8,7 +8,8 @@ from tests.unit.replica.test_losing import noted
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
-from strandline.log.clean_shutdown import Left, Logs
+from strandline.log.clean_shutdown import LogsLeft
+from strandline.log.inventory import Left
 from strandline.metadata.losses import EXACTLY, Cause, withdrawal
 from strandline.replica.follower import Follower
 from strandline.replica.leader import Leader
@@ -45,15 +46,15 @@ def withdrawals(world: World, node: NodeId = ME) -> Withdrawals:
     return world.nodes[node].host.withdrawals
 
 
-def stopped(world: World, node: NodeId = ME) -> Logs:
+def stopped(world: World, node: NodeId = ME) -> LogsLeft:
     """In order. How its logs are left."""
     replicas = world.nodes[node]
     replicas.shutdown(world.now)
     (log_dir,) = replicas.host.directories.live
-    left = left_in(replicas.host, log_dir)
     replicas.close()
+    left = left_in(replicas.host, world.disks[node], log_dir)
     world.kill(node)
-    return {at: [row for row in left if row.at == at] for at in dict.fromkeys(row.at for row in left)}
+    return {log_dir.path: left}
 
 
 def found(world: World, node: NodeId = ME) -> dict[TopicIdPartition, Found]:
@@ -117,17 +118,12 @@ def other_batches(world: World) -> None:
     files[last].content[:] = made
 
 
-def other_epochs(world: World) -> None:
-    world.disks[ME].write_file(f"{FOLDER}/leader-epoch-checkpoint", b"0\n1\n0 4\n")
-
-
 FINDINGS: dict[str, tuple[Callable[[World], None], Found]] = {
     "a shorter file": (a_shorter_file, (5, 6, Cause.SHORT)),
     "no folder": (no_folder, (0, 6, Cause.MISSING)),
-    "no first segment": (no_first_segment, (0, 6, Cause.ANOTHER)),
+    "no first segment": (no_first_segment, (0, 6, Cause.SHORT)),
     "no segment in the middle": (no_middle_segment, (2, 6, Cause.SHORT)),
-    "other batches of the same length": (other_batches, (0, 6, Cause.ANOTHER)),
-    "other epochs": (other_epochs, (0, 6, Cause.ANOTHER)),
+    "other batches of the same length": (other_batches, (4, 6, Cause.SHORT)),
 }
 
 
@@ -347,7 +343,7 @@ def test_where_there_is_one_replica_it_goes_on() -> None:
 def test_a_stop_before_the_controller_has_heard_of_it_leaves_a_marker_that_says_it(world: World) -> None:
     damaged(world, 2)
     left = stopped(world)
-    assert left == {AT: [Left.in_doubt(AT, 3, 4)]}
+    assert left == {"/data2": (Left.in_doubt(AT, 3, 4),)}
     world.start(ME, left=left)
     assert AT in found(world)
 

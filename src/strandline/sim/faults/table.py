@@ -4,7 +4,17 @@ from collections.abc import Callable
 from random import Random
 
 from strandline.base.value import Value
-from strandline.sim.faults import ambush, damaged_metadata, disks, eligible, operations, process, scripted, wires
+from strandline.sim.faults import (
+    ambush,
+    damaged,
+    damaged_metadata,
+    disks,
+    eligible,
+    operations,
+    process,
+    scripted,
+    wires,
+)
 from strandline.sim.faults.turmoil import Turmoil
 
 
@@ -56,6 +66,12 @@ ELIGIBLE: dict[str, FaultKind] = {
     "unregister": FaultKind(eligible.unregister, 2),
     "lost directory": FaultKind(eligible.lost_directory, 2),
     "stale marker": FaultKind(eligible.stale_marker, 2),
+}
+
+# Drawn apart, by `plan.draw_damaged`.
+DAMAGED: dict[str, FaultKind] = {
+    "damaged files": FaultKind(damaged.damaged_files, 3),
+    "damaged last": FaultKind(damaged.damaged_last, 1),
 }
 
 # Drawn apart, by `plan.draw_damaged_metadata`.

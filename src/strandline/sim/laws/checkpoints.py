@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.ids import TopicPartition
 from strandline.broker.node import Node
-from strandline.log.checkpoints import parse_offsets
+from strandline.log.checkpoints import Unreadable, parse_offsets
 from strandline.replica.rows import RECOVERY_POINTS
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ class Checkpoints:
         before = self.read.get((machine.name, path))
         if before is not None and before[0] == content:
             return before[1]
-        rows = parse_offsets(content) if content else {}
+        try:
+            rows = parse_offsets(content) if content else {}
+        except Unreadable:  # somebody damaged it
+            rows = {}
         self.read[machine.name, path] = (content, rows)
         return rows

@@ -16,9 +16,9 @@ REPLICAS = "strandline.replica.replicas"
 
 # A start compares its logs with what the marker says of them, and would find what these bugs let through.
 UNCOMPARED = Change(
-    "strandline.replica.losing",
-    "return self.left is None or Left.of(at, log) in self.left.get(at, ())",
-    "return True",
+    "strandline.replica.storage",
+    "rows = left.get(log_dir.path, ()) if clean and left is not None else None",
+    "rows = None",
 )
 
 STORING = table(
