@@ -65,6 +65,7 @@ def test_what_was_wrong_for_a_moment_is_not_confirmed_by_what_is_wrong_nearby(sp
         finding("acknowledged-lost", 0, None, 40, 60),
         finding("high-watermark", 0, 1, 50, 100),
         finding("high-watermark", 1, 1, 50, 100),
+        finding("checkpoint", 0, 1, 50, 100),
     ]
     second = [
         finding("torn", 0, 1, 101, 102),
@@ -74,5 +75,6 @@ def test_what_was_wrong_for_a_moment_is_not_confirmed_by_what_is_wrong_nearby(sp
         finding("acknowledged-lost", 0, None, 60, 80),
         finding("high-watermark", 0, 1, 60, 100),
         finding("high-watermark", 1, 1, 50, 120),
+        finding("checkpoint", 0, 1, 60, 100),
     ]
     assert confirmed(spark, first, second) == [("high-watermark", 1, 1, 50, 100, "from 50")]

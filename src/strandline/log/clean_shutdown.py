@@ -97,12 +97,19 @@ def take_clean_shutdown(disk: Disk, place: Place) -> Stop | None:
 
 def marker_in(content: bytes, place: Place, directory_id: Uuid) -> Marker | None:
     """None if it makes no sense here."""
+    marker = whole_marker(content)
+    if marker is None:
+        return None
+    of_here = Marker.of(place, directory_id, marker.broker_epoch)
+    is_ours = msgspec.structs.replace(marker, logs=(), logs_checksum=0) == of_here
+    return marker if is_ours else None
+
+
+def whole_marker(content: bytes) -> Marker | None:
+    """None if it is damaged, or does not say how the stop left the logs."""
     try:
         marker = msgspec.json.decode(content, type=Marker)
         assert all(row.at.topic_id for row in marker.logs)
     except (msgspec.MsgspecError, ValueError):
         return None
-    of_here = Marker.of(place, directory_id, marker.broker_epoch)
-    is_whole = marker.logs_checksum == checksum(marker.logs)
-    is_ours = msgspec.structs.replace(marker, logs=(), logs_checksum=0) == of_here
-    return marker if is_whole and is_ours else None
+    return marker if marker.logs_checksum == checksum(marker.logs) else None

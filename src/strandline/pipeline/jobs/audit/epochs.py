@@ -70,6 +70,16 @@ def against_the_file(batches: "DataFrame", epochs: Sequence[Row], known: Sequenc
     )
 
 
+def without_entries(epochs: Sequence[Row], known: Sequence[Known]) -> Iterator[Row]:
+    entries = by_replica(epochs)
+    for one in known:
+        if one.key not in entries and one.batches and one.start < one.high_watermark:
+            what = "the log has batches, and no leader epochs in a checkpoint"
+            yield plain(
+                "epoch-checkpoint", what, one.key, one.start, min(one.high_watermark, max(one.end, one.start + 1))
+            )
+
+
 def across_replicas(epochs: Sequence[Row], known: Sequence[Known]) -> Iterator[Row]:
     """What several replicas say of one epoch, where retention has not been, and below their high watermarks."""
     entries = by_replica(epochs)

@@ -26,6 +26,7 @@ PAUSE_S = 1.0
 CHECKPOINT_S = 6.0  # a high watermark that is saved for a log that is gone is there for five seconds
 LOOKS_MAX = 5
 PARTITIONS_MAX = 1000  # that a further look names one by one
+SAVED = ("high-watermark", "checkpoint", "missing-replica")  # rules of files that are saved every few seconds
 SAME = ("rule", "topic", "partition")
 Place = tuple[str, int]
 
@@ -59,7 +60,7 @@ def audit(
     for _ in range(LOOKS_MAX - 1):
         if not pending:
             break
-        has_marks = not latest.findings.where("rule = 'high-watermark'").isEmpty()
+        has_marks = not latest.findings.where(F.col("rule").isin(*SAVED)).isEmpty()
         time.sleep(max(pause_s, CHECKPOINT_S) if has_marks else pause_s)
         chosen = narrowed(options, pending, dict.fromkeys(place_of(key) for key in known) | changed)
         latest = look(spark, chosen, acknowledged, losses, compacted)
@@ -106,15 +107,17 @@ def sought(acknowledged: "DataFrame", options: Mapping[str, str], unread: Mappin
 def among(findings: "DataFrame", seen: "DataFrame") -> "DataFrame":
     """What of these was seen before: the offsets that both have. `broker` null: nobody knows which, it may be any.
 
-    All rules but one are about what a log has at offsets that it keeps. A run of damage may begin elsewhere in the next
+    All rules but two are about what a log has at offsets that it keeps. A run of damage may begin elsewhere in the next
     look, where retention took some of it, and end elsewhere; what looked wrong only since a log changed (at its end, or
-    where retention or a cleaner was) is at other offsets a moment later. But a `high-watermark` finding reaches from
-    where the log ends to something that moves by itself: if that end moves, the log is being filled."""
+    where retention or a cleaner was) is at other offsets a moment later. But a `high-watermark` or `checkpoint`
+    finding reaches from where the log ends to something that moves by itself: if that end moves, the log is being
+    filled."""
     names = (*SAME, "broker", "offset", "end", "what")
     others = seen.select(*(F.col(name).alias(f"seen_{name}") for name in names))
     same = " and ".join(f"{name} = seen_{name}" for name in SAME)
     there = "(broker = seen_broker or broker is null or seen_broker is null)"
-    meets = "offset < seen_end and end > seen_offset and (rule <> 'high-watermark' or offset = seen_offset)"
+    is_still = "(rule not in ('high-watermark', 'checkpoint') or offset = seen_offset)"
+    meets = f"offset < seen_end and end > seen_offset and {is_still}"
     both = {
         "offset": "greatest(offset, seen_offset)",
         "end": "least(end, seen_end)",

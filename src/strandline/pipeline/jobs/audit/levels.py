@@ -15,11 +15,14 @@ from strandline.base.ids import TopicPartition
 from strandline.log.directory import directory_name
 from strandline.log.segment import file_name
 from strandline.pipeline import schemas
+from strandline.pipeline.jobs.audit.presence import by_directory
 from strandline.pipeline.jobs.audit.replicas import NO_SEGMENT, Measured, measured
 from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, Key, Row, frame, key_of, normal
 from strandline.pipeline.persisted import persisted
+from strandline.pipeline.replica.beside import beside_rows
 from strandline.pipeline.replica.errors import LogChanged, UnreadableLog
 from strandline.pipeline.replica.files import ROWS_OF
+from strandline.pipeline.replica.located import Replica
 from strandline.pipeline.replica.options import parse
 from strandline.pipeline.replica.places import replicas
 from strandline.pipeline.replica.rows import CHANGED, UNREACHABLE, UNREADABLE
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMAT = "strandline-replica"
-BATCH = tuple(name for name in schemas.REPLICA_BATCH.names if name not in ("base_timestamp", "max_timestamp"))
+BATCH = tuple(name for name in schemas.REPLICA_BATCH.names if name != "base_timestamp")
 
 WHY = {
     CHANGED: "it changed each time that it was read",
@@ -56,6 +59,8 @@ class Levels(NamedTuple):
     records: Callable[[Sequence[str]], "DataFrame"]  # of these topics; REPLICA_RECORD
     compacted: Sequence[str] | None = None  # over the wire: the topics that are; None: files tell
     unread: Mapping[Key, Unread] = {}  # replicas that are left out
+    beside: Sequence[Row] = ()  # of other files (`replica.beside`)
+    of_directories: Sequence[Row] = ()  # findings (`presence`)
 
 
 @contextmanager
@@ -98,7 +103,10 @@ def read_levels(
             batches, counted = all_batches()
             indexes = indexing.result()
         epochs, segments = small(options, "epoch", unread), small(options, "segment", unread)
-        yield without_unread(Levels(batches, indexes, counted, checkpoints, epochs, segments, records, unread=unread))
+        beside = small(options, "segment", unread, beside_rows)
+        levels = Levels(batches, indexes, counted, checkpoints, epochs, segments, records, None, unread, beside)
+        directories = by_directory(parse(options))
+        yield without_unread(levels._replace(of_directories=directories))
 
 
 def indexes_of(spark: "SparkSession", options: dict[str, str]) -> "DataFrame":
@@ -118,12 +126,19 @@ def by_log(batches: "DataFrame") -> "DataFrame":
     return batches.repartition(*PARTITION).sortWithinPartitions(*REPLICA, "segment", "position", "base_offset")
 
 
-def small(options: dict[str, str], level: str, unread: dict[Key, Unread]) -> list[Row]:
-    """The rows of all logs but those that cannot be read, which are noted in `unread`."""
+def small(
+    options: dict[str, str],
+    level: str,
+    unread: dict[Key, Unread],
+    rows_of: Callable[[Replica], Iterator[Row]] | None = None,
+) -> list[Row]:
+    """The rows of all logs but those that cannot be read, which are noted in `unread`. `rows_of`: others than the
+    level's."""
     rows: list[Row] = []
+    rows_of = ROWS_OF[level] if rows_of is None else rows_of
     for replica in replicas(parse({**options, "level": level})):
         try:
-            rows += [{**replica._asdict(), **row} for row in ROWS_OF[level](replica)]
+            rows += [{**replica._asdict(), **row} for row in rows_of(replica)]
         except LogChanged:
             unread[key_of(replica._asdict())] = Unread(CHANGED, WHY[CHANGED])
         except UnreadableLog as error:
@@ -165,5 +180,6 @@ def without_unread(levels: Levels) -> Levels:
         checkpoints=rest(levels.checkpoints),
         epochs=rest(levels.epochs),
         segments=rest(levels.segments),
+        beside=rest(levels.beside),
         unread=gone,
     )

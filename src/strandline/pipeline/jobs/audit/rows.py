@@ -84,12 +84,14 @@ def found(rows: "DataFrame", *cases: str) -> "DataFrame":
     return rows.selectExpr(f"inline(array_compact(array({', '.join(cases)})))")
 
 
-def plain(rule: str, what: str, place: Key, offset: int, end: int, *, is_several: bool = False) -> Row:
+def plain(
+    rule: str, what: str, place: Key, offset: int, end: int, *, is_several: bool = False, severity: str = ERROR
+) -> Row:
     """A finding that needs no Spark."""
     broker, _, topic, _, partition = place
     return {
         "rule": rule,
-        "severity": ERROR,
+        "severity": severity,
         "topic": topic,
         "partition": partition,
         "broker": None if is_several else broker,

@@ -10,11 +10,14 @@ from strandline.pipeline.jobs.audit import (
     acknowledged,
     agreement,
     batches,
+    beside,
     compacted,
     epochs,
     indexes,
     offsets,
+    presence,
     sequences,
+    stopped,
     watermarks,
 )
 from strandline.pipeline.jobs.audit.ledger import as_rows
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
     from strandline.pipeline.jobs.audit.levels import Levels
 
 RULES: dict[str, str] = {}
-for subject in (batches, offsets, agreement, compacted, epochs, watermarks, indexes, sequences, acknowledged):
+SUBJECTS = (batches, offsets, agreement, compacted, epochs, watermarks, indexes, beside, sequences, presence, stopped)
+for subject in (*SUBJECTS, acknowledged):
     RULES |= subject.RULES
 
 
@@ -47,13 +51,23 @@ def all_findings(
 ) -> "DataFrame":
     """`known`: what `known_replicas` says; `acks`: schemas.ACKNOWLEDGED; `losses`: see `ledger`. FINDING rows."""
     spark, rows = levels.batches.sparkSession, levels.batches
-    few = [*watermarks.high_watermarks(known), *epochs.across_replicas(levels.epochs, known)]
+    is_of_files = levels.compacted is None
+    few = [
+        *watermarks.high_watermarks(known),
+        *watermarks.other_checkpoints(known, levels.checkpoints),
+        *epochs.across_replicas(levels.epochs, known),
+        *(epochs.without_entries(levels.epochs, known) if is_of_files else ()),
+        *beside.unusable_files(levels.beside, levels.checkpoints),
+        *(presence.topic_ids(known) if is_of_files else ()),
+        *levels.of_directories,
+    ]
     odd = agreement.disagreements(rows, known)
     parts = [
         along_the_logs(rows, known, levels.segments),
         agreement.agreement(odd),
         *([frame(spark, few, FINDING)] if few else []),
         *([epochs.against_the_file(rows, levels.epochs, known)] if levels.epochs else []),
+        *beside.against_the_batches(rows, levels.beside, known),
     ]
     if levels.indexes is not None:
         is_broken = any(counted["broken"] for counted in levels.measured.values())

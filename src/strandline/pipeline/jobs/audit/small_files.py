@@ -4,10 +4,15 @@ says so. Brokers replace them in one step: half of one is no moment of a healthy
 import os
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from strandline.base.ports import DiskError
 from strandline.log.checkpoints import Unreadable, parse_epochs, parse_offsets
-from strandline.log.directory import DamagedMetadata, parse_directory_name, read_topic_id
+from strandline.log.clean_shutdown import FILE as MARKER
+from strandline.log.clean_shutdown import Marker, whole_marker
+from strandline.log.directory import DamagedMetadata, parse_directory_name, read_meta, read_topic_id
 from strandline.log.opening import EPOCHS_FILE
+from strandline.pipeline.replica.left import is_of
 from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline.server.disk import RealDisk
 
@@ -24,6 +29,9 @@ def damaged_files(directory: str) -> Iterator[str]:
     for file, meaning in CHECKPOINTS.items():
         if is_damaged(f"{directory}/{file}", parse_offsets):
             yield f"{directory}/{file} is damaged: {meaning}"
+    why = why_no_marker(directory)
+    if why is not None:
+        yield f"{directory}/{MARKER} {why}: nobody knows how the last stop left its logs"
     for name in sorted(os.listdir(directory)):
         if parse_directory_name(name) is None:
             continue
@@ -36,6 +44,25 @@ def damaged_files(directory: str) -> Iterator[str]:
             yield f"{error}: the log is compared with no other"
         except DiskError:
             continue
+
+
+def why_no_marker(directory: str) -> str | None:
+    """None also where there is none. Kafka's says nothing of logs, and once was an empty file."""
+    try:
+        content, meta = RealDisk().read_file(f"{directory}/{MARKER}"), read_meta(RealDisk(), directory)
+    except DiskError:
+        return None
+    if not content:
+        return None
+    try:
+        marker = msgspec.json.decode(content, type=Marker)
+    except (msgspec.MsgspecError, ValueError):
+        return "is damaged"
+    if marker.logs_checksum == 0 and not marker.logs:
+        return None
+    if whole_marker(content) is None:
+        return "is damaged"
+    return None if meta is None or is_of(marker, meta) else "is that of another log directory"
 
 
 def is_damaged(path: str, parse: Callable[[bytes], object]) -> bool:

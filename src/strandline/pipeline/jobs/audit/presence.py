@@ -1,0 +1,96 @@
+"""Which logs should be where: a checkpoint names a log that has no folder, or a folder says to be another topic's.
+
+A broker saves the high watermark of each log that it has every few seconds. A log that was moved away or deleted is
+named until the next time, and while a broker runs the audit looks again after that. Where no directory has anything of
+a topic, it was deleted. A stop in order has a marker that knows better (`stopped`).
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from strandline.base.ids import METADATA_TOPIC
+from strandline.base.ports import DiskError
+from strandline.log.directory import directory_name, parse_directory_name, read_meta
+from strandline.pipeline.jobs.audit.replicas import Known
+from strandline.pipeline.jobs.audit.rows import ERROR, WARNING, Row, plain
+from strandline.pipeline.jobs.audit.stopped import changes_since_stop, saved_in
+from strandline.pipeline.replica.left import ReadDisk, Stopped
+from strandline.pipeline.replica.options import Request
+from strandline.pipeline.replica.places import log_directories
+from strandline.replica.rows import HIGH_WATERMARKS, RECOVERY_POINTS
+
+RULES = {
+    "missing-replica": "a checkpoint names a log that is not there",
+    "topic-id": "a replica's topic id is missing, another topic's, or not that of the other replicas",
+}
+
+
+def by_directory(request: Request) -> list[Row]:
+    """What log directories show without any batch being read."""
+    found: list[Row] = []
+    unmarked: list[tuple[int, str]] = []
+    for directory in log_directories(request):
+        stopped = Stopped.at(directory)
+        if stopped is not None:
+            found += changes_since_stop(stopped, request.wanted)
+        else:
+            unmarked.append((broker_at(directory), directory))
+    return [*found, *missing_replicas(request, unmarked)]
+
+
+def broker_at(directory: str) -> int:
+    try:
+        meta = read_meta(ReadDisk(), directory)
+    except DiskError:
+        meta = None
+    return -1 if meta is None else meta.node_id
+
+
+def missing_replicas(request: Request, unmarked: Sequence[tuple[int, str]]) -> Iterator[Row]:
+    """Checkpoints are read before folders are listed."""
+    named = []
+    for broker, directory in unmarked:
+        rows = saved_in(f"{directory}/{HIGH_WATERMARKS}") or saved_in(f"{directory}/{RECOVERY_POINTS}") or {}
+        named += [(broker, directory, name, offset) for name, offset in sorted(rows.items())]
+    if not named:
+        return
+    directories = log_directories(request)
+    entries = {one: os.listdir(one) for one in directories}
+    topics = {name.topic for held in entries.values() for entry in held if (name := parse_directory_name(entry))}
+    of_broker: dict[int, set[str]] = {}  # a log may move between directories
+    for one in directories:
+        of_broker.setdefault(broker_at(one), set()).update(entries[one])
+    for broker, directory, name, offset in named:
+        if name.topic not in topics or name.topic == METADATA_TOPIC or not request.wanted.has(*name):
+            continue
+        if directory_name(name) not in of_broker[broker]:
+            what = f"{directory} has no log of it, and knew it to be committed up to {offset}"
+            key = (broker, directory, name.topic, "", name.partition)
+            yield plain("missing-replica", what, key, 0, max(offset, 1))
+
+
+def topic_ids(known: Sequence[Known]) -> Iterator[Row]:
+    """The topic id that most replicas of a topic have is its own. Where a broker has that one and another, or another
+    topic has it, something is wrong; else the broker may have been down while the topic was made anew."""
+    of_topic: dict[str, Counter[str]] = {}
+    of_broker: dict[tuple[int, str], set[str]] = {}
+    for one in known:
+        broker, _, topic, topic_id, _ = one.key
+        of_topic.setdefault(topic, Counter())[topic_id] += 1
+        of_broker.setdefault((broker, topic), set()).add(topic_id)
+    own = {topic: max(ids, key=lambda each: (each != "", ids[each], each)) for topic, ids in of_topic.items()}
+    owners = {topic_id: topic for topic, topic_id in own.items()}
+    for one in known:
+        broker, _, topic, topic_id, _ = one.key
+        usual = own[topic]
+        if topic_id == usual:
+            continue
+        whose = owners.get(topic_id)
+        what = f"it has the topic id {topic_id}" if topic_id else "it has no topic id"
+        what += f", that of {whose}" if whose and whose != topic else ""
+        is_sure = not topic_id or (whose is not None and whose != topic) or usual in of_broker[broker, topic]
+        what += f"; other replicas of the topic have {usual}"
+        yield plain(
+            "topic-id", what, one.key, one.start, max(one.end, one.start + 1), severity=ERROR if is_sure else WARNING
+        )
