@@ -11,6 +11,7 @@ Invariants: those of the parts, and
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from strandline.base.effects import Answered, Caller, Effect, Failed, ReplyTo, Synced, SyncFailed
 from strandline.base.errors import ErrorCode
@@ -57,6 +58,7 @@ from strandline.replica.retention import retain
 from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
 from strandline.replica.storage import Storage
 from strandline.replica.timers import Every
+from strandline.replica.withdrawing import withdraw
 from strandline.wire.messages.delete_records import DeleteRecordsRequest
 from strandline.wire.messages.fetch import FetchRequest
 from strandline.wire.messages.list_offsets import ListOffsetsRequest
@@ -88,7 +90,7 @@ class Replicas:
         self.futures = Futures(self.host, self.storage, self.assignments)
         self.cleaner = Cleaner(self.host, self.storage, self.futures)
         self.hanging = Hanging(self.host)
-        self.scrubber = Scrubber(self.host, self.cleaner.uncleanable)
+        self.scrubber = Scrubber(self.host, self.cleaner.uncleanable, partial(withdraw, self))
         self.arrivals = Arrivals(self)
         self.epoch_files = EpochFiles(self.host)
         self.fetchers: dict[NodeId, Fetcher] = {}

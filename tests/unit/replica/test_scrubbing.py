@@ -284,3 +284,18 @@ def test_a_log_reads_as_before_after_its_repair(world: World) -> None:
     world.run(PASS)
     assert content(log_of(world, 1)) == held
     log_of(world, 1).check()
+
+
+def test_a_batch_that_others_have_compacted_is_copied_again_with_all_behind_it() -> None:
+    """With its own checksum gone, nothing shows that the leader's batch is the one that was here."""
+    world = a_world(3)
+    for node in world.nodes:
+        log_of(world, node).cleaned_to = 0
+    flip(world, 2, 5, 18)
+    flip(world, 2, 5, 64)
+    world.run(PASS)
+    assert told(world, "this replica leaves ISR and ELR")
+    assert scrubber_of(world, 2).repairs.lost == 0
+    world.change(isr=(1, 3))
+    world.run(PASS)
+    assert stored(world, 2) == stored(world, 3)

@@ -5,6 +5,10 @@ with this replica's leader epoch: so what is answered lies below the other's hig
 knows the same leadership. What of the answer is taken `fitting` decides. It is written where the damage is and synced;
 a crash in the middle leaves damage, which is found again.
 
+In a compacted log another replica may have what is missing in another form, since its own cleaner was at it: that
+cannot be written in its place. Then this replica leaves ISR and ELR, if somebody else is in sync, and copies everything
+from the damage on again (`withdraw`).
+
 If every other replica has answered, and none has the records, they are lost here: that goes to the loss ledger. While
 one has not answered, it is asked again.
 
@@ -12,6 +16,8 @@ Invariants (executed by `check`):
   - one question at most is in flight, and only its answer is taken
   - nothing is written into a log that has changed since its damage was found
 """
+
+from collections.abc import Callable
 
 from strandline.base.effects import Answered, Effect, Failed, Report, Send, Sync, Synced, SyncFailed
 from strandline.base.errors import ErrorCode, error_of
@@ -34,13 +40,26 @@ VERSION = 18
 RETRY_MS, RETRY_MAX_MS = 1_000, 60_000
 DAMAGED_MAX = 10_000  # that are known at once; more are found in a later pass
 
+Withdraw = Callable[[TopicIdPartition, int, int, Instant], list[Effect]]
 Place = tuple[Hosted, int, int]  # the log, the segment's base offset, the position in its file
 
 
 class Repair:
     """One piece of damage, and who is still to be asked about it."""
 
-    __slots__ = ("asking", "cuts", "damage", "due", "hosted", "is_final", "log", "rounds", "segment", "was_told")
+    __slots__ = (
+        "asking",
+        "cuts",
+        "damage",
+        "due",
+        "has_other_form",
+        "hosted",
+        "is_final",
+        "log",
+        "rounds",
+        "segment",
+        "was_told",
+    )
 
     def __init__(self, hosted: Hosted, segment: Segment, damage: Damage) -> None:
         self.hosted = hosted
@@ -50,6 +69,7 @@ class Repair:
         self.damage = damage
         self.asking: list[NodeId] = []
         self.is_final = True  # all who were asked have answered for good
+        self.has_other_form = False  # elsewhere: it is compacted there, and cannot be written here
         self.due = Instant(0)
         self.rounds = 0
         self.was_told = False  # that it is lost
@@ -63,8 +83,9 @@ class Repair:
 
 
 class Repairs:
-    def __init__(self, host: Host, uncleanable: dict[TopicIdPartition, Log]) -> None:
+    def __init__(self, host: Host, uncleanable: dict[TopicIdPartition, Log], withdraw: Withdraw) -> None:
         self.host = host
+        self.withdraw = withdraw
         self.uncleanable = uncleanable  # what the cleaner leaves alone because it is damaged
         self.known: dict[Place, Repair] = {}  # damage that is not repaired
         self.asked: Repair | None = None
@@ -163,6 +184,8 @@ class Repairs:
             return effects
         if row is None or not is_final(row, repair.damage):
             repair.is_final = False
+        elif row.error_code == ErrorCode.NONE and repair.log.has_gaps:
+            repair.has_other_form = True
         return self.ask(repair, now)
 
     def written(self, repair: Repair, row: PartitionData, now: Instant) -> list[Effect] | None:
@@ -189,9 +212,12 @@ class Repairs:
 
     def conclude(self, repair: Repair, now: Instant) -> list[Effect]:
         """All others were asked, and none had it."""
+        hosted, damage = repair.hosted, repair.damage
+        partition = self.host.image.partition(hosted.at)
+        if repair.has_other_form and partition is not None and set(partition.isr) - {self.host.me}:
+            return self.withdraw(hosted.at, max(damage.start, repair.log.log_start_offset), damage.end, now)
         if not repair.is_final or repair.was_told:
             return []
-        hosted, damage = repair.hosted, repair.damage
         assert hosted.role is not None
         event = LossEvent(
             start=max(damage.start, repair.log.log_start_offset),

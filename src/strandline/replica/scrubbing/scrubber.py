@@ -18,7 +18,7 @@ from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.log.soundness import Checked, check, find
 from strandline.replica.hosted import Host, Hosted
-from strandline.replica.scrubbing.repairs import Repairs
+from strandline.replica.scrubbing.repairs import Repairs, Withdraw
 from strandline.replica.timers import Alarm
 
 STEP_MS = 10
@@ -66,9 +66,9 @@ class Place:
 
 
 class Scrubber:
-    def __init__(self, host: Host, uncleanable: dict[TopicIdPartition, Log]) -> None:
+    def __init__(self, host: Host, uncleanable: dict[TopicIdPartition, Log], withdraw: Withdraw) -> None:
         self.host = host
-        self.repairs = Repairs(host, uncleanable)
+        self.repairs = Repairs(host, uncleanable, withdraw)
         self.wake = Alarm(host.timers, self.go_on)
         self.todo: dict[TopicIdPartition, None] = {}  # what the pass has not come to
         self.place: Place | None = None

@@ -58,8 +58,8 @@ COMPACTING = table(
     Planted(
         name="lost-segment-taken-for-a-gap",
         module="strandline.log.opening",
-        old="    return segment.next_offset < following <= (log.cleaned_to or 0)\n",
-        new="    return segment.next_offset < following and log.has_gaps\n",
+        old="    return end == following or end < following <= (log.cleaned_to or 0)\n",
+        new="    return end == following or (end < following and log.has_gaps)\n",
         trap="gaps between batches are legal in a compacted log",
         harm="a power cut takes a segment that was not synced, and what comes behind it is kept",
         plan="lost-segment-taken-for-a-gap.json",
