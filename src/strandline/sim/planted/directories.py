@@ -47,9 +47,9 @@ DIRECTORIES: dict[str, Planted] = table(
     Planted(
         name="failed-flush-taken-for-done",
         module="strandline.replica.storage",
-        old="                self.flushing.pop(at, None)\n                self.host.fail(log_dir, DiskError(why))\n"
+        old="                self.flushing.pop(at, None)\n                self.host.fail(log_dir, event.error)\n"
         "            case",
-        new="                self.flushed(token[2:])\n            case",
+        new="                self.flushed(event.token[2:])\n            case",
         trap="fsyncgate",
         harm="a recovery point vouches for records that the disk never got",
         plan="failed-flush-taken-for-done.json",
