@@ -1,5 +1,6 @@
 """Clusters with Eligible Leader Replicas (KIP-966): what they survive, and what the simulator forbids them."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -56,13 +57,15 @@ def test_without_elr_it_leads_again_with_what_is_left() -> None:
 
 def test_all_are_killed_at_once_and_who_led_last_leads_again() -> None:
     play = Play(options=Options(elr=True, settings=SETTINGS))
-    leader = play.leader()
     for machine in play.machines:
         machine.kill()
     for machine in play.machines:
         machine.start()
     play.until("somebody leads", lambda: play.world.why_not_led() is None)
-    assert play.leader() is leader
+    # Who registers first may hand its leadership over to a broker that is not known to be dead yet.
+    found = re.findall(r"orders-0: leader (-?\d+), epoch", "\n".join(play.world.story))
+    leaderless = max(at for at, leader in enumerate(found) if leader == "-1")
+    assert found[leaderless - 1] == found[leaderless + 1]
     assert play.at() in play.world.damage.exceeded, "nobody can know that nothing was lost"
     play.heal()
     play.end()

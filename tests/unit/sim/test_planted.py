@@ -57,8 +57,8 @@ def test_every_known_trap_is_among_them() -> None:
     assert any("KAFKA-19522" in planted.trap for planted in PLANTED.values())
 
 
-def test_every_written_plan_is_of_one_bug() -> None:
-    named = [planted.path for planted in PLANTED.values() if planted.path is not None]
+def test_every_written_plan_is_of_a_bug() -> None:
+    named = {planted.path for planted in PLANTED.values() if planted.path is not None}
     assert sorted(named) == sorted((ROOT / "strandline/sim/planted/plans").iterdir())
 
 
