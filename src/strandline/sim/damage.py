@@ -21,6 +21,7 @@ from strandline.base.value import Value
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Partition
 from strandline.metadata.strategy import Strategy, strategy_of
+from strandline.sim.stranger.hostile import TOPIC as STRANGE_TOPIC
 from strandline.sim.trace import Kind
 
 if TYPE_CHECKING:
@@ -98,11 +99,14 @@ class Damage:
             self.exceed(at, f"an unclean leader of {name} was elected")
 
     def may_be_unclean(self, at: TopicIdPartition) -> bool:
-        """Aggressive: anybody may lead. Balanced: with ELR, who led last."""
+        """Aggressive: anybody may lead. Balanced: with ELR, who led last. The stranger may elect anybody in its topic."""
         image = self.world.laws.metadata.image
         machine = next(iter(self.world.machines.values()))
-        strategy = strategy_of(image, image.topics[at.topic_id].name, machine.config.explicit)
-        return strategy is Strategy.AGGRESSIVE or (self.has_elr and strategy is Strategy.BALANCED)
+        name = image.topics[at.topic_id].name
+        strategy = strategy_of(image, name, machine.config.explicit)
+        return (
+            name == STRANGE_TOPIC or strategy is Strategy.AGGRESSIVE or (self.has_elr and strategy is Strategy.BALANCED)
+        )
 
     @property
     def has_elr(self) -> bool:

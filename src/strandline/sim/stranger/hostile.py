@@ -17,6 +17,8 @@ from strandline.wire.batch import CRC_AT, crc_of, read_header
 from strandline.wire.codec_plan import Field, Layout, Shape, Type, layout_of
 from strandline.wire.schema import Message
 
+TOPIC, GROUP = "strange", "strange-group"  # what the stranger has of its own
+
 BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
 UNSIGNED = {"H": 16, "I": 32}
 

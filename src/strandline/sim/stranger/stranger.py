@@ -12,14 +12,13 @@ from strandline.base.effects import Event, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from strandline.sim.machine import CLUSTER_ID, Machine
 from strandline.sim.station import Station
-from strandline.sim.stranger.hostile import Known, Wrong, batches, extremes, message, places, served
+from strandline.sim.stranger.hostile import GROUP, TOPIC, Known, Wrong, batches, extremes, message, places, served
 from strandline.sim.trace import Kind
 from strandline.sim.world import World
 from strandline.wire.api import Api
 from strandline.wire.batch import build
 from strandline.wire.codec_plan import layout_of
 
-TOPIC, GROUP = "strange", "strange-group"
 NOT_A_NODE = 77
 NO_BROKERS_EPOCH = 1 << 40
 CHANNELS = 8
