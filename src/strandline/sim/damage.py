@@ -99,14 +99,14 @@ class Damage:
             self.exceed(at, f"an unclean leader of {name} was elected")
 
     def may_be_unclean(self, at: TopicIdPartition) -> bool:
-        """Aggressive: anybody may lead. Balanced: with ELR, who led last. The stranger may elect anybody in its topic."""
+        """Aggressive: anybody may lead. Balanced: with ELR, who led last. In its own topic the stranger elects anybody."""
         image = self.world.laws.metadata.image
         machine = next(iter(self.world.machines.values()))
         name = image.topics[at.topic_id].name
         strategy = strategy_of(image, name, machine.config.explicit)
-        return (
-            name == STRANGE_TOPIC or strategy is Strategy.AGGRESSIVE or (self.has_elr and strategy is Strategy.BALANCED)
-        )
+        if strategy is Strategy.AGGRESSIVE or name == STRANGE_TOPIC:
+            return True
+        return self.has_elr and strategy is Strategy.BALANCED
 
     @property
     def has_elr(self) -> bool:

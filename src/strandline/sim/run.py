@@ -13,7 +13,8 @@ from strandline.sim.faults.table import DAMAGED, ELIGIBLE, FAULTS, METADATA, MOV
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
-from strandline.sim.stranger.stranger import TOPIC, Stranger
+from strandline.sim.stranger.hostile import TOPIC
+from strandline.sim.stranger.stranger import Stranger
 from strandline.sim.trace import Trace
 from strandline.sim.violation import Violation
 from strandline.sim.workloads.table import WORKLOADS
