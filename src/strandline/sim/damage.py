@@ -99,7 +99,7 @@ class Damage:
             self.exceed(at, f"an unclean leader of {name} was elected")
 
     def may_be_unclean(self, at: TopicIdPartition) -> bool:
-        """Aggressive: anybody may lead. Balanced: with ELR, who led last. In its own topic the stranger elects anybody."""
+        """Aggressive: anybody may lead. Balanced: with ELR, who led last. The stranger elects anybody in its own."""
         image = self.world.laws.metadata.image
         machine = next(iter(self.world.machines.values()))
         name = image.topics[at.topic_id].name
