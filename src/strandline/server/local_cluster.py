@@ -245,7 +245,7 @@ class LocalCluster:
         except ValueError:
             raise NotFormattable(f"{cluster_id_path} does not have a cluster id") from None
         for node in self.nodes:
-            if node.is_up:
+            if node.other is not None:
                 continue
             node.folder.mkdir(exist_ok=True)
             text = self.properties_text(node)
