@@ -9,9 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -27,7 +28,26 @@ from strandline.server.storage import NotFormattable, format_node, random_uuid_t
 from strandline.wire.messages.metadata import MetadataRequest
 
 HOST = "127.0.0.1"
+INTERRUPTING = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 60.0  # with a machine that has other things to do; who dies is noticed at once
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """A signal that comes meanwhile counts afterwards. Between the start of a process and the moment in which it is
+    known, it would leave one behind that nobody stops."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals interrupt the main thread alone
+        return
+    came: list[int] = []
+    handlers = {number: signal.signal(number, lambda number, _: came.append(number)) for number in INTERRUPTING}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 class StartFailed(Exception):
@@ -108,7 +128,7 @@ class NodeProcess:
 
     def start(self) -> None:
         assert not self.running
-        with self.log_path.open("ab") as output:
+        with self.log_path.open("ab") as output, uninterrupted():
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "strandline", "node", "--config", str(self.config_path)],
                 stdin=subprocess.DEVNULL,
