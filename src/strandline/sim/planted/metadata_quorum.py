@@ -17,7 +17,7 @@ METADATA_QUORUM = table(
         new="return None",
         trap="Raft 5.2",
         harm="an epoch has two leaders",
-        seeds=(4, 4),
+        seeds=(5, 5),
     ),
     Planted(
         name="vote-forgotten-at-restart",
