@@ -19,15 +19,13 @@ from strandline.sim.machine import CLUSTER_ID, METADATA_DIR, Machine
 from strandline.sim.options import Options
 from strandline.sim.scene import Scene
 from strandline.sim.station import Station
-from strandline.sim.stranger.hostile import Known, Wrong, altered, batches, message, served, single_faults
+from strandline.sim.stranger.hostile import GROUP, TOPIC, Known, Wrong, altered, batches, message, served, single_faults
 from strandline.sim.world import World
 from strandline.wire.api import API_BY_KEY, APIS, Api
 from strandline.wire.batch import build
 from strandline.wire.messages.join_group import JoinGroupResponse
 from strandline.wire.schema import Message
 
-TOPIC = "strange"
-GROUP = "strange-group"
 PATIENCE_MS = 60_000
 PAUSE_MS = 20
 ALTERED_WITHIN_MS, SETTLE_MS = 2_000, 200
