@@ -1,0 +1,143 @@
+"""How many instructions one Produce and one Fetch cost a node: a figure that a busy machine does not move.
+
+    python -m tests.cluster.instructions                        # this tree
+    python -m tests.cluster.instructions --source OTHER_TREE    # another checkout, for before and after
+
+One node runs under valgrind's callgrind, which counts. A client sends the same request again and again, and waits for
+each answer. A batch has 15 records of 1 KiB. "fetch" reads a batch that the node still has in memory, "cold" one from
+the segment's file. The node's own timers count too; more `--requests` make their share small.
+"""
+
+import argparse
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.cluster.driving import create
+
+from strandline.server import lifeline
+from strandline.server.ask import receive
+from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.wire.batch import build
+from strandline.wire.frame import encode_request
+from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+TOPIC = "counted"
+BATCH = build([(0, None, bytes(1024), ())] * 15)
+RECORDS = 15
+WARM_UP = 300
+TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
+PROPERTIES = {  # a node that is fifty times as slow is not dead
+    "broker.session.timeout.ms": "600000",
+    "broker.heartbeat.interval.ms": "20000",
+    "controller.quorum.election.timeout.ms": "60000",
+    "controller.quorum.fetch.timeout.ms": "60000",
+}
+
+
+class Counted(NodeProcess):
+    """A node under callgrind, which counts only when it is told to."""
+
+    source = Path(__file__).parents[2]
+
+    @property
+    def counts_path(self) -> Path:
+        return self.folder / "callgrind.out"
+
+    def start(self) -> None:
+        callgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self.counts_path}"]
+        node = [sys.executable, "-m", "strandline", "node", "--config", str(self.config_path)]
+        with self.log_path.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*callgrind, *node],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "PYTHONPATH": str(self.source / "src"), **lifeline.environment()},
+                pass_fds=(lifeline.reading_end(),),
+                start_new_session=True,
+            )
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        self.control("-z")
+        self.control("-i", "on")
+        yield
+        self.control("-i", "off")
+        self.control("-d")
+
+    def control(self, *words: str) -> None:
+        subprocess.run(["callgrind_control", *words, str(self.pid)], check=True, capture_output=True)
+
+    def counted(self, part: int) -> int:
+        """Instructions of the so many-th time that it counted, from 1."""
+        found = TOTAL.search(Path(f"{self.counts_path}.{part}").read_text())
+        assert found, "callgrind wrote no total"
+        return int(found[1])
+
+
+def produce() -> bytes:
+    partition = PartitionProduceData(index=0, records=BATCH)
+    topic = TopicProduceData(name=TOPIC, partition_data=(partition,))
+    request = ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=(topic,))
+    return b"".join(encode_request(request, 9, 1, "counting"))
+
+
+def fetch(offset: int) -> bytes:
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=len(BATCH))
+    request = FetchRequest(
+        max_wait_ms=0,
+        max_bytes=len(BATCH),
+        session_epoch=-1,
+        topics=(FetchTopic(topic=TOPIC, partitions=(partition,)),),
+    )
+    return b"".join(encode_request(request, 11, 1, "counting"))
+
+
+def send(connection: socket.socket, frames: list[bytes]) -> None:
+    for frame in frames:
+        connection.sendall(frame)
+        receive(connection, int.from_bytes(receive(connection, 4), "big"))
+
+
+def measure(folder: Path, requests: int) -> dict[str, int]:
+    """Instructions a request."""
+    cluster = LocalCluster(folder, 1, properties=PROPERTIES)
+    node = Counted(1, cluster.nodes[0].folder, cluster.nodes[0].port, cluster.nodes[0].controller_port)
+    cluster.nodes = [node]
+    with cluster, socket.create_connection((HOST, node.port), timeout=600) as connection:
+        create(cluster, TOPIC)
+        written = (WARM_UP + requests) * RECORDS
+        kinds = {
+            "produce": [produce()] * requests,
+            "fetch": [fetch(written - RECORDS)] * requests,
+            "cold": [fetch(RECORDS * (i % WARM_UP)) for i in range(requests)],
+        }
+        for frames in kinds.values():
+            send(connection, (frames * WARM_UP)[:WARM_UP])
+            with node.counting():
+                send(connection, frames)
+        return {name: node.counted(part) // requests for part, name in enumerate(kinds, 1)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", type=Path, default=Counted.source, help="a checkout of Strandline")
+    parser.add_argument("--requests", type=int, default=1000)
+    options = parser.parse_args()
+    Counted.source = options.source.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(measure(Path(folder), options.requests)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
