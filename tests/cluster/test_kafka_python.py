@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.driving import create, leads, until
+from tests.cluster.proxy import Proxies
 
 from strandline.server.local_cluster import LocalCluster
 
@@ -82,6 +83,25 @@ def test_an_idempotent_producer_a_seek_and_the_ends(shared_cluster: LocalCluster
     assert consumer.offsets_for_times({where: DAY_ONE + 20})[where].offset == 20
     consumer.seek(where, 40)
     assert take(consumer, 1)[0].value == b"40"
+    consumer.close()
+
+
+def test_a_subscription_made_while_the_client_asks_for_the_brokers_is_forgotten_by_the_client(
+    shared_cluster: LocalCluster, topic: str
+) -> None:
+    """docs/clients.md. The answer to the older question clears the mark that a newer one is to be asked: then nobody
+    asks for the topic, and nothing is fetched, however long its records have been there."""
+    send(shared_cluster, topic, b"v")
+    proxies = Proxies()
+    port = proxies.before(1, shared_cluster.node(1).port)
+    proxies.slow(1, 200)  # time for what otherwise needs a thread that stands still for a moment
+    consumer = KafkaConsumer(bootstrap_servers=f"127.0.0.1:{port}", api_version=(2, 8), auto_offset_reset="earliest")
+    until(lambda: consumer._cluster.metadata_refresh_in_progress)
+    consumer.subscribe([topic])
+    assert consumer.poll(3000) == {}
+    assert consumer.assignment() == set()
+    assert topic in consumer.topics()  # which asks again
+    assert take(consumer, 1)[0].value == b"v"
     consumer.close()
 
 

@@ -20,6 +20,7 @@ from strandline.broker.handlers import (
     describe_topic_partitions,
     find_coordinator,
     get_replica_log_info,
+    metadata,
     sasl,
 )
 from strandline.broker.refusals import refusal_of
@@ -94,7 +95,9 @@ def fetch(node: Node, received: Received, now: Instant) -> list[Effect]:
 
 
 def take_in_metadata(node: Node, received: Received, now: Instant) -> list[Effect]:
-    """Answered a moment later, by `handlers.metadata`."""
+    """Answered a moment later, by `handlers.metadata`; at once where no topic is asked for, and so no leader named."""
+    if metadata.asks_for_no_topic(received.message, received.to.api_version):
+        return metadata.answer(node, received, now)
     serving(node).suspects.take_in(received, now)
     return []
 

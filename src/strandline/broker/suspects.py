@@ -2,8 +2,9 @@
 
 A client whose leader is killed asks for metadata within milliseconds, sooner than anybody can know the next leader, and
 perhaps sooner than this node has read that its own connection to that leader is closed. Told of the dead leader, the
-client asks again only a second or two later. So every question for metadata is looked at `GLANCE_MS` after it came, and
-an answer that would then name a suspect waits for the metadata to move.
+client asks again only a second or two later. So every question about topics is looked at `GLANCE_MS` after it came, and
+an answer that would then name a suspect waits for the metadata to move. Who asks for the brokers alone is answered at
+once (`route.py`).
 
 Invariants:
   - an answer waits at most `GLANCE_MS + HOLD_MS`; a leader that is merely slow delays nobody for longer;

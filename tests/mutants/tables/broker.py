@@ -13,6 +13,17 @@ BROKER = table(
         ("Sends no more partitions than the caller and the server allow",),
     ),
     Mutant(
+        "who asks for the brokers alone waits as who asks for leaders",
+        "broker/handlers/metadata.py",
+        "    return request.topics is not None and not request.topics and version > 0\n",
+        "    return False\n",
+        Breaks.ANSWERS,
+        (
+            "unit/broker/test_handlers.py::"
+            "test_who_asks_for_no_topic_is_answered_at_once_and_who_may_be_told_of_leaders_a_moment_later",
+        ),
+    ),
+    Mutant(
         "a snapshot bears the leader's epoch",
         "broker/committed.py",
         "        epoch = self.log.epoch_of_record(self.end - 1)\n",

@@ -17,6 +17,7 @@ from strandline.broker.handlers import (
     metadata,
 )
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
+from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.group.partitioning import partition_for
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
@@ -32,6 +33,7 @@ from strandline.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from strandline.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 NOW = Instant(0)
+LATER = Instant(GLANCE_MS)
 ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
 A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
 
@@ -86,6 +88,13 @@ class FakeNode:
         return []
 
 
+class Parts:
+    """Of a broker, what holds answers about topics."""
+
+    def __init__(self) -> None:
+        self.suspects = Suspects()
+
+
 def ask(module: Any, node: FakeNode, message: Any, version: int, listener: str = "PLAINTEXT") -> Any:
     """The answer, as the asker would read it from the wire."""
     to = ReplyTo(1, 0, 0, type(message).api_key, version)
@@ -122,6 +131,22 @@ def test_null_asks_for_all_topics_and_empty_does_so_in_version_0_only() -> None:
     node.topic("t", A, 1)
     for version, request, shown in ((0, (), 1), (1, None, 1), (1, (), 0), (12, None, 1), (12, (), 0)):
         assert len(ask(metadata, node, MetadataRequest(topics=request), version).topics) == shown, version
+
+
+@pytest.mark.parametrize(
+    ("version", "topics", "at_once"),
+    [(1, (), True), (12, (), True), (0, (), False), (12, None, False), (12, (MetadataRequestTopic(name="t"),), False)],
+)
+def test_who_asks_for_no_topic_is_answered_at_once_and_who_may_be_told_of_leaders_a_moment_later(
+    version: int, topics: Any, at_once: bool
+) -> None:
+    """kafka-python forgets a subscription that is made while such a question is under way: it shall not take long."""
+    node: Any = FakeNode()
+    node.broker = Parts()
+    received = Received(ReplyTo(1, 0, 0, 3, version), Caller("app", "10.0.0.1", "PLAINTEXT"), MetadataRequest(topics))
+    answered = BROKER_ROUTES[MetadataRequest](node, received, NOW)
+    assert bool(answered) is at_once
+    assert node.broker.suspects.due(LATER, moved=False) == ([] if at_once else [received])
 
 
 @pytest.mark.parametrize("version", [0, 1, 4, 9, 12])

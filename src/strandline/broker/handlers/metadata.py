@@ -87,6 +87,11 @@ def refused_topics(request: MetadataRequest) -> tuple[list[MetadataResponseTopic
     return refused, []
 
 
+def asks_for_no_topic(request: MetadataRequest, version: int) -> bool:
+    """A client that wants to know the brokers only. In version 0 an empty array asks for all topics."""
+    return request.topics is not None and not request.topics and version > 0
+
+
 def chosen_topics(
     image: Image, request: MetadataRequest, version: int
 ) -> tuple[list[MetadataResponseTopic], list[str]]:
