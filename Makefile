@@ -37,6 +37,7 @@ sim: $(STAMP) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
 
 campaign: $(STAMP) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" STORM="…" JOBS=…
+	$(BIN)/python -m tests.mutants --page
 	$(BIN)/python -m tests.mutants --jobs $(or $(JOBS),2) $(MUTANTS)
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
 	$(BIN)/strandline model $(MODEL)

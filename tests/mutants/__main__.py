@@ -5,7 +5,8 @@
     python -m tests.mutants --page                           # sentences of docs/protocol.md without a mutant
     python -m tests.mutants --by-simulator --seeds 60        # how many of them drawn seeds find
 
-Ends with status 1 if a mutant survives its tests, or if its row fits the source no more.
+Ends with status 1 if a mutant survives its tests, if its row fits the source no more, or, with --page, if a sentence
+has no mutant.
 """
 
 import argparse
@@ -101,7 +102,7 @@ def by_page(mutants: Sequence[Mutant]) -> int:
     for sentence in without:
         print(sentence.title)
     print(f"{len(without)} of {len(sentences())} sentences without a mutant")
-    return 0
+    return 1 if without else 0
 
 
 def tell(line: str) -> None:

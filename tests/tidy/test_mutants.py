@@ -6,8 +6,10 @@ the line is gone; `python -m tests.mutants --only NAME` says whether its tests n
 
 import ast
 
-from tests.mutants.mutant import TESTS, Stale, mutated, read
-from tests.mutants.page import sentences, why_not_held
+import pytest
+from tests.mutants.__main__ import by_page
+from tests.mutants.mutant import ROOT, TESTS, Stale, mutated, read
+from tests.mutants.page import sentences, unheld, why_not_held
 from tests.mutants.tables import MUTANTS
 
 CORE = ("wire", "log", "metadata", "quorum", "controller", "replica", "group", "broker")
@@ -44,6 +46,18 @@ def test_every_test_that_a_mutant_names_exists() -> None:
 def test_the_sentences_that_mutants_break_are_on_the_page_beside_their_tests() -> None:
     page = sentences()
     assert [why for mutant in MUTANTS.values() for why in why_not_held(mutant, page)] == []
+
+
+def test_every_sentence_of_the_page_has_a_mutant() -> None:
+    without = [sentence.title for sentence in unheld(list(MUTANTS.values()))]
+    assert without == [], "which small wrong change breaks it, and which test beside it must fail then? Write its row"
+
+
+def test_a_campaign_ends_where_a_sentence_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "python -m tests.mutants --page\n" in (ROOT / "Makefile").read_text()
+    assert by_page(list(MUTANTS.values())) == 0
+    assert by_page([]) == 1
+    assert f"{len(sentences())} of {len(sentences())} sentences without a mutant" in capsys.readouterr().out
 
 
 def test_every_core_package_has_mutants() -> None:

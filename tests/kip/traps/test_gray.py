@@ -35,8 +35,8 @@ def freeze(machine: Machine) -> None:
 
 
 def test_t30_a_leader_whose_disk_is_frozen_is_replaced_by_an_election() -> None:
-    """Its flushes hang, its process lives: it leads until it is asked not to."""
-    play = Play()
+    """Its flushes hang, its process lives: it leads until it is asked not to, and nobody else asks than an operator."""
+    play = Play(auto_leader_rebalance_enable="false")
     stuck = a_leader_beside_the_controller(play)
     freeze(stuck)
     play.run(8_000)

@@ -152,10 +152,13 @@ def test_t27_a_process_whose_logs_could_not_be_loaded_leaves_no_marker() -> None
 
 
 def test_t27_a_process_that_never_registered_knows_no_epoch_and_vouches_for_nothing() -> None:
-    """Its logs are whole, and its marker says −1, which is nobody's epoch."""
+    """Its logs are whole, and its marker says −1, which is nobody's epoch: also after a clean stop, whose epoch is that
+    of another process."""
     play = Play()
     alone, *others = play.machines
-    for machine in play.machines:
+    alone.shut_down()
+    play.until("it has stopped in order", lambda: not alone.is_running)
+    for machine in others:
         machine.kill()
     alone.start()
     play.run(500)

@@ -13,6 +13,9 @@ LOG = table(
             "unit/log/test_durable_cuts.py::"
             "test_a_segment_that_ends_at_the_recovery_point_may_have_been_cut_there_and_is_checked",
         ),
+        more=(
+            ("log/opening.py", "        if whole and following is not None and not clean:\n", "        if False:\n"),
+        ),
     ),
     Mutant(
         "epochs beyond the end outlive the opening",

@@ -98,13 +98,7 @@ METADATA = table(
         "            if not old.isr or not (old.elr or old.last_known_elr):",
         "            if not (old.elr or old.last_known_elr):",
         Breaks.AGREEMENT,
-        (
-            (
-                "kip/traps/test_latent.py::"
-                "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible"
-            ),
-            "unit/metadata/test_image.py::test_the_elr_of_a_partition_without_an_isr_is_not_cleared",
-        ),
+        ("unit/metadata/test_image.py::test_the_elr_of_a_partition_without_an_isr_is_not_cleared",),
         ("Another min ISR leaves a partition without a leader who led last and who is eligible",),
     ),
     Mutant(
@@ -137,7 +131,7 @@ METADATA = table(
         "        losses=kept(old.losses + change.losses) if change.losses else old.losses,",
         "        losses=kept(change.losses) if change.losses else old.losses,",
         Breaks.ANSWERS,
-        ("unit/metadata/test_appliable.py::test_what_is_accepted_can_be_applied",),
+        ("unit/metadata/test_image.py::test_a_loss_is_told_beside_those_before_it",),
     ),
     Mutant(
         "a deleted topic stays indexed",

@@ -46,7 +46,7 @@ PARTITIONS = table(
             "kip/test_kip_497.py::test_an_isr_as_it_is_begins_no_epoch",
             "kip/traps/test_eligible.py::test_t12_the_last_member_that_cannot_leave_makes_no_record",
         ),
-        ("A change of the ISR begins a partition epoch and no leader epoch; no change begins none",),
+        ("A change of the ISR begins a partition epoch and no leader epoch; no change begins none", "T12"),
     ),
     Mutant(
         "without ELR the last member leaves the ISR",
@@ -86,6 +86,7 @@ PARTITIONS = table(
                 "kip/test_kip_966_elr.py::"
                 "test_an_eligible_replica_has_all_up_to_the_high_watermark_when_it_leads_though_it_was_away_meanwhile"
             ),
+            "kip/test_kip_966_api.py::test_partitions_of_before_have_an_empty_elr_and_the_next_change_records_one",
         ),
         (
             "who lags or is fenced leaves it as before",
@@ -94,6 +95,7 @@ PARTITIONS = table(
             "AlterPartition's new ISR updates it",
             "4 brokers with min ISR 3",
             "A member has the data up to the high watermark",
+            "Partitions of before have an empty ELR; the next change records one",
         ),
     ),
     Mutant(
@@ -111,6 +113,18 @@ PARTITIONS = table(
             "An ISR of min ISR members or more empties the ELR",
             "No member of the ELR is in the ISR",
         ),
+    ),
+    Mutant(
+        "min ISR 1 drops the ELR of an ISR without members",
+        "controller/partition.py",
+        "    if len(isr) >= min_isr:\n        return (), ()\n",
+        "    if len(isr) >= min_isr - 1:\n        return (), ()\n",
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_latent.py::"
+            "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible",
+        ),
+        ("Another min ISR leaves a partition without a leader who led last and who is eligible",),
     ),
     Mutant(
         "an unclean shutdown leaves eligibility",

@@ -365,8 +365,17 @@ PLANTED = table(
     planted(
         "anyone-is-elected",
         Breaks.DURABILITY,
-        ("unit/controller/test_partition.py::test_change",),
-        ("Only if allowed; the leader is RECOVERING",),
+        (
+            "unit/controller/test_partition.py::test_change",
+            (
+                "kip/test_chapter_details.py::"
+                "test_without_leave_for_an_unclean_election_a_partition_waits_for_a_member_of_its_isr"
+            ),
+        ),
+        (
+            "Only if allowed; the leader is RECOVERING",
+            "Where it is not allowed the partition waits for a member of its ISR",
+        ),
     ),
     planted(
         "recovery-without-all-who-were-eligible",

@@ -77,7 +77,11 @@ PRODUCERS = table(
         "            self.producers.appended(header, header.base_offset, now)\n",
         "            pass\n",
         Breaks.DURABILITY,
-        (ANSWERED + "test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed_it",),
+        (
+            ANSWERED + "test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed_it",
+            ANSWERED + "test_after_an_unclean_election_the_log_that_leads_decides",
+        ),
+        ("After an unclean election the log that leads decides",),
     ),
     Mutant(
         "a start reads nothing behind a snapshot",

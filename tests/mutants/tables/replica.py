@@ -227,8 +227,13 @@ REPLICA = table(
         (
             "unit/replica/test_cluster.py::test_a_diverged_follower_cuts_what_was_never_committed",
             ("kip/traps/test_logs.py::test_t37_after_two_leader_changes_without_records_the_divergence_is_found"),
+            "kip/test_kip_101.py::test_scenario_2_the_follower_finds_its_orphaned_message_and_cuts_it",
+            (
+                "kip/test_kip_101.py::"
+                "test_scenario_2_message_sets_whose_offsets_straddle_each_other_leave_no_replica_stuck"
+            ),
         ),
-        ("It cuts its log there",),
+        ("It cuts its log there", "Logs that differ after all replicas lost power agree again"),
     ),
     Mutant(
         "who asks in an older leader epoch is served",

@@ -279,6 +279,14 @@ def test_a_snapshot_says_all_of_a_partition_whatever_happens_to_it() -> None:
     assert empty == [], "a field without a value would say nothing"
 
 
+def test_a_loss_is_told_beside_those_before_it() -> None:
+    first, second = (r.LossEvent(start=at, end=at + 1, time_ms=at) for at in (3, 7))
+    image = image_of(topic(), partition(losses=(first,)), change(losses=(second,)), change(isr=(1,)))
+    after = image.partition(AT)
+    assert after is not None
+    assert after.losses == (first, second)
+
+
 @pytest.mark.parametrize("record", [change(isr=(9,)), change(leader=3), change(eligible_leader_replicas=(1,))])
 def test_check_finds_a_partition_that_cannot_be(record: r.PartitionChangeRecord) -> None:
     image = image_of(topic(), partition())

@@ -277,6 +277,21 @@ def test_a_directory_fails_in_the_middle(jbod: Jbod, root: str) -> None:
     assert jbod.known()[0] == directory(1, 0)
 
 
+def test_the_old_directory_fails_when_the_controller_has_the_replica_in_the_new_one_already(jbod: Jbod) -> None:
+    """It would take it for a live one: nothing but what is lost with the old directory could say that it is none."""
+    jbod.controller_answers = False
+    move(jbod, "/d1")
+    jbod.run(1_000)
+    jbod.controller_answers = True
+    jbod.answer_controller()
+    assert (jbod.path(1), jbod.known()[0]) == ("/d0", directory(1, 1)), "it is about to take over"
+    jbod.fail(1, "/d0")
+    jbod.produce(1, 1)
+    jbod.run(1_000)
+    assert jbod.nodes[NodeId(1)].host.find(AT) is None
+    assert jbod.known()[0] == directory(1, 0)
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_move_outlives_a_restart(jbod: Jbod, monkeypatch: pytest.MonkeyPatch, clean: bool) -> None:
     monkeypatch.setattr(future, "STEP_BYTES", 1)

@@ -1,0 +1,143 @@
+"""Mutants of log directories: failed, cordoned, and where the controller has replicas."""
+
+from tests.mutants.mutant import Breaks, Mutant, table
+
+DIRECTORIES = table(
+    Mutant(
+        "replicas of a failed directory go on",
+        "replica/offline.py",
+        "            hosted.gone = True\n            host.drop(hosted)\n",
+        "            hosted.gone = True\n",
+        Breaks.AGREEMENT,
+        ("unit/replica/test_directories.py::test_a_follower_whose_directory_fails_copies_no_longer",),
+        ("Its replicas are copied no longer",),
+    ),
+    Mutant(
+        "checkpoints are written to a failed directory",
+        "replica/storage.py",
+        (
+            "    def save_high_watermarks(self, now: Instant) -> list[Effect]:\n"
+            "        return [\n"
+            "            effect\n"
+            "            for log_dir in self.directories.live\n"
+        ),
+        (
+            "    def save_high_watermarks(self, now: Instant) -> list[Effect]:\n"
+            "        return [\n"
+            "            effect\n"
+            "            for log_dir in (*self.directories.live, *self.directories.offline.values())\n"
+        ),
+        Breaks.DURABILITY,
+        ("kip/test_chapter_details.py::test_the_checkpoints_of_a_failed_directory_are_left_alone",),
+        ("Its replicas are copied no longer",),
+    ),
+    Mutant(
+        "the controller is not told where the replicas of a failed directory are",
+        "replica/offline.py",
+        "    if replicas.has_caught_up:\n        tell_absent(replicas)\n",
+        "",
+        Breaks.AGREEMENT,
+        (
+            "unit/replica/test_future.py::test_the_old_directory_fails_when_the_controller_has_the_replica_in_the_new_one_already",
+        ),
+        ("Its replicas are copied no longer",),
+    ),
+    Mutant(
+        "what was to be told of a replica is forgotten with its directory",
+        "replica/offline.py",
+        "            replicas.storage.flushing.pop(hosted.at, None)\n",
+        "            replicas.assignments.forget(hosted.at)\n",
+        Breaks.AGREEMENT,
+        (
+            (
+                "unit/replica/test_directories.py::"
+                "test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_told"
+            ),
+        ),
+        ("Its replicas are copied no longer",),
+        (("replica/offline.py", "    if replicas.has_caught_up:\n        tell_absent(replicas)\n", ""),),
+    ),
+    Mutant(
+        "a replica in a lost directory comes into the ISR",
+        "controller/isr.py",
+        "    if not basis.image.is_online(node, old):\n        return True\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/controller/test_directories.py::test_a_replica_in_a_lost_directory_may_not_come_back_into_the_isr",),
+        ("Its replicas are copied no longer",),
+    ),
+    Mutant(
+        "cordoned brokers get new replicas",
+        "metadata/registrations.py",
+        "        return not self.log_dirs or any(directory not in self.cordoned for directory in self.log_dirs)\n",
+        "        return True\n",
+        Breaks.ANSWERS,
+        (
+            "unit/controller/test_cordoned.py::test_no_new_partition_goes_where_all_directories_are_cordoned",
+            "unit/controller/test_cordoned.py::test_neither_by_hand_nor_by_a_reassignment",
+        ),
+        ("They keep what they have; no new replica is placed",),
+    ),
+    Mutant(
+        "a snapshot does not say what is cordoned",
+        "metadata/registrations.py",
+        "        cordoned_log_dirs=broker.cordoned or None,\n",
+        "",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_cordoned.py::test_it_is_in_a_snapshot_and_a_new_incarnation_says_it_anew",),
+        ("They keep what they have; no new replica is placed",),
+    ),
+    Mutant(
+        "replicas move into a cordoned directory",
+        "replica/future.py",
+        "        if log_dir in cordoned(self.host):\n            return E.INVALID_REPLICA_ASSIGNMENT\n",
+        "",
+        Breaks.ANSWERS,
+        ("unit/broker/test_log_dirs.py::test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one",),
+        ("They keep what they have; no new replica is placed",),
+    ),
+    Mutant(
+        "new replicas go into a cordoned directory",
+        "replica/storage.py",
+        "        free = [log_dir for log_dir in live if log_dir.path not in closed] or live[:1]\n",
+        "        free = live\n",
+        Breaks.ANSWERS,
+        ("unit/broker/test_log_dirs.py::test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one",),
+        ("They keep what they have; no new replica is placed",),
+    ),
+    Mutant(
+        "high watermarks lie in a file of our own",
+        "replica/rows.py",
+        '"replication-offset-checkpoint"',
+        '"high-watermark-checkpoint"',
+        Breaks.ANSWERS,
+        ("kip/test_chapter_details.py::test_the_high_watermark_lies_in_kafkas_file_in_each_log_directory",),
+        ("It lies in `replication-offset-checkpoint`",),
+    ),
+    Mutant(
+        "an answer settles a newer wish",
+        "replica/assignments.py",
+        "                    if row.error_code in settled and at in asked and self.wanted.get(at) == asked[at]:\n",
+        "                    if row.error_code in settled and at in asked and at in self.wanted:\n",
+        Breaks.AGREEMENT,
+        (
+            "kip/traps/test_directories.py::test_t41_an_answer_settles_only_what_it_is_the_answer_to",
+            "unit/replica/test_directories.py::test_an_assignment_that_is_overtaken_is_told_anew",
+            "kip/traps/test_directories.py::test_t41_a_replica_that_went_there_and_back_is_told_where_it_is",
+        ),
+        ("T41",),
+    ),
+    Mutant(
+        "a wish that got no answer is forgotten",
+        "replica/assignments.py",
+        "        self.outbox.take()\n        self.outbox.back_off(now)\n",
+        (
+            "        for at in self.outbox.take():\n"
+            "            self.wanted.pop(at, None)\n"
+            "        self.outbox.back_off(now)\n"
+        ),
+        Breaks.AGREEMENT,
+        ("kip/traps/test_directories.py::test_t41_what_is_retried_is_the_latest_wish",),
+        ("T41",),
+    ),
+)

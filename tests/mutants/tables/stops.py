@@ -1,0 +1,118 @@
+"""Mutants of stops and starts: the marker, and what a start finds to be lost."""
+
+from tests.mutants.mutant import Breaks, Mutant, table
+
+STOPS = table(
+    Mutant(
+        "only the first directory gets a marker",
+        "log/clean_shutdown.py",
+        "    for path, directory_id in place.directories:\n",
+        "    for path, directory_id in place.directories[:1]:\n",
+        Breaks.AGREEMENT,
+        (
+            "kip/test_kip_966_shutdown.py::test_a_broker_writes_its_epoch_when_it_shuts_down_as_json_with_a_version_in_each_directory",
+        ),
+        ("A broker that shuts down writes its epoch into a JSON file",),
+    ),
+    Mutant(
+        "a marker has no version",
+        "log/clean_shutdown.py",
+        "        return cls(0, broker_epoch,",
+        "        return cls(1, broker_epoch,",
+        Breaks.ANSWERS,
+        (
+            "kip/test_kip_966_shutdown.py::test_a_broker_writes_its_epoch_when_it_shuts_down_as_json_with_a_version_in_each_directory",
+        ),
+        ("A broker that shuts down writes its epoch into a JSON file",),
+    ),
+    Mutant(
+        "a process that never registered vouches with the epoch of its last life",
+        "broker/lifecycle.py",
+        "        self.last_epoch = -1 ",
+        "        self.last_epoch = identity.previous_broker_epoch ",
+        Breaks.DURABILITY,
+        (
+            "kip/traps/test_registration.py::test_t27_a_process_that_never_registered_knows_no_epoch_and_vouches_for_nothing",
+        ),
+        ("A broker that shuts down before it knows its epoch writes",),
+    ),
+    Mutant(
+        "a marker of an earlier life is one of the last",
+        "controller/brokers.py",
+        "(NEVER_REGISTERED if old is None else old.epoch) == request.previous_broker_epoch\n",
+        "(NEVER_REGISTERED if old is None else old.epoch) >= request.previous_broker_epoch >= 0\n",
+        Breaks.DURABILITY,
+        ("kip/traps/test_registration.py::test_t28_a_marker_of_another_life_is_no_clean_stop",),
+        ("A stop is clean if the marker's epoch is that of the registration",),
+    ),
+    Mutant(
+        "a start does not look at how the stop left the records",
+        "log/inventory.py",
+        "    if tuple(segments_in(disk, directory)) != row.segments:\n        return State.RECORDS_CHANGED\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/replica/test_withdrawing.py::test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata",),
+        ("a clean stop says how it left each log",),
+    ),
+    Mutant(
+        "a log that is not as the stop left it is believed",
+        "replica/losing.py",
+        "        if clean and not (as_left and start >= high_watermark):\n",
+        "        if False:\n",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_withdrawing.py::test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata",
+            "kip/test_lost_replicas.py::test_the_last_one_in_sync_is_not_elected_cleanly_when_it_has_lost_records",
+        ),
+        ("a clean stop says how it left each log",),
+    ),
+    Mutant(
+        "a stop says how it left the logs of one directory",
+        "log/clean_shutdown.py",
+        "    return Stop(epochs[0], {directory: marker.logs for directory, marker in found.items()})\n",
+        "    return Stop(epochs[0], dict([(directory, marker.logs) for directory, marker in found.items()][:1]))\n",
+        Breaks.DURABILITY,
+        ("unit/log/test_files.py::test_a_stop_says_how_it_left_the_logs_in_all_directories",),
+        ("a clean stop says how it left each log",),
+    ),
+    Mutant(
+        "a registration takes nothing of what was lost",
+        "controller/brokers.py",
+        "    changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)\n",
+        "    changes = basis.departure(node, lost_tail=not is_clean)\n",
+        Breaks.DURABILITY,
+        ("unit/controller/test_withdrawals.py::test_a_registration_takes_only_what_was_lost_from_the_elr",),
+        ("a replica that lost records leaves ISR and ELR, it alone",),
+    ),
+    Mutant(
+        "with one lost replica all of its broker's leave",
+        "controller/brokers.py",
+        "    changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)\n",
+        "    changes = basis.departure(node, lost_tail=not is_clean or bool(withdrawn), withdrawn=withdrawn)\n",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_withdrawals.py::test_a_registration_takes_only_what_was_lost_from_the_elr",),
+        ("a replica that lost records leaves ISR and ELR, it alone",),
+    ),
+    Mutant(
+        "a heartbeat lets a broker in before it takes what was lost",
+        "controller/brokers.py",
+        "    elif withdrawn:\n",
+        "    elif withdrawn and not broker.fenced:\n",
+        Breaks.DURABILITY,
+        (
+            "unit/controller/test_withdrawals.py::test_a_fenced_broker_is_not_let_in_by_the_heartbeat_that_says_what_it_lost",
+        ),
+        ("or before a heartbeat lets the broker in",),
+    ),
+    Mutant(
+        "a replica that lost records takes part before metadata says so",
+        "replica/withdrawing.py",
+        "    if host.withdrawals.holds(at, partition):\n        return False\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_withdrawing.py::test_a_replica_that_lost_records_has_no_role_until_metadata_has_it_out_of_the_isr",
+        ),
+        ("has no role until metadata says so",),
+    ),
+)
