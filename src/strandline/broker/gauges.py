@@ -15,6 +15,7 @@ from strandline.base.ids import NOBODY
 from strandline.base.metrics import Family, Metric, Number
 from strandline.broker import metric_table as table
 from strandline.broker.broker import Broker
+from strandline.broker.committed import Committed
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
 from strandline.broker.node import Node
 from strandline.controller.controller import Controller
@@ -144,7 +145,7 @@ def families(node: Node, readings: list[PartitionReading]) -> Iterator[Family]:
     roles = ",".join(node.config.texts("process.roles"))
     yield Family(table.INFO, [((str(node.me), roles, VERSION, node.cluster_id), 1)])
     if node.broker is not None:
-        yield from of_broker(node.broker, node.committed.end, readings)
+        yield from of_broker(node.broker, node.committed, readings)
     if node.controller is not None:
         yield from of_controller(node)
     yield from of_quorum(node.quorum)
@@ -154,7 +155,7 @@ def single(metric: Metric, value: Number) -> Family:
     return Family(metric, [((), value)])
 
 
-def of_broker(broker: Broker, applied_end: int, readings: list[PartitionReading]) -> Iterator[Family]:
+def of_broker(broker: Broker, committed: Committed, readings: list[PartitionReading]) -> Iterator[Family]:
     yield from of_replicas(broker.replicas, readings)
     yield from of_directories(broker.replicas.host.directories)
     yield from of_cordoned(broker.replicas.host)
@@ -162,7 +163,8 @@ def of_broker(broker: Broker, applied_end: int, readings: list[PartitionReading]
     sessions = broker.replicas.fetching.sessions.sessions
     yield single(table.FETCH_SESSIONS, len(sessions))
     yield single(table.FETCH_SESSION_PARTITIONS, sum(len(session.interests) for session in sessions.values()))
-    yield single(table.BROKER_APPLIED, applied_end - 1)
+    yield single(table.BROKER_APPLIED, committed.end - 1)
+    yield single(table.METADATA_ERRORS, committed.faults)
     yield single(table.BROKER_UNFENCED, int(broker.lifecycle.is_unfenced))
 
 
@@ -253,6 +255,7 @@ def of_controller(node: Node) -> Iterator[Family]:
         "TimedOutBrokerHeartbeatCount": controller.counts.timed_out_heartbeats,
         "LastAppliedRecordOffset": node.committed.end - 1,
         "LastCommittedRecordOffset": node.quorum.high_watermark - 1,
+        "MetadataErrorCount": node.committed.faults,
     }
     for name, metric in table.CONTROLLER_GAUGES.items():
         yield single(metric, values[name])

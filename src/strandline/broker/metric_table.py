@@ -246,12 +246,7 @@ ISR_SHRINKS, ISR_EXPANDS, FAILED_ISR_UPDATES = rows(
         "Proposed changes of an ISR that the controller refused",
     ),
 )
-(
-    FETCH_SESSIONS,
-    FETCH_SESSION_PARTITIONS,
-    BROKER_APPLIED,
-    BROKER_UNFENCED,
-) = rows(
+FETCH_SESSIONS, FETCH_SESSION_PARTITIONS, BROKER_APPLIED, METADATA_ERRORS, BROKER_UNFENCED = OF_BROKER = rows(
     Kind.GAUGE,
     (),
     (
@@ -268,6 +263,11 @@ ISR_SHRINKS, ISR_EXPANDS, FAILED_ISR_UPDATES = rows(
         "kafka_server_brokermetadatametrics_last_applied_record_offset",
         "kafka.server:type=broker-metadata-metrics last-applied-record-offset",
         "Offset of the last metadata record that this broker has applied",
+    ),
+    (
+        "kafka_server_brokermetadatametrics_metadata_load_error_count",
+        "kafka.server:type=broker-metadata-metrics metadata-load-error-count",
+        "Metadata records and snapshots that this broker could not apply",
     ),
     ("strandline_broker_unfenced", "", "1 while the controller lets this broker serve"),
 )
@@ -288,6 +288,7 @@ CONTROLLER_GAUGES: dict[str, Metric] = {
         ("TimedOutBrokerHeartbeatCount", "Brokers fenced here for want of a heartbeat"),
         ("LastAppliedRecordOffset", "Offset of the last metadata record that this controller has applied"),
         ("LastCommittedRecordOffset", "Offset of the last metadata record that this controller knows to be committed"),
+        ("MetadataErrorCount", "Metadata records and snapshots that this controller could not apply"),
     )
 }
 
@@ -459,10 +460,7 @@ METRICS: tuple[Metric, ...] = (
     CORDONED_DIRECTORIES,
     DIRECTORY_CORDONED,
     BROKER_STATE,
-    FETCH_SESSIONS,
-    FETCH_SESSION_PARTITIONS,
-    BROKER_APPLIED,
-    BROKER_UNFENCED,
+    *OF_BROKER,
     *CONTROLLER_GAUGES.values(),
     UNDER_MIN_ISR,
     RECOVERING_PARTITIONS,

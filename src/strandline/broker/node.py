@@ -55,6 +55,7 @@ from strandline.wire.messages.api_versions import ApiVersionsRequest
 from strandline.wire.schema import Message
 
 EARLY_MAX = 10_000
+UNFIT_METADATA = 65  # EX_DATAERR: the exit status of a node that cannot apply what is committed
 MYSELF = -1  # the connection of requests that this node sends to its own controller
 
 
@@ -65,6 +66,7 @@ class Node:
         self.me = config.node_id
         self.cluster_id = parts.identity.cluster_id
         self.voters = parts.voters
+        self.committed = Committed(parts.metadata_log, config.metadata_snapshot_bytes, config.metadata_snapshot_ms)
         self.quorum = Quorum(
             self.me,
             parts.metadata_directory_id,
@@ -74,9 +76,9 @@ class Node:
             parts.quorum_config,
             parts.rng,
             now,
+            self.committed.found,
         )
         self.metadata_log = parts.metadata_log
-        self.committed = Committed(parts.metadata_log, config.metadata_snapshot_bytes, config.metadata_snapshot_ms)
         self.controller: Controller | None = None
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
@@ -91,6 +93,7 @@ class Node:
         self.halted = False
         self.is_parting = False  # it has resigned as the quorum's leader, and stops next
         self.is_closing = False  # there is no broker, and it stops
+        self.fault = ""  # why it stops, if nobody asked it to
         self.early: list[Received] | None = []  # clients' requests from before this broker was let in; None since then
 
     # --- what the driver calls
@@ -243,8 +246,10 @@ class Node:
     def consequences(self, now: Instant) -> list[Effect]:
         effects, self.written = self.written, []
         quorum = self.quorum
-        if quorum.high_watermark > self.committed.end:
+        if quorum.high_watermark > self.committed.end and self.committed.unfit is None:
             effects += self.apply_committed(now)
+        if not self.fault and (quorum.verdict or self.committed.unfit is not None):
+            self.give_up()
         leader = (quorum.leader_id, quorum.leader_epoch)
         if leader != self.known_leader:
             effects += self.leader_changed(leader, now)
@@ -269,6 +274,18 @@ class Node:
         if self.controller is not None and self.controller.is_active:
             effects += self.controller.committed(self.quorum.high_watermark, now)
         return effects
+
+    def give_up(self) -> None:
+        """There is metadata that cannot be applied. Nothing may be left out, so this node goes no further: it stops in
+        order, without the controller's consent, which it could not learn to have."""
+        unfit = self.committed.unfit
+        self.fault = self.quorum.verdict
+        if unfit is not None:
+            self.fault = f"{unfit.text}. It is committed; the next start compares it with the leader's"
+        if self.broker is None:
+            self.is_closing = True
+        else:
+            self.broker.lifecycle.leave_unasked()
 
     def leader_changed(self, leader: tuple[NodeId, int], now: Instant) -> list[Effect]:
         self.known_leader = leader
@@ -311,7 +328,7 @@ class Node:
         effects = self.broker.stop(now) if self.broker is not None else []
         effects += self.quorum.resign(now)
         why = "controlled shutdown is complete" if clean else "stopped without a controlled shutdown"
-        return [*effects, Halt(why, 0)]
+        return [*effects, Halt(self.fault or why, UNFIT_METADATA if self.fault else 0)]
 
     # --- talking to the active controller
 

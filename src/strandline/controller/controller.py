@@ -60,6 +60,7 @@ from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
 from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.fitting import why_unfit
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY, STRATEGY_KEYS, UNCLEAN_KEY, Strategy, strategy_in
@@ -319,13 +320,16 @@ class Controller:
         if not records:
             return []
         assert self.is_active
+        reports: list[Effect] = [*reports_of(records, self.image)]
+        self.counts.written(records, self.image)
+        for record in records:  # before it is in the log: what nobody can apply would stop every node
+            why = why_unfit(self.image, record)
+            assert why is None, f"{why}: {record}"
+            self.image.apply(record)
+        self.image.take_delta()  # Nobody here asks what has changed, and it would only grow.
         first = self.writer.next_offset
         self.last_written = self.writer.append(list(records), now)
         assert self.last_written == first + len(records) - 1, "broker epochs are offsets of this very batch"
-        reports: list[Effect] = [*reports_of(records, self.image)]
-        self.counts.written(records, self.image)
-        self.image.apply_all(list(records))
-        self.image.take_delta()  # Nobody here asks what has changed, and it would only grow.
         self.recoveries.written(records, self.image)
         return reports
 

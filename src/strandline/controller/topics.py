@@ -15,12 +15,12 @@ from strandline.base.ports import Rng
 from strandline.controller.assignment import Replicas, new_partitions, places, why_not_assigned
 from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.controller.placement import place, why_not_placed
-from strandline.controller.topic_names import why_colliding, why_illegal
 from strandline.metadata.config_key import show_value
 from strandline.metadata.dynamic_configs import why_not_together
 from strandline.metadata.image import FROM_TOPIC, TOPIC_RESOURCE, Topic
 from strandline.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
 from strandline.metadata.topic_configs import SHOWN, TOPIC_CONFIGS, why_invalid
+from strandline.metadata.topic_names import why_colliding, why_illegal
 from strandline.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -61,6 +61,10 @@ class ConfigKey(Value, frozen=True):
             case why:
                 return invalid(self.name, text, why)
 
+    def is_readable(self, text: str) -> bool:
+        """Is it a value of this key's type, whether the key may have it or not?"""
+        return read_value(self.type, text) is not None
+
     def parse(self, text: str) -> ConfigValue:
         """The typed value of a text that `why_invalid` lets pass."""
         value = read_value(self.type, text)

@@ -110,6 +110,26 @@ def effective_min_isr(configured: int, replicas: tuple[NodeId, ...], adding: tup
     return max(1, min(configured, len(replicas) - len(adding)))
 
 
+def partition_in(record: r.PartitionRecord) -> Partition:
+    return Partition(
+        replicas=nodes(record.replicas),
+        directories=record.directories or tuple(Uuid(bytes(16)) for _ in record.replicas),
+        isr=nodes(record.isr),
+        leader=NodeId(record.leader),
+        leader_epoch=LeaderEpoch(record.leader_epoch),
+        partition_epoch=PartitionEpoch(record.partition_epoch),
+        leader_recovery_state=record.leader_recovery_state,
+        removing_replicas=nodes(record.removing_replicas),
+        adding_replicas=nodes(record.adding_replicas),
+        elr=nodes(record.eligible_leader_replicas or ()),
+        last_known_elr=nodes(record.last_known_elr or ()),
+        last_known_leader=NodeId(record.last_known_leader),
+        original_replicas=nodes(record.original_replicas),
+        losses=record.losses,
+        withdrawals=record.withdrawals,
+    )
+
+
 def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
     """A change applied. Null leaves a field alone; any named leader, even the same one, opens a new leader epoch."""
     leads_anew = change.leader != r.NO_LEADER_CHANGE

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Endpoint
-from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
+from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition
 from strandline.metadata import records as r
-from strandline.metadata.registrations import Broker, Partition, Topic, merged, nodes
+from strandline.metadata.registrations import Broker, Topic, merged, partition_in
 
 if TYPE_CHECKING:
     from strandline.metadata.image import Image
@@ -25,26 +25,7 @@ def apply_topic(image: Image, record: r.TopicRecord) -> None:
 
 
 def apply_partition(image: Image, record: r.PartitionRecord) -> None:
-    image.put_partition(
-        TopicIdPartition(record.topic_id, record.partition_id),
-        Partition(
-            replicas=nodes(record.replicas),
-            directories=record.directories or tuple(Uuid(bytes(16)) for _ in record.replicas),
-            isr=nodes(record.isr),
-            leader=NodeId(record.leader),
-            leader_epoch=LeaderEpoch(record.leader_epoch),
-            partition_epoch=PartitionEpoch(record.partition_epoch),
-            leader_recovery_state=record.leader_recovery_state,
-            removing_replicas=nodes(record.removing_replicas),
-            adding_replicas=nodes(record.adding_replicas),
-            elr=nodes(record.eligible_leader_replicas or ()),
-            last_known_elr=nodes(record.last_known_elr or ()),
-            last_known_leader=NodeId(record.last_known_leader),
-            original_replicas=nodes(record.original_replicas),
-            losses=record.losses,
-            withdrawals=record.withdrawals,
-        ),
-    )
+    image.put_partition(TopicIdPartition(record.topic_id, record.partition_id), partition_in(record))
 
 
 def apply_partition_change(image: Image, record: r.PartitionChangeRecord) -> None:

@@ -3,7 +3,8 @@
 Invariants:
   - one request is on its way at a time, and none while the log has unsynced bytes: a Fetch claims only what is durable;
   - only the answer to the latest request counts, and only in the role that sent it;
-  - nothing below the high watermark is ever cut, nor what an earlier process knew to be committed.
+  - nothing below the high watermark is ever cut, nor what an earlier process knew to be committed, unless nobody here
+    can apply it (`unfit`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from strandline.base.effects import Answered, Failed, Failure, Report, Sync, Syn
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId
 from strandline.base.time import NEVER, Instant, after
-from strandline.quorum import impaired, messages
+from strandline.quorum import impaired, messages, unfit
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.roles import Download, Fetching, Follower, Observing, Seeking
 
@@ -185,6 +186,8 @@ def heard_from_leader(quorum: Quorum, role: Follower | Observing, now: Instant) 
 
 def take(quorum: Quorum, role: Follower | Observing, answer: Any, now: Instant) -> None:
     """What a sound answer of the leader brings: a divergence, a snapshot's name, or records."""
+    if quorum.unfit is not None and not unfit.settled(quorum, role, answer, now):
+        return
     diverging, snapshot = answer.diverging_epoch, answer.snapshot_id
     if diverging.epoch >= 0:
         cut(quorum, role, EpochEnd(diverging.epoch, diverging.end_offset), now)

@@ -148,7 +148,8 @@ def drive(quorum: Quorum, now: Instant) -> None:
         case Observing():
             pass
         case _:
-            quorum.tell(f"this voter has lost what it promised, and knows no leader. {waiting(quorum)}", now)
+            what = quorum.unfit.text if quorum.unfit is not None else "this voter has lost what it promised"
+            quorum.tell(f"{what}; it knows no leader. {waiting(quorum)}", now)
     for voter in impairment.census.take(now):
         topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
         request = DescribeQuorumRequest(topics=(topic,))

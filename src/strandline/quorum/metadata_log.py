@@ -22,13 +22,15 @@ from strandline.log.refusals import Refused
 from strandline.quorum.epochs import EPOCH_MAX
 from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId
 from strandline.quorum.snapshot_file import encode_snapshot, snapshot_records, why_incomplete
-from strandline.wire.batch import batches, read_header
+from strandline.wire.batch import BatchHeader, batches, read_header, why_invalid
+from strandline.wire.compress import Corrupt
 from strandline.wire.record import records as records_of
 from strandline.wire.schema import RecordsValue
 
 DIRECTORY = directory_name(TopicPartition(METADATA_TOPIC, 0))
 SUFFIX = ".checkpoint"
 PART_SUFFIX = ".checkpoint.part"
+UNFIT_SUFFIX = ".unfit"
 QUORUM_STATE = "quorum-state"
 READ_BYTES = 1 << 20
 SNAPSHOTS_KEPT = 2
@@ -165,25 +167,27 @@ class MetadataLog:
         self.is_dirty = True
 
     def committed_batches(self, from_offset: int, upto: int) -> Iterator[CommittedBatch]:
-        """Data records in [from_offset, upto); control batches are left out."""
+        """Data records in [from_offset, upto); control batches are left out. One with a fault is the last."""
         offset = max(from_offset, self.log_start_offset)
         while offset < upto:
             found = self.log.read(offset, READ_BYTES, upto=upto, min_one=True)
             if isinstance(found, Refused) or not found.size:
+                yield CommittedBatch(offset, offset, self.log.epochs.epoch_at(offset), 0, [], "it cannot be read")
                 return
             for buffer in found.buffers:
                 for header in batches(buffer):
                     if header.last_offset >= offset:
                         offset = header.next_offset
                         if not header.is_control:
-                            records = [record for record in records_of(header, buffer) if record.offset >= from_offset]
-                            yield CommittedBatch(
-                                header.base_offset,
-                                header.last_offset,
-                                header.partition_leader_epoch,
-                                header.max_timestamp,
-                                [b"" if record.value is None else bytes(record.value) for record in records],
-                            )
+                            yield committed_batch(header, buffer, from_offset)
+
+    def sound_below(self, end_offset: int) -> EpochEnd:
+        """A log that ends where this one has a batch that begins."""
+        if end_offset == self.log_start_offset:
+            return EpochEnd(self.snapshots[0].epoch if self.snapshots and end_offset else 0, end_offset)
+        epoch = self.epoch_of_record(end_offset - 1)
+        assert epoch is not None, "a batch lies before it"
+        return EpochEnd(epoch, end_offset)
 
     # --- durability
 
@@ -280,6 +284,16 @@ class MetadataLog:
             self.disk.rename(self.part_path(snapshot), self.snapshot_path(snapshot))
         return why
 
+    def set_aside(self, snapshot: SnapshotId) -> bool:
+        """Go on without a snapshot that cannot be applied, if another one or the log reaches back behind it. The file
+        is kept under another name."""
+        if snapshot == self.snapshots[0] and self.log_start_offset > 0:
+            return False
+        path = self.snapshot_path(snapshot)
+        self.disk.rename(path, f"{path}{UNFIT_SUFFIX}")
+        self.snapshots.remove(snapshot)
+        return True
+
     def install_snapshot(self, snapshot: SnapshotId) -> None:
         self.log.truncate_fully_and_start_at(snapshot.end_offset)
         self.forget_snapshots(snapshot)
@@ -303,6 +317,18 @@ class MetadataLog:
         if self.log_start_offset > 0:
             assert self.snapshots
             assert self.snapshots[0].end_offset >= self.log_start_offset
+
+
+def committed_batch(header: BatchHeader, buffer: Buffer, from_offset: int) -> CommittedBatch:
+    where = (header.base_offset, header.last_offset, header.partition_leader_epoch, header.max_timestamp)
+    why = why_invalid(header, buffer)  # it was sound when the log was opened, and media rot
+    if why is not None:
+        return CommittedBatch(*where, [], f"its batch is damaged: {why.name}")
+    try:
+        records = [record for record in records_of(header, buffer) if record.offset >= from_offset]
+    except Corrupt as error:
+        return CommittedBatch(*where, [], f"its records cannot be read: {error}")
+    return CommittedBatch(*where, [b"" if record.value is None else bytes(record.value) for record in records])
 
 
 def load_snapshots(disk: Disk, directory: str) -> list[SnapshotId]:

@@ -29,13 +29,23 @@ class EpochEnd(Value, frozen=True):
 
 
 class CommittedBatch(Value, frozen=True):
-    """A batch of committed records; `records` are payloads, opaque to the quorum."""
+    """A batch of committed records; `records` are payloads, opaque to the quorum. They are none where there is a
+    `fault`: why they cannot be read."""
 
     base_offset: int
     last_offset: int
     epoch: int
     append_time: int
     records: list[bytes]
+    fault: str = ""
+
+
+class Unfit(Value, frozen=True):
+    """A record of the log that cannot be applied. What lies before its batch can: the log vouches for that alone."""
+
+    sound: EpochEnd  # where that batch begins, and the epoch of the record before it
+    offset: int  # of the record
+    text: str  # what it is, and why it does not fit
 
 
 class RaftLog(Protocol):

@@ -40,7 +40,7 @@ from strandline.quorum.election_state import ElectionState, encode_election
 from strandline.quorum.elections import outreach, tally
 from strandline.quorum.epochs import EPOCH_MAX, Allowance, repaired
 from strandline.quorum.messages import Leading
-from strandline.quorum.ports import EpochEnd, RaftLog
+from strandline.quorum.ports import EpochEnd, RaftLog, Unfit
 from strandline.quorum.roles import (
     Candidate,
     Fetching,
@@ -57,6 +57,7 @@ from strandline.quorum.roles import (
     deadline_of,
     leader_of,
 )
+from strandline.quorum.unfit import begin, report
 from strandline.wire.messages.describe_quorum import DescribeQuorumResponse
 
 FIRST_ELECTION_MS = (50, 300)  # after a start: a pre-vote disturbs nobody, so there is no need to wait longer
@@ -76,6 +77,7 @@ class Quorum:
         config: QuorumConfig,
         rng: Rng,
         now: Instant,
+        unfit: Unfit | None = None,
     ) -> None:
         assert voters, "a quorum has voters"
         self.me = me
@@ -87,6 +89,8 @@ class Quorum:
         self.config = config
         self.rng = rng
         stored, self.evidence = impaired.read(log, me, tuple(self.voters), now)
+        self.unfit = unfit  # what of the log cannot be applied, as long as it is there
+        self.verdict = ""  # why this node cannot go on
         self.election = repaired(stored, log.last_epoch)
         self.allowance = Allowance(now)
         snapshot = log.latest_snapshot()
@@ -102,12 +106,14 @@ class Quorum:
         self.count = 0  # numbers rounds of voting and requests
         self.lost_elections = 0  # since a leader was last heard
         self.refusals = 0  # proofs, since a leader was last heard, that it is gone
+        begin(self, now)
         self.role: Role = self.leaderless(Instant(now + self.draw(*FIRST_ELECTION_MS)), now)
 
     # --- what the node calls
 
     def start(self, now: Instant) -> list[Effect]:
         impaired.report(self, now)
+        report(self)
         if self.is_voter and not self.others:
             self.become_prospective(now)
         return self.settle(now)
@@ -232,7 +238,8 @@ class Quorum:
 
     @property
     def log_end(self) -> EpochEnd:
-        return EpochEnd(self.log.last_epoch, self.log.log_end_offset)
+        """What this node vouches for."""
+        return self.unfit.sound if self.unfit else EpochEnd(self.log.last_epoch, self.log.log_end_offset)
 
     def draw(self, start: int, stop: int) -> int:
         return self.rng.randrange(start, max(stop, start + 1))
@@ -325,6 +332,9 @@ class Quorum:
         self.become_leaderless(after(now, rank * LOST_LEADER_MS[1] + self.draw(0, 10 if rank else 1)), now)
 
     def become_prospective(self, now: Instant) -> None:
+        if self.verdict:
+            self.become_leaderless(self.election_timeout(now), now)
+            return
         if self.epoch >= EPOCH_MAX:
             self.become_leaderless(self.election_timeout(now), now)
             self.tell(f"no election can begin: the metadata quorum has used up all epochs, up to {EPOCH_MAX}", now)

@@ -440,6 +440,7 @@ def test_the_nodes_of_a_cluster_tell_one_story() -> None:
         assert values["GlobalTopicCount"] >= 1
         assert values["GlobalPartitionCount"] >= values["GlobalTopicCount"]
         assert values["LastAppliedRecordOffset"] == values["LastCommittedRecordOffset"]
+        assert values["MetadataErrorCount"] == 0
         assert values["kafka_server_raftmetrics_high_watermark"] <= values["kafka_server_raftmetrics_log_end_offset"]
         assert values["strandline_broker_unfenced"] == 1
     victim = next(machine for machine in play.machines if machine.node.me not in leaders)

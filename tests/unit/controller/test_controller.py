@@ -14,7 +14,7 @@ from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.controller.refusals import REFUSALS
 from strandline.metadata.image import Image
-from strandline.metadata.records import ConfigRecord
+from strandline.metadata.records import ConfigRecord, FeatureLevelRecord, NoOpRecord
 from strandline.metadata.strategy import UNCLEAN_KEY
 from strandline.wire.messages import alter_configs
 from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -282,3 +282,12 @@ def test_a_lying_epoch_changes_nothing() -> None:
     before = len(cluster.log.records)
     assert cluster.ask(AlterPartitionRequest(broker_id=1, broker_epoch=1)).error_code == E.STALE_BROKER_EPOCH
     assert len(cluster.log.records) == before
+
+
+def test_what_nobody_can_apply_is_not_written() -> None:
+    """Whatever defect made it: this controller ends, and no node after it."""
+    cluster = Cluster(brokers=1)
+    before = list(cluster.log.records)
+    with pytest.raises(AssertionError, match="level -1"):
+        cluster.controller.write([NoOpRecord(), FeatureLevelRecord(name="f", feature_level=-1)], cluster.now)
+    assert cluster.log.records == before

@@ -31,6 +31,7 @@ from strandline.base.effects import (
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.time import Instant
 from strandline.quorum.config import QuorumConfig
+from strandline.quorum.ports import Unfit
 from strandline.quorum.quorum import Quorum
 from strandline.wire.api import api_of
 from strandline.wire.codec import decode_all, encode_bytes
@@ -61,10 +62,12 @@ class World:
         self.count = 0
         self.cut: set[tuple[NodeId, NodeId]] = set()  # directed: from, to
         self.loss_percent = 0
+        self.save_ms = 0  # that a Save takes longer than a Sync
         self.waiting: dict[int, tuple[Machine, int, Send, NodeId]] = {}  # requests by number
         self.leaders: dict[int, NodeId] = {}
         self.committed: dict[int, tuple[int, bytes]] = {}
         self.reports: list[Report] = []
+        self.unfit: dict[NodeId, Unfit] = {}  # what their next start finds that cannot be applied
 
     # --- the world's levers
 
@@ -75,8 +78,9 @@ class World:
             machine.life += 1
             machine.checked_end = machine.log.start
             directory = Uuid(bytes(15) + bytes([n]))
+            unfit = self.unfit.pop(machine.node, None)
             machine.quorum = Quorum(
-                machine.node, directory, CLUSTER, self.voters, machine.log, self.config, self.rng, self.now
+                machine.node, directory, CLUSTER, self.voters, machine.log, self.config, self.rng, self.now, unfit
             )
             self.perform(machine, machine.quorum.start(self.now))
 
@@ -181,7 +185,7 @@ class World:
                     is_log = machine.log.log_path in effect.paths
                     self.deliver_synced(machine, effect.token, self.keeping(machine) if is_log else None)
                 case Save():
-                    self.deliver_synced(machine, effect.token, self.saving(machine, effect))
+                    self.deliver_synced(machine, effect.token, self.saving(machine, effect), self.save_ms)
                 case Report():
                     self.reports.append(effect)
                 case Halt():
@@ -206,7 +210,9 @@ class World:
 
         return save
 
-    def deliver_synced(self, machine: Machine, token: tuple[object, ...], done: Callable[[], object] | None) -> None:
+    def deliver_synced(
+        self, machine: Machine, token: tuple[object, ...], done: Callable[[], object] | None, wait_ms: int = 0
+    ) -> None:
         life = machine.life
 
         def action() -> None:
@@ -215,7 +221,7 @@ class World:
                     done()
                 self.perform(machine, machine.quorum.step(Synced(token), self.now))
 
-        self.later(self.rng.randrange(1, 4), action)
+        self.later(self.rng.randrange(1, 4) + wait_ms, action)
 
     def deliver(self, machine: Machine, life: int, event: Event, ms: int) -> None:
         def action() -> None:

@@ -10,9 +10,9 @@ from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.operations import ON_TOPIC
 from strandline.base.time import Instant
 from strandline.broker.handlers.metadata import offline_replicas
-from strandline.controller.topic_names import why_illegal
 from strandline.metadata.image import Topic
 from strandline.metadata.strategy import strategy_of
+from strandline.metadata.topic_names import why_illegal
 from strandline.wire.messages.describe_topic_partitions import (
     Cursor,
     CursorResponse,

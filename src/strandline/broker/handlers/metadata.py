@@ -11,8 +11,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, ZERO_UUID, NodeId
 from strandline.base.operations import ON_CLUSTER, ON_TOPIC, UNKNOWN_OPERATIONS
 from strandline.base.time import Instant
-from strandline.controller.topic_names import why_illegal
 from strandline.metadata.image import Image, Partition, Topic
+from strandline.metadata.topic_names import why_illegal
 from strandline.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,

@@ -1,6 +1,7 @@
 """The metadata files of one voter are damaged while it is down.
 
-A part of the log is gone, or a snapshot, or all but `quorum-state`, or that file itself. A quorum bears this of one
+A part of the log is gone, or a snapshot, or all but `quorum-state`, or that file itself; or a batch has other records,
+which nobody can apply, and a checksum that is right. A quorum bears this of one
 voter at a time: all others run, are reached and are whole, and the next fault of this kind waits until it is whole
 again. So it is in ruthless runs, since otherwise the quorum could promise nothing. What is cut was known to be
 committed: of the last moments before a kill nothing on the disk says that they were there.
@@ -8,19 +9,34 @@ committed: of the last moments before a kill nothing on the disk says that they 
 
 from random import Random
 
+from strandline.base.ids import OFFSET_MAX, Uuid
+from strandline.metadata.features import METADATA_LEVEL, METADATA_VERSION
+from strandline.metadata.framing import encode_record
+from strandline.metadata.records import (
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+)
 from strandline.quorum.election_state import SHORT, decode_quorum_state
 from strandline.quorum.metadata_log import DIRECTORY, QUORUM_STATE, parse_snapshot_name
 from strandline.sim.disk import Image
 from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.machine import METADATA_DIR, Machine
-from strandline.wire.batch import batches
+from strandline.wire.batch import BatchHeader, batches, build
+from strandline.wire.schema import Message
 
 FOLDER = f"{METADATA_DIR}/{DIRECTORY}"
 STATE = f"{FOLDER}/{QUORUM_STATE}"
 BACK_MS = (0, 300, 1500, 4000)
 DOWN_MS_MAX = 9000  # where nothing can be damaged, it is started all the same
-ACTS = ("truncated", "truncated", "without its snapshot", "emptied", "without its votes")
+UNFIT = "with a record that does not fit"
+ACTS = ("truncated", "truncated", "without its snapshot", "emptied", "without its votes", UNFIT, UNFIT)
 
 
 def voters_of(turmoil: Turmoil) -> list[Machine]:
@@ -109,6 +125,12 @@ def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
         changed = dict.fromkeys((path for path in files if path != STATE), None)
     elif act == "without its votes":
         changed[STATE] = None
+    elif act == UNFIT:
+        last = segments[-1]
+        found = [header for header in batches(memoryview(files[last])) if not header.is_control]
+        if found:
+            header = rng.choice(found)
+            changed[last] = files[last][: header.position] + unfit(rng, header) + files[last][header.end :]
     if not changed:
         return
     turmoil.tell(f"the metadata of {machine.name} is {act}: {', '.join(changed)}")
@@ -116,3 +138,23 @@ def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
     turmoil.world.laws.votes.damaged(machine)
     kept = {path: data for path, data in entries.items() if path not in changed}
     machine.disk.restore(Image(kept | {path: data for path, data in changed.items() if data is not None}))
+
+
+def unfit(rng: Random, header: BatchHeader) -> bytes:
+    """As many records in place of those, of which one at least cannot be applied."""
+    nobody = Uuid(rng.randbytes(16))
+    records: tuple[Message, ...] = (
+        NoOpRecord(),
+        PartitionChangeRecord(topic_id=nobody, partition_id=0, isr=(1,)),
+        PartitionRecord(topic_id=nobody, partition_id=0, replicas=(1,), isr=(1,), leader=1),
+        RemoveTopicRecord(topic_id=nobody),
+        TopicRecord(name="../elsewhere", topic_id=nobody),
+        UnregisterBrokerRecord(broker_id=1, broker_epoch=OFFSET_MAX),
+        FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_LEVEL + 1),
+        EndTransactionRecord(),
+    )
+    unknown = b"\x01\x7f\x00"  # a kind of record that nobody has written so far
+    values = [rng.choice([unknown, *map(encode_record, records)]) for _ in range(header.record_count - 1)]
+    values.insert(rng.randrange(header.record_count), rng.choice([unknown, *map(encode_record, records[1:])]))
+    drafts = [(header.max_timestamp, None, value, ()) for value in values]
+    return build(drafts, base_offset=header.base_offset, leader_epoch=header.partition_leader_epoch)
