@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -50,13 +50,17 @@ def create(cluster: LocalCluster, topic: str, partitions: int = 1, **config: str
     admin = admin_of(cluster)
     for future in admin.create_topics([new], operation_timeout=10).values():
         future.result(15)
-    until(lambda: all(leads(cluster, topic, p) for p in range(partitions)))
+    running = [node for node in cluster.nodes if node.running]
+    # A librdkafka consumer that subscribes at a node which does not know the topic yet asks again in five minutes.
+    until(lambda: all(leads(cluster, topic, p, [node]) for node in running for p in range(partitions)))
 
 
-def partition_of(cluster: LocalCluster, topic: str, partition: int = 0) -> MetadataResponsePartition | None:
-    """Leader, replicas and ISR as a running node tells them now; None while none of them knows the partition."""
+def partition_of(
+    cluster: LocalCluster, topic: str, partition: int = 0, nodes: Sequence[NodeProcess] | None = None
+) -> MetadataResponsePartition | None:
+    """Leader, replicas and ISR as a running node (of `nodes`) tells them now; None while none knows the partition."""
     request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
-    for node in cluster.nodes:
+    for node in nodes or cluster.nodes:
         try:
             answer = ask(HOST, node.port, request, 12, timeout_s=0.5) if node.running else None
         except OSError:
@@ -67,9 +71,9 @@ def partition_of(cluster: LocalCluster, topic: str, partition: int = 0) -> Metad
     return None
 
 
-def leads(cluster: LocalCluster, topic: str, partition: int = 0) -> int:
+def leads(cluster: LocalCluster, topic: str, partition: int = 0, nodes: Sequence[NodeProcess] | None = None) -> int:
     """The partition's leader; 0 while there is none."""
-    told = partition_of(cluster, topic, partition)
+    told = partition_of(cluster, topic, partition, nodes)
     return max(told.leader_id, 0) if told else 0
 
 
