@@ -43,7 +43,7 @@ from strandline.wire.record import Record
 TOMBSTONES_MAX = 10_000  # in one batch
 LEAVE_TOGETHER = 3  # the LeaveGroup version from which several members leave with one request (KIP-345)
 MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group has an error of its own
-Done = Callable[[ErrorCode, int], list[Effect]]
+Done = Callable[[ErrorCode, int, Instant], list[Effect]]  # the last: when the write ended
 Records = list[tuple[GroupKey, GroupValue | None]]  # None: a tombstone
 
 
@@ -147,7 +147,8 @@ class Groups:
         group = shard.group(request.group_id, now)
 
         def persist(changed: Group, then: Callable[[ErrorCode], list[Effect]]) -> list[Effect]:
-            return self.write(shard, [group_record(changed)], now, lambda error, base: then(membership_error(error)))
+            record = group_record(changed)
+            return self.write(shard, [record], now, lambda error, base, at: then(membership_error(error)))
 
         effects = self.joining.join(group, received, request, persist, now)
         return effects + self.persist_if_emptied(shard, group, now)
@@ -177,7 +178,7 @@ class Groups:
         group.assign({a.member_id: bytes(a.assignment) for a in request.assignments})
         generation = group.generation
 
-        def done(error: ErrorCode, base_offset: int) -> list[Effect]:
+        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del base_offset
             if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:
                 return []  # the group moved on while the write was under way
@@ -252,8 +253,8 @@ class Groups:
         keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
         shard.committing.update(keys)
 
-        def done(error: ErrorCode, base_offset: int) -> list[Effect]:
-            del base_offset
+        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
+            del base_offset, now
             shard.committing -= Counter(keys)
             if error is ErrorCode.NONE:
                 offsets = shard.offsets.setdefault(request.group_id, {})
@@ -391,7 +392,7 @@ class Groups:
     ) -> list[Effect]:
         """Offsets go when their tombstones are committed, in the log's order with commits that are under way."""
 
-        def done(error: ErrorCode, base_offset: int) -> list[Effect]:
+        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del base_offset
             for key, value in tombstones:
                 if error is ErrorCode.NONE and isinstance(key, OffsetCommitKey):
@@ -412,7 +413,7 @@ class Groups:
     def persist_if_emptied(self, shard: Shard, group: Group, now: Instant) -> list[Effect]:
         """The last member is gone: the next coordinator must not wait for it."""
         if group.state is State.EMPTY and group.generation > 0 and group.since == now:
-            return self.write(shard, [group_record(group)], now, lambda error, base: [])
+            return self.write(shard, [group_record(group)], now, lambda error, base, at: [])
         return []
 
     # --- time

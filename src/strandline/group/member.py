@@ -8,7 +8,7 @@ class Member:
     """`protocols` maps each assignor that the member supports, best first, to its subscription bytes.
 
     `joining` and `syncing` are where the answers of a parked JoinGroup and SyncGroup go; while one of them is parked
-    the member is alive by definition and has no session deadline.
+    the member is alive by definition and has no session deadline. With the answer a whole session begins.
     """
 
     def __init__(

@@ -147,7 +147,7 @@ class Fetching:
             if before.log_end_offset != interest.offset and leader.advance(now):
                 self.high_watermark_moved(hosted, leader, effects, now)
             if hosted.deletions:
-                effects += complete_deletions(hosted, leader)
+                effects += complete_deletions(hosted, leader, now)
 
         if self.outsiders.get(replica):
             self.expand(replica, now)
@@ -297,7 +297,7 @@ class Fetching:
 
     def high_watermark_moved(self, hosted: Hosted, leader: Leader, effects: list[Effect], now: Instant) -> None:
         if hosted.waiting:
-            effects += hosted.complete_waiting(leader)
+            effects += hosted.complete_waiting(leader, now)
         ready: list[ParkedFetch] = []
         is_throttled = bool(self.quota.throttled) and self.quota.is_throttled(*hosted.name)
         for interest in hosted.watchers:
@@ -367,14 +367,14 @@ class Fetching:
                     self.hasten(context.parked, now)
 
 
-def complete_deletions(hosted: Hosted, leader: Leader) -> list[Effect]:
+def complete_deletions(hosted: Hosted, leader: Leader, now: Instant) -> list[Effect]:
     """DeleteRecords is done where all live replicas' logs start at its offset or later."""
     effects: list[Effect] = []
     low = leader.low_watermark()
     for waiter in [w for w in hosted.deletions if w.required <= low]:
         hosted.deletions.remove(waiter)
         if not waiter.done:
-            effects += waiter.complete(ErrorCode.NONE)
+            effects += waiter.complete(ErrorCode.NONE, now)
     return effects
 
 

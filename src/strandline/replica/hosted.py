@@ -11,6 +11,7 @@ from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
+from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
@@ -37,7 +38,7 @@ class Waiter(Protocol):
     required: int
     done: bool
 
-    def complete(self, error: ErrorCode) -> list[Effect]: ...
+    def complete(self, error: ErrorCode, now: Instant) -> list[Effect]: ...
 
 
 class Hosted:
@@ -91,7 +92,7 @@ class Hosted:
             at -= 1
         waiting.insert(at, waiter)
 
-    def complete_waiting(self, leader: Leader) -> list[Effect]:
+    def complete_waiting(self, leader: Leader, now: Instant) -> list[Effect]:
         """After the high watermark has moved. Costs what completes, not what waits."""
         assert not leader.is_under_min_isr(), "the high watermark does not move then"
         effects: list[Effect] = []
@@ -99,10 +100,10 @@ class Hosted:
         while waiting and waiting[0].required <= leader.high_watermark:
             waiter = waiting.popleft()
             if not waiter.done:
-                effects += waiter.complete(ErrorCode.NONE)
+                effects += waiter.complete(ErrorCode.NONE, now)
         return effects
 
-    def fail_waiting(self, error: ErrorCode) -> list[Effect]:
+    def fail_waiting(self, error: ErrorCode, now: Instant) -> list[Effect]:
         """This leadership ended."""
         effects: list[Effect] = []
         waiting = [*self.waiting, *self.deletions]
@@ -110,7 +111,7 @@ class Hosted:
         self.deletions.clear()
         for waiter in waiting:
             if not waiter.done:
-                effects += waiter.complete(error)
+                effects += waiter.complete(error, now)
         return effects
 
 

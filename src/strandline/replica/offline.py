@@ -31,7 +31,7 @@ def take_offline(replicas: Replicas, now: Instant) -> list[Effect]:
             hosted.log.tail.clear()
             for fetcher in replicas.fetchers.values():
                 fetcher.leave(hosted.at)
-            effects += hosted.fail_waiting(ErrorCode.KAFKA_STORAGE_ERROR)
+            effects += hosted.fail_waiting(ErrorCode.KAFKA_STORAGE_ERROR, now)
             replicas.fetching.role_changed(hosted, effects, now)
     replicas.futures.drop_offline()
     if replicas.has_caught_up:

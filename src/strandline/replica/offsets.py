@@ -92,7 +92,7 @@ class DeletionPart:
         self.error = ErrorCode.NONE
         self.done = False
 
-    def complete(self, error: ErrorCode) -> list[Effect]:
+    def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
         self.done = True
         self.error = error
         if error is ErrorCode.NONE:
@@ -226,7 +226,7 @@ class Offsets:
         self.host.timers.push(now + max(request.timeout_ms, 0), deletion)
         effects: list[Effect] = []
         for hosted, leader in waits:
-            effects += complete_deletions(hosted, leader)
+            effects += complete_deletions(hosted, leader, now)
         return effects
 
     def begin(self, topic: str, asked: DeleteRecordsPartition, part: DeletionPart, now: Instant) -> Hosted | None:

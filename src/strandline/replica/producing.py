@@ -46,7 +46,7 @@ TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
 ADMIN_CLIENT = "__admin_client"  # Kafka lets one that calls itself so write into internal topics
 ACKS_ALL = -1
-Done = Callable[[ErrorCode, int], list[Effect]]
+Done = Callable[[ErrorCode, int, Instant], list[Effect]]
 NONE = ErrorCode.NONE
 
 
@@ -103,7 +103,7 @@ class Part:
         self.row = row
         self.done = False
 
-    def complete(self, error: ErrorCode) -> list[Effect]:
+    def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
         if error is NONE:
             self.done = True
         else:
@@ -127,14 +127,14 @@ class InternalAppend:
         self.required = required
         self.done = False
 
-    def complete(self, error: ErrorCode) -> list[Effect]:
+    def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
         self.done = True
         self.host.timers.settled()
-        return self.then(error, self.base_offset)
+        return self.then(error, self.base_offset, now)
 
     def expire(self, now: Instant) -> list[Effect]:
         self.done = True
-        return self.then(ErrorCode.REQUEST_TIMED_OUT, self.base_offset)
+        return self.then(ErrorCode.REQUEST_TIMED_OUT, self.base_offset, now)
 
 
 class Producing:
@@ -253,7 +253,7 @@ class Producing:
             self.fetching.appended(hosted, leader, appended.size_bytes, effects, now)
         return appended
 
-    def fail_under_min_isr(self, hosted: Hosted) -> list[Effect]:
+    def fail_under_min_isr(self, hosted: Hosted, now: Instant) -> list[Effect]:
         """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
         effects: list[Effect] = []
         parts = [waiter for waiter in hosted.waiting if type(waiter) is Part]
@@ -261,7 +261,7 @@ class Producing:
             hosted.waiting = deque(waiter for waiter in hosted.waiting if type(waiter) is not Part)
         for part in parts:
             if not part.done:
-                effects += part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+                effects += part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
         return effects
 
     def append_internal(
@@ -270,13 +270,13 @@ class Producing:
         hosted = self.host.named(topic, partition)
         leader = None if hosted is None else hosted.role
         if hosted is None or type(leader) is not Leader:
-            return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+            return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, now)
         effects: list[Effect] = []
         appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now)
         if isinstance(appended, Refused):
-            return effects + then(appended.error, -1)
+            return effects + then(appended.error, -1, now)
         if leader.high_watermark > appended.last_offset:
-            return effects + then(NONE, appended.base_offset)
+            return effects + then(NONE, appended.base_offset, now)
         waiter = InternalAppend(self.host, then, appended.base_offset, appended.last_offset + 1)
         hosted.wait(waiter)
         self.host.timers.push(now + timeout_ms, waiter)

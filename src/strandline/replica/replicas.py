@@ -128,7 +128,7 @@ class Replicas:
     def shutdown(self, now: Instant) -> list[Effect]:
         """Answer whoever waits, and make everything durable, so that the next start needs no recovery."""
         not_leader = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        effects = [effect for hosted in self.host.all() for effect in hosted.fail_waiting(not_leader)]
+        effects = [effect for hosted in self.host.all() for effect in hosted.fail_waiting(not_leader, now)]
         self.cleaner.stop()
         self.storage.flush_now(now)
         self.futures.settle()
@@ -264,9 +264,9 @@ class Replicas:
         if leader.advance(now):
             self.fetching.high_watermark_moved(hosted, leader, effects, now)
         elif hosted.waiting and leader.is_under_min_isr():
-            effects += self.producing.fail_under_min_isr(hosted)
+            effects += self.producing.fail_under_min_isr(hosted, now)
         if hosted.deletions:
-            effects += complete_deletions(hosted, leader)
+            effects += complete_deletions(hosted, leader, now)
 
     def follow(self, hosted: Hosted, partition: Partition, effects: list[Effect], now: Instant) -> None:
         role = hosted.role
@@ -276,7 +276,7 @@ class Replicas:
         high_watermark = hosted.high_watermark
         if type(role) is Follower:
             self.unfollow(hosted, role)
-        effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
         hosted.role = Follower(str(hosted.name), hosted.log, partition, high_watermark, Notes(self.host, hosted))
         hosted.is_doubtful = hosted.is_doubtful and partition.leader == NOBODY
         self.fetching.role_changed(hosted, effects, now)
@@ -300,7 +300,7 @@ class Replicas:
         self.host.drop(hosted)
         is_led_on = self.host.image.partition(hosted.at) is not None  # elsewhere, with what those who wait have written
         why = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_led_on else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        effects += hosted.fail_waiting(why)
+        effects += hosted.fail_waiting(why, now)
         self.fetching.role_changed(hosted, effects, now)
         self.storage.delete(hosted)
 

@@ -12,6 +12,34 @@ GROUP = table(
         ("unit/group/test_syncing.py::test_a_write_that_ends_in_the_next_generation_completes_nothing_of_it",),
     ),
     Mutant(
+        "sessions count from the beginning of a write that its members have waited for",
+        "replica/producing.py",
+        "        waiter = InternalAppend(self.host, then, appended.base_offset, appended.last_offset + 1)\n",
+        (
+            "        waiter = InternalAppend(\n"
+            "            self.host, lambda e, o, _: then(e, o, now), appended.base_offset, appended.last_offset + 1\n"
+            "        )\n"
+        ),
+        Breaks.ANSWERS,
+        ("unit/replica/test_requests.py::test_the_brokers_own_append_is_done_when_it_is_committed",),
+    ),
+    Mutant(
+        "a sync that waited long leaves a member what its session had then",
+        "group/coordinator.py",
+        "        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:\n"
+        "            del base_offset\n"
+        "            if group.state",
+        "        def done(error: ErrorCode, base_offset: int, at: Instant) -> list[Effect]:\n"
+        "            del base_offset\n"
+        "            if group.state",
+        Breaks.ANSWERS,
+        (
+            "unit/group/test_syncing.py::test_a_write_that_takes_long_takes_nothing_from_its_members_sessions",
+            "unit/group/test_closing_static.py::"
+            "test_a_closed_static_member_ends_when_its_session_does_whatever_it_said_last",
+        ),
+    ),
+    Mutant(
         "offsets of groups with members expire",
         "group/coordinator.py",
         ("            if group is not None and (group.members or group.pending):\n                continue\n"),
@@ -32,8 +60,8 @@ GROUP = table(
         "group/coordinator.py",
         "        return effects + self.write(shard, [group_record(group)], now, done)\n\n    def heartbeat",
         (
-            "        return effects + done(ErrorCode.NONE, 0) + self.write(shard, [group_record(g"
-            "roup)], now, lambda error, base: [])\n"
+            "        return effects + done(ErrorCode.NONE, 0, now) + self.write(shard, [group_record(g"
+            "roup)], now, lambda error, base, at: [])\n"
             "\n"
             "    def heartbeat"
         ),
@@ -48,8 +76,8 @@ GROUP = table(
             "in accepted], now, done)"
         ),
         (
-            "        return [*done(ErrorCode.NONE, 0), *self.write(shard, [offset_record(request."
-            "group_id, *entry) for entry in accepted], now, lambda error, base: [])]"
+            "        return [*done(ErrorCode.NONE, 0, now), *self.write(shard, [offset_record(request."
+            "group_id, *entry) for entry in accepted], now, lambda error, base, at: [])]"
         ),
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_an_offset_is_visible_and_answered_when_it_is_written",),

@@ -407,7 +407,7 @@ REPLICA = table(
     Mutant(
         "a parked produce is not looked at",
         "replica/fetching.py",
-        "        if hosted.waiting:\n            effects += hosted.complete_waiting(leader)\n",
+        "        if hosted.waiting:\n            effects += hosted.complete_waiting(leader, now)\n",
         "",
         Breaks.ANSWERS,
         (
@@ -471,7 +471,10 @@ REPLICA = table(
     Mutant(
         "who waits is not told that the leadership is over",
         "replica/replicas.py",
-        ("        effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)\n        hosted.role = Follower"),
+        (
+            "        effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)\n"
+            "        hosted.role = Follower"
+        ),
         "        hosted.role = Follower",
         Breaks.DURABILITY,
         ("unit/replica/test_cluster.py::test_acks_all_waits_while_a_member_of_the_isr_is_silent",),

@@ -116,13 +116,13 @@ class Coordination:
         while self.log.under_way:
             batch, done = self.log.under_way.pop(0)
             self.log.batches.append(batch)
-            self.take(done(ErrorCode.NONE, 0))
+            self.take(done(ErrorCode.NONE, 0, Instant(self.now)))
             count += 1
         return count
 
     def fail(self, error: ErrorCode) -> None:
         _, done = self.log.under_way.pop(0)
-        self.take(done(error, -1))
+        self.take(done(error, -1, Instant(self.now)))
 
     def wait(self, span_ms: int) -> None:
         """Let time pass, stopping at each deadline as a driver does."""

@@ -134,3 +134,32 @@ def test_members_that_never_sync_are_out_when_the_rebalance_timeout_is_over() ->
     c.wait(20_000)
     assert c.group.members == {}
     assert c.heartbeat(a, 1) is E.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("error", [None, E.NOT_ENOUGH_REPLICAS_AFTER_APPEND])
+def test_a_write_that_takes_long_takes_nothing_from_its_members_sessions(error: E | None) -> None:
+    """As in Kafka: who waits has no session, and a whole one from the answer on."""
+    c, a, b = pair()
+    c.sync(b, 2)
+    c.sync(a, 2, {a: b"1", b: b"2"})
+    c.wait(9_000)
+    if error is None:
+        c.commit()
+    else:
+        c.fail(error)
+    assert c.unanswered() == []
+    c.wait(9_999)
+    assert list(c.group.members) == [a, b]
+    c.wait(1)
+    assert c.group.members == {}
+
+
+def test_the_end_of_a_write_takes_nothing_from_who_was_heard_meanwhile() -> None:
+    c, a, b = pair()
+    c.sync(b, 2)
+    c.sync(a, 2, {a: b"1", b: b"2"})
+    c.wait(9_000)
+    assert c.heartbeat(a, 2) is E.NONE
+    c.commit()
+    c.wait(9_999)
+    assert list(c.group.members) == [a, b]

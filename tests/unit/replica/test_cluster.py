@@ -7,6 +7,7 @@ from tests.unit.replica.conftest import World, a_batch
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
+from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 
@@ -167,7 +168,7 @@ def test_the_brokers_own_append_waits_on_while_the_isr_is_too_small(world: Any) 
     world.kill(3)
     done: list[ErrorCode] = []
 
-    def then(error: ErrorCode, offset: int) -> list[Effect]:
+    def then(error: ErrorCode, offset: int, now: Instant) -> list[Effect]:
         done.append(error)
         return []
 

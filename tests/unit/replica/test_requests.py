@@ -9,6 +9,7 @@ from tests.unit.replica.conftest import AT, a_batch
 from strandline.base.effects import Close, Effect, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, NodeId
+from strandline.base.time import Instant
 from strandline.wire.batch import batches, build
 from strandline.wire.compress import Codec
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -66,7 +67,7 @@ def test_who_waits_for_a_record_is_not_answered_with_the_one_before_it(world: An
         def __init__(self, required: int) -> None:
             self.required = required
 
-        def complete(self, error: ErrorCode) -> list[Any]:
+        def complete(self, error: ErrorCode, now: Instant) -> list[Any]:
             self.done = True
             return []
 
@@ -76,7 +77,7 @@ def test_who_waits_for_a_record_is_not_answered_with_the_one_before_it(world: An
     waiters = [Waiting(required) for required in (1, 2, 3)]
     for waiter in waiters:
         hosted.wait(waiter)
-    hosted.complete_waiting(hosted.role)
+    hosted.complete_waiting(hosted.role, world.now)
     assert [waiter.done for waiter in waiters] == [True, True, False]
 
 
@@ -178,17 +179,22 @@ def test_the_brokers_own_append_is_done_when_it_is_committed(world: Any) -> None
     world.run(1_000)
     world.cut = {2, 3}
     done: list[tuple[ErrorCode, int]] = []
+    ended: list[Instant] = []
 
-    def then(error: ErrorCode, base_offset: int) -> list[Effect]:
+    def then(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
         done.append((error, base_offset))
+        ended.append(now)
         return []
 
     batch = bytearray(build([(0, None, b"v", ())]))
     world.perform(NodeId(1), world.nodes[1].append_internal("t", 0, batch, world.now, then))
+    world.run(500)
     assert done == []
+    asked = world.now
     world.cut = set()
     world.run(3_000)
     assert done == [(ErrorCode.NONE, 0)]
+    assert ended[0] >= asked, "the time is that of the end, and not that of the append"
     assert world.nodes[1].high_watermark("t", 0) == 1
     assert offsets_in(world.nodes[1].read_internal("t", 0, 0, 1 << 20).buffers) == [0]
     assert world.nodes[1].leads("t", 0) == 0
