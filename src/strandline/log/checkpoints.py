@@ -1,11 +1,11 @@
-"""Kafka's checkpoint files: a version, a count, and one line per entry.
+"""Kafka's checkpoint files: a version, a count, and one line per entry. (That of topic ids is our own.)
 
 Unreadable content is an error, never a guess.
 """
 
 from collections.abc import Mapping
 
-from strandline.base.ids import OFFSET_MAX, TopicPartition
+from strandline.base.ids import OFFSET_MAX, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.log.epochs import EpochStart
 
 VERSION = "0"
@@ -42,6 +42,17 @@ def parse_offsets(content: bytes) -> dict[TopicPartition, int]:
 
 def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
     return format_lines([f"{at.topic} {at.partition} {offset}" for at, offset in sorted(offsets.items())])
+
+
+def parse_topic_ids(content: bytes) -> dict[TopicPartition, Uuid]:
+    try:
+        return {TopicPartition(t, int(p)): parse_uuid(text) for t, p, text in parse_lines(content)}
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+
+
+def format_topic_ids(ids: Mapping[TopicPartition, Uuid]) -> bytes:
+    return format_lines([f"{at.topic} {at.partition} {uuid_text(topic_id)}" for at, topic_id in sorted(ids.items())])
 
 
 def parse_epochs(content: bytes) -> list[EpochStart]:

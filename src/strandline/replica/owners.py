@@ -1,5 +1,10 @@
 """Whose is a log that lies on disk? `partition.metadata` says it, and is synced with the log's first records.
 
+The directory's own checkpoint of topic ids says it again. It is written before a recovery point is that vouches for
+records, and loses a name's row before that name is used again. So where a log's file is missing or damaged, and there
+is a row, the row is right. Where the file says another topic, it may be the folder that is another one's: then the
+file counts.
+
 Invariants:
   - no records are removed because nobody knows whose they are: where they may have been durable, their directory has
     failed; where no flush ever vouched for them, they are set aside and the broker goes on
@@ -9,7 +14,13 @@ Invariants:
 from strandline.base.effects import Effect, Report
 from strandline.base.ids import TopicIdPartition, Uuid, uuid_text
 from strandline.base.ports import Disk, DiskError
-from strandline.log.directory import PARTITION_METADATA, STRAY_SUFFIX, DamagedMetadata, read_topic_id
+from strandline.log.directory import (
+    PARTITION_METADATA,
+    STRAY_SUFFIX,
+    DamagedMetadata,
+    read_topic_id,
+    write_partition_metadata,
+)
 from strandline.replica.hosted import Host, Hosted
 
 ENTRY_MAX = 180  # of a name with 255 characters at most, of which a suffix needs some
@@ -17,13 +28,20 @@ ENTRY_MAX = 180  # of a name with 255 characters at most, of which a suffix need
 WRONG_CHARACTERS_MAX = 2  # of 22: that two topics have so similar ids by chance is out of the question
 
 
-def topic_of(disk: Disk, directory: str, entry: str, durable_below: int | None, effects: list[Effect]) -> Uuid | None:
+def topic_of(
+    disk: Disk, directory: str, entry: str, saved: Uuid | None, durable_below: int | None, effects: list[Effect]
+) -> Uuid | None:
     """The topic whose log `entry` is. None: it is no log, or is none any more. Raises DiskError where it is one and
-    does not say whose.
+    nobody says whose.
 
-    `durable_below`: which records may have been durable; None: all. A loss of power explains the others' state."""
+    `saved`: whose it is by the checkpoint. `durable_below`: which records may have been durable; None: all. A loss of
+    power explains the others' state."""
     path = f"{directory}/{entry}"
     topic_id, why = topic_or_why(disk, path)
+    if saved is not None and (topic_id is None or (topic_id != saved and is_nearly(topic_id, saved))):
+        write_partition_metadata(disk, path, saved)
+        effects.append(Report("warning", f"{path} had lost its topic id, or had another one; it is restored"))
+        return saved
     if topic_id is not None:
         return topic_id
     start = start_of_records(disk, path)
@@ -41,13 +59,17 @@ def has_misread_id(host: Host, namesakes: list[Hosted], at: TopicIdPartition) ->
     """Is one of these logs the one of `at`, its topic id damaged into what might be another's? Two topics' ids
     differ by far more. Its directory has failed then."""
     for namesake in namesakes:
-        pairs = zip(uuid_text(namesake.at.topic_id), uuid_text(at.topic_id), strict=True)
-        if sum(one != other for one, other in pairs) <= WRONG_CHARACTERS_MAX:
+        if is_nearly(namesake.at.topic_id, at.topic_id):
             path = f"{namesake.log.directory}/{PARTITION_METADATA}"
             host.fail(namesake.directory, DiskError(f"{path} is damaged: its id is nearly {uuid_text(at.topic_id)}"))
             host.absent[at] = namesake.directory.directory_id
             return True
     return False
+
+
+def is_nearly(one: Uuid, other: Uuid) -> bool:
+    pairs = zip(uuid_text(one), uuid_text(other), strict=True)
+    return sum(mine != theirs for mine, theirs in pairs) <= WRONG_CHARACTERS_MAX
 
 
 def make_room(disk: Disk, path: str) -> None:

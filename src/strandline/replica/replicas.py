@@ -39,6 +39,7 @@ from strandline.replica.assignments import Assignments
 from strandline.replica.cleaning import Cleaner
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.directories import Directories
+from strandline.replica.double import chosen as chosen_of
 from strandline.replica.epoch_files import EpochFiles
 from strandline.replica.fetcher import Fetcher, configure_quotas
 from strandline.replica.fetching import Fetching, complete_deletions
@@ -213,7 +214,7 @@ class Replicas:
         """A log that was found on disk is wanted: it alone of all that bear its name."""
         for namesake in self.storage.namesakes_of(hosted, hosted.name):
             self.delete(namesake, effects, now)
-        chosen = self.storage.chosen(hosted, directory, now)
+        chosen = chosen_of(self.storage, hosted, directory, now)
         if chosen is not None:
             self.host.put(chosen)
             self.storage.reconfigure(chosen)

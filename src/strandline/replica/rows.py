@@ -6,15 +6,16 @@ failed, unless the marker of a clean stop has the same offsets.
 """
 
 from strandline.base.effects import Effect, Report
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.value import Value
-from strandline.log.checkpoints import Unreadable, parse_offsets
+from strandline.log.checkpoints import Unreadable, parse_offsets, parse_topic_ids
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
+TOPIC_IDS = "topic-id-checkpoint"  # our own
 WITHOUT = {
     HIGH_WATERMARKS: "nothing counts as committed until the replicas of a log have told how far they are",
     RECOVERY_POINTS: "after an unclean stop every log is checked from its beginning",
@@ -28,9 +29,10 @@ class Rows(Value, frozen=True):
     recovery_points: Offsets | None  # None: nobody knows
     log_starts: Offsets
     cleaned: Offsets
+    topic_ids: dict[TopicPartition, Uuid]  # of all logs that have a recovery point, and perhaps of more
 
     def names(self) -> list[TopicPartition]:
-        return [*self.high_watermarks, *(self.recovery_points or ()), *self.log_starts, *self.cleaned]
+        return [*self.high_watermarks, *(self.recovery_points or ()), *self.log_starts, *self.cleaned, *self.topic_ids]
 
     def durable_below(self, name: TopicPartition) -> int | None:
         """None: nobody knows."""
@@ -45,7 +47,19 @@ def read_rows(disk: Disk, directory: str, effects: list[Effect], *, is_vouched: 
         read_checkpoint(disk, directory, RECOVERY_POINTS, effects),
         read_checkpoint(disk, directory, LOG_STARTS, effects) or {},
         cleaned or {},
+        read_topic_ids(disk, directory, effects),
     )
+
+
+def read_topic_ids(disk: Disk, directory: str, effects: list[Effect]) -> dict[TopicPartition, Uuid]:
+    path = f"{directory}/{TOPIC_IDS}"
+    content = disk.read_file(path)
+    try:
+        return {} if content is None else parse_topic_ids(content)
+    except Unreadable as error:
+        without = "a log beside it that has lost its topic id cannot have it again"
+        effects.append(Report("warning", f"{path} is damaged, {without}: {error}"))
+        return {}
 
 
 def read_checkpoint(

@@ -3,12 +3,13 @@
 Per log directory Kafka's two checkpoints: `replication-offset-checkpoint` has the high watermarks, a lower bound that
 only saves work; `recovery-point-offset-checkpoint` has the offsets below which everything is durable, and is saved
 only after what it promises has been synced. Its `cleaner-offset-checkpoint` says how far logs are compacted: one with
-a row may have gaps, so that the row is durable before a gap can come.
+a row may have gaps, so that the row is durable before a gap can come. One of our own, `topic-id-checkpoint`, says whose
+the logs are, once more (`owners.py`).
 
 An operation of the disk that fails takes its directory offline (`Host.fail`), and the others go on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -16,7 +17,7 @@ from strandline.base.effects import Effect, Remove, Report, Save, Sync, SyncFail
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
-from strandline.log.checkpoints import format_offsets
+from strandline.log.checkpoints import format_offsets, format_topic_ids
 from strandline.log.clean_shutdown import LogsLeft
 from strandline.log.config import DAY_MS, LogConfig
 from strandline.log.directory import (
@@ -38,7 +39,7 @@ from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.losing import Findings
 from strandline.replica.owners import ENTRY_MAX, make_room, topic_of
-from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Offsets, read_rows
+from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TOPIC_IDS, Offsets, read_rows
 from strandline.replica.timers import Every
 from strandline.replica.vouched import Inventory
 
@@ -121,7 +122,8 @@ class Storage:
             durable_below = None if clean else rows.durable_below(name)
             if coming is not None:
                 durable_below = 0  # only a copy, and never synced in parts
-            topic_id = topic_of(self.disk, log_dir.path, entry, durable_below, effects)
+            saved_id = rows.topic_ids.get(name) if coming is None else None
+            topic_id = topic_of(self.disk, log_dir.path, entry, saved_id, durable_below, effects)
             if topic_id is None:
                 continue
             if coming is not None:
@@ -170,28 +172,6 @@ class Storage:
         self.findings.opened(hosted, found.high_watermark, clean=found.clean, as_left=as_left, now=now)
         return hosted
 
-    def chosen(self, hosted: Hosted, directory_id: Uuid, now: Instant) -> Hosted | None:
-        """Of two logs of one replica that one counts which metadata names; the other is deleted. Where it names
-        neither, the first that was found counts, and the other is left alone. None: it cannot be read."""
-        double = self.doubles.get(hosted.at)
-        if double is None or directory_id not in (hosted.directory.directory_id, double.directory.directory_id):
-            return hosted
-        del self.doubles[hosted.at]
-        if directory_id == hosted.directory.directory_id:
-            self.bury(double.directory, directory_name(hosted.name), hosted.at)
-            return hosted
-        try:
-            other = self.open(hosted.at, double, now)
-            self.findings.end(double.directory)
-        except DiskError as error:
-            self.host.fail(double.directory, error)
-            self.host.absent[hosted.at] = directory_id
-            return None
-        self.delete(hosted)
-        hosted.gone = True
-        self.host.put(other)
-        return other
-
     def namesakes_of(self, hosted: Hosted | None, name: TopicPartition) -> list[Hosted]:
         """Logs of other topics that had this name."""
         found = [other for other in self.namesakes.pop(name, ()) if not other.gone]
@@ -231,6 +211,7 @@ class Storage:
         self.listed = {}
         for log_dir in list(self.directories.live):
             rows = self.checkpoints(log_dir)
+            self.write_now(log_dir, TOPIC_IDS, *self.topic_ids(log_dir))
             for file, offsets in rows.items():
                 self.save_now(log_dir, file, offsets)
 
@@ -334,18 +315,22 @@ class Storage:
         ]
 
     def save(self, log_dir: LogDir, file: str, offsets: Offsets) -> list[Effect]:
+        return self.write(log_dir, file, format_offsets(offsets), offsets)
+
+    def write(self, log_dir: LogDir, file: str, content: bytes, names: Iterable[TopicPartition]) -> list[Effect]:
         path = f"{log_dir.path}/{file}"
-        content = format_offsets(offsets)
         if self.saved.get(path) == content:
             return []
         self.saved[path] = content
-        self.listed |= dict.fromkeys(offsets)
+        self.listed |= dict.fromkeys(names)
         return [Save(path, content, ("replica", "saved", log_dir), self.disk.saves(path))]
 
     def save_now(self, log_dir: LogDir, file: str, offsets: Offsets) -> bool:
+        return self.write_now(log_dir, file, format_offsets(offsets), offsets)
+
+    def write_now(self, log_dir: LogDir, file: str, content: bytes, names: Iterable[TopicPartition]) -> bool:
         """The disk is waited for. A save that is still on its way is older, and is not written after this one."""
         path = f"{log_dir.path}/{file}"
-        content = format_offsets(offsets)
         self.saved.pop(path, None)
         try:
             self.disk.save(path, content)
@@ -353,11 +338,15 @@ class Storage:
             self.host.fail(log_dir, error)
             return False
         self.saved[path] = content
-        self.listed |= dict.fromkeys(offsets)
+        self.listed |= dict.fromkeys(names)
         return True
 
     def in_directory(self, log_dir: LogDir) -> list[Hosted]:
         return [hosted for hosted in self.host.all() if hosted.directory.path == log_dir.path]
+
+    def topic_ids(self, log_dir: LogDir) -> tuple[bytes, list[TopicPartition]]:
+        ids = {hosted.name: hosted.at.topic_id for hosted in self.in_directory(log_dir)}
+        return format_topic_ids(ids), list(ids)
 
     def high_watermarks(self, log_dir: LogDir) -> Offsets:
         return {hosted.name: hosted.high_watermark for hosted in self.in_directory(log_dir)}
@@ -452,9 +441,10 @@ class Storage:
                 self.host.fail(log_dir, event.error)
 
     def save_recovery_points(self) -> list[Effect]:
-        """What a flush has proven, or what is left of it."""
+        """What a flush has proven, or what is left of it. First whose logs these are."""
         effects: list[Effect] = []
         for log_dir in self.directories.live:
+            effects += self.write(log_dir, TOPIC_IDS, *self.topic_ids(log_dir))
             effects += self.save(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
             effects += self.save(log_dir, LOG_STARTS, self.log_starts(log_dir))
         return effects
@@ -463,6 +453,9 @@ class Storage:
         """A log was cut. A saved recovery point above its new end would vouch, after a power loss, for batches that it
         gets next, so it is lowered durably before anything is appended: this once, the disk is waited for."""
         for log_dir in list(self.directories.live):
+            content, names = self.topic_ids(log_dir)
+            if self.saved.get(f"{log_dir.path}/{TOPIC_IDS}") != content:
+                self.write_now(log_dir, TOPIC_IDS, content, names)
             self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))
             if self.host.ledger.is_news(log_dir.path):  # or a start would find the loss a second time
                 self.save_now(log_dir, HIGH_WATERMARKS, self.high_watermarks(log_dir))
@@ -485,6 +478,8 @@ class Storage:
             for hosted in settled:
                 hosted.log.mark_synced(hosted.log.log_end_offset)
         for log_dir in list(self.directories.live):
+            if not self.write_now(log_dir, TOPIC_IDS, *self.topic_ids(log_dir)):
+                continue
             for file, offsets in self.checkpoints(log_dir).items():
                 if not self.save_now(log_dir, file, offsets):
                     break

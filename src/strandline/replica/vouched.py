@@ -33,6 +33,7 @@ class Inventory:
             log_starts=self.others(saved.log_starts) | {name: row.start for name, row in logs if row.start > 0},
             cleaned=self.others(saved.cleaned)
             | {name: row.cleaned_to for name, row in logs if row.cleaned_to is not None},
+            topic_ids=saved.topic_ids,
         )
 
     def others(self, saved: Offsets) -> Offsets:

@@ -140,4 +140,31 @@ DIRECTORIES = table(
         ("kip/traps/test_directories.py::test_t41_what_is_retried_is_the_latest_wish",),
         ("T41",),
     ),
+    Mutant(
+        "a lost topic id stays lost",
+        "replica/owners.py",
+        "    if saved is not None and (topic_id is None",
+        "    if False and (topic_id is None",
+        Breaks.DURABILITY,
+        ("unit/replica/test_damaged.py::test_a_log_that_lost_its_topic_id_has_it_again_by_the_checkpoint",),
+    ),
+    Mutant(
+        "another topic's log is taken for that of the checkpoint",
+        "replica/owners.py",
+        "(topic_id != saved and is_nearly(topic_id, saved))",
+        "topic_id != saved",
+        Breaks.DURABILITY,
+        ("unit/replica/test_damaged.py::test_another_topics_log_under_the_same_name_is_deleted_as_ever",),
+    ),
+    Mutant(
+        "the checkpoint says whose a name was when it is used again",
+        "replica/storage.py",
+        (
+            "            self.write_now(log_dir, TOPIC_IDS, *self.topic_ids(log_dir))\n"
+            "            for file, offsets in rows.items():\n"
+        ),
+        "            for file, offsets in rows.items():\n",
+        Breaks.DURABILITY,
+        ("unit/replica/test_damaged.py::test_before_a_name_is_used_again_no_checkpoint_says_whose_it_was",),
+    ),
 )

@@ -14,6 +14,7 @@ ME = NodeId(1)
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
+TOPIC_IDS = "topic-id-checkpoint"
 NONSENSE = [b"", b"\0" * 100, b"0\n5\nt 0 3\n", b"garbage", b"0\n1\nt 0 -3\n", b"0\n1\nt 0 three\n", b"\xff\xfe\n"]
 
 
@@ -50,7 +51,7 @@ def live(jbod: Jbod) -> list[str]:
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", NONSENSE)
-@pytest.mark.parametrize("file", [HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS])
+@pytest.mark.parametrize("file", [HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, TOPIC_IDS])
 def test_a_damaged_checkpoint_is_done_without(jbod: Jbod, file: str, content: bytes, clean: bool) -> None:
     """And nothing else of this directory or of another is lost for it."""
     disk(jbod).write_file(f"/d1/{file}", content)
@@ -88,7 +89,7 @@ def test_a_damaged_checkpoint_of_the_cleaner_takes_its_directory_offline(
     assert disk(jbod).read_file("/d1/cleaner-offset-checkpoint") == content
 
 
-@pytest.mark.parametrize("file", [HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS])
+@pytest.mark.parametrize("file", [HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, TOPIC_IDS])
 def test_a_damaged_checkpoint_is_whole_again_after_the_next_save(jbod: Jbod, file: str) -> None:
     whole = disk(jbod).read_file(f"/d1/{file}")
     disk(jbod).write_file(f"/d1/{file}", b"garbage")
@@ -116,13 +117,57 @@ DAMAGED = [
 ]
 
 
-def spoil(jbod: Jbod, content: bytes | None) -> dict[str, bytes]:
-    """Returns what is in the log's directory then."""
+def spoil(jbod: Jbod, content: bytes | None, *, is_noted: bool = False) -> dict[str, bytes]:
+    """Returns what is in the log's directory then. `is_noted`: its checkpoint says whose it is."""
+    if not is_noted:
+        disk(jbod).remove(f"/d1/{TOPIC_IDS}")
     if content is None:
         disk(jbod).remove(ID_FILE)
     else:
         disk(jbod).write_file(ID_FILE, content)
     return below(jbod, "/d1/t-0")
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_log_that_lost_its_topic_id_has_it_again_by_the_checkpoint(
+    jbod: Jbod, content: bytes | None, clean: bool
+) -> None:
+    """One file costs nothing: neither its own log, nor the others of the directory."""
+    whole = disk(jbod).read_file(ID_FILE)
+    spoil(jbod, content, is_noted=True)
+    jbod.start(ME, clean=clean)
+    assert live(jbod) == ["/d0", "/d1"]
+    assert jbod.row(1)[:4] == ("leader", 0, 9, 9)
+    assert disk(jbod).read_file(ID_FILE) == whole
+    (report,) = jbod.reports
+    assert "/d1/t-0 had lost its topic id" in report
+
+
+def test_an_id_that_is_a_character_beside_that_of_the_checkpoint_is_damaged(jbod: Jbod) -> None:
+    whole = disk(jbod).read_file(ID_FILE)
+    assert whole is not None
+    text = bytearray(whole)
+    text[-5] ^= 1
+    spoil(jbod, bytes(text), is_noted=True)
+    jbod.start(ME, clean=False)
+    assert jbod.row(1)[:4] == ("leader", 0, 9, 9)
+    assert disk(jbod).read_file(ID_FILE) == whole
+
+
+def test_before_a_name_is_used_again_no_checkpoint_says_whose_it_was(jbod: Jbod) -> None:
+    """Or a crash soon after would give the new topic's records to the old one."""
+    jbod.start(ME)
+    jbod.commit(r.RemoveTopicRecord(topic_id=AT.topic_id))
+    assert b"t 0" in (disk(jbod).read_file(f"/d1/{TOPIC_IDS}") or b"")
+    another = Uuid(b"another topic id")
+    jbod.commit(
+        r.TopicRecord(name="t", topic_id=another),
+        r.PartitionRecord(
+            topic_id=another, partition_id=0, replicas=(1,), isr=(1,), leader=1, leader_epoch=0, partition_epoch=0
+        ),
+    )
+    assert uuid_text(AT.topic_id).encode() not in (disk(jbod).read_file(f"/d1/{TOPIC_IDS}") or b"")
 
 
 def below(jbod: Jbod, path: str) -> dict[str, bytes]:
@@ -142,7 +187,7 @@ def never_synced() -> Jbod:
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", DAMAGED)
-def test_a_log_that_does_not_say_whose_it_is_takes_its_directory_offline(
+def test_a_log_of_which_nobody_says_whose_it_is_takes_its_directory_offline(
     jbod: Jbod, content: bytes | None, clean: bool
 ) -> None:
     """An empty log in its place would lead, and the records would be gone."""
@@ -180,7 +225,7 @@ def test_an_id_that_is_a_character_beside_the_topics_is_damaged_and_no_other_top
 
 def test_another_topics_log_under_the_same_name_is_deleted_as_ever(jbod: Jbod) -> None:
     """T39."""
-    spoil(jbod, f"version: 0\ntopic_id: {uuid_text(Uuid(b'an older topic t'))}".encode())
+    spoil(jbod, f"version: 0\ntopic_id: {uuid_text(Uuid(b'an older topic t'))}".encode(), is_noted=True)
     jbod.start(ME)
     assert live(jbod) == ["/d0", "/d1"]
     assert jbod.row(1)[:4] == ("leader", 0, 0, 0)
@@ -211,6 +256,7 @@ def test_the_only_directory_ends_the_process() -> None:
     world.run(70_000)
     world.kill(ME)
     world.disks[ME].write_file("/data1/t-0/partition.metadata", b"version: 0")
+    world.disks[ME].remove(f"/data1/{TOPIC_IDS}")
     with pytest.raises(DiskError, match=r"/data1/t-0/partition\.metadata"):
         world.start(ME, clean=False)
 
