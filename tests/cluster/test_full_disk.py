@@ -1,4 +1,5 @@
-"""A node whose disk is full, on real processes: by a limit on the size of its files, and by a small file system."""
+"""A node whose disk, or one of whose log directories, is full, on real processes: by a limit on the size of its files,
+and by a small file system."""
 
 import os
 import re
@@ -54,8 +55,8 @@ class Writer:
 
         return note
 
-    def until_full(self, node: NodeProcess) -> None:
-        while "waits, and comes back by itself" not in node.log_path.read_text():
+    def until_full(self, node: NodeProcess, what: str = "waits, and comes back by itself") -> None:
+        while what not in node.log_path.read_text():
             assert self.number < PRODUCED_MAX, "it has room for all of this"
             self.write(10)
 
@@ -78,11 +79,11 @@ def consumed(cluster: LocalCluster) -> list[int]:
 
 
 def log_of(node: NodeProcess) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted((node.data_path / "t-0").glob("*.log")))
+    return b"".join(path.read_bytes() for path in sorted(node.folder.glob("*/t-0/*.log")))
 
 
-def isr(cluster: LocalCluster) -> set[int]:
-    found = AdminClient(quiet(cluster.bootstrap)).list_topics("t", timeout=10).topics["t"]
+def isr(cluster: LocalCluster, topic: str = "t") -> set[int]:
+    found = AdminClient(quiet(cluster.bootstrap)).list_topics(topic, timeout=10).topics[topic]
     return set(found.partitions[0].isrs)
 
 
@@ -123,10 +124,24 @@ def test_a_limit_on_file_sizes_ends_no_process_and_loses_nothing(cluster: LocalC
     judged(cluster, writer, node, pid)
 
 
+class Jbod(LocalCluster):
+    """Each node has its metadata in one directory and partitions in two others."""
+
+    def properties_text(self, node: NodeProcess) -> str:
+        log_dirs = ",".join(str(node.folder / name) for name in ("d0", "d1"))
+        return super().properties_text(node) + f"metadata.log.dir={node.data_path}\nlog.dirs={log_dirs}\n"
+
+
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
+def place(request: pytest.FixtureRequest) -> str:
+    """Which directory of the first node is a file system of its own."""
+    return str(getattr(request, "param", "data"))
+
+
+@pytest.fixture
+def small(tmp_path: Path, place: str) -> Iterator[Path]:
     """A file system of a few MiB."""
-    folder = tmp_path / "cluster" / "node-1" / "data"
+    folder = tmp_path / "cluster" / "node-1" / place
     folder.mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={TMPFS_BYTES}", "tmpfs", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
@@ -157,3 +172,32 @@ def test_a_full_file_system_ends_no_process_and_its_node_is_back_when_there_is_r
         assert node.running
         ballast.unlink()
         judged(cluster, writer, node, pid)
+
+
+@pytest.mark.parametrize("place", ["d0"], indirect=True)
+def test_a_node_with_another_directory_goes_on_and_is_back_with_both_when_there_is_room(
+    small: Path, tmp_path: Path
+) -> None:
+    with Jbod(tmp_path / "cluster", 3, properties=QUICK) as cluster:
+        node = cluster.node(1)
+        assert os.path.ismount(small)
+        create(cluster, "t", partitions=1)
+        create(cluster, "u", partitions=1)
+        assert (small / "t-0").is_dir()
+        assert not (small / "u-0").exists()
+        writer = Writer(cluster)
+        writer.write(5)
+        assert node.process is not None
+        pid = node.process.pid
+        ballast = small / "ballast"
+        ballast.write_bytes(bytes(TMPFS_BYTES // 2))
+        writer.until_full(node, f"the log directory {small} is full, and offline from now on")
+        writer.write(10)
+        assert node.running
+        assert isr(cluster) == {2, 3}
+        assert isr(cluster, "u") == {1, 2, 3}, "it lies in the other directory"
+        ballast.unlink()
+        judged(cluster, writer, node, pid)
+        text = node.log_path.read_text()
+        assert text.count(f"there is room in {small}: node 1 shuts down, and begins anew") == 1
+        assert text.count("registered with broker epoch") == 2

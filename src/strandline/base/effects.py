@@ -203,4 +203,11 @@ class Halt(Value, frozen=True):
     status: int
 
 
-Effect = Send | Reply | Sync | Save | Remove | Probe | Close | Report | ToController | Halt
+class AwaitRoom(Value, frozen=True):
+    """The node goes on without these log directories, which are full: shut it down when one has room again, and begin
+    it anew. Takes the place of the one before: without paths there is nothing to wait for. Not answered."""
+
+    paths: tuple[str, ...]
+
+
+Effect = Send | Reply | Sync | Save | Remove | Probe | Close | Report | ToController | Halt | AwaitRoom

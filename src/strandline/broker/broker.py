@@ -17,6 +17,7 @@ from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
 from strandline.replica.cordoned import cordoned_ids
 from strandline.replica.directories import Directories
+from strandline.replica.offline import left_offline
 from strandline.replica.replicas import Replicas
 from strandline.replica.withdrawing import left_in
 from strandline.wire.batch import BatchHeader, batches
@@ -157,7 +158,7 @@ class Broker:
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)
-        write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left)
+        write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, left_offline(self.replicas))
         return effects
 
     def check(self) -> None:

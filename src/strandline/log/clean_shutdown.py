@@ -5,6 +5,9 @@ A stop was clean if every log directory has a marker of that same stop, and they
 A marker says whose it is, for a disk can come here from elsewhere: out of a backup, or swapped between two nodes (T28).
 A directory that is no longer there, dead or alive, took replicas along that will begin empty in another one.
 
+A directory that was offline at the stop has no marker of it. The others' markers name it and the replicas in it. When
+it is back, the stop is still a clean one for the others, and its own logs are as after a crash.
+
 A marker also says how the stop left each log (`inventory`). What the next start finds otherwise has lost records, or
 may have: a truncated or deleted file, a folder out of a backup. The checkpoints cannot say that, since they can come
 out of the same backup.
@@ -55,6 +58,7 @@ class Marker(msgspec.Struct, frozen=True, rename="camel"):
     dead_directories: int = 0
     logs: tuple[Left, ...] = ()
     logs_checksum: int = 0  # never 0 where a stop said how it left the logs
+    offline: dict[str, tuple[Left, ...]] = {}  # by the id of a directory that was offline: what lies there, in doubt
 
     @classmethod
     def of(cls, place: Place, directory_id: Uuid, broker_epoch: int) -> Self:
@@ -62,23 +66,29 @@ class Marker(msgspec.Struct, frozen=True, rename="camel"):
         return cls(0, broker_epoch, place.cluster_id, place.node_id, uuid_text(directory_id), together, place.dead)
 
 
-def checksum(logs: tuple[Left, ...]) -> int:
-    return 1 + crc32(msgspec.json.encode(logs))
+def checksum(logs: tuple[Left, ...], offline: Mapping[str, tuple[Left, ...]]) -> int:
+    return 1 + crc32(msgspec.json.encode(logs + tuple(row for rows in offline.values() for row in rows)))
 
 
 def write_clean_shutdown(
-    disk: Disk, place: Place, broker_epoch: int, logs: Mapping[str, tuple[Left, ...]] | None = None
+    disk: Disk,
+    place: Place,
+    broker_epoch: int,
+    logs: Mapping[str, tuple[Left, ...]] | None = None,
+    offline: Mapping[Uuid, tuple[Left, ...]] | None = None,
 ) -> None:
-    """`logs`: those in each directory, by its path."""
+    """`logs`: those in each directory, by its path. `offline`: of directories that are offline, by their ids."""
+    absent = {uuid_text(directory_id): rows for directory_id, rows in (offline or {}).items()}
     for path, directory_id in place.directories:
         left = () if logs is None else logs.get(path, ())
         marker = Marker.of(place, directory_id, broker_epoch)
-        marker = msgspec.structs.replace(marker, logs=left, logs_checksum=checksum(left))
+        marker = msgspec.structs.replace(marker, logs=left, logs_checksum=checksum(left, absent), offline=absent)
         disk.save(f"{path}/{FILE}", msgspec.json.encode(marker))
 
 
 def take_clean_shutdown(disk: Disk, place: Place) -> Stop | None:
-    """Remove the markers, durably; None unless they are all of the same stop."""
+    """Remove the markers, durably; None unless they are all of the same stop, and of all that stopped then. What lies
+    in a directory that is back stands, in doubt, beside the logs of one that stopped."""
     found: dict[str, Marker] = {}
     for directory, directory_id in place.directories:
         path = f"{directory}/{FILE}"
@@ -90,9 +100,14 @@ def take_clean_shutdown(disk: Disk, place: Place) -> Stop | None:
             disk.remove(path)
             disk.sync([directory])
     epochs = [marker.broker_epoch for marker in found.values()]
-    if not found or len(found) < len(place.directories) or len(set(epochs)) > 1:
+    together = tuple(sorted(uuid_text(each) for directory, each in place.directories if directory in found))
+    if len(set(epochs)) != 1 or any(marker.directory_ids != together for marker in found.values()):
         return None
-    return Stop(epochs[0], {directory: marker.logs for directory, marker in found.items()})
+    logs = {directory: marker.logs for directory, marker in found.items()}
+    first, marker = next(iter(found.items()))
+    for _, directory_id in place.directories:
+        logs[first] += marker.offline.get(uuid_text(directory_id), ())
+    return Stop(epochs[0], logs)
 
 
 def marker_in(content: bytes, place: Place, directory_id: Uuid) -> Marker | None:
@@ -100,16 +115,23 @@ def marker_in(content: bytes, place: Place, directory_id: Uuid) -> Marker | None
     marker = whole_marker(content)
     if marker is None:
         return None
-    of_here = Marker.of(place, directory_id, marker.broker_epoch)
-    is_ours = msgspec.structs.replace(marker, logs=(), logs_checksum=0) == of_here
+    of_here = Marker.of(as_it_was(place, marker), directory_id, marker.broker_epoch)
+    is_ours = msgspec.structs.replace(marker, logs=(), logs_checksum=0, offline={}) == of_here
     return marker if is_ours else None
+
+
+def as_it_was(place: Place, marker: Marker) -> Place:
+    """At the stop: a directory that was offline then, and is back, was a dead one."""
+    there = tuple(row for row in place.directories if uuid_text(row[1]) not in marker.offline)
+    dead = place.dead + len(place.directories) - len(there)
+    return Place(place.cluster_id, place.node_id, there, dead)
 
 
 def whole_marker(content: bytes) -> Marker | None:
     """None if it is damaged, or does not say how the stop left the logs."""
     try:
         marker = msgspec.json.decode(content, type=Marker)
-        assert all(row.at.topic_id for row in marker.logs)
+        assert all(row.at.topic_id for rows in (marker.logs, *marker.offline.values()) for row in rows)
     except (msgspec.MsgspecError, ValueError):
         return None
-    return marker if marker.logs_checksum == checksum(marker.logs) else None
+    return marker if marker.logs_checksum == checksum(marker.logs, marker.offline) else None

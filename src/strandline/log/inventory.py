@@ -37,6 +37,7 @@ class State(Enum):
     FINDERS_CHANGED = "indexes, epochs or producers are not as they were"
     RECORDS_CHANGED = "its records are not as they were"
     UNLISTED = "it was not there"
+    OFFLINE = "its directory was offline"
 
 
 class SegmentRow(Value, frozen=True, array_like=True):

@@ -27,6 +27,7 @@ class Cause(IntEnum):
     MISSING = 2
     ANOTHER = 3
     DAMAGED = 4
+    OFFLINE = 5
 
 
 CAUSES = {
@@ -35,6 +36,7 @@ CAUSES = {
     Cause.MISSING: "after a clean stop its log was not found",
     Cause.ANOTHER: "after a clean stop its log was another one than the stop had left",
     Cause.DAMAGED: "records in its log are damaged, and could not be repaired",
+    Cause.OFFLINE: "its log directory was offline when its broker stopped",
 }
 
 

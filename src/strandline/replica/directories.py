@@ -1,8 +1,8 @@
 """Which log directories of this broker live (KIP-858).
 
-A directory in which one operation of the disk failed is offline from then on, until the process ends: what else is in
-it may be damaged, and after a flush that failed nobody knows what the disk has. Its replicas are offline with it; the
-broker goes on with the others.
+A directory in which one operation of the disk failed is offline from then on, until the node begins anew: what else is
+in it may be damaged, and after a flush that failed nobody knows what the disk has. Its replicas are offline with it;
+the broker goes on with the others. Where it was only full, the driver begins the node anew when there is room.
 
 Invariants:
   - at least one directory lives, and so does the one that the broker cannot do without: where that fails, `fail` raises
@@ -12,7 +12,7 @@ Invariants:
 from collections.abc import Sequence
 
 from strandline.base.ids import ZERO_UUID, Uuid
-from strandline.base.ports import DiskError
+from strandline.base.ports import DiskError, DiskFull
 from strandline.metadata.image import LOST_DIRECTORY
 from strandline.replica.config import LogDir
 
@@ -23,6 +23,7 @@ class Directories:
         assert log_dirs
         self.live = list(log_dirs)
         self.offline = {log_dir.path: log_dir for log_dir in dead}
+        self.full: dict[str, None] = {}  # of those that are offline, those that lack room and nothing else
         self.vital = vital
         self.news: list[tuple[LogDir, DiskError]] = []  # failed, and what follows from that is not done yet
 
@@ -32,13 +33,24 @@ class Directories:
     def fail(self, log_dir: LogDir, error: DiskError) -> bool:
         """Is that news? Raises the error again if the broker cannot live without this directory."""
         if log_dir.path in self.offline:
+            if log_dir.path in self.full and not isinstance(error, DiskFull):  # a flush that was under way
+                del self.full[log_dir.path]
+                self.news.append((log_dir, error))
             return False
         if log_dir.path == self.vital or len(self.live) == 1:
             raise error
         self.live.remove(log_dir)
         self.offline[log_dir.path] = log_dir
+        if isinstance(error, DiskFull):
+            self.full[log_dir.path] = None
         self.news.append((log_dir, error))
         return True
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Full ones for which the node may begin anew by itself. Not where another one has failed: after a flush that
+        failed files show what the disk may not have, and an operator has to look at it."""
+        return tuple(self.full) if self.full.keys() == self.offline.keys() else ()
 
     @property
     def offline_ids(self) -> tuple[Uuid, ...]:

@@ -164,7 +164,7 @@ class Futures:
 
     # --- what a start finds
 
-    def resume(self, now: Instant, clean: bool) -> list[Effect]:
+    def resume(self, now: Instant) -> list[Effect]:
         """The moves go on that are wished. Where no current log is found, metadata is waited for."""
         effects: list[Effect] = []
         for at, rows in list(self.storage.found_futures.items()):
@@ -185,7 +185,7 @@ class Futures:
                     effects += self.bury(at, log_dir, entry)
                     continue
                 try:
-                    self.follow(hosted, log_dir, path, now, clean=clean)
+                    self.follow(hosted, log_dir, path, now, clean=self.storage.findings.vouches_for(log_dir))
                 except DiskError as error:
                     self.host.fail(log_dir, error)
         return effects

@@ -93,6 +93,7 @@ class Findings:
         self.is_clean = True  # the stop before this start
         # How it left the logs, if it was clean and said so. Two directories may have a log of one replica each.
         self.left: dict[TopicIdPartition, list[Left]] | None = None
+        self.vouched: tuple[str, ...] = ()  # directories that it then left in order
         self.lost: list[Lost] = []  # what logs lack that were opened, and no ledger has yet
         # High watermarks of logs that were not found: the directory whose checkpoint has it, log start, high watermark.
         self.unfound: dict[TopicPartition, tuple[LogDir, int, int]] = {}
@@ -113,8 +114,8 @@ class Findings:
         self.unfound.pop(hosted.name, None)
         log = hosted.log
         start = max(log.log_end_offset, log.log_start_offset)
-        if clean and not (as_left and start >= high_watermark):
-            self.judge(hosted, high_watermark, now)
+        if not as_left or (clean and start < high_watermark):
+            self.judge(hosted, high_watermark, now, clean=clean)
         if start >= high_watermark:
             return
         stop = "a clean stop" if clean else "an unclean stop"
@@ -131,9 +132,14 @@ class Findings:
     def stopped(self, clean: bool, logs: LogsLeft | None) -> None:
         self.is_clean, self.left = clean, None
         if clean and logs is not None:
-            self.left = {}
+            self.left, self.vouched = {}, tuple(logs)
             for row in (row for rows in logs.values() for row in rows):
                 self.left.setdefault(row.at, []).append(row)
+
+    def vouches_for(self, log_dir: LogDir) -> bool:
+        """Did the last stop leave the logs in this directory in order? One that was offline then was left as a crash
+        leaves it."""
+        return self.is_clean and (self.left is None or log_dir.path in self.vouched)
 
     def is_as_left(self, at: TopicIdPartition, found: "Double", log: Log) -> bool:
         """Is the log the one that the last stop left? Where that was not clean nobody knows."""
@@ -142,13 +148,14 @@ class Findings:
         ends = [row.end for row in self.left.get(at, ()) if not row.is_in_doubt]
         return found.state in (State.WHOLE, State.FINDERS_CHANGED) and log.log_end_offset in ends
 
-    def judge(self, hosted: "Hosted", high_watermark: int, now: Instant) -> None:
-        """The log is another one than a clean stop left: the replica must not be elected as if it had everything."""
+    def judge(self, hosted: "Hosted", high_watermark: int, now: Instant, *, clean: bool) -> None:
+        """The log is another one than a clean stop left, or nobody knows how it was left: the replica must not be
+        elected as if it had everything."""
         log, rows = hosted.log, () if self.left is None else self.left.get(hosted.at, ())
         start = min([log.log_start_offset, *(left.start for left in rows)])
         end = max([high_watermark, *(left.end for left in rows)])
-        lost = Withdrawn(start, max(end, log.log_end_offset), Cause.ANOTHER, now)
-        if log.log_end_offset < end:
+        lost = Withdrawn(start, max(end, log.log_end_offset), Cause.ANOTHER if clean else Cause.OFFLINE, now)
+        if clean and log.log_end_offset < end:
             lost = Withdrawn(log.log_end_offset, end, Cause.SHORT, now)
         hosted.is_doubtful = True
         self.host.withdrawals.add(hosted.at, lost)
@@ -158,7 +165,7 @@ class Findings:
         there, has lost them. If it had none, an empty one is as good."""
         for at, rows in (self.left or {}).items():
             end = max(left.end for left in rows)
-            if self.host.find(at) is None and end > 0:
+            if self.host.find(at) is None and end != 0:
                 self.host.withdrawals.add(at, Withdrawn(min(left.start for left in rows), end, Cause.MISSING, now))
 
     def end(self, log_dir: LogDir) -> list[Effect]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strandline.base.effects import Effect, Report
+from strandline.base.effects import AwaitRoom, Effect, Report
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition, Uuid
-from strandline.base.ports import Disk, DiskError, DiskFull
+from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import Instant
-from strandline.log.room import mib
+from strandline.log.inventory import Left
+from strandline.log.room import mib, needed_room
 from strandline.metadata.image import LOST_DIRECTORY, directory_of
+from strandline.metadata.losses import NO_END
 
 if TYPE_CHECKING:
     from strandline.replica.replicas import Replicas
@@ -23,7 +25,7 @@ def take_offline(replicas: Replicas, now: Instant) -> list[Effect]:
     host = replicas.host
     news, host.directories.news = host.directories.news, []
     for log_dir, why in news:
-        effects.append(Report("error", told_of(replicas.storage.disk, log_dir.path, why)))
+        effects.append(Report("error", told_of(replicas, log_dir.path, why)))
         for hosted in [h for h in host.all() if h.directory.path == log_dir.path]:
             hosted.gone = True
             host.drop(hosted)
@@ -34,22 +36,27 @@ def take_offline(replicas: Replicas, now: Instant) -> list[Effect]:
             effects += hosted.fail_waiting(ErrorCode.KAFKA_STORAGE_ERROR, now)
             replicas.fetching.role_changed(hosted, effects, now)
     replicas.futures.drop_offline()
+    effects.append(AwaitRoom(host.directories.awaited))
     if replicas.has_caught_up:
         tell_absent(replicas)
     return effects
 
 
-def told_of(disk: Disk, path: str, why: DiskError) -> str:
+def told_of(replicas: Replicas, path: str, why: DiskError) -> str:
     if not isinstance(why, DiskFull):
         return f"the log directory {path} is offline from now on: {why}"
     try:
-        total, free = disk.usage(path)
+        total, free = replicas.storage.disk.usage(path)
     except DiskError:
         total = free = -1
-    rest = f"; {mib(free)} of {mib(total)} are free" if total >= 0 else ""
+    rest = f"; {mib(free)} of {mib(total)} are free, {mib(needed_room(total))} are needed" if total >= 0 else ""
+    is_awaited = path in replicas.host.directories.awaited
+    then = (
+        "restarts in order by itself when there is room" if is_awaited else "must be restarted: another one has failed"
+    )
     return (
-        f"the log directory {path} is full, and offline from now on: {why}{rest}. Make room there, and start this"
-        " broker anew; it goes on with the others"
+        f"the log directory {path} is full, and offline from now on: {why}{rest}. Make room there; this broker goes on"
+        f" with the others, and {then}"
     )
 
 
@@ -76,3 +83,15 @@ def tell_absent(replicas: Replicas) -> None:
             del host.absent[at]
         else:
             replicas.assignments.lies(at, directory, directory_of(partition, host.me))
+
+
+def left_offline(replicas: Replicas) -> dict[Uuid, tuple[Left, ...]]:
+    """What lies in each directory that is offline at a stop, for its marker: the next start may find it again, and what
+    it does not find there is lost. Before there is metadata nobody knows all of it."""
+    if not replicas.has_caught_up:
+        return {}
+    absent = replicas.host.absent.items()
+    return {
+        offline: tuple(Left.in_doubt(at, 0, NO_END) for at, where in absent if where in (offline, LOST_DIRECTORY))
+        for offline in replicas.host.directories.offline_ids
+    }

@@ -120,7 +120,7 @@ class Replicas:
         self.scrubber.rest(now, FIRST_MS)
         self.next_task = min(task.next for task in self.tasks)
         self.cleaner.rest(now)
-        return self.storage.load(now, clean, left) + self.futures.resume(now, clean)
+        return self.storage.load(now, clean, left) + self.futures.resume(now)
 
     def delete_strays(self, now: Instant) -> list[Effect]:
         """Delete the logs that metadata does not assign to this broker. Only once metadata has been caught up with."""

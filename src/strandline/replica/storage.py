@@ -28,7 +28,7 @@ from strandline.log.directory import (
     parse_future_name,
     write_partition_metadata,
 )
-from strandline.log.inventory import Left
+from strandline.log.inventory import Left, State
 from strandline.log.log import Log
 from strandline.log.tail import TailBudget
 from strandline.metadata.dynamic_configs import dynamic_value
@@ -83,10 +83,11 @@ class Storage:
     def load(self, now: Instant, clean: bool, left: LogsLeft | None) -> list[Effect]:
         effects: list[Effect] = []
         self.findings.stopped(clean, left)
-        for log_dir in list(self.directories.live):
-            rows = left.get(log_dir.path, ()) if clean and left is not None else None
+        # Of two logs of one replica that one is first which the stop vouches for.
+        for log_dir in sorted(self.directories.live, key=lambda one: not self.findings.vouches_for(one)):
+            rows = left.get(log_dir.path) if clean and left is not None else None
             try:
-                self.load_directory(log_dir, now, clean, rows, effects)
+                self.load_directory(log_dir, now, self.findings.vouches_for(log_dir), rows, effects)
             except DiskError as error:
                 self.host.fail(log_dir, error)
         self.findings.all_opened(now)
@@ -114,7 +115,7 @@ class Storage:
             name = coming or parse_directory_name(entry)
             if name is None or name.topic == METADATA_TOPIC:
                 continue  # not ours: a checkpoint, the metadata log, something of the user's
-            state = None
+            state = State.OFFLINE if self.findings.is_clean and not clean else None
             if inventory is not None and coming is None:
                 state = inventory.state_of(entry, name, effects)
                 if state is None:
@@ -161,7 +162,7 @@ class Storage:
         log_dir, name = found.directory, found.name
         config = LogConfig(producer_id_expiration_ms=self.producer_id_expiration_ms)
         log = found.open(self.disk, config, now, self.tail_budget)
-        as_left = not found.clean or self.findings.is_as_left(at, found, log)
+        as_left = self.findings.is_as_left(at, found, log)
         if not as_left and found.is_trusted:
             log.abandon()
             log = replace(found, recovery_point=0, clean=False).open(self.disk, config, now, self.tail_budget)

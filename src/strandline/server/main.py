@@ -9,6 +9,9 @@ node that another process started for itself (`strandline up`) shuts down in ord
 A node that cannot go on for lack of room stops at once, and lets go of its ports: the others notice, elect, and go on.
 What it wrote last may be there in part, so its next life begins as after a crash: in the same process, when there is
 room. It keeps its directories' locks meanwhile.
+
+A node that goes on without a log directory for lack of room shuts down in order when there is some, and begins anew at
+once: its other logs are as a clean stop leaves them.
 """
 
 import asyncio
@@ -25,7 +28,7 @@ from typing import Any
 
 import uvloop
 
-from strandline.base.effects import Endpoint, Save, Sync
+from strandline.base.effects import AwaitRoom, Endpoint, Save, Sync
 from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
@@ -40,7 +43,7 @@ from strandline.server.peers import Peers
 from strandline.server.power_loss import disk_of
 from strandline.server.pump import CRASHED, OUT_OF_ROOM, Node, Pump
 from strandline.server.remover import Remover
-from strandline.server.room import next_pause, why_no_room
+from strandline.server.room import LOOKS, OF_DIRECTORY, Steady, next_pause, why_no_room
 
 log = logging.getLogger("strandline")
 
@@ -90,6 +93,7 @@ class Lives:
         self.disk = disk_of([*config.log_dirs, config.metadata_log_dir])
         self.driver: Driver | None = None  # None: it waits
         self.called_off = asyncio.Event()
+        self.patience_s = 0.0  # with directories that are full
 
     async def run(self) -> int:
         loop = self.loop
@@ -101,14 +105,17 @@ class Lives:
         pause_s = 0.0
         while True:
             began = loop.time()
-            status = await self.live()
+            status, comes_back = await self.live()
+            if comes_back and not self.called_off.is_set():
+                continue
             if status != OUT_OF_ROOM or self.called_off.is_set():
                 return status
             pause_s = next_pause(pause_s, loop.time() - began)
             if not await self.wait_for_room(pause_s):
                 return status
 
-    async def live(self) -> int:
+    async def live(self) -> tuple[int, bool]:
+        """How it ended, and whether that was in order, to begin anew."""
         halted: asyncio.Future[int] = self.loop.create_future()
 
         def stop(status: int, why: str) -> None:
@@ -124,20 +131,33 @@ class Lives:
         except (OSError, DiskError) as error:
             log.error("cannot start: %s", error)
             await driver.close()
-            return CANNOT_START
+            return CANNOT_START, False
         tune_garbage_collection()
+        recall = self.loop.create_task(self.recall(driver, self.loop.time()))
         status = await halted
+        recall.cancel()
         await driver.close()
+        gc.unfreeze()  # the node that was
         if driver.interruptions:
             self.called_off.set()
         self.driver = None
-        return status
+        return status, driver.comes_back and status == 0
+
+    async def recall(self, driver: "Driver", began: float) -> None:
+        """Of a directory that the node goes on without: when it has had room for a while, the node stops in order."""
+        await driver.is_short.wait()
+        self.patience_s = next_pause(self.patience_s, self.loop.time() - began, OF_DIRECTORY)
+        steady, found = Steady(), None
+        while found not in driver.full:
+            await asyncio.sleep(self.patience_s / LOOKS)
+            found = await asyncio.to_thread(steady.look, driver.full)
+        assert found is not None
+        driver.come_back(found)
 
     async def wait_for_room(self, pause_s: float) -> bool:
         """False: somebody ends the process instead."""
         roots = sorted({*self.config.log_dirs, self.config.metadata_log_dir})
         node = self.config.node_id
-        gc.unfreeze()  # the node that was
         why = why_no_room(roots) or f"in {pause_s:.0f} s, for there is room now"
         log.error("node %d waits, and comes back by itself: %s", node, why)
         while True:
@@ -192,6 +212,9 @@ class Driver:
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
         self.data_flusher = Flusher(loop, self.disk, self.event, self.crash, is_vital=False)
         self.remover = Remover(self.disk)
+        self.full: tuple[str, ...] = ()  # log directories that the node goes on without
+        self.is_short = asyncio.Event()  # of one
+        self.comes_back = False  # it stops for a directory that has room again
 
     async def start(self) -> None:
         self.loop.set_exception_handler(self.unhandled)
@@ -200,7 +223,13 @@ class Driver:
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop)
         pump.connect(
-            self.net.reply, self.net.close_one, self.peers.send, self.peers.probe, self.flush, self.remover.submit
+            self.net.reply,
+            self.net.close_one,
+            self.peers.send,
+            self.peers.probe,
+            self.flush,
+            self.remover.submit,
+            self.await_room,
         )
         pump.start()
         if pump.stopped:
@@ -233,6 +262,15 @@ class Driver:
 
     def flush(self, effect: Sync | Save) -> None:
         (self.data_flusher if effect.token[0] == "replica" else self.flusher).submit(effect)
+
+    def await_room(self, effect: AwaitRoom) -> None:
+        self.full = effect.paths
+        if effect.paths:
+            self.is_short.set()
+
+    def come_back(self, path: str) -> None:
+        self.comes_back = True
+        self.shut_down(f"there is room in {path}", ", and begins anew")
 
     def event(self, event: Any) -> None:
         assert self.pump is not None, "nothing happens before the node exists"

@@ -16,7 +16,20 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from strandline.base.effects import Close, Effect, Event, Halt, Probe, Remove, Reply, Report, Save, Send, Sync
+from strandline.base.effects import (
+    AwaitRoom,
+    Close,
+    Effect,
+    Event,
+    Halt,
+    Probe,
+    Remove,
+    Reply,
+    Report,
+    Save,
+    Send,
+    Sync,
+)
 from strandline.base.ports import DiskFull
 from strandline.base.time import NEVER, Instant
 from strandline.server.clock import Clock
@@ -67,10 +80,11 @@ class Pump:
         probe: Callable[[Probe], None],
         flush: Callable[[Sync | Save], None],
         remove: Callable[[Remove], None],
+        await_room: Callable[[AwaitRoom], None],
     ) -> None:
         """Say who performs the effects; they need the pump to be built first, for their events."""
         self.perform |= {Reply: reply, Close: close, Send: send, Probe: probe}
-        self.perform |= {Sync: flush, Save: flush, Remove: remove}
+        self.perform |= {Sync: flush, Save: flush, Remove: remove, AwaitRoom: await_room}
 
     def event(self, event: Event) -> None:
         self.run(self.node.step, event)

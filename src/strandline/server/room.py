@@ -1,13 +1,17 @@
 """A node that ran out of room waits for it, in the same process, and then begins anew.
 
+One that goes on without a full log directory waits as well: when there has been room for a while, it stops in order and
+begins anew with all. That costs the cluster elections, so it is more patient.
+
 There is room when each of its file systems has enough free, and takes a new file: what the system says of free space
 knows nothing of quotas, nor of limits on the sizes of files. A directory that cannot be looked at has no say: whether
 the node can live without it shows when it begins.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from strandline.base.ports import DiskError, DiskFull
 from strandline.log.room import ROOM_BYTES, mib, needed_room
@@ -15,9 +19,36 @@ from strandline.server.disk import naming
 
 PROBE = ".room"
 PIECE_BYTES = 1 << 20
-FIRST_PAUSE_S = 2.0
-LONGEST_PAUSE_S = 60.0
-SHORT_LIFE_S = 60.0
+LOOKS = 5  # in a row that must find room in a directory, before the node stops for it
+
+
+class Patience(NamedTuple):
+    first_s: float
+    longest_s: float
+    short_life_s: float  # what has no room again sooner waits longer
+
+
+OF_NODE = Patience(2.0, 60.0, 60.0)
+OF_DIRECTORY = Patience(10.0, 600.0, 600.0)
+
+
+class Steady:
+    """Which full directory has had room for long enough?"""
+
+    def __init__(self) -> None:
+        self.found: dict[str, int] = {}  # directories with room, and how often in a row it was found
+
+    def look(self, roots: Iterable[str]) -> str | None:
+        self.found = {root: self.found.get(root, 0) + 1 for root in roots if has_room(root)}
+        return next((root for root, count in self.found.items() if count >= LOOKS), None)
+
+
+def has_room(root: str) -> bool:
+    """Not where it cannot be looked at."""
+    try:
+        return why_none_in(root) is None
+    except DiskError:
+        return False
 
 
 def why_no_room(roots: Sequence[str]) -> str | None:
@@ -66,7 +97,8 @@ def probe(root: str, size: int) -> None:
                 os.close(fd)
 
 
-def next_pause(before_s: float, lived_s: float) -> float:
-    """How long to wait, at least, after a life of `lived_s` seconds: longer each time, for a node that fills its disk
-    again at once."""
-    return FIRST_PAUSE_S if lived_s >= SHORT_LIFE_S or not before_s else min(2 * before_s, LONGEST_PAUSE_S)
+def next_pause(before_s: float, lived_s: float, patience: Patience = OF_NODE) -> float:
+    """How long to wait, at least, after a life of `lived_s` seconds: longer each time, for what is full again at
+    once."""
+    is_first = lived_s >= patience.short_life_s or not before_s
+    return patience.first_s if is_first else min(2 * before_s, patience.longest_s)

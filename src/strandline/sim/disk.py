@@ -83,7 +83,7 @@ class SimFile:
         self.changing()
         content, disk = self.content, self.disk
         before = len(content.data)
-        if before != self.end or disk.capacity is not None:
+        if before != self.end or disk.is_limited:
             return self.write(self.end, b"".join(buffers))
         content.append(buffers)
         self.end = len(content.data)
@@ -99,8 +99,8 @@ class SimFile:
         content, disk = self.content, self.disk
         before = len(content.data)
         fits = len(data)
-        if disk.capacity is not None:
-            fits = min(fits, max(0, before + disk.room - position))
+        if disk.is_limited:
+            fits = min(fits, max(0, before + disk.room_for(self.path) - position))
         content.write_at(position, data[:fits])
         disk.resized(content, before)
         if fits < len(data):
@@ -121,7 +121,7 @@ class SimFile:
     def truncate(self, size: int) -> None:
         self.changing()
         before = len(self.content.data)
-        if self.disk.capacity is not None and size - before > self.disk.room:
+        if self.disk.is_limited and size - before > self.disk.room_for(self.path):
             raise DiskFull(f"{self.path}: {ENOSPC}")
         cut = self.content.truncate(size)
         if cut is not None:
@@ -140,6 +140,7 @@ class SimDisk:
         self.roots = tuple(roots)
         self.capacity = capacity  # bytes in all files together; None: endless
         self.used = 0
+        self.filled: dict[str, None] = {}  # roots that are file systems of their own, and full
         self.bytes_read = 0
         self.opened: dict[int, SimFile] = {}  # files that are open now
         self.serial = 0
@@ -308,7 +309,19 @@ class SimDisk:
 
     def usage(self, path: str) -> tuple[int, int]:
         self.refuse(path)
+        if self.is_filled(path):
+            return self.used, 0
         return (-1, -1) if self.capacity is None else (self.capacity, self.room)
+
+    @property
+    def is_limited(self) -> bool:
+        return self.capacity is not None or bool(self.filled)
+
+    def is_filled(self, path: str) -> bool:
+        return any(path == root or path.startswith(f"{root}/") for root in self.filled)
+
+    def room_for(self, path: str) -> int:
+        return 0 if self.is_filled(path) else self.room
 
     @property
     def room(self) -> int:

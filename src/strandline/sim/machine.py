@@ -12,6 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import (
+    AwaitRoom,
     Close,
     Effect,
     Endpoint,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 METADATA_DIR = "/m"
 CLUSTER_ID = "sim-cluster-000000000A"
 ROOM_CHECK_MS = 300
+STEADY_LOOKS = 2  # that must find room in a row, before a node stops for a directory
 
 
 class Machine(Station):
@@ -77,6 +79,8 @@ class Machine(Station):
         self.metadata_durable = 0  # up to where the metadata log is certainly durable here
         self.has_left = False  # its last process ended in order, and all that it had is durable
         self.waits_for_room = False  # its process is there, without a node
+        self.awaited: tuple[str, ...] = ()  # full log directories that its node goes on without
+        self.comes_back = False  # it stops in order, to begin anew with a directory that has room again
         self.is_tampered = False  # somebody changed its files
         self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
         for root in self.disk.roots:
@@ -106,7 +110,7 @@ class Machine(Station):
         if not self.is_powered:
             self.power_on()
         self.is_running = True
-        self.waits_for_room = False
+        self.waits_for_room = self.comes_back = False
         self.armed = NEVER
         self.flushes.clear()
         self.is_flushing = False
@@ -209,6 +213,8 @@ class Machine(Station):
                 self.world.time.later(self.world.options.sync_ms, lambda: self.remove(paths, life))
             case Probe():
                 self.network.probe(self, effect)
+            case AwaitRoom():
+                self.await_room(effect.paths)
             case Close(connection=number):
                 if number in self.inbound:
                     self.inbound[number].close()
@@ -217,8 +223,10 @@ class Machine(Station):
                     self.told(Kind.REPORT, f"{level}: {text}")
                 self.world.laws.reported(self, level, text)
             case Halt(why=why, status=status):
-                self.has_left = status == 0 and not self.is_rotten
+                self.has_left = status == 0 and not self.is_rotten and not self.has_offline_directories
                 self.stop(why)
+                if self.comes_back and status == 0:
+                    self.world.time.later(1, self.begin_anew)
             case _:
                 raise AssertionError(effect)
 
@@ -296,11 +304,6 @@ class Machine(Station):
             self.kill()
         self.start()
 
-    def restarted_for_directories(self) -> None:
-        """What an operator does when there is room again, where the machine went on without a directory."""
-        if self.has_offline_directories:
-            self.repaired()
-
     @property
     def has_registered(self) -> bool:
         """This process has; it knows its broker epoch, and can write it down when it stops."""
@@ -316,6 +319,7 @@ class Machine(Station):
 
     def make_room(self) -> None:
         self.disk.capacity = None
+        self.disk.filled.clear()
 
     def replace_disk(self, root: str) -> None:
         self.make_room()
@@ -349,8 +353,7 @@ class Machine(Station):
         def look() -> None:
             if not self.waits_for_room or life != self.life:
                 return
-            total, free = self.disk.usage(METADATA_DIR)
-            if total < 0 or free >= needed_room(total):
+            if all(map(self.has_room, self.disk.roots)):
                 self.told(Kind.REPORT, "comes back: there is room")
                 self.start()
             else:
@@ -358,15 +361,41 @@ class Machine(Station):
 
         self.world.time.later(ROOM_CHECK_MS, look)
 
+    def await_room(self, paths: tuple[str, ...]) -> None:
+        """As the real driver does: when there has been room for a while, the node stops in order and begins anew."""
+        life, self.awaited = self.life, paths
+
+        def look(looks: int) -> None:
+            if life != self.life or not self.is_running or self.awaited is not paths:
+                return
+            has_room = any(path not in self.disk.failing and self.has_room(path) for path in paths)
+            looks = looks + 1 if has_room else 0
+            if looks < STEADY_LOOKS or self.is_paused:
+                self.world.time.later(ROOM_CHECK_MS, lambda: look(looks))
+            else:
+                self.comes_back = True
+                self.shut_down()
+
+        self.world.time.later(ROOM_CHECK_MS, lambda: look(0))
+
+    def has_room(self, path: str) -> bool:
+        with self.disk.observed():
+            total, free = self.disk.usage(path)
+        return total < 0 or free >= needed_room(total)
+
+    def begin_anew(self) -> None:
+        if self.comes_back:
+            self.start()
+
     def kill(self) -> None:
-        self.waits_for_room = False
+        self.waits_for_room = self.comes_back = False
         if self.is_running:
             self.told(Kind.KILLED, "is killed")
             self.gone(power=False)
 
     def power_cut(self) -> None:
         self.told(Kind.POWER_LOST, "loses power")
-        self.waits_for_room = False
+        self.waits_for_room = self.comes_back = False
         if not self.has_left:
             self.world.damage.lost(self.node_id, "lost power")
         if self.is_running:

@@ -8,12 +8,13 @@ from tests.sim.play import Play
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, Uuid
+from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.broker.parts import prepare
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.log.clean_shutdown import FILE, Place, Stop, take_clean_shutdown, write_clean_shutdown
+from strandline.log.inventory import Left
 from strandline.metadata.image import Image
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.sim.disk import SimDisk, SimFile
@@ -253,6 +254,60 @@ def test_t28_a_directory_less_than_there_was_is_no_clean_stop() -> None:
     disk = Watched()
     write_clean_shutdown(disk, BOTH, 42)
     assert take_clean_shutdown(disk, ONE) is None
+
+
+WITHOUT_SECOND = replace(ONE, dead=1)
+LAY_THERE = (Left.in_doubt(TopicIdPartition(Uuid(b"t" * 16), 0), 0, -1),)
+
+
+def stopped_without_second() -> Watched:
+    disk = Watched()
+    write_clean_shutdown(disk, WITHOUT_SECOND, 42, None, {IDS[1]: LAY_THERE})
+    return disk
+
+
+def test_t28_a_directory_that_was_offline_at_the_stop_and_is_back_takes_nothing_from_the_others() -> None:
+    """It is not vouched for, and what lay there is in doubt."""
+    assert take_clean_shutdown(stopped_without_second(), BOTH) == Stop(42, {"/d1": LAY_THERE})
+    assert take_clean_shutdown(stopped_without_second(), WITHOUT_SECOND) == Stop(42, {"/d1": ()}), "it is not back"
+
+
+def second_has(content: bytes) -> Watched:
+    disk = stopped_without_second()
+    disk.save(f"/d2/{FILE}", content)
+    return disk
+
+
+def no_other_marker() -> Watched:
+    disk = second_has(marker_of(BOTH))
+    disk.remove(f"/d1/{FILE}")
+    return disk
+
+
+@pytest.mark.parametrize(
+    ("disk", "place"),
+    [
+        (stopped_without_second(), ONE),
+        (stopped_without_second(), replace(BOTH, dead=1)),
+        (stopped_without_second(), replace(BOTH, directories=(BOTH.directories[0], ("/d2", Uuid(b"x" * 16))))),
+        (second_has(marker_of(BOTH, 41)), BOTH),
+        (second_has(marker_of(BOTH)), BOTH),
+        (no_other_marker(), BOTH),
+    ],
+    ids=["it is gone", "one more is dead", "it is another disk", "an older stop's", "of both", "the other has none"],
+)
+def test_t28_but_then_too_all_that_stopped_are_here_and_nothing_else_is(disk: Watched, place: Place) -> None:
+    assert take_clean_shutdown(disk, place) is None
+
+
+def test_t28_what_lay_in_a_directory_that_was_offline_is_checked_as_all_of_the_marker() -> None:
+    disk = stopped_without_second()
+    content = disk.read_file(f"/d1/{FILE}")
+    assert content is not None
+    changed = content.replace(b"-1,0,null", b"-1,1,null")
+    assert changed != content
+    disk.save(f"/d1/{FILE}", changed)
+    assert take_clean_shutdown(disk, BOTH) is None
 
 
 def test_t28_where_they_all_agree_the_stop_was_clean() -> None:

@@ -17,6 +17,7 @@ from tests.mutants.tables.planted import PLANTED
 from tests.mutants.tables.producers import PRODUCERS
 from tests.mutants.tables.quorum import QUORUM
 from tests.mutants.tables.replica import REPLICA
+from tests.mutants.tables.returned import RETURNED
 from tests.mutants.tables.stops import STOPS
 from tests.mutants.tables.wire import WIRE
 
@@ -37,6 +38,7 @@ MUTANTS: dict[str, Mutant] = table(
     *PRODUCERS.values(),
     *QUORUM.values(),
     *REPLICA.values(),
+    *RETURNED.values(),
     *STOPS.values(),
     *WIRE.values(),
 )

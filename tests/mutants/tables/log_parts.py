@@ -65,12 +65,10 @@ LOG_PARTS = table(
     Mutant(
         "a marker of another node or cluster is believed",
         "log/clean_shutdown.py",
-        "Marker.of(place, directory_id, marker.broker_epoch)",
+        "    of_here = Marker.of(as_it_was(place, marker),",
         (
-            "Marker.of(\n"
-            "        Place(marker.cluster_id, marker.node_id, place.directories, place.dead), dir"
-            "ectory_id, marker.broker_epoch\n"
-            "    )"
+            "    place = Place(marker.cluster_id, marker.node_id, place.directories, place.dead)\n"
+            "    of_here = Marker.of(as_it_was(place, marker),"
         ),
         Breaks.DURABILITY,
         ("kip/traps/test_registration.py::test_t28_all_directories_must_have_a_marker_of_the_same_stop_of_this_node",),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.replica.conftest import AT, World, registration
 
-from strandline.base.effects import Save, Sync, SyncFailed, ToController
+from strandline.base.effects import AwaitRoom, Save, Sync, SyncFailed, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
@@ -108,7 +108,10 @@ def test_of_a_full_directory_an_operator_hears_how_much_is_free_and_what_to_do(j
     (told,) = [text for text in jbod.reports if "/d0 is full" in text]
     assert "t-0/00000000000000000000.log: No space left on device" in told
     assert "0.0 MiB of 0.0 MiB are free" in told
-    assert told.endswith("Make room there, and start this broker anew; it goes on with the others")
+    assert "0.0 MiB are needed" in told
+    todo = "Make room there; this broker goes on with the others, and restarts in order by itself when there is room"
+    assert told.endswith(todo)
+    assert [effect.paths for _, effect in jbod.sent_by if isinstance(effect, AwaitRoom)] == [("/d0",)]
 
 
 def test_a_checkpoint_that_finds_no_room_takes_its_directory_offline(jbod: Jbod) -> None:
@@ -118,6 +121,50 @@ def test_a_checkpoint_that_finds_no_room_takes_its_directory_offline(jbod: Jbod)
     jbod.perform(NodeId(1), broker.step(SyncFailed(token, "/d0/a: No space left on device", is_full=True), jbod.now))
     assert any("/d0 is full, and offline from now on" in text for text in jbod.reports)
     assert [log_dir.path for log_dir in broker.host.directories.live] == ["/d1"]
+
+
+def awaited(jbod: Jbod) -> list[tuple[str, ...]]:
+    return [effect.paths for _, effect in jbod.sent_by if isinstance(effect, AwaitRoom)]
+
+
+def test_a_directory_that_failed_is_not_waited_for(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    jbod.fail(1, "/d0")
+    jbod.produce(1, 2)
+    assert awaited(jbod) == [()]
+
+
+def test_nor_is_one_whose_flush_failed_after_it_was_full(jbod: Jbod) -> None:
+    """Its files may show what the disk does not have."""
+    jbod.create_in(*HOME)
+    broker, home = jbod.nodes[NodeId(1)], jbod.nodes[NodeId(1)].host.directories.live[0]
+    failures = [("No space left on device", True), ("No space left on device", True), ("Input/output error", False)]
+    for why, is_full in failures:
+        failed = SyncFailed(("replica", "saved", home), f"/d0/a: {why}", is_full=is_full)
+        jbod.perform(NodeId(1), broker.step(failed, jbod.now))
+        jbod.perform(NodeId(1), [])
+    assert awaited(jbod) == [("/d0",), ()]
+    assert any(
+        text == "the log directory /d0 is offline from now on: /d0/a: Input/output error" for text in jbod.reports
+    )
+
+
+def test_nor_is_a_full_one_where_another_one_has_failed() -> None:
+    directories = Directories(
+        [LogDir("/d0", directory(1, 0)), LogDir("/d1", directory(1, 1))], [LogDir("/d2", ZERO_UUID)]
+    )
+    directories.fail(directories.live[0], DiskFull("full"))
+    assert directories.awaited == ()
+
+
+def test_with_another_one_that_failed_an_operator_hears_that_he_must_restart_it(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    host = jbod.nodes[NodeId(1)].host
+    host.directories.offline["/d2"] = LogDir("/d2", ZERO_UUID)
+    host.fail(host.directories.live[0], DiskFull("/d0/a: No space left on device"))
+    jbod.perform(NodeId(1), [])
+    (told,) = [text for text in jbod.reports if "/d0 is full" in text]
+    assert told.endswith("this broker goes on with the others, and must be restarted: another one has failed")
 
 
 def test_the_last_directory_without_room_ends_the_node_by_an_error_that_says_so(jbod: Jbod) -> None:

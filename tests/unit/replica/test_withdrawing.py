@@ -159,7 +159,7 @@ def test_a_folder_and_checkpoints_of_some_time_ago_are_found() -> None:
 
 def test_a_log_that_the_stop_does_not_name_is_of_elsewhere(world: World) -> None:
     stopped(world)
-    world.start(ME, left={})
+    world.start(ME, left={"/data2": ()})
     assert found(world) == {AT: (0, 6, Cause.ANOTHER)}
 
 

@@ -93,6 +93,7 @@ class Rig:
         self.peers = Peers(self.loop, "me", self.pump.event)
         self.flusher = Flusher(self.loop, RealDisk(), self.pump.event, self.pump.crash)
         self.remover = Remover(RealDisk())
+        self.short: list[str] = []  # directories that wait for room
         self.pump.connect(
             self.net.reply,
             self.net.close_one,
@@ -100,6 +101,7 @@ class Rig:
             self.peers.probe,
             self.flusher.submit,
             self.remover.submit,
+            lambda effect: self.short.extend(effect.paths),
         )
         self.where = self.net.bind(
             [Listener("PLAINTEXT", "127.0.0.1", 0, False), Listener("CONTROLLER", "127.0.0.1", 0, True)]

@@ -10,16 +10,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from strandline.base.effects import Effect, Endpoint, Event, Halt
-from strandline.base.ports import Disk, DiskFull, Rng
+from strandline.base.effects import AwaitRoom, Effect, Endpoint, Event, Halt
+from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.base.time import NEVER, Instant
 from strandline.broker.config import NodeConfig
 from strandline.log.room import needed_room
 from strandline.server import main
 from strandline.server import room as room_module
 from strandline.server.main import Lives
-from strandline.server.pump import OUT_OF_ROOM
-from strandline.server.room import FIRST_PAUSE_S, LONGEST_PAUSE_S, SHORT_LIFE_S, next_pause, why_no_room
+from strandline.server.pump import CRASHED, OUT_OF_ROOM
+from strandline.server.room import LOOKS, OF_DIRECTORY, Steady, has_room, next_pause, why_no_room
 
 MIB = 1 << 20
 
@@ -43,9 +43,19 @@ def test_a_node_that_fills_its_disk_at_once_waits_longer_each_time() -> None:
     pauses = [next_pause(0.0, 0.0)]
     for _ in range(7):
         pauses.append(next_pause(pauses[-1], 1.0))
-    assert pauses[:3] == [FIRST_PAUSE_S, 2 * FIRST_PAUSE_S, 4 * FIRST_PAUSE_S]
-    assert pauses[-1] == LONGEST_PAUSE_S
-    assert next_pause(LONGEST_PAUSE_S, SHORT_LIFE_S) == FIRST_PAUSE_S
+    assert pauses[:3] == [2.0, 4.0, 8.0]
+    assert pauses[-1] == 60.0
+    assert next_pause(60.0, 60.0) == 2.0
+
+
+def test_a_directory_is_waited_for_with_more_patience() -> None:
+    """Who comes back for it stops first, and others have to lead."""
+    pauses = [next_pause(0.0, 0.0, OF_DIRECTORY)]
+    for _ in range(7):
+        pauses.append(next_pause(pauses[-1], 599.0, OF_DIRECTORY))
+    assert pauses[:3] == [10.0, 20.0, 40.0]
+    assert pauses[-1] == 600.0
+    assert next_pause(600.0, 600.0, OF_DIRECTORY) == 10.0
 
 
 def system(
@@ -93,20 +103,40 @@ def test_each_directory_must_have_room_and_one_that_cannot_be_read_has_no_say(
     assert why_no_room([str(tmp_path), str(tmp_path / "missing")]) is not None
 
 
+def test_a_directory_that_cannot_be_looked_at_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system(monkeypatch, free=2 * MIB)
+    assert has_room(str(tmp_path))
+    assert not has_room(str(tmp_path / "missing"))
+
+
+def test_a_directory_has_had_room_for_long_enough_when_each_of_some_looks_in_a_row_found_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    free: dict[str, bool] = {"/a": True, "/b": False}
+    monkeypatch.setattr(room_module, "has_room", free.__getitem__)
+    steady = Steady()
+    assert [steady.look(free) for _ in range(LOOKS - 1)] == [None] * (LOOKS - 1)
+    free |= {"/a": False, "/b": True}
+    assert steady.look(free) is None
+    free["/a"] = True
+    assert [steady.look(free) for _ in range(LOOKS - 1)] == [None] * (LOOKS - 2) + ["/b"], "either of them will do"
+
+
 # --- lives
 
 
 class Mortal:
-    """A node that finds no room, or halts at its shutdown."""
+    """A node that finds no room, goes on without a directory, or halts at its shutdown."""
 
-    def __init__(self, disk: Disk, path: str, *, is_full: bool) -> None:
-        self.is_full = is_full
+    def __init__(self, disk: Disk, path: str, how: str) -> None:
+        self.how = how
+        self.is_asked = False
         self.file = disk.open(path)
 
     def start(self, now: Instant) -> list[Effect]:
-        if self.is_full:
+        if self.how == "finds no room":
             raise DiskFull("/d/a: No space left on device")
-        return []
+        return [] if self.how == "halts" else [AwaitRoom(("/d/full",))]
 
     def step(self, event: Event, now: Instant) -> list[Effect]:
         return []
@@ -118,6 +148,12 @@ class Mortal:
         return []
 
     def shutdown(self, now: Instant) -> list[Effect]:
+        if self.how == "is short, and fails to stop":
+            raise DiskError("/d/a: Input/output error")
+        if self.how == "is short, and stops slowly" and not self.is_asked:
+            self.is_asked = True
+            asyncio.get_running_loop().call_soon(lambda: os.kill(os.getpid(), signal.SIGTERM))
+            return []
         return [Halt("asked to", 0)]
 
 
@@ -126,9 +162,16 @@ class Play:
         """`lives`: how each ends; `lacks`: what each look at the room finds."""
         self.path, self.lives, self.lacks = path, lives, lacks
         self.nodes: list[Mortal] = []
-        monkeypatch.setattr(main, "next_pause", lambda *_: 0.001)
+        self.before: list[float] = []  # pauses that were, each time that the next one is asked for
+        monkeypatch.setattr(main, "next_pause", self.next_pause)
         monkeypatch.setattr(main, "why_no_room", lambda roots: self.look())
+        monkeypatch.setattr(room_module, "has_room", lambda root: self.look() is None)
         self.on_look: Callable[[], None] = lambda: None
+
+    def next_pause(self, before_s: float, lived_s: float, patience: object = None) -> float:
+        assert 0.0 <= lived_s < 20.0
+        self.before.append(before_s)
+        return 0.001
 
     def look(self) -> str | None:
         self.on_look()
@@ -138,7 +181,7 @@ class Play:
         how = self.lives.pop(0)
         if how == "cannot even open":
             raise DiskFull("/d/b: No space left on device")
-        node = Mortal(disk, str(self.path / "log"), is_full=how == "finds no room")
+        node = Mortal(disk, str(self.path / "log"), how)
         self.nodes.append(node)
         if how == "halts":
             asyncio.get_running_loop().call_later(0.001, lambda: os.kill(os.getpid(), signal.SIGTERM))
@@ -157,7 +200,8 @@ class Play:
         )
 
         async def lives() -> int:
-            return await Lives(asyncio.get_running_loop(), config, self.make).run()
+            self.process = Lives(asyncio.get_running_loop(), config, self.make)
+            return await self.process.run()
 
         return asyncio.run(asyncio.wait_for(lives(), 20))
 
@@ -191,4 +235,66 @@ def test_who_ends_the_process_while_it_waits_ends_it_at_once(tmp_path: Path, mon
     play = Play(tmp_path, monkeypatch, ["finds no room"], ["/d is full"] * 1000)
     play.on_look = lambda: os.kill(os.getpid(), signal.SIGTERM)
     assert play.run() == OUT_OF_ROOM
+    assert len(play.nodes) == 1
+
+
+# --- a node that goes on without a directory
+
+
+def test_a_node_stops_in_order_when_a_directory_has_room_again_and_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lacks = ["/d/full has none", *[None] * (LOOKS - 1), "/d/full has none", *[None] * LOOKS]
+    play = Play(tmp_path, monkeypatch, ["is short", "halts"], lacks)
+    with caplog.at_level("INFO", "strandline"):
+        assert play.run() == 0
+    assert play.lives == play.lacks == []
+    lines = [record.message for record in caplog.records if "listens" not in record.message]
+    assert lines[:2] == [
+        "there is room in /d/full: node 1 shuts down, and begins anew",
+        "node 1 stops: asked to",
+    ]
+
+
+def test_it_remembers_how_patient_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(tmp_path, monkeypatch, ["is short", "is short", "halts"], [None] * 2 * LOOKS)
+    assert play.run() == 0
+    assert play.before == [0.0, 0.001]
+
+
+def test_a_node_that_somebody_ends_meanwhile_does_not_begin_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play = Play(tmp_path, monkeypatch, ["is short"], ["/d/full has none"] * 1000)
+    play.on_look = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    assert play.run() == 0
+    assert len(play.nodes) == 1
+
+
+def test_nor_one_that_somebody_ends_while_it_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(tmp_path, monkeypatch, ["is short, and stops slowly"], [None] * 1000)
+    assert play.run() == 0
+    assert len(play.nodes) == 1
+
+
+def test_nor_one_that_fails_to_stop_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(tmp_path, monkeypatch, ["is short, and fails to stop"], [None] * 1000)
+    assert play.run() == CRASHED
+    assert len(play.nodes) == 1
+
+
+def test_nor_one_that_is_not_to_wait_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another directory has failed while this one was looked at."""
+    play = Play(tmp_path, monkeypatch, ["is short"], [None] * LOOKS)
+
+    def look() -> None:
+        if len(play.lacks) == 1:
+            driver = play.process.driver
+            assert driver is not None
+            driver.await_room(AwaitRoom(()))
+            loop = play.process.loop
+            loop.call_soon_threadsafe(lambda: loop.call_later(0.02, lambda: os.kill(os.getpid(), signal.SIGTERM)))
+
+    play.on_look = look
+    assert play.run() == 0
     assert len(play.nodes) == 1

@@ -17,15 +17,19 @@ BACK_MS = (300, 1500, 5000)
 
 def full(turmoil: Turmoil, rng: Random) -> None:
     """No room for what comes next; some time later there is, and the machine comes back by itself. One with several log
-    directories may live on without some, until somebody starts it anew."""
+    directories may live on without some: it stops in order when there is room, and begins anew. Where one directory is
+    a file system of its own, it alone is full."""
     machine = turmoil.someone_to_kill(rng)
     if machine is not None:
-        turmoil.tell(f"the disk of {machine.name} is full")
         turmoil.world.damage.stops(machine.node_id)  # it may, at any moment from now on
-        machine.disk.capacity = machine.disk.used + rng.choice((0, 100, 2000))
-        at = rng.choice(BACK_MS)
+        room, at, is_alone = rng.choice((0, 100, 2000)), rng.choice(BACK_MS), rng.choice((False, True))
+        if is_alone and len(machine.log_dirs) > 1:
+            turmoil.tell(f"the directory {machine.log_dirs[-1]} of {machine.name} is full")
+            machine.disk.filled[machine.log_dirs[-1]] = None
+        else:
+            turmoil.tell(f"the disk of {machine.name} is full")
+            machine.disk.capacity = machine.disk.used + room
         turmoil.later(at, machine.make_room)
-        turmoil.later(at + rng.choice((0, 1000)), machine.restarted_for_directories)
 
 
 def failing_sync(turmoil: Turmoil, rng: Random) -> None:

@@ -17,7 +17,7 @@ REPLICAS = "strandline.replica.replicas"
 # A start compares its logs with what the marker says of them, and would find what these bugs let through.
 UNCOMPARED = Change(
     "strandline.replica.storage",
-    "rows = left.get(log_dir.path, ()) if clean and left is not None else None",
+    "rows = left.get(log_dir.path) if clean and left is not None else None",
     "rows = None",
 )
 
