@@ -57,7 +57,7 @@ STOPS = table(
     Mutant(
         "a log that is not as the stop left it is believed",
         "replica/losing.py",
-        "        if clean and not (as_left and start >= high_watermark):\n",
+        "        if not as_left or (clean and start < high_watermark):\n",
         "        if False:\n",
         Breaks.DURABILITY,
         (
@@ -69,8 +69,8 @@ STOPS = table(
     Mutant(
         "a stop says how it left the logs of one directory",
         "log/clean_shutdown.py",
-        "    return Stop(epochs[0], {directory: marker.logs for directory, marker in found.items()})\n",
-        "    return Stop(epochs[0], dict([(directory, marker.logs) for directory, marker in found.items()][:1]))\n",
+        "    logs = {directory: marker.logs for directory, marker in found.items()}\n",
+        "    logs = dict([(directory, marker.logs) for directory, marker in found.items()][:1])\n",
         Breaks.DURABILITY,
         ("unit/log/test_files.py::test_a_stop_says_how_it_left_the_logs_in_all_directories",),
         ("a clean stop says how it left each log",),
