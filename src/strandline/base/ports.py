@@ -95,6 +95,11 @@ class Disk(Protocol):
         is known."""
         ...
 
+    def boot_id(self) -> str:
+        """Names the run of the operating system that keeps what was written and is not durable yet. Another one: that
+        may be gone. Empty: not known."""
+        ...
+
     def sync(self, paths: Sequence[str]) -> None:
         """Make files and directories durable now (blocks). A path that is gone is no error (T39)."""
         ...

@@ -68,6 +68,7 @@ class Broker:
         self.directories = Directories(parts.directories, parts.dead_directories, config.metadata_log_dir)
         self.clean_start = parts.clean_start
         self.left = parts.left
+        self.place, self.vouched = parts.place, parts.vouched
         self.replicas = Replicas(
             config.node_id, parts.disk, self.directories, parts.replica_config, config.explicit, parts.rng
         )
@@ -78,6 +79,7 @@ class Broker:
         self.strays_deleted = False
 
     def load(self, now: Instant) -> list[Effect]:
+        self.replicas.host.whole.begin(self.place, self.vouched)
         effects = self.replicas.load(now, self.clean_start, self.left)
         self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)
         return effects

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from strandline.base.effects import Answered, Effect, Endpoint, Failed, Halt, Report, ToController
 from strandline.base.errors import ErrorCode, error_of
-from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.base.ids import ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.metadata.features import ranges
@@ -46,6 +46,7 @@ class Identity(Value, frozen=True):
     rack: str | None
     previous_broker_epoch: int  # from the clean-shutdown file; -1 if the last stop was not clean
     features: dict[str, tuple[int, int]]
+    whole_after: Uuid = ZERO_UUID  # the incarnation whose files said which logs are whole
 
 
 class LifecycleConfig(Value, frozen=True):
@@ -232,6 +233,7 @@ class Lifecycle:
             log_dirs=tuple(directory for directory in me.log_dirs if directory not in self.offline),
             previous_broker_epoch=me.previous_broker_epoch,
             lost_replicas=lost_replicas(self.lost),
+            whole_after=me.whole_after,
         )
 
     def heartbeat(self, epoch: int, *, leaving: bool) -> BrokerHeartbeatRequest:

@@ -17,6 +17,7 @@ from strandline.controller.controller import MetadataWriter
 from strandline.group.classic import GroupConfig
 from strandline.log.clean_shutdown import LogsLeft, Place, take_clean_shutdown
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
+from strandline.log.wholeness import Vouched, take_vouched
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.metadata_log import CONFIG as METADATA_LOG
@@ -39,6 +40,8 @@ class Parts(Value, frozen=True):
     voters: dict[NodeId, Endpoint]
     clean_start: bool
     left: LogsLeft | None  # how the last stop left the logs, if it was clean
+    place: Place
+    vouched: Vouched | None  # which logs are whole, as far as it is known
     initial_features: dict[str, int]
 
     @property
@@ -136,6 +139,7 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
     directories = tuple((path, metas[path].directory_id) for path in live)
     place = Place(cluster_id, config.node_id, directories, len(config.log_dirs) - len(live))
     stop = take_clean_shutdown(disk, place) if config.is_broker else None
+    vouched = take_vouched(disk, place, is_clean=stop is not None) if config.is_broker else None
     metadata_directory_id = metas[config.metadata_log_dir].directory_id
     advertised = {at.name: at.endpoint for at in config.advertised_listeners}
     return Parts(
@@ -168,10 +172,13 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
             rack=config.text("broker.rack") or None,
             previous_broker_epoch=-1 if stop is None else stop.broker_epoch,
             features=READABLE_FEATURES,
+            whole_after=ZERO_UUID if vouched is None else vouched.process,
         ),
         voters={voter.node_id: voter.endpoint for voter in config.voters},
         clean_start=stop is not None,
         left=None if stop is None else stop.logs,
+        place=place,
+        vouched=vouched,
         initial_features=initial_features(disk, config),
     )
 

@@ -52,7 +52,7 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
     if old is not None and old.incarnation_id == request.incarnation_id:
         # A directory that failed does not come back within an incarnation: a request that still has it is late.
         request = replace(request, log_dirs=tuple(d for d in request.log_dirs if d in old.log_dirs))
-        record = registration(request, old.epoch, old.fenced, old.in_controlled_shutdown)
+        record = registration(request, old.epoch, old.fenced, old.in_controlled_shutdown, old.follows_on)
         gone = [directory for directory in old.log_dirs if directory not in request.log_dirs]
         lost = basis.departure(old.node_id, False, gone, basis.withdrawn(old.node_id, request.lost_replicas))
         return Plan((*lost, record), BrokerRegistrationResponse(broker_epoch=old.epoch))
@@ -61,7 +61,8 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
     withdrawn = basis.withdrawn(node, request.lost_replicas)
     changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)
     epoch = basis.next_offset + len(changes)
-    record = registration(request, epoch, fenced=True, in_controlled_shutdown=False)
+    follows_on = old is not None and old.incarnation_id == request.whole_after
+    record = registration(request, epoch, fenced=True, in_controlled_shutdown=False, follows_on=follows_on)
     return Plan((*changes, record), BrokerRegistrationResponse(broker_epoch=epoch))
 
 
@@ -95,7 +96,7 @@ def why_not_registered(
 
 
 def registration(
-    request: BrokerRegistrationRequest, epoch: int, fenced: bool, in_controlled_shutdown: bool
+    request: BrokerRegistrationRequest, epoch: int, fenced: bool, in_controlled_shutdown: bool, follows_on: bool
 ) -> RegisterBrokerRecord:
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
@@ -117,6 +118,7 @@ def registration(
         fenced=fenced,
         in_controlled_shutdown=in_controlled_shutdown,
         log_dirs=tuple(request.log_dirs),
+        follows_on=follows_on,
     )
 
 

@@ -25,6 +25,7 @@ class Answer(Value, frozen=True):
     broker_epoch: int
     leader_epoch: int
     evidence: Evidence
+    is_whole: bool = False  # it has everything that it had when it was in sync last, and since
 
 
 class Inquiries:
@@ -65,7 +66,7 @@ class Inquiries:
             for row in topic.partition_log_info:
                 if row.error_code == ErrorCode.NONE:
                     evidence = Evidence(row.last_written_leader_epoch, row.log_end_offset, row.high_watermark)
-                    answer = Answer(response.broker_epoch, row.current_leader_epoch, evidence)
+                    answer = Answer(response.broker_epoch, row.current_leader_epoch, evidence, row.is_whole)
                     yield TopicIdPartition(topic.topic_id, row.partition), answer
 
     def deadline(self) -> Instant:

@@ -11,7 +11,7 @@ Invariants:
   - an ISR shrink opens no leader epoch (T17); a change of leader, or of the replica set, does, and so does the end of
     a reassignment that lets min ISR count more replicas;
   - uncleanness is said by the election (RECOVERING), never inferred from sets (T7), and comes with an entry in the loss
-    ledger;
+    ledger, or with the word that it loses nothing;
   - who led last is remembered while nobody leads, and only then (T10, L9);
   - a reassignment ends only under a leader from the ISR that it ends with.
 """
@@ -76,6 +76,7 @@ class Wish(Value, frozen=True):
     designated: NodeId | None = None  # leads if it lives and nobody may lead cleanly, whatever the rules' last resort
     evidence: Evidence | None = None  # what it said of its log
     cause: str = ""  # why it was designated, for the loss ledger
+    is_lossless: bool = False  # its election, if it is one, loses nothing
     withdrawn: tuple[LossEvent, ...] = ()  # what those with a lost tail said that they lost
 
 
@@ -106,6 +107,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
     recovery = old.leader_recovery_state if wish.recovery_state is None else wish.recovery_state
     if elected.how == "unclean":
         recovery = RECOVERING
+    is_lossless = elected.how == "unclean" and wish.is_lossless and elected.leader == wish.designated
     # Who leads on without the records that it lost must not do so under the epoch in which others copied them.
     leads_anew = elected.leader != old.leader or elected.leader in wish.lost_tail
     if (without(old.replicas, sets.replicas) or counts_more(old, sets, rules)) and elected.leader != NOBODY:
@@ -122,7 +124,8 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         eligible_leader_replicas=changed(sets.elr, old.elr),
         last_known_elr=changed(sets.last_known, old.last_known_elr),
         last_known_leader=sets.last_leader if sets.last_leader != old.last_known_leader else NO_LEADER_CHANGE,
-        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" else (),
+        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" and not is_lossless else (),
+        lossless_epoch=old.leader_epoch + 1 if is_lossless else -1,
         directories=directories(old, was_located, wish, sets),
         original_replicas=originals(old, wish, sets),
         withdrawals=wish.withdrawn,

@@ -26,6 +26,7 @@ from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.time import NEVER, Instant, after
 from strandline.controller.basis import Basis
 from strandline.controller.inquiries import Answer, Inquiries
+from strandline.controller.lossless import loses_nothing
 from strandline.controller.partition import Wish, plan_change
 from strandline.controller.standing import Standing, standing_in
 from strandline.metadata.image import Image, Partition, Topic
@@ -152,10 +153,16 @@ class Recoveries:
                     if node not in known:
                         wanted.setdefault(node, []).append(at)
                 continue
-            wish = Wish(designated=best, evidence=known[best].evidence, cause=recovery.cause)
+            is_lossless = loses_nothing(partition, best, known)
+            evidence = known[best].evidence
+            wish = Wish(designated=best, evidence=evidence, cause=recovery.cause, is_lossless=is_lossless)
             change = plan_change(at, partition, wish, basis.rules(topic))
             assert change is not None and change.leader != NOBODY, "who was chosen is active"
             changes.append(change)
+            if is_lossless:
+                name = f"{topic.name}-{at.partition}"
+                why = "the logs of all who may have what was committed are whole"
+                effects.append(Report("info", f"{name}: broker {best} is elected, and nothing is lost: {why}"))
         self.finished += len(changes)
         effects += self.inquiries.ask(wanted, basis.image.brokers)
         ends = (recovery.ends for recovery in self.partitions.values() if recovery.ends > basis.now)

@@ -83,6 +83,7 @@ class Log:
         # Where what a cleaner has not seen yet begins; None: it never comes here.
         self.cleaned_to: int | None = 0 if config.compacts else None
         self.gaps_to = 0  # where it is compacted no more: no gap ends behind this offset
+        self.was_cut = False  # what lay on disk was not whole when it was opened
         self.cuts = 0  # how often something was taken from its end
         self.snapshots: list[int] = []  # offsets at which it is written down what `producers` was, sorted
         self.touched = UNKNOWN  # the time, as this log heard of it last

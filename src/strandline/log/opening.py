@@ -55,6 +55,7 @@ def load_segments(log: Log, now: Instant, *, clean: bool, recovery_point: int) -
             log.unsynced_others |= dict.fromkeys(segment.settle())
             segment.release()
         if not whole:
+            log.was_cut = True
             drop_files(log, bases[at + 1 :])
             break
     return entries

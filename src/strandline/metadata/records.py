@@ -62,6 +62,8 @@ class RegisterBrokerRecord(Message, frozen=True):
     in_controlled_shutdown: Annotated[Bool, V("1+")] = False
     log_dirs: Annotated[tuple[UuidField, ...], V("3+"), Tag(0)] = ()
     cordoned_log_dirs: Annotated[tuple[UuidField, ...] | None, V("4+"), Nullable("4+"), Tag(1)] = None
+    # What its files say of whole logs was said by the incarnation that was registered before.
+    follows_on: Annotated[Bool, Tag(10_000)] = False
 
 
 @message(key=1, versions="0", flexible="0+")
@@ -114,6 +116,7 @@ class PartitionRecord(Message, frozen=True):
     losses: Annotated[tuple[LossEvent, ...], Tag(10_001)] = ()
     original_replicas: Annotated[tuple[Int32, ...], Tag(10_002)] = ()  # in their order before a reassignment
     withdrawals: Annotated[tuple[LossEvent, ...], Tag(10_003)] = ()
+    lossless_epoch: Annotated[Int32, Tag(10_004)] = -1  # the last that began with an unclean election that lost nothing
 
 
 @message(key=4, versions="0", flexible="0+")
@@ -145,6 +148,7 @@ class PartitionChangeRecord(Message, frozen=True):
     losses: Annotated[tuple[LossEvent, ...], Tag(10_001)] = ()  # those that come with the change
     original_replicas: Annotated[tuple[Int32, ...] | None, Nullable(), Tag(10_002)] = None
     withdrawals: Annotated[tuple[LossEvent, ...], Tag(10_003)] = ()  # of replicas that said that they lost records
+    lossless_epoch: Annotated[Int32, Tag(10_004)] = -1  # that begins with an unclean election that loses nothing
 
 
 @message(key=9, versions="0", flexible="0+")

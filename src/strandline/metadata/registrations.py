@@ -45,6 +45,7 @@ class Partition(Value, frozen=True):
     original_replicas: tuple[NodeId, ...] = ()  # while it is reassigned: those of before, in their order
     losses: tuple[r.LossEvent, ...] = ()  # by unclean elections
     withdrawals: tuple[r.LossEvent, ...] = ()  # of replicas that said that they lost records
+    lossless_epoch: int = -1  # the last that began with an unclean election that lost nothing
 
     @property
     def is_moving(self) -> bool:
@@ -73,6 +74,7 @@ class Broker(Value, frozen=True):
     log_dirs: tuple[Uuid, ...] = ()
     features: dict[str, tuple[int, int]] = field(default_factory=dict)
     cordoned: tuple[Uuid, ...] = ()  # directories that get no new replicas
+    follows_on: bool = False  # the incarnation before it is the one that vouched for its logs
 
     @property
     def takes_replicas(self) -> bool:
@@ -127,6 +129,7 @@ def partition_in(record: r.PartitionRecord) -> Partition:
         original_replicas=nodes(record.original_replicas),
         losses=record.losses,
         withdrawals=record.withdrawals,
+        lossless_epoch=record.lossless_epoch,
     )
 
 
@@ -164,6 +167,7 @@ def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
             old.original_replicas if change.original_replicas is None else nodes(change.original_replicas)
         ),
         withdrawals=kept(old.withdrawals + change.withdrawals) if change.withdrawals else old.withdrawals,
+        lossless_epoch=max(old.lossless_epoch, change.lossless_epoch),
     )
 
 
@@ -205,6 +209,7 @@ def partition_record(at: TopicIdPartition, partition: Partition) -> r.PartitionR
         losses=partition.losses,
         original_replicas=partition.original_replicas,
         withdrawals=partition.withdrawals,
+        lossless_epoch=partition.lossless_epoch,
     )
 
 
@@ -226,4 +231,5 @@ def registration_record(broker: Broker) -> r.RegisterBrokerRecord:
         in_controlled_shutdown=broker.in_controlled_shutdown,
         log_dirs=broker.log_dirs,
         cordoned_log_dirs=broker.cordoned or None,
+        follows_on=broker.follows_on,
     )

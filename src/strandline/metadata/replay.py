@@ -75,6 +75,7 @@ def apply_register_broker(image: Image, record: r.RegisterBrokerRecord) -> None:
             log_dirs=tuple(record.log_dirs),
             features={f.name: (f.min_supported_version, f.max_supported_version) for f in record.features},
             cordoned=tuple(record.cordoned_log_dirs or ()),
+            follows_on=record.follows_on,
         )
     )
 
@@ -100,6 +101,7 @@ def apply_broker_change(image: Image, record: r.BrokerRegistrationChangeRecord) 
             in_controlled_shutdown=old.in_controlled_shutdown or record.in_controlled_shutdown > 0,
             log_dirs=tuple(record.log_dirs) or old.log_dirs,
             features=old.features,
+            follows_on=old.follows_on,
             cordoned=old.cordoned if record.cordoned_log_dirs is None else tuple(record.cordoned_log_dirs),
         )
     )

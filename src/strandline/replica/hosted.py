@@ -27,6 +27,7 @@ from strandline.replica.leader import Cluster, Leader
 from strandline.replica.ledger import Ledger
 from strandline.replica.scrubbing.suspects import Suspects
 from strandline.replica.timers import Timers
+from strandline.replica.wholeness import Whole
 from strandline.replica.withdrawals import Withdrawals
 
 Status = tuple[str, int, str, int, int, int, tuple[NodeId, ...]]
@@ -130,6 +131,7 @@ class Host:
         self.directories = directories
         self.ledger = ledger
         self.withdrawals = Withdrawals(me)
+        self.whole = Whole(ledger.disk)
         # Replicas of this broker in directories that are offline, and the ids of these.
         self.absent: dict[TopicIdPartition, Uuid] = {}
         self.config = config
@@ -163,6 +165,7 @@ class Host:
                 del group[hosted.name.partition]
             if not group:
                 del index[key]  # type: ignore[arg-type]
+        self.whole.forget(hosted.at)
         if hosted.name.topic not in self.by_name:
             self.counters.pop(hosted.name.topic, None)
 
@@ -171,6 +174,7 @@ class Host:
         who wait and ask, `Replicas.take_offline` does."""
         if not self.directories.fail(log_dir, error):
             return
+        self.whole.end()
         for hosted in self.all():
             if hosted.directory.path == log_dir.path:
                 hosted.start = hosted.high_watermark

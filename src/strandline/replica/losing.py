@@ -199,12 +199,14 @@ class Findings:
 # --- leading
 
 
-def at_beginning(hosted: "Hosted", partition: Partition, now: Instant) -> list[LossEvent]:
+def at_beginning(hosted: "Hosted", partition: Partition, now: Instant, *, is_whole: bool) -> list[LossEvent]:
     """What may be lost because this replica begins to lead now."""
     role, log = hosted.role, hosted.log
     if type(role) is Leader:
         return []  # it goes on
     epoch = partition.leader_epoch
+    if partition.lossless_epoch == epoch:
+        return []
     if began_uncleanly(partition):
         # Somebody led in the epoch before this one, as far as can be known here, unless it was seen to have no leader.
         was_leaderless = type(role) is Follower and role.leader == NOBODY and role.epoch == epoch - 1
@@ -213,7 +215,7 @@ def at_beginning(hosted: "Hosted", partition: Partition, now: Instant) -> list[L
         evidence = Evidence(log.epochs.last_written(end), end, hosted.high_watermark)
         why = "it was elected to lead without being in sync or eligible"
         return [loss_of(NOBODY, last_led, epoch - 1, evidence, now, why)]
-    if hosted.is_doubtful:
+    if hosted.is_doubtful and not is_whole:
         return [
             LossEvent(
                 start=log.log_end_offset,
@@ -231,15 +233,14 @@ def at_beginning(hosted: "Hosted", partition: Partition, now: Instant) -> list[L
 def began_uncleanly(partition: Partition) -> bool:
     """Did its leader's epoch begin with an unclean election? A partition with one replica stays marked, and its leader
     may since have stopped in order, and have been elected as it should be: that loses nothing more."""
-    losses = partition.losses
-    is_of_before = bool(losses) and losses[-1].new_epoch < partition.leader_epoch
-    return partition.leader_recovery_state == RECOVERING and not is_of_before
+    began = max([partition.lossless_epoch, *(loss.new_epoch for loss in partition.losses[-1:])])
+    return partition.leader_recovery_state == RECOVERING and not 0 <= began < partition.leader_epoch
 
 
 def begins(host: "Host", hosted: "Hosted", partition: Partition, effects: list[Effect], now: Instant) -> bool:
     """To be called before a replica leads. Was it elected without being in sync or eligible? Raises DiskError if the
     ledger cannot be written."""
-    events = at_beginning(hosted, partition, now)
+    events = at_beginning(hosted, partition, now, is_whole=hosted.at in host.whole.logs)
     if not events:
         return False
     Notes(host, hosted).note(events)
@@ -254,7 +255,7 @@ def expect_beginnings(host: "Host", changed: Iterable[TopicIdPartition], now: In
     for at in changed:
         hosted, partition = host.find(at), host.image.partition(at)
         if hosted is not None and partition is not None and partition.leader == host.me and hosted.role is not None:
-            events = at_beginning(hosted, partition, now)
+            events = at_beginning(hosted, partition, now, is_whole=at in host.whole.logs)
             if events:
                 losing.append((hosted, events))
     if len(losing) > 1:

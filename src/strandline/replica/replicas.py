@@ -160,6 +160,7 @@ class Replicas:
             if registered is None or registered.epoch != self.broker_epoch:
                 return []
             self.has_caught_up = anew = True
+            self.host.whole.registered(registered.incarnation_id, follows_on=registered.follows_on)
         effects: list[Effect] = []
         old = {} if anew else delta.partitions
         if anew:
@@ -207,6 +208,8 @@ class Replicas:
                 self.lead(hosted, topic, partition, effects, now)
             else:
                 self.follow(hosted, partition, effects, now)
+            if partition.leader != NOBODY and self.me in partition.isr:
+                self.host.whole.add(at, hosted.directory.path)
         except DiskError as error:
             self.host.fail(hosted.directory, error)
 
@@ -230,6 +233,8 @@ class Replicas:
         if hosted is not None:
             hosted.is_doubtful = hosted.is_doubtful or not (is_new or self.storage.findings.is_clean)
             self.host.put(hosted)
+            if is_new and hosted.log.log_end_offset == 0:
+                self.host.whole.add(at, hosted.directory.path)
         return hosted
 
     def lead(self, hosted: Hosted, topic: Topic, partition: Partition, effects: list[Effect], now: Instant) -> None:

@@ -91,6 +91,7 @@ class Storage:
             except DiskError as error:
                 self.host.fail(log_dir, error)
         self.findings.all_opened(now)
+        self.host.whole.all_opened()
         return effects
 
     def load_directory(
@@ -143,6 +144,7 @@ class Storage:
             at = TopicIdPartition(topic_id, name.partition)
             if self.host.find(at) is not None:
                 self.doubles[at] = found
+                self.host.whole.forget(at)
                 effects.append(Report("warning", f"{path} is a second log of {name}; metadata will say which counts"))
                 continue
             hosted = self.open(at, found, now)
@@ -171,6 +173,9 @@ class Storage:
         high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)
         hosted = Hosted(at, name, log, log_dir, high_watermark)
         self.findings.opened(hosted, found.high_watermark, clean=found.clean, as_left=as_left, now=now)
+        known_end = max(found.high_watermark, found.recovery_point, found.log_start_offset)
+        is_sound = as_left and not log.was_cut and log.log_end_offset >= known_end
+        self.host.whole.opened(at, log_dir.path, is_sound=is_sound)
         return hosted
 
     def namesakes_of(self, hosted: Hosted | None, name: TopicPartition) -> list[Hosted]:
@@ -302,6 +307,7 @@ class Storage:
     # --- durability
 
     def save_high_watermarks(self, now: Instant) -> list[Effect]:
+        self.host.whole.save_changes()
         return [
             effect
             for log_dir in self.directories.live
@@ -484,6 +490,7 @@ class Storage:
             for file, offsets in self.checkpoints(log_dir).items():
                 if not self.save_now(log_dir, file, offsets):
                     break
+        self.host.whole.save(durably=True)
 
 
 def cuts_of(hosted: Hosted) -> int:

@@ -47,6 +47,7 @@ def withdraw(replicas: Replicas, at: TopicIdPartition, start: int, end: int, now
     hosted.start = hosted.high_watermark
     hosted.role = None
     hosted.is_doubtful = True
+    host.whole.discard(at)
     effects = hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
     replicas.fetching.role_changed(hosted, effects, now)
     host.withdrawals.add(at, Withdrawn(start, end, Cause.DAMAGED, now, cut_at=start))

@@ -24,6 +24,7 @@ from strandline.server.writers import Writers
 BUFFERS_PER_WRITE_MAX = 1024  # IOV_MAX of Linux and macOS
 PATHS_AT_ONCE_MIN = 16
 SYNC_THREADS = 8
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 WRITE_BYTES_MAX = 1 << 30  # Linux writes at most 2 GiB - 4 KiB per call; stay well below
 
@@ -204,6 +205,13 @@ class RealDisk:
         with naming(path):
             found = os.statvfs(path)
         return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
+    def boot_id(self) -> str:
+        try:
+            with open(BOOT_ID) as file:
+                return file.read().strip()
+        except OSError:  # no Linux
+            return ""
 
     def sync(self, paths: Sequence[str]) -> None:
         for error in self.sync_each(paths).values():

@@ -120,6 +120,10 @@ class PowerLossDisk(RealDisk):
         self.durable = durable
         self.names = os.open(durable / "journal", os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
 
+    def boot_id(self) -> str:
+        """Power goes without the system's knowing."""
+        return ""
+
     def scan(self, path: str, directory: Directory) -> Iterator[Edit]:
         """All that lies there is durable."""
         for name in sorted(os.listdir(path)) if os.path.isdir(path) else ():

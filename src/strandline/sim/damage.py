@@ -47,6 +47,9 @@ class Damage:
         self.lossy: dict[TopicIdPartition, dict[NodeId, Loss]] = {}
         self.exceeded: dict[TopicIdPartition, Exceeded] = {}
         self.stopped: dict[NodeId, int] = {}  # the broker epoch in which it stopped, and not in order
+        # Of these a machine had other files than the process left that was killed there. No start can see that in the
+        # same run of the system (docs/losses.md), so the ledger need not know.
+        self.unseen: dict[TopicIdPartition, None] = {}
 
     def stops(self, node: NodeId) -> None:
         """This machine's process is gone, or will be, and leaves no marker of a clean stop."""
@@ -91,7 +94,8 @@ class Damage:
                 else:
                     loss.has_left = False  # what was proposed before the loss: it must leave once more
             self.judge(at, partition, f"the ISR of {name} shrank to replicas that lost data")
-        if partition.leader_recovery_state == RECOVERING:
+        is_lossless = partition.lossless_epoch == partition.leader_epoch and at not in self.unseen
+        if partition.leader_recovery_state == RECOVERING and not is_lossless:
             if not (self.has_elr and at in self.exceeded):  # what allowed it may be over by now
                 assert self.may_be_unclean(at), (
                     f"{name} has an unclean leader, {partition.leader}, which its topic does not allow"

@@ -148,6 +148,7 @@ class SimDisk:
         self.sync_faults: list[Callable[[str], bool]] = []
         self.fuse = -1  # operations that still succeed before the power fails; −1: it does not
         self.counts: dict[str, int] = {}  # how often each file was saved
+        self.boots = 0  # how often the system began anew
         self.restore(Image({}))
 
     # --- files
@@ -305,6 +306,9 @@ class SimDisk:
                 return True
         return False
 
+    def boot_id(self) -> str:
+        return f"boot {self.boots}"
+
     # --- room
 
     def usage(self, path: str) -> tuple[int, int]:
@@ -353,6 +357,7 @@ class SimDisk:
     def crash(self, rng: Rng) -> None:
         """The power goes. Names survive up to some change, in order; then each file loses what it may."""
         self.abandon()
+        self.boots += 1
         self.fuse = -1
         self.names.crash(rng)
         for _, content in self.names.files():

@@ -20,7 +20,7 @@ def may_be_asked(world: "World") -> bool:
 
 
 def ranges(world: "World") -> dict[TopicIdPartition, tuple[Range, ...]]:
-    found: dict[TopicIdPartition, list[Range]] = {}
+    found: dict[TopicIdPartition, list[Range]] = {at: [(0, -1)] for at in world.damage.unseen}
     for topic in world.laws.metadata.image.topics.values():
         for index, partition in topic.partitions.items():
             for loss in partition.losses:

@@ -28,7 +28,7 @@ from strandline.base.effects import (
     Synced,
     SyncFailed,
 )
-from strandline.base.ids import NodeId, Uuid
+from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import NEVER, Instant
 from strandline.broker.config import NodeConfig
@@ -82,6 +82,7 @@ class Machine(Station):
         self.awaited: tuple[str, ...] = ()  # full log directories that its node goes on without
         self.comes_back = False  # it stops in order, to begin anew with a directory that has room again
         self.is_tampered = False  # somebody changed its files
+        self.changed: dict[TopicIdPartition, None] = {}  # where records may be gone by that, since the last start
         self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
         for root in self.disk.roots:
             self.format(root)
@@ -130,6 +131,9 @@ class Machine(Station):
             except PowerLost:
                 self.power_cut()
                 return
+        if self.node.broker is not None and not self.node.broker.clean_start:
+            self.world.damage.unseen |= self.changed
+        self.changed = {}
         self.metadata_durable = self.node.metadata_log.log_end_offset  # opening a log makes it durable
         self.run("start", lambda node, now: node.start(now))
 

@@ -19,6 +19,7 @@ from tests.mutants.tables.quorum import QUORUM
 from tests.mutants.tables.replica import REPLICA
 from tests.mutants.tables.returned import RETURNED
 from tests.mutants.tables.stops import STOPS
+from tests.mutants.tables.wholeness import WHOLENESS
 from tests.mutants.tables.wire import WIRE
 
 MUTANTS: dict[str, Mutant] = table(
@@ -40,5 +41,6 @@ MUTANTS: dict[str, Mutant] = table(
     *REPLICA.values(),
     *RETURNED.values(),
     *STOPS.values(),
+    *WHOLENESS.values(),
     *WIRE.values(),
 )

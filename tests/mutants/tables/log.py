@@ -200,7 +200,7 @@ LOG = table(
     Mutant(
         "what lies behind a damaged segment is kept",
         "log/opening.py",
-        "        if not whole:\n            drop_files(log, bases[at + 1 :])\n            break\n",
+        "            drop_files(log, bases[at + 1 :])\n            break\n",
         "",
         Breaks.DURABILITY,
         (

@@ -242,7 +242,7 @@ PARTITIONS = table(
     Mutant(
         "an unclean election has no entry in the ledger",
         "controller/partition.py",
-        '        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" else (),\n',
+        '        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" and not is_lossless else (),\n',
         "",
         Breaks.ANSWERS,
         (

@@ -83,6 +83,7 @@ def test_a_replica_tells_how_much_of_the_log_it_has_and_which_incarnation_says_s
         high_watermark=3,
         log_start_offset=0,
         last_stable_offset=3,
+        is_whole=True,
     )
     assert row(jbod, 2).log_end_offset == 7
     assert row(jbod, 3).log_end_offset == 3

@@ -40,6 +40,7 @@ class DictDisk:
         self.directories: dict[str, None] = {}
         self.synced: list[str] = []
         self.counts: dict[str, int] = {}
+        self.boot = "boot 1"
 
     def open(self, path: str) -> DictFile:
         refuse(path)
@@ -94,6 +95,9 @@ class DictDisk:
     def save_since(self, path: str, content: bytes, since: int) -> None:
         if self.saves(path) == since:
             self.write_file(path, content)
+
+    def boot_id(self) -> str:
+        return self.boot
 
     def sync(self, paths: Sequence[str]) -> None:
         self.synced += paths

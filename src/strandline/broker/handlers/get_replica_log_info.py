@@ -87,6 +87,7 @@ def row_of(host: Host, at: TopicIdPartition, uncleanly: bool) -> PartitionLogInf
         log_start_offset=log.log_start_offset,
         last_stable_offset=hosted.role.last_stable_offset,
         recovered_uncleanly=uncleanly,
+        is_whole=at in host.whole.logs,
     )
 
 
@@ -94,7 +95,7 @@ def with_damage(row: PartitionLogInfo, damaged: tuple[int, int] | None) -> Parti
     """What of it cannot be read."""
     if row.error_code or damaged is None:
         return row
-    return structs.replace(row, damaged_start=damaged[0], damaged_end=damaged[1])
+    return structs.replace(row, damaged_start=damaged[0], damaged_end=damaged[1], is_whole=False)
 
 
 def why_absent(host: Host, partition: Partition) -> ErrorCode:

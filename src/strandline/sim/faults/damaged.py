@@ -199,6 +199,7 @@ def tamper(turmoil: Turmoil, machine: Machine, changed: Entries, *, takes_record
         for at, name in turmoil.world.laws.partitions.names.items():
             if str(name) in names:
                 turmoil.world.damage.lost_of(at, machine.node_id, "has damaged files")
+                machine.changed[at] = None
     machine.is_tampered = True
     for path, data in changed.items():
         machine.disk.tamper(path, data)

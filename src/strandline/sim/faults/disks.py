@@ -81,6 +81,7 @@ def restored(turmoil: Turmoil, rng: Random) -> None:
         turmoil.tell(f"an old image of {machine.name} is restored")
         turmoil.world.damage.lost(machine.node_id, "has an old image of its disk")
         bring_back(machine, old)
+        machine.changed |= dict.fromkeys(turmoil.world.laws.partitions.names)
         turmoil.later(rng.choice(BACK_MS), machine.start)
 
     turmoil.later(rng.choice((2000, 5000)), restore)

@@ -47,6 +47,7 @@ class Eligible:
         if last is not None and new.leader not in (NOBODY, last.leader):
             how = "in sync" if new.leader in last.isr else "eligible" if new.leader in last.elr else "neither"
             self.world.seen[f"elected: {how}"] += 1
+            self.world.seen["elected: neither, and nothing lost"] += new.lossless_epoch > last.lossless_epoch
         is_on = image.features.get(ELR_FEATURE, 0) > 0
         min_isr = image.effective_min_isr(topic, new)
         if not (is_on and self.was_on):
@@ -119,8 +120,9 @@ def remembers_leader(name: str, last: Partition, new: Partition) -> None:
 
 
 def is_unclean(name: str, last: Partition, new: Partition) -> bool:
-    """Has somebody been elected who was neither in sync nor eligible? The loss ledger says so in the same record."""
-    is_entered = new.losses != last.losses
+    """Has somebody been elected who was neither in sync nor eligible? The same record says so in the loss ledger, or
+    that nothing is lost by it."""
+    is_entered = new.losses != last.losses or new.lossless_epoch != last.lossless_epoch
     turns = new.leader_recovery_state == RECOVERING != last.leader_recovery_state
     is_stranger = new.leader not in (NOBODY, last.leader) and new.leader not in last.isr + last.elr
     assert is_entered or not (turns or (is_stranger and new.leader_recovery_state == RECOVERING)), (

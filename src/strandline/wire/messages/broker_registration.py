@@ -1,7 +1,7 @@
 """BrokerRegistration (key 62): a broker asks for a broker epoch (KIP-631; KIP-966 adds the previous epoch).
 
-`lost_replicas` is of our own: replicas of which the broker knows that they lost records. Readers that do not know it
-skip it.
+Two fields are of our own, and readers that do not know them skip them: `lost_replicas`, of which the broker knows that
+they lost records, and `whole_after`, the incarnation after which it found its logs whole.
 """
 
 from typing import Annotated
@@ -65,6 +65,7 @@ class BrokerRegistrationRequest(Message, frozen=True):
     log_dirs: Annotated[tuple[UuidField, ...], V("2+")] = ()
     previous_broker_epoch: Annotated[Int64, V("3+")] = -1
     lost_replicas: Annotated[tuple[LostTopic, ...], Tag(10_000)] = ()
+    whole_after: Annotated[UuidField, Tag(10_001)] = ZERO_UUID
 
 
 @message(key=62, kind="response", versions="0-4", flexible="0+")

@@ -50,6 +50,8 @@ class PartitionLogInfo(Group, frozen=True):
     # The first offsets that its disk has damaged, and that are not repaired; −1: nothing is known to be damaged.
     damaged_start: Annotated[Int64, Tag(10_004)] = -1
     damaged_end: Annotated[Int64, Tag(10_005)] = -1
+    # It has everything that it had when it was in sync last, and since, as its broker knows. For the loss ledger alone.
+    is_whole: Annotated[Bool, Tag(10_006)] = False
 
 
 class TopicPartitionLogInfo(Group, frozen=True):

@@ -1,0 +1,198 @@
+"""Mutants of which replicas are whole, and which elections therefore lose nothing: each would hide a loss, but for the
+last two, which would tell of one that was none."""
+
+from tests.mutants.mutant import Breaks, Mutant, table
+
+ANSWERS = Breaks.ANSWERS
+FILES = "unit/log/test_wholeness.py::"
+REPLICAS = "unit/replica/test_wholeness.py::"
+ELECTIONS = "unit/controller/test_lossless.py::"
+CLUSTER = "kip/test_whole_replicas.py::"
+
+WHOLENESS = table(
+    Mutant(
+        "another run of the system is believed",
+        "log/wholeness.py",
+        "(boot_id and page.boot_id == boot_id)",
+        "boot_id",
+        ANSWERS,
+        (
+            f"{FILES}test_in_another_run_only_if_the_stop_was_in_order",
+            f"{CLUSTER}test_a_loss_of_power_of_all_is_in_the_ledger",
+        ),
+    ),
+    Mutant(
+        "a system that does not say which run it is is believed",
+        "log/wholeness.py",
+        "(boot_id and page.boot_id == boot_id)",
+        "page.boot_id == boot_id",
+        ANSWERS,
+        (f"{FILES}test_a_system_that_does_not_say_which_run_it_is_proves_nothing",),
+    ),
+    Mutant(
+        "directories may vouch for one another's processes",
+        "log/wholeness.py",
+        " if len(processes) == 1 else None",
+        "",
+        ANSWERS,
+        (f"{FILES}test_nothing_is_believed_unless_all_directories_have_it_of_one_process",),
+    ),
+    Mutant(
+        "what vouches for logs stays while a start opens them",
+        "log/wholeness.py",
+        '            disk.remove(f"{path}/{FILE}")\n',
+        "            pass\n",
+        ANSWERS,
+        (f"{FILES}test_they_are_believed_once",),
+    ),
+    Mutant(
+        "a log that a start cut is whole",
+        "replica/storage.py",
+        "as_left and not log.was_cut and",
+        "as_left and",
+        ANSWERS,
+        (f"{CLUSTER}test_a_replica_whose_files_were_damaged_after_the_kill_is_in_doubt",),
+    ),
+    Mutant(
+        "a log that ends below its high watermark is whole",
+        "replica/storage.py",
+        " and log.log_end_offset >= known_end",
+        "",
+        ANSWERS,
+        (f"{CLUSTER}test_a_replica_whose_files_were_damaged_after_the_kill_is_in_doubt",),
+    ),
+    Mutant(
+        "whoever was registered vouches",
+        "controller/brokers.py",
+        "old is not None and old.incarnation_id == request.whole_after",
+        "old is not None",
+        ANSWERS,
+        (
+            f"{ELECTIONS}test_a_process_follows_on_if_the_one_that_vouched_for_its_logs_was_registered_last",
+            f"{CLUSTER}test_files_of_an_older_process_vouch_for_nothing",
+        ),
+    ),
+    Mutant(
+        "a process believes files of one that was not the last",
+        "replica/wholeness.py",
+        "        if not follows_on:\n            self.logs.clear()\n",
+        "",
+        ANSWERS,
+        (
+            f"{REPLICAS}test_a_process_that_does_not_follow_on_the_one_that_vouched_has_nothing_that_is_whole",
+            f"{CLUSTER}test_files_of_an_older_process_vouch_for_nothing",
+        ),
+    ),
+    Mutant(
+        "a start writes down what it takes over as its own",
+        "replica/wholeness.py",
+        "            self.process, self.before = vouched.process, vouched.logs\n",
+        "            self.process, self.before = ZERO_UUID, vouched.logs\n",
+        ANSWERS,
+        (f"{REPLICAS}test_until_this_process_is_registered_the_files_are_the_last_ones",),
+    ),
+    Mutant(
+        "a replica that is withdrawn stays whole",
+        "replica/withdrawing.py",
+        "    host.whole.discard(at)\n",
+        "",
+        ANSWERS,
+        (f"{REPLICAS}test_a_replica_that_is_withdrawn_is_whole_no_longer",),
+    ),
+    Mutant(
+        "that a replica is in doubt is written down later",
+        "replica/wholeness.py",
+        "        if self.logs.pop(at, None) is not None:\n            self.save()\n",
+        "        self.forget(at)\n",
+        ANSWERS,
+        (f"{REPLICAS}test_what_comes_into_doubt_is_so_on_disk_at_once",),
+    ),
+    Mutant(
+        "a directory that fails changes nothing",
+        "replica/hosted.py",
+        "        self.whole.end()\n",
+        "",
+        ANSWERS,
+        (f"{REPLICAS}test_a_directory_that_fails_takes_the_word_for_all_others_with_it",),
+    ),
+    Mutant(
+        "a follower out of sync becomes whole",
+        "replica/replicas.py",
+        "if partition.leader != NOBODY and self.me in partition.isr:",
+        "if partition.leader != NOBODY:",
+        ANSWERS,
+        (f"{REPLICAS}test_a_follower_in_doubt_is_whole_when_it_is_in_the_isr_of_a_leader_again",),
+    ),
+    Mutant(
+        "the last one in the ISR becomes whole before it leads",
+        "replica/replicas.py",
+        "if partition.leader != NOBODY and self.me in partition.isr:",
+        "if self.me in partition.isr:",
+        ANSWERS,
+        (f"{REPLICAS}test_a_member_of_an_isr_that_nobody_leads_is_not_whole_by_that",),
+    ),
+    Mutant(
+        "one whole replica is enough",
+        "controller/lossless.py",
+        "(elected, *eligible)",
+        "(elected,)",
+        ANSWERS,
+        (f"{ELECTIONS}test_not_if_one_of_them_is_in_doubt",),
+    ),
+    Mutant(
+        "the elected one may be in doubt",
+        "controller/lossless.py",
+        "(elected, *eligible)",
+        "eligible",
+        ANSWERS,
+        (f"{ELECTIONS}test_not_if_one_of_them_is_in_doubt",),
+    ),
+    Mutant(
+        "where nobody was eligible last nobody is asked for",
+        "controller/lossless.py",
+        " or partition.replicas",
+        "",
+        ANSWERS,
+        (f"{ELECTIONS}test_where_it_is_not_known_who_was_eligible_last_all_replicas_must_be_whole",),
+    ),
+    Mutant(
+        "another one may have more",
+        "controller/lossless.py",
+        "answer.evidence.rank <= best.rank and ",
+        "",
+        ANSWERS,
+        (f"{ELECTIONS}test_not_if_another_one_has_more",),
+    ),
+    Mutant(
+        "another one may know of more that was committed",
+        "controller/lossless.py",
+        " and answer.evidence.high_watermark <= best.end_offset",
+        "",
+        ANSWERS,
+        (f"{ELECTIONS}test_not_if_anybody_knows_of_more_that_was_committed",),
+    ),
+    Mutant(
+        "an election that may lose records has no entry either",
+        "controller/partition.py",
+        " and wish.is_lossless and elected.leader == wish.designated",
+        "",
+        ANSWERS,
+        (f"{ELECTIONS}test_whether_a_replica_is_whole_does_not_make_it_a_leader",),
+    ),
+    Mutant(
+        "a leader notes that it may lack records though nothing is lost",
+        "replica/losing.py",
+        "    if partition.lossless_epoch == epoch:\n        return []\n",
+        "",
+        ANSWERS,
+        (f"{CLUSTER}test_after_a_kill_of_all_brokers_nothing_is_lost_and_the_ledger_is_empty",),
+    ),
+    Mutant(
+        "a last member of the ISR that is whole notes that nothing is known",
+        "replica/losing.py",
+        "hosted.is_doubtful and not is_whole",
+        "hosted.is_doubtful",
+        ANSWERS,
+        (f"{CLUSTER}test_without_elr_the_last_one_in_sync_leads_on_after_a_kill_and_notes_nothing",),
+    ),
+)
