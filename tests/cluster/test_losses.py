@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.cluster.driving import until
 
+from strandline.log.wholeness import FILE as WHOLE
 from strandline.metadata.losses import AT_MOST, NO_END
 from strandline.replica.ledger import FILE
 from strandline.server.ask import ask
@@ -18,6 +19,7 @@ from strandline.wire.messages.api_versions import ApiVersionsRequest
 from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from strandline.wire.messages.describe_losses import DescribeLossesRequest, Loss
 from strandline.wire.messages.get_replica_log_info import GetReplicaLogInfoRequest, PartitionLogInfo
+from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 
@@ -48,7 +50,50 @@ def losses_of(node: NodeProcess) -> list[Loss]:
     return list(answer.losses)
 
 
-def test_a_node_that_was_killed_says_what_it_may_have_lost(tmp_path: Path) -> None:
+def start_in_doubt(node: NodeProcess) -> None:
+    """What its system had not made durable is there, and nobody says so."""
+    (node.data_path / WHOLE).unlink()
+    node.start()
+    node.wait_listening()
+
+
+def test_after_a_kill_of_all_nodes_the_ledger_is_empty_and_what_was_acknowledged_is_there(tmp_path: Path) -> None:
+    with LocalCluster(tmp_path, 3) as cluster:
+        node = cluster.nodes[0]
+        for name, partitions in (("t", 1), ("empty", 20)):
+            topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=3)
+            asked(node, CreateTopicsRequest(topics=(topic,), timeout_ms=10_000), 7)
+
+        def write() -> bool:
+            return any(produce(one, 3) == 0 for one in cluster.nodes)
+
+        def ends() -> list[int]:
+            return [row.log_end_offset for row in logs_of(cluster, "t")]
+
+        for acknowledged in (3, 6):
+            until(write)
+            cluster.kill()
+            cluster.start()
+            until(lambda: len(ends()) == 3)
+            assert ends() == [acknowledged] * 3
+            until(lambda: all(row.current_leader_epoch > 0 for row in logs_of(cluster, "empty")))
+            assert losses_command(node) == (0, "nothing was lost (3 of 3 brokers asked)\n")
+        until(lambda: [row.high_watermark for row in logs_of(cluster, "t")] == [6] * 3)
+
+
+def logs_of(cluster: LocalCluster, topic: str) -> list[PartitionLogInfo]:
+    """What each broker says of each partition of the topic that it has."""
+    (found,) = asked(cluster.nodes[0], MetadataRequest(topics=(MetadataRequestTopic(name=topic),)), 12).topics
+    rows = []
+    for node in cluster.nodes:
+        answer = asked(node, GetReplicaLogInfoRequest(broker_id=node.node_id, topic_partitions=None))
+        for told in answer.topic_partition_log_info_list:
+            if told.topic_id == found.topic_id:
+                rows += told.partition_log_info
+    return rows
+
+
+def test_a_node_that_was_killed_and_is_in_doubt_says_what_it_may_have_lost(tmp_path: Path) -> None:
     with LocalCluster(tmp_path, 1) as cluster:
         (node,) = cluster.nodes
         asked(node, CreateTopicsRequest(topics=(CreatableTopic(name="t", num_partitions=1, replication_factor=1),)), 7)
@@ -61,8 +106,7 @@ def test_a_node_that_was_killed_says_what_it_may_have_lost(tmp_path: Path) -> No
         assert max(keys) < 1000, "APIs of our own are told to nobody"
 
         node.kill()
-        node.start()
-        node.wait_listening()
+        start_in_doubt(node)
         until(lambda: produce(node, 1) == 0)
         assert log_of(node).recovered_uncleanly
         replica = [loss for loss in losses_of(node) if loss.where == "replica"]
@@ -87,8 +131,7 @@ def test_what_an_operator_has_seen_stays_hidden_until_it_happens_again(tmp_path:
 
         def die() -> None:
             node.kill()
-            node.start()
-            node.wait_listening()
+            start_in_doubt(node)
             until(lambda: log_of(node).log_end_offset == 3)
 
         die()

@@ -182,6 +182,7 @@ class Replicas:
         self.arrivals.meet(changed, old, effects, now)
         self.reconfigure(delta, anew, effects, now)
         self.brokers_changed(delta, effects, now)
+        self.host.whole.save_changes()
         return effects + self.flush(now)
 
     def is_mine(self, at: TopicIdPartition) -> bool:

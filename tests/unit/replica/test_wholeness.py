@@ -175,6 +175,7 @@ def restarted(world: World, node: int) -> None:
     """After a stop that was not in order, and of which no file says which logs are whole."""
     world.kill(NodeId(node))
     world.change(isr=tuple(other for other in (1, 2, 3) if other != node))
+    world.cut = {NodeId(node)}  # or it would be back in the ISR at once
     world.start(NodeId(node), clean=False)
 
 
@@ -218,3 +219,16 @@ def test_a_directory_that_fails_takes_the_word_for_all_others_with_it() -> None:
     jbod.fail(1, "/d0")
     jbod.produce(1, 1)
     assert not whole.logs
+
+
+def test_the_files_say_it_in_the_step_in_which_metadata_does(world: World) -> None:
+    """A kill may follow at once."""
+    disk, place = world.disks[NodeId(3)], Place("cluster", 3, (("/data3", Uuid(b"3" * 16)),))
+    whole = world.nodes[NodeId(3)].host.whole
+    whole.begin(place, None)
+    whole.all_opened()
+    whole.logs.clear()
+    world.change(isr=(1, 2, 3))
+    found = take_vouched(disk, place, is_clean=False)
+    assert found is not None
+    assert found.logs["/data3"] == {AT}
