@@ -10,13 +10,22 @@ from strandline.cli.brokers import brokers_of
 from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.leaderless import judge_leaderless
+from strandline.cli.ledger_facts import NOTHING_WRITTEN, written
 from strandline.cli.partitions import PartitionState, Place, chosen, numbers
 from strandline.cli.partitions import as_json as state_as_json
 from strandline.cli.replica_logs import ReplicaLog, Told, Unasked, ask_replicas, words
-from strandline.cli.situation import WATCHED_S, Facts, Finding, judge_control, judge_damage, judge_led, status_of
+from strandline.cli.situation import (
+    WATCHED_S,
+    Facts,
+    Finding,
+    judge_control,
+    judge_damage,
+    judge_led,
+    judge_withdrawn,
+    status_of,
+)
 from strandline.server.brokers import BrokerAt, Silence, ask_each
 from strandline.server.loss_ledger import ask_ledger
-from strandline.server.loss_ledger import entries as together
 from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from strandline.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -52,7 +61,7 @@ def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_out
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     of_itself = judge_leaderless(facts) if facts.state.leader < 0 else judge_led(facts)
-    return (*judge_control(facts), *of_itself, *judge_damage(facts))
+    return (*judge_control(facts), *of_itself, *judge_withdrawn(facts), *judge_damage(facts))
 
 
 def max_status(statuses: list[int]) -> int:
@@ -74,7 +83,8 @@ def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
     behind = out_of_sync(bootstrap, [state.at for state in lagging]) if lagging else {}
     waits = waits_of(bootstrap, [state.at for state in ill if state.adding or state.removing])
     hanging = {row.replica for rows in told.values() for row in rows if isinstance(row, Unasked) and row.hangs}
-    entries = entries_of({node: at for node, at in brokers.items() if node not in hanging}, states)
+    answering = {node: at for node, at in brokers.items() if node not in hanging}
+    ledger = written(ask_ledger(answering, dict.fromkeys(state.at.topic for state in states)))
     has_controller = has_active_controller(brokers)
     options = "" if bootstrap == DEFAULT_BOOTSTRAP else f" --bootstrap-server {bootstrap}"
     return [
@@ -85,7 +95,7 @@ def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
             moved=moved.get(state.at, frozenset()),
             behind=behind.get(state.at, ""),
             waits_for=waits.get(state.at),
-            losses=entries.get(state.at, 0),
+            ledger=ledger.get(state.at, NOTHING_WRITTEN),
             has_controller=has_controller,
             options=options,
         )
@@ -150,21 +160,13 @@ def waits_of(bootstrap: str, places: list[Place]) -> dict[Place, str | None]:
     }
 
 
-def entries_of(brokers: dict[int, BrokerAt], states: list[PartitionState]) -> dict[Place, int]:
-    counts: dict[Place, int] = {}
-    losses = ask_ledger(brokers, dict.fromkeys(state.at.topic for state in states)).losses
-    for entry in together(losses):
-        at = Place(entry.losses[0].topic, entry.losses[0].partition)
-        counts[at] = counts.get(at, 0) + 1
-    return counts
-
-
 # --- for a person
 
 
 def lines_of(facts: Facts, findings: tuple[Finding, ...]) -> list[str]:
     state = facts.state
-    ledger = [f"  the loss ledger has {entries(facts.losses)} of it: {ledger_command(facts)}"] if facts.losses else []
+    said = facts.ledger.words
+    ledger = [f"  the loss ledger has {said} of it: {ledger_command(facts)}"] if said else []
     if not findings:
         return [f"{state.at}: healthy: broker {state.leader} leads, {numbers(state.isr)} in sync", *ledger]
     lines: list[str] = []
@@ -174,9 +176,9 @@ def lines_of(facts: Facts, findings: tuple[Finding, ...]) -> list[str]:
         lines += [f"  waits for: {finding.waits_for}"] if finding.waits_for else []
     told = [words(row) for row in facts.told if isinstance(row, ReplicaLog)]
     lines += [f"  data: {text}" for text in told]
-    said = {text for finding in findings for text in finding.why}
+    known = {text for finding in findings for text in finding.why}
     unasked = [words(row) for row in facts.told if isinstance(row, Unasked)]
-    lines += [f"  not asked: {text}" for text in unasked if text not in said]
+    lines += [f"  not asked: {text}" for text in unasked if text not in known]
     lines += ledger
     for finding in findings:
         for way in finding.ways:
@@ -186,12 +188,9 @@ def lines_of(facts: Facts, findings: tuple[Finding, ...]) -> list[str]:
     return lines
 
 
-def entries(count: int) -> str:
-    return f"{count} entr{'y' if count == 1 else 'ies'}"
-
-
 def ledger_command(facts: Facts) -> str:
-    return f"strandline losses {facts.state.at.topic}:{facts.state.at.partition}{facts.options}"
+    seen = " --all" if facts.ledger.acknowledged else ""
+    return f"strandline losses {facts.state.at.topic}:{facts.state.at.partition}{seen}{facts.options}"
 
 
 def as_json(facts: Facts, findings: tuple[Finding, ...]) -> dict[str, Any]:
@@ -200,5 +199,7 @@ def as_json(facts: Facts, findings: tuple[Finding, ...]) -> dict[str, Any]:
         "status": status_of(findings),
         "findings": [situation.as_json(finding) for finding in findings],
         "logs": [replica_logs.as_json(row) for row in facts.told],
-        "ledger_entries": facts.losses,
+        "ledger_entries": facts.ledger.open + facts.ledger.acknowledged,
+        "acknowledged_entries": facts.ledger.acknowledged,
+        "withdrawn": [loss.replica for loss in facts.ledger.withdrawn],
     }

@@ -1,5 +1,7 @@
 """Losses in words: the same ones for what an election would lose, and for what the ledger says was lost."""
 
+from datetime import UTC, datetime
+
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END
 
 CERTAINTIES = {0: "unknown", AT_MOST: "at most", EXACTLY: "exactly"}
@@ -23,3 +25,9 @@ def offsets(start: int, end: int) -> str:
     if end <= start:
         return ""
     return f", offset {start}" if end == start + 1 else f", offsets {start} to {end - 1}"
+
+
+def when(time_ms: int) -> str:
+    if time_ms < 0:
+        return "(no time)"
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import sys
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -19,7 +18,7 @@ from strandline.cli.brokers import brokers_of
 from strandline.cli.cluster import ask_any
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.loss_acknowledgement import acknowledgement, seen_losses
-from strandline.cli.loss_words import CERTAINTIES, range_words, records
+from strandline.cli.loss_words import CERTAINTIES, range_words, records, when
 from strandline.cli.partitions import pages, parse_place
 from strandline.metadata.losses import EXACTLY, NO_END
 from strandline.server.loss_ledger import (
@@ -172,12 +171,6 @@ def who(row: dict[str, Any]) -> str:
     if row["where"] == WITHDRAWN:
         return f"broker {row['replica']} left ISR and ELR"
     return f"broker {row['replica']} was elected" if row["where"] == METADATA else f"broker {row['replica']}'s log"
-
-
-def when(time_ms: int) -> str:
-    if time_ms < 0:
-        return "(no time)"
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def table_of(rows: list[dict[str, Any]]) -> Table:

@@ -28,6 +28,7 @@ class ReplicaLog(Value, frozen=True):
     log_start_offset: int = 0
     last_stable_offset: int = -1
     recovered_uncleanly: bool = False
+    is_whole: bool = False  # it has everything that it had when it was in sync last, and since
     damaged: tuple[int, int] | None = None  # the first offsets that its disk has damaged, half open
 
     @property
@@ -97,6 +98,7 @@ def said(node: int, row: PartitionLogInfo) -> Told:
         log_start_offset=row.log_start_offset,
         last_stable_offset=row.last_stable_offset,
         recovered_uncleanly=row.recovered_uncleanly,
+        is_whole=row.is_whole,
         damaged=None if row.damaged_start < 0 else (row.damaged_start, row.damaged_end),
     )
 
@@ -113,6 +115,7 @@ def as_json(told: Told) -> dict[str, Any]:
         "log_start_offset": told.log_start_offset,
         "last_stable_offset": told.last_stable_offset,
         "recovered_uncleanly": told.recovered_uncleanly,
+        "is_whole": told.is_whole,
         "damaged": told.damaged,
     }
 
@@ -121,7 +124,8 @@ def words(told: Told) -> str:
     if isinstance(told, Unasked):
         return f"broker {told.replica} {told.why}"
     last = f"last epoch {told.last_epoch}" if told.last_epoch >= 0 else "no records"
-    unclean = "; its process began without a clean stop before" if told.recovered_uncleanly else ""
+    whole = ", and has all that it had written" if told.is_whole else ""
+    unclean = f"; its process began without a clean stop before{whole}" if told.recovered_uncleanly else ""
     rot = "" if told.damaged is None else f"; offsets {told.damaged[0]} to {told.damaged[1] - 1} are damaged"
     much = f"end offset {told.end_offset}, {last}, high watermark {told.high_watermark}"
     return f"broker {told.replica}: {much}{unclean}{rot}"

@@ -13,9 +13,11 @@ from typing import Any
 
 from strandline.base.value import Value
 from strandline.cli.behind import Behind
+from strandline.cli.ledger_facts import NOTHING_WRITTEN, Written, withdrawal_words
 from strandline.cli.partitions import PartitionState, numbers
 from strandline.cli.replica_logs import ReplicaLog, Told, Unasked
 from strandline.server.brokers import BrokerAt
+from strandline.wire.messages.describe_losses import Loss
 
 HEALTHY, ACTION, MISSING = 0, 2, 3  # what `explain` ends with
 WATCHED_S = 3  # how long a replica is watched that is out of sync
@@ -28,7 +30,7 @@ class Facts(Value, frozen=True):
     moved: frozenset[int] = frozenset()  # replicas whose logs have grown since they were first asked
     behind: dict[int, Behind] | str = ""  # what followers out of sync lack, as their leader tells; or why it does not
     waits_for: str | None = None  # what a reassignment waits for, as the controller tells
-    losses: int = 0  # entries of the loss ledger
+    ledger: Written = NOTHING_WRITTEN
     has_controller: bool = True  # does any broker reach an active one?
     options: str = ""  # that every command needs to reach this cluster
 
@@ -69,7 +71,13 @@ def judge_control(facts: Facts) -> tuple[Finding, ...]:
         return ()
     why = "no broker reaches an active controller: nothing is decided, and what brokers know of each other may be old"
     start = Way("start the controllers that are down", "none", "strandline node --config FILE_OF_THE_NODE")
-    return (Finding("without a controller", (why,), "a majority of the controllers to be there", True, ways=(start,)),)
+    impaired = Way(
+        "if all run, find a voter that lost metadata: it grants no vote until it has copied what is committed",
+        "none",
+        "grep 'this voter' LOG_OF_EACH_CONTROLLER",
+    )
+    waits_for = "a majority of the controllers to be there, and to have their metadata"
+    return (Finding("without a controller", (why,), waits_for, True, ways=(start, impaired)),)
 
 
 def judge_led(facts: Facts) -> tuple[Finding, ...]:
@@ -90,6 +98,25 @@ def judge_led(facts: Facts) -> tuple[Finding, ...]:
         why = f"broker {state.leader} was elected uncleanly; {numbers(state.replicas)} are made equal to its log"
         found.append(Finding("it recovers from an unclean election", (why,), "its leader"))
     return tuple(found)
+
+
+def judge_withdrawn(facts: Facts) -> tuple[Finding, ...]:
+    """Replicas that are out of ISR and ELR since they lost records, as their brokers say. They copy from who leads, and
+    have everything when they are in sync again."""
+    state = facts.state
+    lost = [one for one in facts.ledger.withdrawn if one.replica in state.replicas]
+    return tuple(withdrawn(facts, one) for one in lost if one.replica not in state.isr + state.elr)
+
+
+def withdrawn(facts: Facts, loss: Loss) -> Finding:
+    node, leader = loss.replica, facts.state.leader
+    waits_for = f"replica {node} to copy from broker {leader} what it lacks" if leader >= 0 else "a leader to copy from"
+    look = Way(
+        f"look at the disk of broker {node} before it loses more: who changed its files, or what damaged them",
+        "none",
+        f"strandline log-dirs describe --broker {node}{facts.options}",
+    )
+    return Finding(f"replica {node} was withdrawn", (withdrawal_words(loss),), waits_for, ways=(look,))
 
 
 def judge_damage(facts: Facts) -> tuple[Finding, ...]:

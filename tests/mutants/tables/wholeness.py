@@ -1,5 +1,5 @@
-"""Mutants of which replicas are whole, and which elections therefore lose nothing: each would hide a loss, but for the
-last two, which would tell of one that was none."""
+"""Mutants of which replicas are whole, and which elections therefore lose nothing: most would hide a loss, some
+would tell of one that was none. The last are of what `explain` says of the ledger."""
 
 from tests.mutants.mutant import Breaks, Mutant, table
 
@@ -7,6 +7,7 @@ ANSWERS = Breaks.ANSWERS
 FILES = "unit/log/test_wholeness.py::"
 REPLICAS = "unit/replica/test_wholeness.py::"
 ELECTIONS = "unit/controller/test_lossless.py::"
+SITUATION = "unit/cli/test_situation.py::"
 CLUSTER = "kip/test_whole_replicas.py::"
 
 WHOLENESS = table(
@@ -194,5 +195,37 @@ WHOLENESS = table(
         "hosted.is_doubtful",
         ANSWERS,
         (f"{CLUSTER}test_without_elr_the_last_one_in_sync_leads_on_after_a_kill_and_notes_nothing",),
+    ),
+    Mutant(
+        "that metadata made a replica whole is written down later",
+        "replica/replicas.py",
+        "        self.host.whole.save_changes()\n",
+        "",
+        ANSWERS,
+        (f"{REPLICAS}test_the_files_say_it_in_the_step_in_which_metadata_does",),
+    ),
+    Mutant(
+        "a withdrawn replica that is back is still named",
+        "cli/situation.py",
+        " if one.replica not in state.isr + state.elr)",
+        ")",
+        ANSWERS,
+        (f"{SITUATION}test_a_replica_that_was_withdrawn_is_named_with_the_reason_until_it_is_back",),
+    ),
+    Mutant(
+        "the first withdrawal of a replica is told, not the last",
+        "cli/ledger_facts.py",
+        "last[loss.replica].time_ms <= loss.time_ms",
+        "last[loss.replica].time_ms > loss.time_ms",
+        ANSWERS,
+        (f"{SITUATION}test_entries_are_counted_by_partition_and_the_last_withdrawal_of_each_replica_is_known",),
+    ),
+    Mutant(
+        "acknowledged entries count like others",
+        "cli/ledger_facts.py",
+        "len(rows) - seen, seen,",
+        "len(rows), 0,",
+        ANSWERS,
+        (f"{SITUATION}test_entries_are_counted_by_partition_and_the_last_withdrawal_of_each_replica_is_known",),
     ),
 )

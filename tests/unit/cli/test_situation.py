@@ -7,10 +7,15 @@ from msgspec.structs import replace
 
 from strandline.cli.behind import Behind
 from strandline.cli.explain import is_healthy, judge, lines_of, max_status
+from strandline.cli.ledger_facts import Written, written
 from strandline.cli.partitions import PartitionState, Place
-from strandline.cli.replica_logs import ReplicaLog, Told, Unasked
-from strandline.cli.situation import ACTION, HEALTHY, MISSING, Facts, Finding, status_of
+from strandline.cli.replica_logs import ReplicaLog, Told, Unasked, words
+from strandline.cli.situation import ACTION, HEALTHY, MISSING, Facts, Finding, judge_control, judge_withdrawn, status_of
+from strandline.metadata.acknowledgements import Acknowledged
+from strandline.metadata.losses import AT_MOST, CAUSES, Cause
 from strandline.server.brokers import BrokerAt
+from strandline.server.loss_ledger import WITHDRAWN, Ledger
+from strandline.wire.messages.describe_losses import Loss
 
 BROKERS = {node: BrokerAt(node, "h", 9000 + node) for node in (1, 2, 3)}
 DOWN = "does not run: nobody listens at h:1"
@@ -230,7 +235,18 @@ def test_a_healthy_partition_is_one_line() -> None:
     assert judge(facts) == ()
     assert status_of(()) == HEALTHY
     assert lines_of(facts, ()) == ["t-0: healthy: broker 1 leads, 1,2,3 in sync"]
-    assert lines_of(replace(facts, losses=1), ())[1] == "  the loss ledger has 1 entry of it: strandline losses t:0"
+
+
+@pytest.mark.parametrize(
+    ("found", "line"),
+    [
+        (Written(1), "  the loss ledger has 1 entry of it: strandline losses t:0"),
+        (Written(2, 1), "  the loss ledger has 2 entries, and 1 acknowledged of it: strandline losses t:0 --all"),
+        (Written(0, 3), "  the loss ledger has no entry but 3 acknowledged of it: strandline losses t:0 --all"),
+    ],
+)
+def test_what_the_ledger_has_is_named_and_what_was_acknowledged_of_it(found: Written, line: str) -> None:
+    assert lines_of(replace(led((1, 2, 3)), ledger=found), ())[1] == line
 
 
 def test_under_min_isr_says_what_that_means_and_both_ways_out() -> None:
@@ -395,3 +411,67 @@ def test_what_is_damaged_on_the_only_disk_is_lost() -> None:
     found = one(damaged((2,)))
     assert "they are lost" in found.why[1]
     assert status_of((found,)) == ACTION
+
+
+# --- what the ledger says
+
+
+def withdrawal(node: int, time_ms: int = 1000, start: int = 5) -> Loss:
+    return Loss(
+        topic="t",
+        where=WITHDRAWN,
+        start=start,
+        end=8,
+        certainty=AT_MOST,
+        replica=node,
+        time_ms=time_ms,
+        cause=CAUSES[Cause.SHORT],
+    )
+
+
+def test_a_replica_that_was_withdrawn_is_named_with_the_reason_until_it_is_back() -> None:
+    facts = led((1, 2), ledger=Written(1, 0, (withdrawal(3),)), behind={})
+    (found,) = judge_withdrawn(facts)
+    assert found.what == "replica 3 was withdrawn"
+    assert found.why == (
+        "replica 3 left ISR and ELR at 1970-01-01T00:00:01Z: after a clean stop its log ended before what the stop "
+        "had left; at most 3 records, offsets 5 to 7",
+    )
+    assert found.waits_for == "replica 3 to copy from broker 1 what it lacks"
+    assert commands(found) == ["log-dirs describe --broker 3"]
+    assert not found.needs_action, "it copies by itself"
+    assert found in judge(facts)
+    assert judge_withdrawn(led((1, 2, 3), ledger=facts.ledger)) == ()
+
+
+def test_one_that_is_eligible_again_is_not_named_and_one_that_is_no_replica_any_more_is_not_either() -> None:
+    assert judge_withdrawn(replace(leaderless(elr=(3,)), ledger=Written(1, 0, (withdrawal(3),)))) == ()
+    assert judge_withdrawn(led((1, 2), ledger=Written(1, 0, (withdrawal(9),)))) == ()
+
+
+def test_without_a_leader_there_is_nobody_to_copy_from() -> None:
+    (found,) = judge_withdrawn(replace(leaderless(elr=(1, 2)), ledger=Written(1, 0, (withdrawal(3),))))
+    assert found.waits_for == "a leader to copy from"
+
+
+def test_entries_are_counted_by_partition_and_the_last_withdrawal_of_each_replica_is_known() -> None:
+    first, last, other = withdrawal(3, 1000), withdrawal(3, 2000, start=6), withdrawal(2, 500)
+    elsewhere = replace(other, topic="u")
+    seen = {first: Acknowledged("somebody", 3000), elsewhere: Acknowledged("somebody", 3000)}
+    found = written(Ledger((other, first, last, elsewhere), {}, acknowledged=seen))
+    assert found[Place("t", 0)] == Written(2, 1, (other, last))
+    assert found[Place("u", 0)].words == "no entry but 1 acknowledged"
+
+
+def test_a_cluster_without_a_controller_may_wait_for_a_voter_that_lost_metadata() -> None:
+    (found,) = judge_control(led((1, 2, 3), has_controller=False))
+    assert found.needs_action
+    assert commands(found) == ["node --config FILE_OF_THE_NODE", "grep 'this voter' LOG_OF_EACH_CONTROLLER"]
+    assert "lost metadata" in found.ways[1].what
+
+
+def test_a_log_that_is_whole_after_a_kill_is_told_so() -> None:
+    log = ReplicaLog(1, 4, 10, 10, recovered_uncleanly=True)
+    doubt = "its process began without a clean stop before"
+    assert words(log).endswith(doubt)
+    assert words(replace(log, is_whole=True)).endswith(f"{doubt}, and has all that it had written")
