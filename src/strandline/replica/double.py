@@ -36,6 +36,11 @@ class Double(Value, frozen=True):
     def is_trusted(self) -> bool:
         return self.clean and self.state in (None, State.WHOLE)
 
+    @property
+    def known_end(self) -> int:
+        """Its log ended here, or later."""
+        return max(self.high_watermark, self.recovery_point, self.log_start_offset)
+
     def open(self, disk: Disk, config: LogConfig, now: Instant, tail_budget: TailBudget) -> Log:
         return Log.open(
             disk,

@@ -182,7 +182,6 @@ class Replicas:
         self.arrivals.meet(changed, old, effects, now)
         self.reconfigure(delta, anew, effects, now)
         self.brokers_changed(delta, effects, now)
-        self.host.whole.save_changes()
         return effects + self.flush(now)
 
     def is_mine(self, at: TopicIdPartition) -> bool:
@@ -209,8 +208,7 @@ class Replicas:
                 self.lead(hosted, topic, partition, effects, now)
             else:
                 self.follow(hosted, partition, effects, now)
-            if partition.leader != NOBODY and self.me in partition.isr:
-                self.host.whole.add(at, hosted.directory.path)
+            self.host.whole.told(self.me, at, partition, hosted.directory.path)
         except DiskError as error:
             self.host.fail(hosted.directory, error)
 
@@ -234,8 +232,6 @@ class Replicas:
         if hosted is not None:
             hosted.is_doubtful = hosted.is_doubtful or not (is_new or self.storage.findings.is_clean)
             self.host.put(hosted)
-            if is_new and hosted.log.log_end_offset == 0:
-                self.host.whole.add(at, hosted.directory.path)
         return hosted
 
     def lead(self, hosted: Hosted, topic: Topic, partition: Partition, effects: list[Effect], now: Instant) -> None:

@@ -173,8 +173,7 @@ class Storage:
         high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)
         hosted = Hosted(at, name, log, log_dir, high_watermark)
         self.findings.opened(hosted, found.high_watermark, clean=found.clean, as_left=as_left, now=now)
-        known_end = max(found.high_watermark, found.recovery_point, found.log_start_offset)
-        is_sound = as_left and not log.was_cut and log.log_end_offset >= known_end
+        is_sound = as_left and not log.was_cut and log.log_end_offset >= found.known_end
         self.host.whole.opened(at, log_dir.path, is_sound=is_sound)
         return hosted
 
@@ -307,7 +306,6 @@ class Storage:
     # --- durability
 
     def save_high_watermarks(self, now: Instant) -> list[Effect]:
-        self.host.whole.save_changes()
         return [
             effect
             for log_dir in self.directories.live
@@ -387,6 +385,7 @@ class Storage:
 
     def save_compacted(self) -> None:
         """After metadata has named logs that are to be compacted: the disk is waited for, once for all of them."""
+        self.host.whole.save_changes()
         if self.compacted_anew:
             self.compacted_anew = False
             self.save_cleaned()

@@ -3,7 +3,7 @@
 That a log is so is said in the answer to who wants to elect, for the loss ledger alone: an unclean election among whole
 replicas loses nothing (`controller/lossless.py`). It never makes anybody eligible. In doubt a replica is not whole.
 
-A replica is whole from the moment on in which it leads, or metadata has it in another leader's ISR; so is a new one. It
+A replica is whole from the moment on in which it leads, or metadata has it in another leader's ISR. It
 stays so through kills of its process (`log/wholeness.py`), unless a start finds anything wrong with its log. It is
 whole no longer when
 
@@ -17,10 +17,11 @@ Invariant: the files never name a replica that is not whole.
 from collections.abc import Mapping
 from contextlib import suppress
 
-from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
+from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.log.clean_shutdown import Place
 from strandline.log.wholeness import FILE, Vouched, page_of
+from strandline.metadata.image import Partition
 
 
 class Whole:
@@ -52,6 +53,11 @@ class Whole:
             self.logs.clear()
         self.process = incarnation
         self.save()
+
+    def told(self, me: NodeId, at: TopicIdPartition, partition: Partition, directory: str) -> None:
+        """Metadata gives it a role, and it has taken it."""
+        if partition.leader != NOBODY and me in partition.isr:
+            self.add(at, directory)
 
     def add(self, at: TopicIdPartition, directory: str) -> None:
         if self.logs.get(at) != directory:
