@@ -215,7 +215,10 @@ ELIGIBLE = table(
     Planted(
         name="unclean-election-not-in-the-ledger",
         module=PARTITION,
-        old='        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" and not is_lossless else (),\n',
+        old=(
+            "        losses=(loss(old, elected, wish, rules),) "
+            'if elected.how == "unclean" and not is_lossless else (),\n'
+        ),
         new="",
         trap="every unclean election has an entry in the loss ledger",
         harm="records are lost, and nobody can find out which",
