@@ -488,8 +488,7 @@ class Replicas:
         for fetcher in self.fetchers.values():
             fetcher.check()
         for hosted in self.host.all():
-            role = hosted.role
-            if role is None:
+            if (role := hosted.role) is None:
                 continue
             assert self.is_mine(hosted.at), hosted.name
             assert self.host.directories.is_live(hosted.directory), hosted.name
