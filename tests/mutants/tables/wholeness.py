@@ -17,10 +17,7 @@ WHOLENESS = table(
         "(boot_id and page.boot_id == boot_id)",
         "boot_id",
         ANSWERS,
-        (
-            f"{FILES}test_in_another_run_only_if_the_stop_was_in_order",
-            f"{CLUSTER}test_a_loss_of_power_of_all_is_in_the_ledger",
-        ),
+        (f"{FILES}test_in_another_run_only_if_the_stop_was_in_order",),
     ),
     Mutant(
         "a system that does not say which run it is is believed",
