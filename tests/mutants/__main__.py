@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
+from tests.mutants.differing import Looked
 from tests.mutants.mutant import Breaks, Mutant
 from tests.mutants.page import sentences, unheld
 from tests.mutants.running import SURVIVED, Verdict, Workshop, why_unsound, workshop
-from tests.mutants.simulating import Hunt, hunt
+from tests.mutants.simulating import Hunt, hunt, look
 from tests.mutants.tables import MUTANTS
 
 FIRST_SEED = 1_000_001  # a range that nothing else draws from
@@ -80,10 +81,18 @@ def by_tests(mutants: Sequence[Mutant], jobs: int, *, is_json: bool) -> int:
 
 def by_simulator(mutants: Sequence[Mutant], jobs: int, seeds: range, *, is_json: bool) -> int:
     sought = [mutant for mutant in mutants if mutant.breaks is not Breaks.ANSWERS]
+    looked: list[Looked] = []
+    for one in look(seeds):
+        looked.append(one)
+        tell(f"seed {one.seed}: {len(one.names)} mutants differ in it")
+        if one.check:
+            print(f"without any mutant seed {one.seed} fails: {one.check}", file=sys.stderr)
+            return 1
     hunts: list[Hunt] = []
-    for found in each(sought, jobs, lambda shop, mutant: hunt(shop, mutant, seeds)):
+    for found in each(sought, jobs, lambda shop, mutant: hunt(shop, mutant, looked)):
         hunts.append(found)
-        what = f"by seed {found.seed}, the {found.seeds}. ({found.check})" if found.seed >= 0 else "not found"
+        which = f"the {found.seeds}. of {found.differing} in which it differs"
+        what = f"by seed {found.seed}, {which} ({found.check})" if found.seed >= 0 else f"not found, {which}"
         tell(f"{len(hunts)}/{len(sought)} {found.name}: {what}, {found.seconds} s")
     count = sum(found.seed >= 0 for found in hunts)
     if is_json:
@@ -91,7 +100,7 @@ def by_simulator(mutants: Sequence[Mutant], jobs: int, seeds: range, *, is_json:
     else:
         for found in hunts:
             if found.seed < 0:
-                print(f"not found: {found.name} ({found.breaks})")
+                print(f"not found: {found.name} ({found.breaks}; differs in {found.differing} of {len(seeds)} seeds)")
         share = 100 * count // max(1, len(hunts))
         print(f"{count} of {len(hunts)} found within {len(seeds)} seeds: {share} %")
     return 0

@@ -1,17 +1,21 @@
 """How many drawn seeds does the simulator need to find a mutant? Its tests are not asked.
 
-Each mutant has one process after another that runs seeds in its copy of the source; the first seed that fails ends it.
+First each seed is run once with the source as it is, and tells which mutants do anything else in it (`differing`): with
+the others it need not be run. Then each mutant has a process that runs its seeds in its copy of the source, the short
+ones first; the first seed that fails ends it.
 """
 
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
-from tests.mutants.mutant import Mutant, Stale
+from tests.mutants.differing import Looked
+from tests.mutants.mutant import ROOT, Mutant, Stale
 from tests.mutants.running import Workshop
 
 from strandline.base.value import Value
@@ -23,17 +27,34 @@ SEED_LIMIT_S = 900.0  # a seed that takes longer than this runs in circles: that
 class Hunt(Value, frozen=True):
     name: str
     breaks: str
-    seeds: int  # how many were run
+    differing: int  # in how many seeds it does anything else than the source
+    seeds: int  # how many of these were run
     seed: int  # the one that failed; -1: none did
     check: str  # what failed in it
     seconds: float
 
 
-def hunt(shop: Workshop, mutant: Mutant, seeds: Sequence[int]) -> Hunt:
+def look(seeds: Sequence[int]) -> Iterator[Looked]:
+    """Each seed, once, with the source as it is."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "PYTHONHASHSEED": "1"}
+    command = [sys.executable, "-m", "tests.mutants.differing"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, env=environment) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for seed in seeds:
+            process.stdin.write(f"{seed}\n".encode())
+            process.stdin.flush()
+            yield msgspec.json.decode(process.stdout.readline(), type=Looked)
+
+
+def hunt(shop: Workshop, mutant: Mutant, looked: Sequence[Looked]) -> Hunt:
     began = time.monotonic()
+    seeds = [one.seed for one in sorted(looked, key=lambda one: one.events) if mutant.name in one.names]
 
     def told(count: int, seed: int, check: str) -> Hunt:
-        return Hunt(mutant.name, mutant.breaks.value, count, seed, check, round(time.monotonic() - began, 1))
+        spent = round(time.monotonic() - began, 1)
+        return Hunt(mutant.name, mutant.breaks.value, len(seeds), count, seed, check, spent)
 
     try:
         with shop.with_changes(mutant), Runner(shop) as runner:

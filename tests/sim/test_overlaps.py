@@ -1,8 +1,22 @@
 """What seeds draw so that things overlap that seldom do. No run: only what is drawn."""
 
-from strandline.sim.plan import COMPACTED, FIRST_READING, OVERLAPPING, compacts, draw_overlaps, draw_plan
+from strandline.sim.faults.table import RECOVERIES
+from strandline.sim.plan import (
+    COMPACTED,
+    FIRST_RARE,
+    FIRST_READING,
+    MEMBERS,
+    OVERLAPPING,
+    STRAINED,
+    compacts,
+    draw_overlaps,
+    draw_plan,
+    draw_rare,
+    draw_recoveries,
+)
 
 SEEDS = range(FIRST_READING, FIRST_READING + 120)
+RARE_SEEDS = range(FIRST_RARE, FIRST_RARE + 120)
 
 
 def test_the_first_seeds_are_as_they_were() -> None:
@@ -24,3 +38,28 @@ def test_each_kind_of_overlap_is_drawn_by_some_of_the_others_and_by_no_means_by_
     assert all(len(SEEDS) // 8 < count < len(SEEDS) * 2 // 3 for count in shares.values()), shares
     assert {kind for found in kinds for kind in found} >= set(OVERLAPPING)
     assert all(compacts(seed) == (COMPACTED in plan.options.workloads) for seed, plan in plans.items())
+
+
+def test_what_is_rare_is_drawn_by_none_of_the_seeds_that_are_kept_for_their_bugs() -> None:
+    for seed in range(1, FIRST_RARE):
+        plan = draw_plan(seed)
+        assert draw_rare(seed, plan.options, 0) == []
+        assert draw_recoveries(seed, plan.options, 0) == (plan.options, [])
+        assert not {MEMBERS, STRAINED} & set(plan.options.workloads)
+
+
+def test_what_is_rare_comes_in_numbers_in_some_of_the_others_and_in_few_of_them() -> None:
+    plans = [draw_plan(seed) for seed in RARE_SEEDS]
+    kinds = [[fault.kind for fault in plan.faults] for plan in plans]
+    shares = {
+        "members": sum(MEMBERS in plan.options.workloads for plan in plans),
+        "strained": sum(STRAINED in plan.options.workloads for plan in plans),
+        "absurd proposals": sum(found.count("absurd proposal") >= 5 for found in kinds),
+        "recoveries": sum(bool(set(RECOVERIES) & set(found)) for found in kinds),
+    }
+    assert all(len(plans) // 20 < count < len(plans) // 2 for count in shares.values()), shares
+    assert {kind for found in kinds for kind in found} >= set(RECOVERIES)
+    assert all(plan.options.is_ruthless for plan, found in zip(plans, kinds, strict=True) if "all lost" in found)
+    assert not any(
+        MEMBERS in plan.options.workloads for plan in plans if plan.options.weather.duplicated_permille
+    )  # a commit that comes twice sets a group back

@@ -67,6 +67,10 @@ class Content:
         """How many bytes at the beginning are on the medium as they are here."""
         return min((change.at for change in (*self.changes, *self.doubts)), default=len(self.data))
 
+    def is_lossy_in(self, start: int, end: int) -> bool:
+        """May a loss of power change what lies there? (A cut changes what lay behind the file's end.)"""
+        return any(change.at < end and start < change.at + change.size for change in (*self.changes, *self.doubts))
+
     # --- writing
 
     def append(self, buffers: Sequence[Buffer]) -> None:

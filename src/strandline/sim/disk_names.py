@@ -84,6 +84,11 @@ class Names:
             entry = entry.names.get(name)
         return any((where, name) in keys for change in self.changes for where, name, _ in edits(change))
 
+    def is_unsettled(self, path: str) -> bool:
+        """The same of its last part alone, wherever the directory that it is in may turn up."""
+        here = self.directory_of(path)
+        return any((where, name) == here for change in self.changes for where, name, _ in edits(change))
+
     # --- changing
 
     def edit(self, *edits: Edit) -> None:

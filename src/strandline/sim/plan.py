@@ -12,8 +12,8 @@ from strandline.base.value import Value
 from strandline.replica.selection import RACK_AWARE
 from strandline.sim.options import Options, draw_options
 
-READING, COMPACTED = "reading", "compacted"
-UNDRAWN = (READING, COMPACTED)  # workloads that are drawn apart
+READING, COMPACTED, MEMBERS, STRAINED = "reading", "compacted", "members", "strained"
+UNDRAWN = (READING, COMPACTED, MEMBERS, STRAINED)  # workloads that are drawn apart
 OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
     "ping pong",
     "held records",
@@ -27,6 +27,7 @@ OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
 QUIET_MS = 1500  # the workload alone, before the first fault
 FIRST_READING = 101  # seeds before it are those that planted bugs are recorded with
 FIRST_STRANGE = 101  # likewise
+FIRST_RARE = 301  # likewise, of what was drawn last
 
 
 class Fault(Value, frozen=True):
@@ -62,9 +63,16 @@ def draw_plan(seed: int) -> Plan:
     faults += more
     faults += draw_damaged(seed, options, len(faults))
     faults += draw_damaged_metadata(seed, options, len(faults))
+    options, more = draw_recoveries(seed, options, len(faults))
+    faults += more
+    faults += draw_rare(seed, options, len(faults))
     plan = Plan(seed, options, tuple(sorted(faults, key=lambda fault: fault.at_ms)))
     if compacts(seed):
         plan = with_compaction(plan)
+    if has_members(seed):
+        plan = with_members(plan)
+    if is_strained(seed):
+        plan = with_workload(plan, STRAINED)
     plan = with_reading(plan) if reads_followers(seed) else plan
     return with_stranger(plan) if meets_stranger(seed) else plan
 
@@ -147,6 +155,58 @@ def draw_damaged_metadata(seed: int, options: Options, salt: int) -> list[Fault]
         return []
     times = sorted(rng.randrange(QUIET_MS, options.span_ms) for _ in range(rng.randrange(2, 6)))
     return [Fault(at, "damaged metadata", salt + i) for i, at in enumerate(times)]
+
+
+def draw_recoveries(seed: int, options: Options, salt: int) -> tuple[Options, list[Fault]]:
+    """In one in six of the runs with ELR partitions lose all who may lead them, and recoveries are managed: what
+    decides then is hardly ever asked otherwise."""
+    from strandline.sim.faults.table import RECOVERIES
+
+    rng = Random(f"{seed} recoveries")
+    if seed < FIRST_RARE or not options.elr or rng.randrange(6):
+        return options, []
+    managed = {"unclean.recovery.manager.enabled": "true", "unclean.recovery.timeout.ms": "1000"}
+    options = structs.replace(options, is_ruthless=True, settings=options.settings | managed)
+    kinds = rng.choices(tuple(RECOVERIES), [kind.weight for kind in RECOVERIES.values()], k=rng.randrange(6, 15))
+    return options, [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
+
+
+def draw_rare(seed: int, options: Options, salt: int) -> list[Fault]:
+    """What comes in numbers in some runs only: proposals that no leader makes (one in five); and with ELR other min
+    ISRs and the feature switched while somebody is eligible, or while nobody is in sync (one in five)."""
+    if seed < FIRST_RARE:
+        return []
+    rng = Random(f"{seed} rare")
+    kinds: list[str] = []
+    if rng.randrange(5) == 0:
+        kinds += ["absurd proposal"] * rng.randrange(5, 15)
+    if rng.randrange(5) == 0 and options.elr:
+        kinds += rng.choices(("last replica", "min ISR while eligible", "switch ELR"), k=rng.randrange(3, 8))
+    return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
+
+
+def has_members(seed: int) -> bool:
+    return seed >= FIRST_RARE and Random(f"{seed} members").randrange(4) == 0
+
+
+def with_members(plan: Plan) -> Plan:
+    """The same with a group whose members come and go. Where requests come twice a commit may, too, and a group's
+    position goes back: nothing could be asked of it."""
+    if plan.options.weather.duplicated_permille:
+        return plan
+    hasty = {"group.min.session.timeout.ms": "100", "group.initial.rebalance.delay.ms": "50"}
+    options = structs.replace(plan.options, settings=plan.options.settings | hasty)
+    return with_workload(structs.replace(plan, options=options), MEMBERS)
+
+
+def is_strained(seed: int) -> bool:
+    """One in four: odd producers, a topic's own codec, flushes by the number of records, records that go at once."""
+    return seed >= FIRST_RARE and Random(f"{seed} strained").randrange(4) == 0
+
+
+def with_workload(plan: Plan, name: str) -> Plan:
+    options = structs.replace(plan.options, workloads=(*plan.options.workloads, name))
+    return structs.replace(plan, options=options)
 
 
 def reads_followers(seed: int) -> bool:

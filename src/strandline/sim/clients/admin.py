@@ -15,7 +15,7 @@ from strandline.wire.messages.create_partitions import CreatePartitionsRequest, 
 from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from strandline.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.elect_leaders import OWN_VERSION, ElectLeadersRequest, TopicPartitions
 from strandline.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -143,3 +143,12 @@ class Admin(Client):
         topics = tuple(TopicPartitions(topic=at.topic, partitions=(at.partition,)) for at in ats)
         request = ElectLeadersRequest(election_type=1, topic_partitions=topics, timeout_ms=2000)
         yield from self.ask(f"elects leaders uncleanly: {', '.join(map(str, ats))}", request, 2)
+
+    def designate(self, stuck: Sequence[tuple[str, int, int]], election_type: int) -> Life:
+        """`stuck`: topic, partition, and who shall lead it."""
+        topics = tuple(
+            TopicPartitions(topic=topic, partitions=(index,), designated_leaders=(node,))
+            for topic, index, node in stuck
+        )
+        request = ElectLeadersRequest(election_type=election_type, topic_partitions=topics, timeout_ms=2000)
+        yield from self.ask("says who shall lead", request, OWN_VERSION)

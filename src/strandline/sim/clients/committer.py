@@ -23,39 +23,18 @@ E = ErrorCode
 LATE_MAX = 3  # commits that had no answer and may still be on their way
 
 
-class Committer(Client):
-    def __init__(self, stage: Stage, name: str, topic: str) -> None:
-        super().__init__(stage, name)
-        self.topic = topic
-        self.tried = 0
-        self.acked = 0
-        self.lowest = 0  # what must be committed at least: an unanswered commit may arrive late, and set it back
-        self.coordinator: Endpoint | None = None
+class Coordinated(Client):
+    """Who speaks to a group's coordinator, and looks for it again where it is not."""
 
-    def live(self) -> Life:
-        unanswered: list[int] = []
-        while not self.is_stopped:
-            coordinator = yield from self.find_coordinator()
-            if coordinator is None:
-                continue
-            self.tried += 1
-            rows = (OffsetCommitRequestPartition(partition_index=0, committed_offset=self.tried),)
-            topics = (OffsetCommitRequestTopic(name=self.topic, partitions=rows),)
-            answer = yield Request(coordinator, OffsetCommitRequest(group_id=self.name, topics=topics), 8, 2000)
-            error = None if answer is None else E(answer.topics[0].partitions[0].error_code)
-            if error is E.NONE:
-                self.acked = self.tried
-            else:
-                self.coordinator = None
-                if error not in (E.NOT_COORDINATOR, E.COORDINATOR_LOAD_IN_PROGRESS):
-                    unanswered.append(self.tried)
-            yield self.pause(20, 120)
-        self.lowest = min([self.acked, *unanswered[-LATE_MAX:]])
-        yield from self.verify()
+    def __init__(self, stage: Stage, name: str, group: str, topic: str) -> None:
+        super().__init__(stage, name)
+        self.group = group
+        self.topic = topic
+        self.coordinator: Endpoint | None = None
 
     def find_coordinator(self) -> Generator[Any, Any, Endpoint | None]:
         if self.coordinator is None:
-            request = FindCoordinatorRequest(coordinator_keys=(self.name,))
+            request = FindCoordinatorRequest(coordinator_keys=(self.group,))
             answer = yield Request(self.any_node(), request, 4, 2000)
             if answer is None or answer.coordinators[0].error_code:
                 yield 100
@@ -63,23 +42,72 @@ class Committer(Client):
                 self.coordinator = Endpoint(answer.coordinators[0].host, answer.coordinators[0].port)
         return self.coordinator
 
+    def commit(
+        self, partition: int, offset: int, generation: int = -1, member_id: str = "", instance_id: str | None = None
+    ) -> Generator[Any, Any, ErrorCode | None]:
+        """None: there was no answer, and it may still be on its way."""
+        coordinator = self.coordinator
+        if coordinator is None:
+            return E.COORDINATOR_NOT_AVAILABLE
+        rows = (OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset),)
+        request = OffsetCommitRequest(
+            group_id=self.group,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            topics=(OffsetCommitRequestTopic(name=self.topic, partitions=rows),),
+        )
+        answer = yield Request(coordinator, request, 8, 2000)
+        error = None if answer is None else E(answer.topics[0].partitions[0].error_code)
+        if error is not E.NONE:
+            self.coordinator = None
+        return error
+
+    def fetch(self, partition: int) -> Generator[Any, Any, int | None]:
+        """What is committed. None: nobody could say."""
+        coordinator = yield from self.find_coordinator()
+        if coordinator is None:
+            return None
+        wanted = (OffsetFetchRequestTopics(name=self.topic, partition_indexes=(partition,)),)
+        groups = (OffsetFetchRequestGroup(group_id=self.group, topics=wanted),)
+        answer = yield Request(coordinator, OffsetFetchRequest(groups=groups), 8, 2000)
+        if answer is None or answer.groups[0].error_code:
+            self.coordinator = None
+            yield 100
+            return None
+        row = answer.groups[0].topics[0].partitions[0]
+        assert E(row.error_code) is E.NONE, E(row.error_code)
+        return int(row.committed_offset)
+
+
+class Committer(Coordinated):
+    def __init__(self, stage: Stage, name: str, topic: str) -> None:
+        super().__init__(stage, name, name, topic)
+        self.tried = 0
+        self.acked = 0
+        self.lowest = 0  # what must be committed at least: an unanswered commit may arrive late, and set it back
+
+    def live(self) -> Life:
+        unanswered: list[int] = []
+        while not self.is_stopped:
+            if (yield from self.find_coordinator()) is None:
+                continue
+            self.tried += 1
+            error = yield from self.commit(0, self.tried)
+            if error is E.NONE:
+                self.acked = self.tried
+            elif error not in (E.NOT_COORDINATOR, E.COORDINATOR_LOAD_IN_PROGRESS):
+                unanswered.append(self.tried)
+            yield self.pause(20, 120)
+        self.lowest = min([self.acked, *unanswered[-LATE_MAX:]])
+        yield from self.verify()
+
     def verify(self) -> Life:
-        while True:
-            coordinator = yield from self.find_coordinator()
-            if coordinator is None:
-                continue
-            wanted = (OffsetFetchRequestTopics(name=self.topic, partition_indexes=(0,)),)
-            groups = (OffsetFetchRequestGroup(group_id=self.name, topics=wanted),)
-            answer = yield Request(coordinator, OffsetFetchRequest(groups=groups), 8, 2000)
-            if answer is None or answer.groups[0].error_code:
-                self.coordinator = None
-                yield 100
-                continue
-            row = answer.groups[0].topics[0].partitions[0]
-            assert E(row.error_code) is E.NONE, E(row.error_code)
-            if self.stage.is_exceeded(OFFSETS_TOPIC):
-                return
-            assert self.lowest <= row.committed_offset <= self.tried or (
-                not self.acked and row.committed_offset == -1
-            ), f"{self.name}: offset {row.committed_offset} is committed, {self.acked} was acknowledged"
+        committed = None
+        while committed is None:
+            committed = yield from self.fetch(0)
+        if self.stage.is_exceeded(OFFSETS_TOPIC):
             return
+        assert self.lowest <= committed <= self.tried or (not self.acked and committed == -1), (
+            f"{self.name}: offset {committed} is committed, {self.acked} was acknowledged"
+        )

@@ -8,7 +8,7 @@ from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.history.operation import Kind as Action
 from strandline.history.operation import Operation, Outcome, Write
 from strandline.sim.clients.client import Client, Life, Request, Route, Stage, key_of
-from strandline.wire.batch import Draft, build
+from strandline.wire.batch import SEQUENCE_MAX, Draft, build
 from strandline.wire.messages.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -30,6 +30,8 @@ BY_ID = 13  # the first version of Produce that names topics by id
 
 class Producer(Client):
     """Each batch until it is acknowledged, certainly refused, or given up. What it sends is unique."""
+
+    first_sequence = 0  # with a producer id that is new
 
     def __init__(
         self,
@@ -62,7 +64,8 @@ class Producer(Client):
                 if answer is None or answer.error_code:
                     yield 100
                     continue
-                self.producer_id, self.producer_epoch, self.sequence = answer.producer_id, answer.producer_epoch, 0
+                self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+                self.sequence = self.first_sequence
                 self.sequence_topic = None
             values = tuple(f"{self.name}-{self.sent + i}".encode() for i in range(self.rng.randrange(1, 4)))
             self.sent += len(values)
@@ -74,7 +77,7 @@ class Producer(Client):
             self.drafts(values),
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
-            base_sequence=self.sequence + ahead if self.is_idempotent else -1,
+            base_sequence=(self.sequence + ahead) & SEQUENCE_MAX if self.is_idempotent else -1,
         )
 
     def drafts(self, values: tuple[bytes, ...]) -> list[Draft]:
@@ -136,7 +139,7 @@ class Producer(Client):
 
     def took(self, route: Route, offset: int, values: tuple[bytes, ...]) -> None:
         self.acked += 1
-        self.sequence += len(values) if self.is_idempotent else 0
+        self.sequence = (self.sequence + len(values)) & SEQUENCE_MAX if self.is_idempotent else 0
         topic_id = self.sequence_topic = self.topic_id or route.topic_id
         if self.acks == -1 and offset >= 0:
             self.stage.acknowledged(TopicIdPartition(topic_id, self.at.partition), offset, self.stored(values))

@@ -297,7 +297,7 @@ def split_vote(turmoil: Turmoil, rng: Random) -> None:
 
     def fall() -> None:
         if third.is_running:
-            (third.power_cut if loses_power else third.kill)()
+            (third.power_cut if loses_power and turmoil.may_lose_data(third) else third.kill)()
             turmoil.later(3, third.start)
 
     turmoil.world.ambushes.setdefault("VoteResponse", []).append(strike)

@@ -5,6 +5,7 @@ from random import Random
 
 from strandline.base.value import Value
 from strandline.sim.faults import (
+    absurd,
     ambush,
     damaged,
     damaged_metadata,
@@ -12,6 +13,7 @@ from strandline.sim.faults import (
     eligible,
     operations,
     process,
+    recoveries,
     scripted,
     wires,
 )
@@ -77,8 +79,16 @@ DAMAGED: dict[str, FaultKind] = {
 # Drawn apart, by `plan.draw_damaged_metadata`.
 METADATA: dict[str, FaultKind] = {"damaged metadata": FaultKind(damaged_metadata.damaged_metadata, 1)}
 
+# Drawn apart, by `plan.draw_recoveries`.
+RECOVERIES: dict[str, FaultKind] = {
+    "all lost": FaultKind(recoveries.all_lost, 2),
+    "strategy": FaultKind(recoveries.strategy, 2),
+    "designate": FaultKind(recoveries.designate, 3),
+}
+
 # Plans that were written down name these, and `plan.draw_overlaps` draws some of them.
 SCRIPTED: dict[str, FaultKind] = {
+    "absurd proposal": FaultKind(absurd.absurd_proposal, 1),
     "move logs": FaultKind(disks.move_logs, 1),
     "throttle": FaultKind(operations.throttle, 1),
     "ping pong": FaultKind(scripted.ping_pong, 1),

@@ -3,6 +3,7 @@
 - the batch is in the leader's log at the offset that the answer names, with the producer, the sequences and the records
   that the client sent
 - with acks=all it is committed at that moment
+- it is one that a producer may write: no control batch, none with a cleaner's mark
 - the same producer's batch before it is in the log, too, if the partition was asked to write it: clients take one
   success for that of all that they sent before
 """
@@ -78,6 +79,10 @@ class Answers:
 
     def is_there(self, who: str, hosted: Hosted, offset: int, acks: int, asked: BatchHeader, records: bytes) -> None:
         log, leader = hosted.log, hosted.role
+        is_clients = not (asked.is_control or asked.has_delete_horizon or asked.is_transactional)
+        assert is_clients, (
+            f"{who} takes a batch from a producer that only a broker may write: attributes {asked.attributes}"
+        )
         which = f"{who} says that sequence {asked.base_sequence} of producer {asked.producer_id} is at offset {offset}"
         assert offset >= 0, f"{who} names no offset for sequence {asked.base_sequence} of producer {asked.producer_id}"
         if type(leader) is Leader and acks == ACKS_ALL:

@@ -11,6 +11,7 @@ from strandline.replica.hosted import Hosted
 from strandline.sim.laws.answers import Answers
 from strandline.sim.laws.checkpoints import Checkpoints
 from strandline.sim.laws.directories import look_at_directories, why_not_located
+from strandline.sim.laws.durable import Durable
 from strandline.sim.laws.incarnations import Incarnations
 from strandline.sim.laws.indexes import check_indexes
 from strandline.sim.laws.logs import Logs
@@ -36,9 +37,10 @@ class Laws:
         self.partitions = Partitions(world)
         self.votes = Votes(world)
         self.logs = Logs(world)
-        self.incarnations = Incarnations()
+        self.incarnations = Incarnations(world)
         self.answers = Answers(world)
         self.checkpoints = Checkpoints()
+        self.durable = Durable(world)
 
     def received(self, machine: "Machine", event: Any) -> None:
         """Before a node takes an event."""
@@ -62,6 +64,7 @@ class Laws:
         self.metadata.look(machine, node)
         self.partitions.look(machine, node)
         self.checkpoints.look(machine, node)
+        self.durable.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
 
     def reported(self, machine: "Machine", level: str, text: str) -> None:

@@ -5,6 +5,8 @@
 - no high watermark passes the end of its log, and no follower's the true one
 - what a leader calls the committed ISR is committed at that partition epoch, and its high watermark moves only while
   that has the effective min ISR, and never without a member of the ISR that the controller has committed
+- nothing above the high watermark is deleted, by retention or by request; with `flush.messages` a log that has grown
+  lacks fewer records on its disk than that
 - who is proposed for an ISR that is under min ISR has caught up with the leader's log
 - what once was below a leader's high watermark is the same, at the same offset, in the log of every later leader, and
   of every running member of the committed ISR and ELR
@@ -43,6 +45,7 @@ class Seen:
         "expansion",
         "high_watermark",
         "log_end",
+        "log_start",
         "partition_epoch",
         "stuck_since",
         "verified",
@@ -54,6 +57,7 @@ class Seen:
         self.expansion: PendingExpand | None = None  # the last one that was looked at
         self.high_watermark = -1
         self.log_end = -1
+        self.log_start = 0
         self.stuck_since = -1  # a leader whose high watermark could move, and has not
         self.cleaned_to: int | None = None
         self.verified = 0  # its log agrees with the truth up to here
@@ -114,6 +118,12 @@ class Partitions:
                         self.moves_when_it_may(machine, hosted, role, known)
                 elif known.high_watermark != hosted.high_watermark or known.epoch >= 0:
                     self.look_at_follower(machine, hosted, known)
+                if hosted.log.log_start_offset != known.log_start and role is not None:
+                    known.log_start = hosted.log.log_start_offset
+                    assert known.log_start <= hosted.high_watermark or not self.is_bound(hosted.at), (
+                        f"{machine.name} deleted {hosted.name} up to {known.log_start}, and its high watermark is"
+                        f" {hosted.high_watermark}"
+                    )
                 if hosted.log.cleaned_to != known.cleaned_to:
                     known.cleaned_to, known.verified = hosted.log.cleaned_to, 0
                     truth = self.truths.get(hosted.at)
@@ -121,6 +131,8 @@ class Partitions:
                         self.agrees(machine, hosted, truth, known, hosted.high_watermark)
                 end = hosted.log.log_end_offset
                 if end != known.log_end:
+                    if hosted.log.must_flush and 0 <= known.log_end < end:
+                        flushes_by_number(machine, hosted)
                     if end < known.log_end:
                         known.verified = min(known.verified, end)
                         self.cut(machine, hosted, known.log_end, end)
@@ -341,3 +353,11 @@ def effective_min_isr(machine: "Machine", hosted: Hosted) -> int:
     if topic is None or partition is None:
         return 0
     return image.effective_min_isr(topic, partition)
+
+
+def flushes_by_number(machine: "Machine", hosted: Hosted) -> None:
+    """With `flush.messages=1` each record is durable before anybody is told of it."""
+    lacking, most = hosted.log.log_end_offset - hosted.log.recovery_point, hosted.log.config.flush_messages
+    assert lacking < most, (
+        f"{machine.name}: {lacking} records of {hosted.name} are not durable, and flush.messages is {most}"
+    )

@@ -8,12 +8,12 @@
 from typing import TYPE_CHECKING
 
 from strandline.log.log import Log
-from strandline.log.producers import BATCHES_MAX
 from strandline.replica.hosted import Hosted
 
 if TYPE_CHECKING:
     from strandline.sim.machine import Machine
 
+BATCHES_MAX = 5  # Kafka's: what an idempotent client may have in flight
 Batch = tuple[int, int, int]  # first sequence, base offset, last offset
 
 

@@ -4,7 +4,9 @@ from strandline.base.ids import TopicPartition
 from strandline.sim.clients.committer import Committer
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.keyed import Keyed
+from strandline.sim.clients.member import Member
 from strandline.sim.clients.nearby import Nearby, Roamer
+from strandline.sim.clients.odd import Odd
 from strandline.sim.clients.producer import Pipelined, Producer
 from strandline.sim.workloads.workload import Workload
 
@@ -141,6 +143,47 @@ class Compacted(Workload):
         ]
 
 
+class Members(Workload):
+    """A group whose members come and go, two of them static; its partitions are given out anew all the time."""
+
+    def setup(self) -> None:
+        pass
+
+    def start(self) -> None:
+        told: dict[int, int] = {}
+        for name, instance in (("ma", ""), ("mb", ""), ("mc", "one"), ("md", "two")):
+            self.writers.append(Member(self.stage, name, "members", "orders", told, instance))
+
+
+class Strained(Workload):
+    """A topic in which leaders pack every batch anew and all replicas flush after few records, with a producer that
+    sends what it must not; and one whose old records go as soon as they may, whether followers have them or not. Nobody
+    reads them: what is odd is written where its producer is forgotten, and a reader would miss what is gone."""
+
+    def setup(self) -> None:
+        rng = self.stage.random("strained")
+        codec, messages = rng.choice(("gzip", "lz4", "snappy", "zstd")), rng.choice(("1", "2", "5"))
+        segment_bytes = self.setting.segment_bytes
+        self.admin.errands.append(
+            self.admin.create(
+                "strained", compression_type=codec, flush_messages=messages, internal_segment_bytes=segment_bytes
+            )
+        )
+        self.admin.errands.append(
+            self.admin.create("worn", retention_bytes="1", retention_ms="300", internal_segment_bytes="1024")
+        )
+
+    def start(self) -> None:
+        at, pace = TopicPartition("strained", 0), self.setting.pace_ms
+        worn = TopicPartition("worn", 0)
+        self.writers += [
+            Odd(self.stage, "pn", at, pace_ms=pace),
+            Pipelined(self.stage, "po", at, pace_ms=4 * pace),
+            Producer(self.stage, "pp", worn, is_idempotent=False, pace_ms=pace),
+            Producer(self.stage, "pq", worn, acks=1, pace_ms=pace),
+        ]
+
+
 WORKLOADS: dict[str, type[Workload]] = {
     "orders": Orders,
     "commits": Commits,
@@ -150,4 +193,6 @@ WORKLOADS: dict[str, type[Workload]] = {
     "unclean": Unclean,
     "reading": Reading,
     "compacted": Compacted,
+    "members": Members,
+    "strained": Strained,
 }

@@ -1,0 +1,151 @@
+"""A member of a classic group: it joins, is assigned partitions, and commits a position in each, always one further.
+
+Now and then it stands still for longer than a rebalance takes, and goes on as if nothing had happened. All members of a
+group share what it was ever told to be committed: no member that speaks for the group sets that back.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSETS_TOPIC
+from strandline.sim.clients.client import Life, Request, Stage
+from strandline.sim.clients.committer import Coordinated
+from strandline.wire.messages.heartbeat import HeartbeatRequest
+from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from strandline.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+E = ErrorCode
+PARTITIONS = 3
+SESSION_MS, REBALANCE_MS = 2500, 400
+STILL_MS = (500, 1500)
+Asking = Generator[Any, Any, Any]
+
+
+class Member(Coordinated):
+    def __init__(
+        self, stage: Stage, name: str, group: str, topic: str, told: dict[int, int], instance: str = ""
+    ) -> None:
+        super().__init__(stage, name, group, topic)
+        self.told = told  # by partition: what the group was told to be committed, by an answer or by a read
+        self.instance_id = instance or None
+        self.member_id, self.generation = "", -1
+        self.positions: dict[int, int] = {}
+        self.acked = 0
+
+    def live(self) -> Life:
+        while not self.is_stopped:
+            if (yield from self.join()) and (yield from self.read()):
+                yield from self.work()
+            yield self.pause(20, 100)
+        self.tell(f"was told {self.acked} times that a position is committed")
+
+    def coordinated(self, message: Any, version: int) -> Asking:
+        """An answer of the coordinator, or None: then it is looked for again."""
+        coordinator = yield from self.find_coordinator()
+        answer = None if coordinator is None else (yield Request(coordinator, message, version, 2500))
+        if answer is None or getattr(answer, "error_code", 0) in (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE):
+            self.coordinator = None
+        return answer
+
+    def join(self) -> Asking:
+        """Who leads assigns all partitions. Each assignment says of which generation it is."""
+        request = JoinGroupRequest(
+            group_id=self.group,
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=REBALANCE_MS,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=b"orders"),),
+        )
+        joined = yield from self.coordinated(request, 9)
+        if joined is None or joined.error_code:
+            known = joined is not None and joined.error_code == E.MEMBER_ID_REQUIRED
+            self.member_id = joined.member_id if known else ""
+            return False
+        generation, self.member_id = joined.generation_id, joined.member_id
+        shares: dict[str, list[int]] = {member.member_id: [] for member in joined.members}
+        for partition in range(PARTITIONS if shares else 0):
+            shares[sorted(shares)[(generation + partition) % len(shares)]].append(partition)
+        sync = SyncGroupRequest(
+            group_id=self.group,
+            generation_id=generation,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            assignments=tuple(
+                SyncGroupRequestAssignment(member_id=member, assignment=b"%d:%s" % (generation, bytes(share)))
+                for member, share in ({} if joined.skip_assignment else shares).items()
+            ),
+        )
+        synced = yield from self.coordinated(sync, 5)
+        if synced is None or synced.error_code or not synced.assignment:
+            return False
+        number, _, share = bytes(synced.assignment).partition(b":")
+        assert int(number) == generation, (
+            f"{self.name} is given what was assigned in generation {int(number)} in {generation}"
+        )
+        if generation != self.generation:
+            self.positions = {}
+        self.generation = generation
+        self.positions = {partition: self.positions.get(partition, -1) for partition in share}
+        return True
+
+    def read(self) -> Asking:
+        """Where the group is. What an earlier coordinator says, that knows of no other, is as old as its generation."""
+        for partition in self.positions:
+            answer = yield from self.fetch(partition)
+            if answer is None:
+                return False
+            self.positions[partition] = max(self.positions[partition], answer)
+            self.told[partition] = max(self.told.get(partition, -1), answer)
+        return True
+
+    def work(self) -> Asking:
+        while not self.is_stopped:
+            for partition in self.positions:
+                if not (yield from self.advance(partition)):
+                    return
+            if self.rng.randrange(12) == 0:
+                yield self.pause(*STILL_MS)
+            elif self.rng.randrange(12) == 0:
+                yield from self.leave()
+                return
+            elif not (yield from self.beat()):
+                return
+            yield self.pause(20, 120)
+
+    def advance(self, partition: int) -> Asking:
+        position, told = self.positions[partition] + 1, self.told.get(partition, -1)
+        if (yield from self.find_coordinator()) is None:
+            return False
+        error = yield from self.commit(partition, position, self.generation, self.member_id, self.instance_id)
+        if error is not E.NONE:
+            self.member_id = ""  # what had no answer may come late: then it is from a member that is none any more
+            return False
+        if not self.stage.is_exceeded(OFFSETS_TOPIC):
+            what = f"{self.name} set {self.group}'s position in {partition} back from {told} to {position}"
+            assert position > told, f"{what}, in generation {self.generation}"
+        self.positions[partition] = position
+        self.told[partition] = max(self.told.get(partition, -1), position)
+        self.acked += 1
+        return True
+
+    def beat(self) -> Asking:
+        request = HeartbeatRequest(
+            group_id=self.group,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+        )
+        answer = yield from self.coordinated(request, 4)
+        error = None if answer is None else E(answer.error_code)
+        if error not in (E.NONE, E.REBALANCE_IN_PROGRESS, None):
+            self.member_id = ""
+        return error is E.NONE
+
+    def leave(self) -> Asking:
+        identity = MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id)
+        yield from self.coordinated(LeaveGroupRequest(group_id=self.group, members=(identity,)), 5)
+        self.member_id = ""

@@ -1,0 +1,110 @@
+"""What no leader proposes, said in the name of one: the controller refuses it, whoever says it.
+
+Each proposal is wrong by itself, and stays so until it is there: what would make it right begins a new partition epoch,
+or must be heard of by the same controller behind it.
+"""
+
+from collections.abc import Iterator
+from random import Random
+
+from strandline.base.effects import Answered, Event, Send
+from strandline.base.ids import NodeId, TopicIdPartition
+from strandline.metadata.image import Image, Partition
+from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.machine import Machine
+from strandline.sim.station import Station
+from strandline.sim.world import World
+from strandline.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
+
+VERSION, TIMEOUT_MS = 3, 1000
+
+
+class Liar(Station):
+    """Whatever it is answered must be a refusal."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__("liar", world.network)
+        self.world = world
+        self.is_running = True
+        self.sent = 0
+
+    def say(self, why: str, controller: Machine, request: AlterPartitionRequest) -> None:
+        self.sent += 1
+        where, channel = controller.where["CONTROLLER"], str(self.sent)
+        self.network.send(self, Send(where, channel, request, VERSION, TIMEOUT_MS, ("absurd", why)))
+
+    def event(self, event: Event) -> None:
+        if type(event) is not Answered or type(event.message) is not AlterPartitionResponse:
+            return
+        rows = [row for topic in event.message.topics for row in topic.partitions]
+        if not event.message.error_code and any(not row.error_code for row in rows):
+            raise self.world.violated(f"the controller takes {event.token[1]}", str(event.message))
+
+
+def absurd_proposal(turmoil: Turmoil, rng: Random) -> None:
+    world = turmoil.world
+    image, controller = world.laws.metadata.image, world.controller()
+    led = [
+        (TopicIdPartition(topic.topic_id, index), partition)
+        for topic in image.topics.values()
+        for index, partition in topic.partitions.items()
+        if partition.leader in image.brokers
+    ]
+    if controller is None or not led:
+        return
+    at, partition = rng.choice(led)
+    down = [node for node, machine in world.machines.items() if not machine.is_running]
+    why, request = rng.choice(list(absurdities(image, at, partition, down)))
+    turmoil.tell(f"somebody proposes {why} for {image.topics[at.topic_id].name}-{at.partition}")
+    station = world.network.stations.get("liar")
+    liar = station if isinstance(station, Liar) else Liar(world)
+    liar.say(why, controller, request)
+
+
+def absurdities(
+    image: Image, at: TopicIdPartition, partition: Partition, down: list[NodeId]
+) -> Iterator[tuple[str, AlterPartitionRequest]]:
+    leader = partition.leader
+    lagging = [node for node in partition.replicas if node not in partition.isr and is_active(image, node)]
+    hopeful = [*partition.isr, *lagging]  # who lags behind has no place there: whoever takes it, takes too much
+
+    def proposal(
+        members: list[NodeId], *, by: NodeId = leader, epochs: int = 0, terms: int = 0, states: int = 0
+    ) -> AlterPartitionRequest:
+        """`epochs`, `terms` and `states`: how far the partition epoch, the leader epoch and the members' broker epochs
+        lie behind."""
+        row = PartitionData(
+            partition_index=at.partition,
+            leader_epoch=partition.leader_epoch - terms,
+            new_isr_with_epochs=tuple(
+                BrokerState(broker_id=node, broker_epoch=image.brokers[node].epoch - states if states else -1)
+                for node in members
+            ),
+            leader_recovery_state=partition.leader_recovery_state,
+            partition_epoch=partition.partition_epoch - epochs,
+        )
+        topics = (TopicData(topic_id=at.topic_id, partitions=(row,)),)
+        return AlterPartitionRequest(broker_id=by, broker_epoch=image.brokers[by].epoch, topics=topics)
+
+    yield "an ISR of an older partition epoch", proposal(hopeful, epochs=1)
+    yield "an ISR of an older leader epoch", proposal(hopeful, terms=1)
+    yield "earlier incarnations", proposal(hopeful, states=1)
+    others = [node for node in hopeful if node != leader]
+    if others:
+        yield "an ISR without its leader", proposal(others)
+        yield "an ISR that it does not lead", proposal(hopeful, by=others[0])
+    for node in image.brokers:
+        if node not in partition.replicas:
+            yield "a member that is no replica", proposal([*partition.isr, node])
+        elif node in down and not is_active(image, node):
+            yield "a member that is fenced", proposal([*partition.isr, node])
+
+
+def is_active(image: Image, node: NodeId) -> bool:
+    return node in image.brokers and image.brokers[node].is_active
