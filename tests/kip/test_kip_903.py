@@ -2,12 +2,14 @@
 
 import pytest
 from tests.kip.scenes import Governed, leading, log_of
+from tests.sim.play import Play
 from tests.unit.replica.conftest import CALLER
 from tests.unit.replica.disk import DictDisk
 
 from strandline.base.effects import Send, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
+from strandline.broker.lifecycle import Left
 from strandline.replica.isr import Committed, PendingExpand
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 
@@ -164,6 +166,30 @@ def test_a_fetch_of_an_incarnation_that_metadata_has_replaced_is_refused_before_
     assert leading(world, A).followers[B] is before
     assert fetch_of(world, -1, 5) is ErrorCode.NONE, "a follower that names no incarnation is not compared"
     assert fetch_of(world, new, 0) is ErrorCode.NONE
+
+
+def test_a_fetch_that_names_no_incarnation_does_not_make_the_leader_forget_the_last_one() -> None:
+    """A process that ends may copy for a moment longer: what it had is not what its successor has."""
+    world = pair()
+    assert fetch_of(world, OLD, 2) is ErrorCode.NONE
+    assert fetch_of(world, -1, 5) is ErrorCode.NONE
+    state = leading(world, A).followers[B]
+    assert (state.broker_epoch, state.log_end_offset) == (OLD, 5)
+    world.register(B, clean=False)
+    world.beat(B)
+    assert not leading(world, A).is_eligible(B, leading(world, A).followers[B].broker_epoch)
+
+
+def test_a_broker_that_leaves_copies_to_its_end_as_the_incarnation_that_it_was() -> None:
+    play = Play()
+    machine = next(one for one in play.machines if one not in (play.leader(), play.world.controller()))
+    broker = machine.node.broker  # type: ignore[union-attr]
+    assert broker is not None
+    epoch = broker.replicas.broker_epoch
+    assert epoch >= 0
+    machine.shut_down()
+    play.until("it has left", lambda: isinstance(broker.lifecycle.role, Left))
+    assert broker.replicas.broker_epoch == epoch
 
 
 def test_the_leader_goes_back_to_the_committed_isr_when_the_controller_finds_it_ineligible() -> None:

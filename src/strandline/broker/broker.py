@@ -116,7 +116,9 @@ class Broker:
         if event.token[0] != lifecycle.NAME:
             return self.producer_ids.step(event, now)
         effects = self.lifecycle.step(event, now)
-        self.replicas.broker_epoch = BrokerEpoch(self.lifecycle.epoch)
+        # Replicas go on copying while the process ends. Without an epoch leaders could not tell what they had from what
+        # the next incarnation has.
+        self.replicas.broker_epoch = BrokerEpoch(self.lifecycle.last_epoch)
         if not self.strays_deleted and self.lifecycle.is_unfenced and self.replicas.has_caught_up:
             # By now whatever metadata names as ours has its role, and is noticed if it ceases to be.
             self.strays_deleted = True

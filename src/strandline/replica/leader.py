@@ -205,7 +205,9 @@ class Leader:
         elif offset >= old.leader_end_at_fetch and old.fetched_at > caught_up:
             # It chronically trails a busy log by one fetch, but keeps closing the gap that there was.
             caught_up = old.fetched_at
-        self.followers[node] = ReplicaState(offset, log_start_offset, caught_up, end, now, broker_epoch)
+        # One that is not registered yet, or no more, is none that could be told from the next incarnation.
+        known = max(broker_epoch, old.broker_epoch)
+        self.followers[node] = ReplicaState(offset, log_start_offset, caught_up, end, now, known)
         return None
 
     def advance(self, now: Instant) -> bool:

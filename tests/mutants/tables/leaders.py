@@ -153,6 +153,22 @@ LEADERS = table(
         ("While Fetch and metadata name different incarnations it proposes nothing",),
     ),
     Mutant(
+        "a fetch without an incarnation hides the last one",
+        "replica/leader.py",
+        "        known = max(broker_epoch, old.broker_epoch)\n",
+        "        known = broker_epoch\n",
+        Breaks.DURABILITY,
+        ("kip/test_kip_903.py::test_a_fetch_that_names_no_incarnation_does_not_make_the_leader_forget_the_last_one",),
+    ),
+    Mutant(
+        "a broker that leaves copies as nobody",
+        "broker/broker.py",
+        "BrokerEpoch(self.lifecycle.last_epoch)",
+        "BrokerEpoch(self.lifecycle.epoch)",
+        Breaks.DURABILITY,
+        ("kip/test_kip_903.py::test_a_broker_that_leaves_copies_to_its_end_as_the_incarnation_that_it_was",),
+    ),
+    Mutant(
         "a late fetch of an earlier incarnation counts",
         "replica/leader.py",
         "        return UNKNOWN_BROKER_EPOCH < broker_epoch < latest\n",
