@@ -78,8 +78,8 @@ class Durable:
 
 
 def why_not_durable(disk: SimDisk, log: Log, before: int) -> str | None:
-    """`before`: what a look saw earlier in this life, or 0. A compacted segment may change its name as long as it likes
-    then: both names are found."""
+    """`before`: what a look saw earlier in this life, or 0. What is compacted, or was swapped before a start,
+    may change its name later: both names are found."""
     for segment in log.segments:
         if segment.next_offset <= before or segment.base_offset >= log.recovery_point:
             continue
@@ -87,7 +87,7 @@ def why_not_durable(disk: SimDisk, log: Log, before: int) -> str | None:
         entry = disk.names.find(segment.path)
         if isinstance(entry, Content) and entry.is_lossy_in(start, end):
             return f"not all of the bytes from {start} to {end} are synced in {segment.path}"
-        if before and disk.names.is_unsettled(segment.path):
+        if before and log.cleaned_to is None and disk.names.is_unsettled(segment.path):
             return f"the name {segment.path} is not synced"
     return None
 
