@@ -13,6 +13,7 @@ from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
 from strandline.group.coordinator import Done, Groups
 from strandline.log.clean_shutdown import Place, write_clean_shutdown
+from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
 from strandline.replica.cordoned import cordoned_ids
@@ -20,7 +21,7 @@ from strandline.replica.directories import Directories
 from strandline.replica.offline import left_offline
 from strandline.replica.replicas import Replicas
 from strandline.replica.withdrawing import left_in
-from strandline.wire.batch import BatchHeader, batches
+from strandline.wire.batch import BatchHeader, batches, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import Record, records
 
@@ -40,18 +41,28 @@ class InternalTopics:
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.replicas.leads(topic, partition)
 
-    def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
+    def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
         hosted = self.replicas.host.named(topic, partition)
-        offset = 0 if hosted is None else hosted.log.log_start_offset
-        while True:
+        return hosted is None or self.replicas.scrubber.is_whole(hosted, now)
+
+    def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
+        """All but what is damaged: that is lost, or `is_whole` would say so."""
+        hosted = self.replicas.host.named(topic, partition)
+        if hosted is None:
+            return
+        offset: int | None = hosted.log.log_start_offset
+        while offset is not None and offset < hosted.log.log_end_offset:
+            before = offset
             read = self.replicas.read_internal(topic, partition, offset, READ_BYTES)
-            if isinstance(read, Refused) or not read.size:
-                return
-            for buffer in read.buffers:
-                for header in batches(buffer):
-                    offset = header.next_offset  # whatever a cleaner has left of its records
-                    if not header.is_control:
-                        yield from self.readable(header, buffer)
+            for header, buffer in batches_of(read):
+                if why_invalid(header, buffer) is not None or header.next_offset <= offset:
+                    break
+                offset = header.next_offset  # whatever a cleaner has left of its records
+                if not header.is_control:
+                    yield from self.readable(header, buffer)
+            if offset == before:
+                offset = self.replicas.scrubber.resumes(hosted, offset)
+                self.unreadable += offset is not None
 
     def readable(self, header: BatchHeader, buffer: Buffer) -> Iterator[Record]:
         """A batch whose content makes no sense must not keep its coordinator from all the others."""
@@ -59,6 +70,12 @@ class InternalTopics:
             yield from records(header, buffer)
         except Corrupt:
             self.unreadable += 1
+
+
+def batches_of(read: Read | Refused) -> Iterator[tuple[BatchHeader, Buffer]]:
+    for buffer in () if isinstance(read, Refused) else read.buffers:
+        for header in batches(buffer):
+            yield header, buffer
 
 
 class Broker:

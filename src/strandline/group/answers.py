@@ -180,3 +180,27 @@ def listed(groups: Sequence[Group], loners: Sequence[str], request: ListGroupsRe
         for group_id, kind, state in rows
         if not states or state.lower() in states
     )
+
+
+def coordinator_error(error: ErrorCode) -> ErrorCode:
+    """What a failed write means to a group's member: find the coordinator again, or wait, or shrink the request."""
+    match error:
+        case ErrorCode.NOT_LEADER_OR_FOLLOWER | ErrorCode.KAFKA_STORAGE_ERROR:
+            return ErrorCode.NOT_COORDINATOR
+        case (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            | ErrorCode.NOT_ENOUGH_REPLICAS
+            | ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            | ErrorCode.REQUEST_TIMED_OUT
+        ):
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        case ErrorCode.MESSAGE_TOO_LARGE | ErrorCode.RECORD_LIST_TOO_LARGE:
+            return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+        case _:
+            return error
+
+
+def membership_error(error: ErrorCode) -> ErrorCode:
+    """The same for writes of a group itself, whose size is no fault of the member that asks."""
+    found = coordinator_error(error)
+    return ErrorCode.UNKNOWN_SERVER_ERROR if found is ErrorCode.INVALID_COMMIT_OFFSET_SIZE else found

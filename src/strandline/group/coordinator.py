@@ -3,7 +3,10 @@
 It finds the shard of a request, lets the group decide, and writes what must survive: committed offsets and finished
 assignments. An answer that depends on a write is sent when the write is committed (acks=all), never before.
 
-Invariant: there is a shard for exactly the partitions of `__consumer_offsets` that this broker leads.
+A partition with damage that another replica may repair is not loaded before: what is missing in it would be answered as
+if nobody had ever committed it.
+
+Invariant: there is a shard for exactly the partitions of `__consumer_offsets` that this broker leads and has loaded.
 """
 
 from collections import Counter
@@ -16,6 +19,7 @@ from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, Uuid
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.group import answers
+from strandline.group.answers import coordinator_error, membership_error
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.join import Joining
 from strandline.group.offsets import CommittedOffset, batch_of, expired, offset_record
@@ -40,6 +44,7 @@ from strandline.wire.messages.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.record import Record
 
+LOAD_AGAIN_MS = 1_000
 TOMBSTONES_MAX = 10_000  # in one batch
 LEAVE_TOGETHER = 3  # the LeaveGroup version from which several members leave with one request (KIP-345)
 MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group has an error of its own
@@ -53,6 +58,10 @@ class OffsetsLog(Protocol):
     def append_internal(
         self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done
     ) -> list[Effect]: ...
+
+    def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
+        """Can all be read of a partition that this broker leads? If not, that is seen to: ask again later."""
+        ...
 
     def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
         """Every record of a partition that this broker leads, from the log's start to its end."""
@@ -69,6 +78,8 @@ class Groups:
         self.topics = Topics()
         self.partitions = 0  # of __consumer_offsets; 0 until it exists
         self.shards: dict[int, Shard] = {}
+        self.damaged: set[int] = set()  # partitions that this broker leads and cannot load yet
+        self.next_load: Instant = NEVER
         self.next_retention_check: Instant = NEVER
         self.routes: dict[type, Callable[[Received, Instant], list[Effect]]] = {
             JoinGroupRequest: self.join,
@@ -109,8 +120,11 @@ class Groups:
                 del self.shards[partition]
                 for group in shard.groups.values():
                     effects += group.dissolve(ErrorCode.NOT_COORDINATOR)
+        missing = [partition for partition in led if partition not in self.shards]
+        self.damaged = {partition for partition in missing if not self.log.is_whole(OFFSETS_TOPIC, partition, now)}
+        self.next_load = after(now, LOAD_AGAIN_MS) if self.damaged else NEVER
         for partition, epoch in led.items():
-            if partition not in self.shards:
+            if partition not in self.shards and partition not in self.damaged:
                 shard = self.shards[partition] = Shard(partition, epoch, self.config)
                 shard.load(self.log.records_internal(OFFSETS_TOPIC, partition), now)
                 effects += self.forget_outdated(shard, now)  # nobody did when the topic was deleted, perhaps
@@ -121,7 +135,10 @@ class Groups:
     def shard_of(self, group_id: str) -> Shard | ErrorCode:
         if self.partitions == 0:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return self.shards.get(partition_for(group_id, self.partitions), ErrorCode.NOT_COORDINATOR)
+        partition = partition_for(group_id, self.partitions)
+        if partition in self.damaged:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return self.shards.get(partition, ErrorCode.NOT_COORDINATOR)
 
     def existing(self, group_id: str) -> tuple[Shard, Group] | ErrorCode:
         if not group_id:
@@ -338,7 +355,8 @@ class Groups:
             group_id for shard in self.shards.values() for group_id in shard.offsets if group_id not in shard.groups
         ]
         listed = answers.listed(groups, loners, request)
-        return [Reply(received.to, ListGroupsResponse(groups=listed))]
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self.damaged else ErrorCode.NONE
+        return [Reply(received.to, ListGroupsResponse(error_code=error, groups=listed))]
 
     def delete(self, received: Received, now: Instant) -> list[Effect]:
         """Answered when the last of the deletions is written: a deletion that was reported never comes back."""
@@ -420,10 +438,10 @@ class Groups:
 
     def deadline(self) -> Instant:
         groups = [g.deadline() for shard in self.shards.values() for g in shard.groups.values()]
-        return min(self.next_retention_check, *groups) if groups else self.next_retention_check
+        return min(self.next_retention_check, self.next_load, *groups)
 
     def expire(self, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
+        effects = self.follow_leadership(now) if self.next_load <= now else []
         for shard in self.shards.values():
             for group in list(shard.groups.values()):
                 if group.deadline() <= now:
@@ -467,30 +485,6 @@ class Groups:
         for shard in self.shards.values():
             for group in shard.groups.values():
                 group.check()
-
-
-def coordinator_error(error: ErrorCode) -> ErrorCode:
-    """What a failed write means to a group's member: find the coordinator again, or wait, or shrink the request."""
-    match error:
-        case ErrorCode.NOT_LEADER_OR_FOLLOWER | ErrorCode.KAFKA_STORAGE_ERROR:
-            return ErrorCode.NOT_COORDINATOR
-        case (
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            | ErrorCode.NOT_ENOUGH_REPLICAS
-            | ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-            | ErrorCode.REQUEST_TIMED_OUT
-        ):
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        case ErrorCode.MESSAGE_TOO_LARGE | ErrorCode.RECORD_LIST_TOO_LARGE:
-            return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-        case _:
-            return error
-
-
-def membership_error(error: ErrorCode) -> ErrorCode:
-    """The same for writes of a group itself, whose size is no fault of the member that asks."""
-    found = coordinator_error(error)
-    return ErrorCode.UNKNOWN_SERVER_ERROR if found is ErrorCode.INVALID_COMMIT_OFFSET_SIZE else found
 
 
 def left(identity: MemberIdentity, error: ErrorCode) -> MemberResponse:

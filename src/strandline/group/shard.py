@@ -25,6 +25,10 @@ from strandline.wire.messages.group_records import (
 )
 from strandline.wire.record import Record
 
+# A generation is a 32-bit number, and grows by one with each rebalance. None comes so far by counting, and behind this
+# there is room for a million rebalances.
+GENERATION_END = (1 << 31) - (1 << 20)
+
 
 class Shard:
     def __init__(self, partition: int, leader_epoch: LeaderEpoch, config: GroupConfig) -> None:
@@ -64,7 +68,7 @@ class Shard:
                 offsets.pop((key.topic, key.partition), None)
                 if not offsets:
                     self.offsets.pop(key.group, None)
-            case GroupMetadataKey(), GroupMetadataValue():
+            case GroupMetadataKey(), GroupMetadataValue() if 0 <= value.generation < GENERATION_END:
                 self.groups[key.group] = restored(key.group, value, self.config, now)
             case GroupMetadataKey(), None:
                 self.groups.pop(key.group, None)

@@ -10,6 +10,7 @@ Where a batch is damaged its length may be wrong too. Then only an index entry s
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from strandline.base.value import Value
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from strandline.log.log import Log
 
 UNKNOWN = -1
+STEP_BYTES = 1 << 20
 ENTRIES_MAX = 256  # that are tried behind damage
 
 
@@ -128,6 +130,21 @@ def damage_at(log: Log, segment: Segment, position: int, offset: int) -> Damage:
             )
     bound = bound_of(log, segment)
     return Damage(segment.base_offset, position, segment.size, offset, bound, bound, is_exact=False)
+
+
+def damages(log: Log) -> Iterator[Damage]:
+    """All that keeps records up to the log's end from being read."""
+    for segment in list(log.segments):
+        position, offset, before = 0, segment.base_offset, -1
+        while before < position < segment.size:
+            before = position
+            checked = check(log, segment, position, offset, log.log_end_offset, STEP_BYTES)
+            position, offset, damage = checked.position, checked.offset, checked.damage
+            if damage is not None:
+                position, offset = damage.until, damage.resume
+                if damage.end > log.log_start_offset:
+                    yield damage
+        log.rest(segment)
 
 
 def find(log: Log, offset: int, limit: int) -> Damage | None:

@@ -7,7 +7,7 @@ Where no replica has it, nothing can repair it: then the machine gets new disks,
 from typing import TYPE_CHECKING
 
 from strandline.log.log import Log
-from strandline.log.soundness import check
+from strandline.log.soundness import damages
 from strandline.sim.trace import Kind
 
 if TYPE_CHECKING:
@@ -15,23 +15,12 @@ if TYPE_CHECKING:
     from strandline.sim.machine import Machine
     from strandline.sim.world import World
 
-WHOLE = 1 << 40  # bytes
 Range = tuple[int, int]
 
 
 def damaged(log: Log) -> list[Range]:
     """Offsets that cannot be read from the files of a log, up to its end."""
-    found: list[Range] = []
-    for segment in list(log.segments):
-        position, offset = 0, segment.base_offset
-        while position < segment.size:
-            checked = check(log, segment, position, offset, log.log_end_offset, WHOLE)
-            if checked.damage is None:
-                break
-            position, offset = checked.damage.until, checked.damage.resume
-            if checked.damage.end > log.log_start_offset:
-                found.append((max(checked.damage.start, log.log_start_offset), checked.damage.end))
-    return found
+    return [(max(one.start, log.log_start_offset), one.end) for one in damages(log)]
 
 
 def has(hosted: "Hosted", wanted: Range) -> bool:

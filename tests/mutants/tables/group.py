@@ -107,6 +107,44 @@ GROUP = table(
         ("unit/group/test_static.py::test_a_static_member_that_restarts_takes_its_place_without_a_rebalance",),
     ),
     Mutant(
+        "a coordinator loads what is damaged and may yet be repaired",
+        "replica/scrubbing/scrubber.py",
+        "        return found is None\n",
+        "        return True\n",
+        Breaks.DURABILITY,
+        (
+            "unit/broker/test_internal_topics.py::"
+            "test_what_another_replica_has_is_waited_for_and_repaired_for_the_coordinator_too",
+        ),
+    ),
+    Mutant(
+        "a coordinator ends its load where something is lost",
+        "broker/broker.py",
+        "                offset = self.replicas.scrubber.resumes(hosted, offset)\n",
+        "                return\n",
+        Breaks.DURABILITY,
+        (
+            "unit/broker/test_internal_topics.py::"
+            "test_what_no_replica_has_is_passed_once_it_is_known_to_be_lost_and_nothing_else_is",
+        ),
+    ),
+    Mutant(
+        "a partition that is not loaded is like an empty one",
+        "group/coordinator.py",
+        "            if partition not in self.shards and partition not in self.damaged:",
+        "            if partition not in self.shards:",
+        Breaks.DURABILITY,
+        ("unit/group/test_offsets.py::test_a_coordinator_that_cannot_read_all_yet_asks_to_wait_and_forgets_nothing",),
+    ),
+    Mutant(
+        "any generation in the log is believed",
+        "group/shard.py",
+        "if 0 <= value.generation < GENERATION_END:",
+        "if 0 <= value.generation:",
+        Breaks.ANSWERS,
+        ("unit/group/test_joining.py::test_a_generation_that_no_group_comes_to_by_counting_is_not_gone_on_from",),
+    ),
+    Mutant(
         "a tombstone of an offset is not replayed",
         "group/shard.py",
         "                offsets.pop((key.topic, key.partition), None)\n",

@@ -3,8 +3,10 @@
 import struct
 from typing import Any
 
+import pytest
 from crc32c import crc32c
 from tests.unit.replica.conftest import AT, START, World
+from tests.unit.replica.test_scrubbing import PASS, a_world, flip, log_of
 
 from strandline.base.ids import OFFSETS_TOPIC, NodeId
 from strandline.broker.broker import InternalTopics
@@ -46,3 +48,49 @@ def test_a_batch_that_cannot_be_read_is_passed() -> None:
     bad[at : at + 2] = b"\xff\xfe"
     struct.pack_into(">I", bad, 17, crc32c(memoryview(bad)[21:]))
     assert written(keyed(b"1"), bytes(bad), keyed(b"2")) == [b"1", b"2"]
+
+
+# --- what rots on the disk
+
+
+LENGTH, RECORD = (8, 128), (64, 8)  # of a byte, which bits
+
+
+def internal(world: World) -> InternalTopics:
+    node: Any = world.nodes[NodeId(1)]
+    return InternalTopics(node)
+
+
+def count(world: World) -> int:
+    return len(list(internal(world).records_internal("t", 0)))
+
+
+@pytest.mark.parametrize(("byte", "mask"), [LENGTH, RECORD])
+def test_what_another_replica_has_is_waited_for_and_repaired_for_the_coordinator_too(byte: int, mask: int) -> None:
+    world = a_world(log_scrub_max_bytes_per_second=0)
+    assert internal(world).is_whole("t", 0, world.now)
+    flip(world, 1, 5, byte, mask)
+    world.cut = {NodeId(2), NodeId(3)}
+    for _ in range(3):
+        assert not internal(world).is_whole("t", 0, world.now)
+        world.run(PASS)
+    world.cut = set()
+    assert not internal(world).is_whole("t", 0, world.now)
+    world.run(PASS)
+    assert internal(world).is_whole("t", 0, world.now)
+    assert count(world) == 20
+
+
+@pytest.mark.parametrize(("brokers", "byte", "mask"), [(1, *RECORD), (3, *RECORD), (1, *LENGTH), (3, *LENGTH)])
+def test_what_no_replica_has_is_passed_once_it_is_known_to_be_lost_and_nothing_else_is(
+    brokers: int, byte: int, mask: int
+) -> None:
+    world = a_world(brokers, log_scrub_max_bytes_per_second=0)
+    behind = next(base for base in log_of(world, 1).bases if base > 5)
+    for node in world.nodes:
+        flip(world, node, 5, byte, mask)
+    assert not internal(world).is_whole("t", 0, world.now)
+    world.run(PASS)
+    assert internal(world).is_whole("t", 0, world.now)
+    hidden = 1 if (byte, mask) == RECORD else behind - 5
+    assert count(world) == 20 - hidden

@@ -36,10 +36,14 @@ class HeldLog:
         self.batches: list[bytes] = []
         self.under_way: list[tuple[bytes, Done]] = []
         self.epoch: LeaderEpoch | None = LeaderEpoch(0)
+        self.is_damaged = False
 
     def append_internal(self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done) -> list[Effect]:
         self.under_way.append((bytes(batch), done))
         return []
+
+    def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
+        return not self.is_damaged
 
     def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
         return [record for batch in self.batches for record in all_records(batch)]

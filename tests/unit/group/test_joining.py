@@ -1,9 +1,14 @@
 """Joining and leaving classic groups: who waits for whom, and what everybody is told."""
 
+import pytest
 from tests.unit.group.coordination import Coordination, join_request
 
 from strandline.base.errors import ErrorCode as E
+from strandline.base.time import Instant
 from strandline.group.classic import State
+from strandline.group.offsets import batch_of
+from strandline.group.shard import GENERATION_END
+from strandline.wire.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from strandline.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
 
@@ -231,3 +236,25 @@ def test_who_leaves_while_parked_is_answered() -> None:
     b, b_joins = c.enter()
     c.leave(MemberIdentity(member_id=b))
     assert c.answers[b_joins].error_code == E.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("generation", [(1 << 31) - 1, GENERATION_END, -1, -(1 << 31)])
+def test_a_generation_that_no_group_comes_to_by_counting_is_not_gone_on_from(generation: int) -> None:
+    """Who calls itself an administrator's client may write into the coordinator's topic, as in Kafka."""
+    c = Coordination()
+    c.stable()
+    record = (GroupMetadataKey(group="g"), GroupMetadataValue(protocol_type="consumer", generation=generation))
+    c.log.batches.append(bytes(batch_of([record], Instant(c.now))))
+    shard = c.groups.shards[0] = c.reload()
+    assert (shard.groups["g"].generation, shard.unreadable) == (1, 1)
+    _, number = c.enter()
+    c.wait(400_000)
+    assert c.joined(number).generation_id == 2
+
+
+def test_the_last_generation_that_is_believed_leaves_room_for_more() -> None:
+    c = Coordination()
+    record = (GroupMetadataKey(group="g"), GroupMetadataValue(generation=GENERATION_END - 1))
+    c.log.batches.append(bytes(batch_of([record], Instant(c.now))))
+    c.groups.shards[0] = c.reload()
+    assert c.joined(c.enter()[1]).generation_id == GENERATION_END

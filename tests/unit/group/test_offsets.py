@@ -5,10 +5,11 @@ from tests.unit.group.coordination import Coordination, commit_request
 
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import LeaderEpoch
-from strandline.base.time import Instant
+from strandline.base.time import NEVER, Instant
 from strandline.group.classic import GroupConfig
 from strandline.group.offsets import CommittedOffset, batch_of, offset_record
 from strandline.wire.messages.leave_group import MemberIdentity
+from strandline.wire.messages.list_groups import ListGroupsRequest
 from strandline.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -197,6 +198,26 @@ def test_a_new_coordinator_finds_the_last_offset_that_was_committed() -> None:
     for committed_offset in (5, 9, 7):
         c.ask(commit_request(committed_offset), 9)
     assert c.reload().offsets["g"][("t", 0)].offset == 7
+
+
+def test_a_coordinator_that_cannot_read_all_yet_asks_to_wait_and_forgets_nothing() -> None:
+    """Damaged on its disk, and another replica may have it."""
+    c = Coordination()
+    c.ask(commit_request(7), 9)
+    c.log.epoch = None
+    c.groups.follow_leadership(Instant(c.now))
+    c.log.epoch, c.log.is_damaged = LeaderEpoch(2), True
+    c.groups.follow_leadership(Instant(c.now))
+    asked = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g"),))
+    loading = E.COORDINATOR_LOAD_IN_PROGRESS
+    assert c.ask(asked, 9).groups[0].error_code == loading
+    assert c.ask(ListGroupsRequest()).error_code == loading
+    c.wait(3_000)
+    assert c.ask(asked, 9).groups[0].error_code == loading
+    c.log.is_damaged = False
+    c.wait(1_000)
+    assert (offset(c), c.ask(ListGroupsRequest()).error_code) == (7, E.NONE)
+    assert c.groups.next_load == NEVER
 
 
 def test_an_empty_group_that_never_committed_is_forgotten_at_the_next_check() -> None:

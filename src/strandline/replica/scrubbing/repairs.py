@@ -239,6 +239,11 @@ class Repairs:
         self.lost += 1
         return [Report("error", f"{hosted.name}: {told(event)}")]
 
+    def is_lost(self, hosted: Hosted, damage: Damage) -> bool:
+        """Has every other replica answered, and none had it?"""
+        repair = self.known.get((hosted, damage.base, damage.position))
+        return repair is not None and not repair.is_over and repair.was_told
+
     def first_of(self, at: TopicIdPartition) -> tuple[int, int] | None:
         """The first offsets of a partition that cannot be read here, half open."""
         found = [one.damage for one in self.known.values() if one.hosted.at == at and not one.is_over]
