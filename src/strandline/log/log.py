@@ -29,7 +29,7 @@ from strandline.log.recompress import CODEC_OF, recompressed
 from strandline.log.refusals import LOG_APPEND_TIME, Refused, accept_produced, refused
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
 from strandline.log.tail import Tail, TailBudget
-from strandline.log.timestamps import Found, at_or_after, latest
+from strandline.log.timestamps import Damaged, Found, at_or_after, latest
 from strandline.wire.batch import (
     LOG_APPEND_TIME as LOG_APPEND_TIME_FLAG,
 )
@@ -375,15 +375,15 @@ class Log:
         `is_checked`: CORRUPT_MESSAGE where the file does not hold it as it was written."""
         return reading.read(self, offset, max_bytes, upto, min_one=min_one, is_checked=is_checked)
 
-    def offset_for_timestamp(self, timestamp: int) -> Found | None:
+    def offset_for_timestamp(self, timestamp: int) -> Found | Damaged | None:
         """The first record, at or after the log start, whose timestamp is at least `timestamp`."""
         return self.rested(at_or_after(self.segments, timestamp, self.log_start_offset))
 
-    def offset_of_max_timestamp(self) -> Found | None:
+    def offset_of_max_timestamp(self) -> Found | Damaged | None:
         """The first record with the largest timestamp of the log."""
         return self.rested(latest(self.segments, self.log_start_offset))
 
-    def rested(self, found: Found | None) -> Found | None:
+    def rested(self, found: Found | Damaged | None) -> Found | Damaged | None:
         for segment in self.segments:
             self.rest(segment)
         return found

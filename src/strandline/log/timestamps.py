@@ -1,14 +1,15 @@
 """Records found by their timestamps (ListOffsets).
 
 Headers and time indexes say where to look; only the one batch that may have the answer is decoded. A producer may have
-sent records that can not be read, with a header that is sound: such a batch counts as one record.
+sent records that can not be read, with a header that is sound: such a batch counts as one record. Where the file does
+not hold what was written, nobody knows what lies there: to name a later record would send a consumer past it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from strandline.base.value import Value
 from strandline.log.segment import Segment
-from strandline.wire.batch import BatchHeader, read_header
+from strandline.wire.batch import BatchHeader, read_header, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import records
 
@@ -21,22 +22,39 @@ class Found(Value, frozen=True):
     leader_epoch: int
 
 
-def at_or_after(segments: Iterable[Segment], timestamp: int, log_start_offset: int) -> Found | None:
+class Damaged(Value, frozen=True):
+    """The search came upon damage on the disk, at or before this offset."""
+
+    offset: int
+
+
+def at_or_after(segments: Iterable[Segment], timestamp: int, log_start_offset: int) -> Found | Damaged | None:
     """The first record, at or after the log start, whose timestamp is at least `timestamp`."""
     for segment in segments:
         if segment.max_timestamp < timestamp or segment.next_offset <= log_start_offset:
             continue
-        position = segment.position_of(segment.time_index.offset_before(timestamp))
-        for header in segment.headers(position or 0):
+        position = segment.position_of(segment.time_index.offset_before(timestamp)) or 0
+        following = segment.base_offset
+        for header in segment.headers(position):
+            position, following = header.end, header.next_offset
             if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
                 continue
+            if not is_sound(segment, header):
+                return Damaged(header.base_offset)
             for found in stamps(segment, header, log_start_offset):
                 if found.timestamp >= timestamp:
                     return found
+        if position < segment.size:
+            return Damaged(following)
     return None
 
 
-def latest(segments: Sequence[Segment], log_start_offset: int) -> Found | None:
+def is_sound(segment: Segment, header: BatchHeader) -> bool:
+    buffer = segment.file.read(header.position, header.size)
+    return why_invalid(read_header(buffer), buffer) is None
+
+
+def latest(segments: Sequence[Segment], log_start_offset: int) -> Found | Damaged | None:
     """The first record with the largest timestamp, at or after the log start."""
     largest = max((s.max_timestamp for s in segments if s.size), default=None)
     found = None if largest is None else at_or_after(segments, largest, log_start_offset)

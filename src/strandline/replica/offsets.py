@@ -5,6 +5,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.timestamps import Damaged
 from strandline.replica.fetching import Fetching, complete_deletions
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted, leader_epoch_error
@@ -112,7 +113,7 @@ class Offsets:
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    self.offset_of(topic.name, asked, request, to.api_version) for asked in topic.partitions
+                    self.offset_of(topic.name, asked, request, to.api_version, now) for asked in topic.partitions
                 ),
             )
             for topic in request.topics
@@ -120,7 +121,7 @@ class Offsets:
         return [Reply(to, ListOffsetsResponse(topics=topics))]
 
     def offset_of(
-        self, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int
+        self, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int, now: Instant
     ) -> ListOffsetsPartitionResponse:
         index = asked.partition_index
         is_debugging = request.replica_id == DEBUGGING
@@ -153,6 +154,9 @@ class Offsets:
         except DiskError as error:
             self.failed(topic, index, error)
             return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+        if isinstance(found, Damaged):
+            self.host.suspects.add(self.hosted(topic, index), max(found.offset, log.log_start_offset), now)
+            return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.CORRUPT_MESSAGE)
         if found is None:
             return ListOffsetsPartitionResponse(partition_index=index)
         if found.offset >= end:
@@ -166,9 +170,12 @@ class Offsets:
         )
 
     def failed(self, topic: str, index: int, error: DiskError) -> None:
+        self.host.fail(self.hosted(topic, index).directory, error)
+
+    def hosted(self, topic: str, index: int) -> Hosted:
         hosted = self.host.named(topic, index)
         assert hosted is not None
-        self.host.fail(hosted.directory, error)
+        return hosted
 
     def role_of(
         self, topic: str, index: int, current_leader_epoch: int, *, may_follow: bool

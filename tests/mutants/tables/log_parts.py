@@ -102,6 +102,22 @@ LOG_PARTS = table(
         ("unit/log/test_producers.py::test_each_of_the_last_five_batches_is_a_duplicate_and_none_before",),
     ),
     Mutant(
+        "a search for a time goes on behind a length that has rotted",
+        "log/timestamps.py",
+        "        if position < segment.size:\n            return Damaged(following)\n",
+        "",
+        Breaks.ANSWERS,
+        ("unit/replica/test_scrubbing.py::test_a_search_for_a_time_names_no_record_behind_damage",),
+    ),
+    Mutant(
+        "a search for a time believes records that have rotted",
+        "log/timestamps.py",
+        "            if not is_sound(segment, header):\n                return Damaged(header.base_offset)\n",
+        "",
+        Breaks.ANSWERS,
+        ("unit/replica/test_scrubbing.py::test_a_search_for_a_time_names_no_record_behind_damage",),
+    ),
+    Mutant(
         "producer snapshots ahead of the log are believed",
         "log/producer_snapshot.py",
         "if offset <= log.log_end_offset and offset < believed_below]",

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from tests.unit.log.logs import content
-from tests.unit.replica.conftest import AT, World, a_batch
+from tests.unit.replica.conftest import AT, START, World, a_batch
+from tests.unit.replica.test_offsets import list_offset
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
@@ -13,20 +14,20 @@ from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 from strandline.metadata.losses import AT_MOST, EXACTLY
 from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
-from strandline.wire.batch import BatchHeader, batches
+from strandline.wire.batch import BatchHeader, batches, build
 
 FLUSHED = 61_000
 PASS = 10_000
 E = ErrorCode
 
 
-def a_world(brokers: int = 3, **settings: int) -> World:
+def a_world(brokers: int = 3, *, spread_ms: int = 0, **settings: int) -> World:
     """Twenty batches of one record each, in segments of four or so, durable on all brokers, and in no log's tail."""
     static: Any = {"log.scrub.interval.ms": 1_000} | {k.replace("_", "."): v for k, v in settings.items()}
     world = World(brokers, static=static)
     world.create(replicas=tuple(range(1, brokers + 1)), internal_segment_bytes="300")
-    for _ in range(20):
-        world.produce(1, batch=a_batch(1))
+    for number in range(20):
+        world.produce(1, batch=build([(START + number * spread_ms, None, b"value", ())]))
     world.run(FLUSHED)
     for node in world.nodes:
         log_of(world, node).tail.clear()
@@ -161,6 +162,18 @@ def test_a_follower_that_reads_there_has_its_leader_repaired(unscrubbed: World) 
     world.start(NodeId(3))
     world.run(5_000)
     assert stored(world, 1) == stored(world, 2) == stored(world, 3)
+
+
+@pytest.mark.parametrize(("byte", "mask"), [(8, 128), (11, 1), (64, 8)])
+@pytest.mark.parametrize("damaged", [4, 5, 19])
+def test_a_search_for_a_time_names_no_record_behind_damage(damaged: int, byte: int, mask: int) -> None:
+    world = a_world(log_scrub_max_bytes_per_second=0, spread_ms=10)
+    flip(world, 1, damaged, byte, mask)
+    wanted = START + 10 * damaged
+    assert list_offset(world, wanted).error_code == E.CORRUPT_MESSAGE
+    world.run(PASS)
+    assert (list_offset(world, wanted).error_code, list_offset(world, wanted).offset) == (E.NONE, damaged)
+    assert list_offset(world, wanted + 1).offset == (damaged + 1 if damaged < 19 else -1)
 
 
 def test_a_length_that_claims_more_than_there_is_costs_no_memory(unscrubbed: World) -> None:
