@@ -8,12 +8,17 @@ from collections.abc import Iterator, Mapping
 
 from strandline.base.effects import Send
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, TopicIdPartition
+from strandline.base.ids import OFFSET_MAX, NodeId, TopicIdPartition
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.metadata.image import Broker
 from strandline.metadata.losses import Evidence
-from strandline.wire.messages.get_replica_log_info import PARTITIONS_MAX, GetReplicaLogInfoResponse, request_of
+from strandline.wire.messages.get_replica_log_info import (
+    PARTITIONS_MAX,
+    GetReplicaLogInfoResponse,
+    PartitionLogInfo,
+    request_of,
+)
 
 TIMEOUT_MS = 3000
 PAUSE_MS = 300  # before a broker is asked again for what it did not say
@@ -64,7 +69,7 @@ class Inquiries:
             return
         for topic in response.topic_partition_log_info_list:
             for row in topic.partition_log_info:
-                if row.error_code == ErrorCode.NONE:
+                if row.error_code == ErrorCode.NONE and can_be(row):
                     evidence = Evidence(row.last_written_leader_epoch, row.log_end_offset, row.high_watermark)
                     answer = Answer(response.broker_epoch, row.current_leader_epoch, evidence, row.is_whole)
                     yield TopicIdPartition(topic.topic_id, row.partition), answer
@@ -78,3 +83,10 @@ class Inquiries:
         for node in over:
             del self.again_at[node]
         return bool(over)
+
+
+def can_be(row: PartitionLogInfo) -> bool:
+    """Is there a log like this? Who says more than there can be would be elected before all others, and by the ledger
+    nothing would be lost below it."""
+    is_epoch = -1 <= row.last_written_leader_epoch <= row.current_leader_epoch
+    return is_epoch and 0 <= row.log_end_offset <= OFFSET_MAX and 0 <= row.high_watermark <= OFFSET_MAX

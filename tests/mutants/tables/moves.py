@@ -212,6 +212,14 @@ MOVES = table(
         ("T13",),
     ),
     Mutant(
+        "a replica says that it has an epoch that nobody has led",
+        "controller/inquiries.py",
+        "    is_epoch = -1 <= row.last_written_leader_epoch <= row.current_leader_epoch\n",
+        "    is_epoch = -1 <= row.last_written_leader_epoch\n",
+        Breaks.DURABILITY,
+        ("unit/controller/test_recovery.py::test_what_no_log_can_be_like_does_not_count",),
+    ),
+    Mutant(
         "a replica is asked for its log once",
         "controller/inquiries.py",
         "            if node in self.under_way or node in self.again_at:\n",

@@ -202,6 +202,26 @@ def test_an_answer_from_before_the_partitions_epoch_does_not_count() -> None:
     assert cluster.leader == 2
 
 
+IMPOSSIBLE = [
+    {"last_written_leader_epoch": (1 << 31) - 1},
+    {"last_written_leader_epoch": -2},
+    {"log_end_offset": (1 << 63) - 1},
+    {"log_end_offset": -1},
+    {"high_watermark": (1 << 63) - 1},
+    {"high_watermark": -1},
+]
+
+
+@pytest.mark.parametrize("said", IMPOSSIBLE, ids=str)
+def test_what_no_log_can_be_like_does_not_count(said: dict[str, int]) -> None:
+    cluster = damaged()
+    cluster.say(1, (0, 90), **said)
+    assert cluster.leader == NOBODY
+    cluster.pause(1000)
+    cluster.say(1, (0, 55))
+    assert cluster.leader == 2
+
+
 def test_a_replica_that_cannot_answer_is_asked_again() -> None:
     cluster = damaged()
     cluster.say(1, (-1, -1), error_code=E.KAFKA_STORAGE_ERROR)
@@ -232,9 +252,9 @@ def test_another_controller_begins_anew() -> None:
 
 def test_the_later_epoch_wins_over_the_longer_log() -> None:
     cluster = Recovered().outage()
-    cluster.say(1, (3, 500))
-    cluster.say(2, (4, 10))
-    cluster.say(3, (3, 900))
+    cluster.say(1, (0, 500))
+    cluster.say(2, (1, 10))
+    cluster.say(3, (0, 900))
     assert cluster.leader == 2
 
 
