@@ -43,6 +43,7 @@ class Storm:
         bootstrap = cluster.bootstrap
         self.writers = [Writer(n, bootstrap, self.evidence, PARTITIONS, per_second) for n in range(3)]
         self.readers = [Reader(n, bootstrap, self.evidence) for n in range(2)]
+        self.hanging: list[Reader] = []  # what they were shown before still counts
         self.observer = Observer(bootstrap, self.evidence, PARTITIONS)
         self.faults = Faults(cluster, self.rng, self.writers, PARTITIONS, say)
         self.began = time.monotonic()
@@ -62,6 +63,7 @@ class Storm:
             time.sleep(self.rng.uniform(0, 3))
             if time.monotonic() > round_end:
                 self.faults.heal("after a round")
+                self.relieve()
                 round_end = time.monotonic() + ROUND_S
             if time.monotonic() > reported + REPORT_S:
                 reported = time.monotonic()
@@ -71,16 +73,30 @@ class Storm:
                 raise Wrong(broken[0])
         self.faults.heal("after the storm")
 
+    def relieve(self) -> None:
+        """Another reader in the place of each that hangs: should a broker be the cause, that one hangs too, and the
+        group never commits all."""
+        for at, reader in enumerate(self.readers):
+            if reader.hangs:
+                self.hanging.append(reader)
+                self.readers[at] = Reader(
+                    len(self.readers) + len(self.hanging) - 1, self.cluster.bootstrap, self.evidence
+                )
+                self.readers[at].thread.start()
+                self.say(f"{reader.name} hangs in its client's commit, {self.readers[at].name} takes its place")
+
     def progress(self) -> None:
         acknowledged = sum(writer.acknowledged for writer in self.writers)
         faults = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.counts.items()))
         passed = time.monotonic() - self.began
-        self.say(f"{passed:6.0f} s: {acknowledged} acknowledged, {sum(r.read for r in self.readers)} read; {faults}")
+        read = sum(reader.read for reader in [*self.readers, *self.hanging])
+        self.say(f"{passed:6.0f} s: {acknowledged} acknowledged, {read} read; {faults}")
 
     def calm(self) -> None:
         """Writers end, the group reads to the end, replicas become equal; then all that is there is read."""
         self.stop(self.writers)
         self.faults.heal("after the last record")
+        self.relieve()
         for partition in range(PARTITIONS):
             self.evidence.log[partition] = read_over_network(self.cluster.bootstrap, TOPIC, partition)
         why = until(self.why_not_all_committed, HEAL_S)
@@ -94,7 +110,9 @@ class Storm:
             worker.stop()
         for worker in workers:
             worker.thread.join(2 * HEAL_S)
-            if worker.thread.is_alive() or worker.broke:
+            if isinstance(worker, Reader) and worker.hangs:
+                self.hanging.append(worker)
+            elif worker.thread.is_alive() or worker.broke:
                 raise Wrong(f"{worker.name} does not end: {worker.broke!r}")
 
     def why_not_all_committed(self) -> str:
@@ -134,6 +152,7 @@ class Storm:
             "seed": self.evidence.seed,
             **figures(self.evidence),
             "producers": sum(writer.lives for writer in writers),
+            "consumers that hung in a commit": len(self.hanging),
             "abandoned": sum(writer.abandoned for writer in writers),
             "kills": counts["kill"] + 3 * counts["kill all"] + counts["wiped"] + counts["wipe given up"],
             "stops": counts["stop"] + counts["zombie"],

@@ -18,6 +18,8 @@ GROUP = "storm"
 ABANDONED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 IN_FLIGHT_MAX = 2_000  # records that wait for their acknowledgement
 FLUSH_S = 180.0
+# confluent-kafka's commit that waits may wait for ever (its issue 1801), whatever brokers answer later.
+COMMIT_S = 120.0
 # How long each waits for an answer: one gives up while a leader is paused, and sends again; one waits it out. And how
 # long it lets a leader wait for the others: one is told often that time is up for what is in the log.
 SOCKET_MS = (2_000, 6_000, 30_000)
@@ -158,6 +160,7 @@ class Reader(Worker):
         super().__init__(f"reader-{number}")
         self.evidence = evidence
         self.read = 0
+        self.commits_since: float | None = None  # the moment in which the commit under way began
         self.consumer = Consumer(
             {
                 **quiet(bootstrap),
@@ -166,6 +169,7 @@ class Reader(Worker):
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "session.timeout.ms": 6_000,
+                "max.poll.interval.ms": 60_000,  # one that hangs leaves the group
                 "heartbeat.interval.ms": 500,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 300,
@@ -186,12 +190,19 @@ class Reader(Worker):
         if offsets:
             self.commit([TopicPartition(TOPIC, partition, offset) for partition, offset in offsets.items()])
 
+    @property
+    def hangs(self) -> bool:
+        began = self.commits_since
+        return began is not None and time.monotonic() > began + COMMIT_S
+
     def commit(self, offsets: list[TopicPartition]) -> None:
-        began = time.monotonic()
+        self.commits_since = began = time.monotonic()
         try:
             done = self.consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException:
             return  # nobody knows whether it was done
+        finally:
+            self.commits_since = None
         ended = time.monotonic()
         for one in done or ():
             if one.error is None:
