@@ -25,6 +25,7 @@ from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.log.producers import Producer, Producers, Remembered, step_back
 from strandline.log.segment import file_name
+from strandline.wire.batch import batches
 
 if TYPE_CHECKING:
     from strandline.log.log import Log
@@ -159,6 +160,12 @@ def distrust(log: Log, now: Instant) -> None:
     """A batch is not where it is remembered: only the log itself is believed."""
     keep(log, [])
     rebuild(log, now)
+
+
+def mend(log: Log, patch: memoryview, start: int, end: int, now: Instant) -> None:
+    """Damaged batches in [start, end) were repaired with `patch`. What was learned from them may be written down."""
+    if log.producers.mend(batches(patch), start, end, now):
+        keep(log, [offset for offset in log.snapshots if offset <= start])
 
 
 # --- following the log

@@ -4,6 +4,8 @@ Invariant: for each producer at most the last five batches of its current epoch,
 have in flight).
 """
 
+from collections.abc import Iterable
+
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.base.value import Value
@@ -60,15 +62,34 @@ class Producers:
         if producer is None or producer.epoch != batch.producer_epoch:
             producer = self.known[batch.producer_id] = Producer(batch.producer_epoch)
         producer.seen = now
-        last_offset = base_offset + batch.last_offset_delta
-        self.end_offset = last_offset + 1
+        self.end_offset = base_offset + batch.last_offset_delta + 1
         if batch.is_control:
             return
-        timestamp = stamp if stamp >= 0 else batch.max_timestamp
-        producer.batches.append(
-            Remembered(batch.base_sequence, batch.last_sequence, base_offset, last_offset, timestamp)
-        )
+        producer.batches.append(remembered(batch, base_offset, stamp))
         del producer.batches[:-BATCHES_MAX]
+
+    def mend(self, batches: Iterable[BatchHeader], start: int, end: int, now: Instant) -> bool:
+        """`batches` were damaged in [start, end), and may have been believed: a header says whose a batch is, in which
+        epoch, and its sequence. Was anything else known of them?"""
+        before = self.rows()
+        for producer_id, producer in list(self.known.items()):
+            kept = [old for old in producer.batches if not start <= old.base_offset < end]
+            if producer.batches and not kept:
+                del self.known[producer_id]  # its epoch is not known either
+            producer.batches = kept
+        for batch in batches:
+            if batch.producer_id < 0 or batch.is_control:
+                continue
+            producer = self.known.setdefault(batch.producer_id, Producer(batch.producer_epoch))
+            producer.seen = max(producer.seen, now)
+            if producer.epoch == batch.producer_epoch:
+                producer.batches.append(remembered(batch, batch.base_offset))
+                producer.batches.sort(key=lambda one: one.base_offset)
+                del producer.batches[:-BATCHES_MAX]
+        return self.rows() != before
+
+    def rows(self) -> dict[int, tuple[int, tuple[Remembered, ...]]]:
+        return {producer_id: (one.epoch, tuple(one.batches)) for producer_id, one in self.known.items()}
 
     def restore(self, producer_id: int, epoch: int, batches: list[Remembered], now: Instant) -> None:
         """What was written down of a producer; its batches may come in several parts, in order."""
@@ -92,6 +113,12 @@ class Producers:
             last = producer.batches[-1] if producer.batches else None
             if last is not None and last.last_offset < log_start_offset and last.timestamp + expiration_ms < now:
                 del self.known[producer_id]
+
+
+def remembered(batch: BatchHeader, base_offset: int, stamp: int = -1) -> Remembered:
+    timestamp = stamp if stamp >= 0 else batch.max_timestamp
+    last_offset = base_offset + batch.last_offset_delta
+    return Remembered(batch.base_sequence, batch.last_sequence, base_offset, last_offset, timestamp)
 
 
 def step_back(sequence: int, steps: int) -> int:

@@ -7,8 +7,10 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.log.config import DAY_MS as EXPIRATION_MS
 from strandline.log.log import Appended, Log
+from strandline.log.producers import Producers, Remembered
 from strandline.log.refusals import Refused
 from strandline.sim.disk import SimDisk
+from strandline.wire.batch import batches
 
 SEQUENCE_MAX = (1 << 31) - 1
 
@@ -128,3 +130,18 @@ def test_a_duplicate_bears_the_time_of_its_first_append() -> None:
     again = append(log, produced(1, producer=(7, 0, 0)), now=NOW + 50)
     assert again.duplicate
     assert again.log_append_time == NOW
+
+
+@pytest.mark.parametrize(("pid", "epoch", "sequence"), [(7, 0, 1 << 28), (8, 0, 0), (7, 9, 0), (-1, -1, -1)])
+def test_what_was_learned_of_a_damaged_header_goes_when_the_batch_is_repaired(
+    pid: int, epoch: int, sequence: int
+) -> None:
+    producers = Producers()
+    (damaged,) = batches(produced(1, producer=(pid, epoch, sequence)))
+    (right,) = batches(produced(1, producer=(7, 0, 0)))
+    if pid >= 0:
+        producers.appended(damaged, 0, NOW)
+    assert producers.mend([right], 0, 1, NOW)
+    assert list(producers.known) == [7]
+    assert isinstance(producers.judge(right), Remembered)
+    assert not producers.mend([right], 0, 1, NOW), "nothing was learned that is wrong: snapshots are kept"

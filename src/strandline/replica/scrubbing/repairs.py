@@ -24,6 +24,7 @@ from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log import producer_snapshot
 from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.log.soundness import Damage
@@ -199,6 +200,7 @@ class Repairs:
                 return None
             patch, end = found
             segment.file.write_at(damage.position, patch)
+            producer_snapshot.mend(log, patch, damage.start, end, now)
         finally:
             log.rest(segment)
         del self.known[(hosted, damage.base, damage.position)]
