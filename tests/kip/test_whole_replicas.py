@@ -177,6 +177,22 @@ def test_a_replica_whose_files_were_damaged_after_the_kill_is_in_doubt(damage: C
     assert may_be_lost(play)
 
 
+@pytest.mark.parametrize("directory", ["/d0", "/m"])
+def test_after_a_flush_that_failed_a_replica_is_in_doubt(directory: str) -> None:
+    """The node cannot go on without the directory. It ends, and the system runs on, but drops what it could not write:
+    after the file system is mounted anew the log is shorter, and what is left of it is right."""
+    play = play_of()
+    for machine in play.machines:
+        machine.disk.fail_next_sync(lambda path: path.startswith(f"{directory}/"))
+    for machine in play.machines:
+        play.until("it has ended", lambda machine=machine: not machine.is_running)
+        play.world.damage.lost(NodeId(machine.node_id), "could not flush")
+        assert not machine.disk.exists(f"/d0/{FILE}")
+    start(play)
+    assert not was_lossless(play)
+    assert may_be_lost(play)
+
+
 def test_files_of_an_older_process_vouch_for_nothing() -> None:
     """An image from after a stop in order: its marker, and what says which logs are whole, fit one another."""
     play = play_of()

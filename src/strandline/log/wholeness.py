@@ -5,18 +5,22 @@ power or a crash of the system takes them. So each log directory has a file that
 boot id) it was written, and which logs are whole. The next start takes it away first. It believes it where the system
 has run on, or where the stop was in order, so that all is durable; and where all directories have it of one process.
 
+An error of a disk ends that (`distrust`). The system may have dropped what it could not write, and a file system that
+is mounted anew then shows logs that are shorter, and right as far as they go.
+
 It counts within one run of the system alone, so that nobody waits for the disk: a loss of power ends that run. A log
 that no file names is in doubt.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Self
 from zlib import crc32
 
 import msgspec
 
 from strandline.base.ids import TopicIdPartition, Uuid, parse_uuid, uuid_text
-from strandline.base.ports import Disk
+from strandline.base.ports import Disk, DiskError
 from strandline.base.value import Value
 from strandline.log.clean_shutdown import Place
 
@@ -88,6 +92,14 @@ def take_vouched(disk: Disk, place: Place, *, is_clean: bool) -> Vouched | None:
         processes[page.process] = None
         vouched[path] = frozenset(logs_in(page))
     return Vouched(parse_uuid(next(iter(processes))), vouched) if len(processes) == 1 else None
+
+
+def distrust(disk: Disk, paths: Iterable[str]) -> None:
+    """Remove the files, also where only one disk has failed: it may keep its own, which counts for nothing without the
+    others."""
+    for directory in paths:
+        with suppress(DiskError):
+            disk.remove(f"{directory}/{FILE}")
 
 
 def logs_in(page: Page) -> Iterable[TopicIdPartition]:

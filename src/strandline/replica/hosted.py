@@ -172,9 +172,10 @@ class Host:
     def fail(self, log_dir: LogDir, error: DiskError) -> None:
         """An operation in this directory failed: no replica there has a role from now on. What else follows, for those
         who wait and ask, `Replicas.take_offline` does."""
+        # First, since the next line raises where the broker cannot go on without this directory.
+        self.whole.end()
         if not self.directories.fail(log_dir, error):
             return
-        self.whole.end()
         for hosted in self.all():
             if hosted.directory.path == log_dir.path:
                 hosted.start = hosted.high_watermark

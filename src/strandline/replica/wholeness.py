@@ -15,12 +15,11 @@ Invariant: the files never name a replica that is not whole.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 
 from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.log.clean_shutdown import Place
-from strandline.log.wholeness import FILE, Vouched, page_of
+from strandline.log.wholeness import FILE, Vouched, distrust, page_of
 from strandline.metadata.image import Partition
 
 
@@ -77,9 +76,7 @@ class Whole:
         """All are in doubt, and nothing is vouched for until the next start."""
         self.logs.clear()
         place, self.place = self.place, None
-        for path, _ in () if place is None else place.directories:
-            with suppress(DiskError):
-                self.disk.remove(f"{path}/{FILE}")
+        distrust(self.disk, () if place is None else (path for path, _ in place.directories))
 
     def save_changes(self) -> None:
         if self.is_changed:

@@ -32,6 +32,7 @@ from strandline.base.effects import AwaitRoom, Endpoint, Save, Sync
 from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
+from strandline.log.wholeness import distrust
 from strandline.server import lifeline
 from strandline.server.clock import Clock
 from strandline.server.disk import RealDisk
@@ -221,7 +222,7 @@ class Driver:
         where = self.net.bind(listeners_of(self.config))
         metrics_at = self.bind_metrics()
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
-        pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop)
+        pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop, self.distrust)
         pump.connect(
             self.net.reply,
             self.net.close_one,
@@ -279,6 +280,10 @@ class Driver:
     def crash(self, error: BaseException, event: object) -> None:
         assert self.pump is not None, "nothing happens before the node exists"
         self.pump.crash(error, event)
+
+    def distrust(self) -> None:
+        """A flush may have failed: nobody knows what the system dropped, of these files or of others."""
+        distrust(self.disk, self.config.log_dirs)
 
     def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An exception that nobody caught is a defect of the driver: as fatal as one of the node."""

@@ -30,7 +30,7 @@ from strandline.base.effects import (
     Send,
     Sync,
 )
-from strandline.base.ports import DiskFull
+from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import NEVER, Instant
 from strandline.server.clock import Clock
 
@@ -60,12 +60,19 @@ class Node(Protocol):
 
 class Pump:
     def __init__(
-        self, node: Node, loop: asyncio.AbstractEventLoop, clock: Clock, on_stop: Callable[[int, str], None]
+        self,
+        node: Node,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        on_stop: Callable[[int, str], None],
+        on_disk_error: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_disk_error`: before the node stops for it."""
         self.node = node
         self.loop = loop
         self.now = clock.now
         self.on_stop = on_stop
+        self.on_disk_error = on_disk_error
         self.stopped = False
         self.inside = False
         self.armed = NEVER  # when the timer fires
@@ -151,6 +158,8 @@ class Pump:
     def crash(self, error: BaseException, event: object) -> None:
         """The node's state can no longer be trusted: stop at once, and say what led here. A lack of room is no defect:
         there is nothing to say but where."""
+        if isinstance(error, DiskError):
+            self.on_disk_error()
         if isinstance(error, DiskFull):
             self.stop(OUT_OF_ROOM, f"there is no room: {error}")
             return

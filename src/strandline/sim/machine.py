@@ -36,6 +36,7 @@ from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.room import needed_room
+from strandline.log.wholeness import distrust
 from strandline.sim.disk import PowerLost, SimDisk
 from strandline.sim.station import Station
 from strandline.sim.timeline import Clock
@@ -148,11 +149,8 @@ class Machine(Station):
         with world.holding(event):
             try:
                 effects = step(node, self.clock.now())
-            except DiskFull as error:
-                self.stop_without_room(error)
-                return
             except DiskError as error:
-                self.stop(str(error))
+                self.disk_failed(error)
                 return
             except PowerLost:
                 self.power_cut()
@@ -262,10 +260,8 @@ class Machine(Station):
             if life == self.life and self.is_running:
                 try:
                     self.make_durable(batch, failed)
-                except DiskFull as error:
-                    self.stop_without_room(error)
                 except DiskError as error:
-                    self.stop(str(error))
+                    self.disk_failed(error)
                 except PowerLost:
                     self.power_cut()
 
@@ -347,6 +343,18 @@ class Machine(Station):
     def stop(self, why: str) -> None:
         self.told(Kind.HALTED, f"halts: {why}")
         self.gone(power=False)
+
+    def disk_failed(self, error: DiskError) -> None:
+        """As the real driver does: the next start must not believe that the system has everything."""
+        try:
+            distrust(self.disk, self.log_dirs)
+        except PowerLost:
+            self.power_cut()
+            return
+        if isinstance(error, DiskFull):
+            self.stop_without_room(error)
+        else:
+            self.stop(str(error))
 
     def stop_without_room(self, error: DiskFull) -> None:
         """As the real driver does: the process stays, and begins a node anew when there is room."""

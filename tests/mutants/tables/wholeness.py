@@ -114,6 +114,22 @@ WHOLENESS = table(
         (f"{REPLICAS}test_a_directory_that_fails_takes_the_word_for_all_others_with_it",),
     ),
     Mutant(
+        "a broker that cannot go on without a directory ends before it removes the files",
+        "replica/hosted.py",
+        "        self.whole.end()\n        if not self.directories.fail(log_dir, error):\n            return\n",
+        "        if not self.directories.fail(log_dir, error):\n            return\n        self.whole.end()\n",
+        ANSWERS,
+        (f"{REPLICAS}test_so_does_one_that_the_broker_cannot_go_on_without",),
+    ),
+    Mutant(
+        "a node that ends over an error of a disk leaves the files",
+        "server/main.py",
+        "self.on_stop, self.distrust)",
+        "self.on_stop)",
+        ANSWERS,
+        ("unit/server/test_room.py::test_after_an_error_of_a_disk_no_file_says_that_logs_are_whole",),
+    ),
+    Mutant(
         "a follower out of sync becomes whole",
         "replica/wholeness.py",
         "if partition.leader != NOBODY and me in partition.isr:",

@@ -221,6 +221,19 @@ def test_a_directory_that_fails_takes_the_word_for_all_others_with_it() -> None:
     assert not whole.logs
 
 
+def test_so_does_one_that_the_broker_cannot_go_on_without(world: World) -> None:
+    """The next start finds no file, though the system runs on."""
+    replicas, place = world.nodes[NodeId(3)], Place("cluster", 3, (("/data3", Uuid(b"3" * 16)),))
+    whole = replicas.host.whole
+    whole.begin(place, None)
+    whole.save()
+    assert world.disks[NodeId(3)].exists(f"/data3/{FILE}")
+    with pytest.raises(DiskError):
+        replicas.host.fail(replicas.host.directories.live[0], DiskError("a flush failed"))
+    assert not whole.logs
+    assert not world.disks[NodeId(3)].exists(f"/data3/{FILE}")
+
+
 def test_the_files_say_it_in_the_step_in_which_metadata_does(world: World) -> None:
     """A kill may follow at once."""
     disk, place = world.disks[NodeId(3)], Place("cluster", 3, (("/data3", Uuid(b"3" * 16)),))

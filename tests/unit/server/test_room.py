@@ -15,6 +15,7 @@ from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.base.time import NEVER, Instant
 from strandline.broker.config import NodeConfig
 from strandline.log.room import needed_room
+from strandline.log.wholeness import FILE
 from strandline.server import main
 from strandline.server import room as room_module
 from strandline.server.main import Lives
@@ -236,6 +237,16 @@ def test_who_ends_the_process_while_it_waits_ends_it_at_once(tmp_path: Path, mon
     play.on_look = lambda: os.kill(os.getpid(), signal.SIGTERM)
     assert play.run() == OUT_OF_ROOM
     assert len(play.nodes) == 1
+
+
+def test_after_an_error_of_a_disk_no_file_says_that_logs_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / FILE).write_text("all")
+    play = Play(tmp_path, monkeypatch, ["finds no room"], ["/d is full"] * 1000)
+    play.on_look = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    assert play.run() == OUT_OF_ROOM
+    assert not (tmp_path / FILE).exists()
 
 
 # --- a node that goes on without a directory
