@@ -34,7 +34,7 @@ from strandline.replica.config import LogDir
 from strandline.replica.cordoned import cordoned
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.quota import Rate, rate_of
-from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TOPIC_IDS
 from strandline.replica.storage import Storage
 from strandline.replica.timers import Alarm
 from strandline.wire.batch import batches
@@ -369,6 +369,9 @@ class Futures:
         if future.log.cleaned_to is not None:
             rows[CLEANED] = storage.cleaned(new) | {name: future.log.cleaned_to}
             storage.cleaner_files[new.path] = None
+        ids = storage.topic_ids(new, {name: hosted.at.topic_id})
+        if not storage.write_now(new, TOPIC_IDS, *ids):  # first: there may be a row of an earlier topic
+            return []
         for file, offsets in rows.items():
             if not storage.save_now(new, file, offsets):
                 return []

@@ -349,8 +349,10 @@ class Storage:
     def in_directory(self, log_dir: LogDir) -> list[Hosted]:
         return [hosted for hosted in self.host.all() if hosted.directory.path == log_dir.path]
 
-    def topic_ids(self, log_dir: LogDir) -> tuple[bytes, list[TopicPartition]]:
-        ids = {hosted.name: hosted.at.topic_id for hosted in self.in_directory(log_dir)}
+    def topic_ids(
+        self, log_dir: LogDir, more: dict[TopicPartition, Uuid] | None = None
+    ) -> tuple[bytes, list[TopicPartition]]:
+        ids = {hosted.name: hosted.at.topic_id for hosted in self.in_directory(log_dir)} | (more or {})
         return format_topic_ids(ids), list(ids)
 
     def high_watermarks(self, log_dir: LogDir) -> Offsets:

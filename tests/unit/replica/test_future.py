@@ -7,7 +7,8 @@ from tests.unit.replica.test_directories import HOME, Jbod, directory
 
 from strandline.base.effects import Sync
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, TopicPartition
+from strandline.base.ids import NodeId, TopicPartition, Uuid
+from strandline.log.checkpoints import format_topic_ids, parse_topic_ids
 from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE
@@ -15,6 +16,7 @@ from strandline.replica import future
 from strandline.replica.follower import Cut, Follower
 from strandline.replica.future import Futures
 from strandline.replica.hosted import Hosted
+from strandline.replica.rows import TOPIC_IDS
 
 E = ErrorCode
 T0 = TopicPartition("t", 0)
@@ -81,6 +83,16 @@ def test_before_it_takes_over_its_topic_id_is_durable(jbod: Jbod) -> None:
     jbod.run(1_000)
     synced = [path for _, effect in jbod.sent_by if isinstance(effect, Sync) for path in effect.paths]
     assert f"/d1/t-0.{AT.topic_id.hex()}-future/partition.metadata" in synced
+
+
+def test_its_directory_says_whose_it_is_and_not_what_it_said_of_an_earlier_topic_of_the_name(jbod: Jbod) -> None:
+    """A start would give the log the id that is in this row, had the log lost its own."""
+    disk, path = jbod.disks[NodeId(1)], f"/d1/{TOPIC_IDS}"
+    disk.write_file(path, format_topic_ids({T0: Uuid(b"an earlier topic")}))
+    move(jbod, "/d1")
+    jbod.run(1_000)
+    assert jbod.path(1) == "/d1"
+    assert parse_topic_ids(disk.read_file(path) or b"") == {T0: AT.topic_id}
 
 
 def test_it_takes_over_only_after_the_controller_knows(jbod: Jbod) -> None:
