@@ -477,7 +477,7 @@ REPLICA = table(
         ),
         "        hosted.role = Follower",
         Breaks.DURABILITY,
-        ("unit/replica/test_cluster.py::test_acks_all_waits_while_a_member_of_the_isr_is_silent",),
+        ("unit/replica/test_cluster.py::test_a_waiting_produce_and_fetch_learn_at_once_that_the_leadership_is_over",),
     ),
     Mutant(
         "a flush vouches in another role",
