@@ -87,8 +87,9 @@ def tell_absent(replicas: Replicas) -> None:
 
 def left_offline(replicas: Replicas) -> dict[Uuid, tuple[Left, ...]]:
     """What lies in each directory that is offline at a stop, for its marker: the next start may find it again, and what
-    it does not find there is lost. Before there is metadata nobody knows all of it."""
-    if not replicas.has_caught_up:
+    it does not find there is lost. Before there is metadata, and every replica in it was looked for, nobody knows all
+    of it."""
+    if not replicas.has_caught_up or replicas.arrivals.waiting:
         return {}
     absent = replicas.host.absent.items()
     return {

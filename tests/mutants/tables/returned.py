@@ -75,10 +75,18 @@ RETURNED = table(
     Mutant(
         "a stop without metadata says that nothing is offline",
         "replica/offline.py",
-        "    if not replicas.has_caught_up:\n        return {}\n",
-        "",
+        "    if not replicas.has_caught_up or replicas.arrivals.waiting:",
+        "    if replicas.arrivals.waiting:",
         Breaks.DURABILITY,
         ("unit/replica/test_returned.py::test_before_there_is_metadata_nobody_knows_what_lies_there",),
+    ),
+    Mutant(
+        "a stop before each replica was looked for says what is offline",
+        "replica/offline.py",
+        "    if not replicas.has_caught_up or replicas.arrivals.waiting:",
+        "    if not replicas.has_caught_up:",
+        Breaks.DURABILITY,
+        ("unit/replica/test_returned.py::test_before_each_replica_was_looked_for_nobody_knows_it_either",),
     ),
     Mutant(
         "a directory that is back is trusted like the others",

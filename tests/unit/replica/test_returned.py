@@ -140,3 +140,11 @@ def test_before_there_is_metadata_nobody_knows_what_lies_there(jbod: Jbod) -> No
     fill(jbod)
     jbod.nodes[ME].has_caught_up = False
     assert left_offline(jbod.nodes[ME]) == {}
+
+
+def test_before_each_replica_was_looked_for_nobody_knows_it_either(jbod: Jbod) -> None:
+    fill(jbod)
+    replicas = jbod.nodes[ME]
+    assert left_offline(replicas)
+    replicas.arrivals.waiting[AT] = False
+    assert left_offline(replicas) == {}
