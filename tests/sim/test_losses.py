@@ -25,7 +25,7 @@ def covers(loss: Loss, start: int, end: int) -> bool:
 
 
 @pytest.mark.parametrize("elr", [False, True], ids=["without ELR", "with ELR"])
-@pytest.mark.parametrize("seed", (1, 2))
+@pytest.mark.parametrize("seed", (1, 3))
 def test_all_lose_power_at_once_and_what_they_lost_is_in_the_ledgers(seed: int, elr: bool) -> None:
     settings = SETTINGS | {"unclean.leader.election.enable": str(elr).lower()}
     play = Play(seed, options=Options(settings=settings, is_ruthless=True, elr=elr))
