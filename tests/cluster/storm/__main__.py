@@ -26,7 +26,7 @@ from tests.cluster.storm.checker import Anomalies, Evidence, figures, judge
 from tests.cluster.storm.clients import TOPIC, Observer, Reader, Worker, Writer
 from tests.cluster.storm.cluster import CRASHED, NODES, PROPERTIES, StormCluster, Wrong, until
 from tests.cluster.storm.faults import HEAL_S, Faults
-from tests.cluster.storm.reading import Unreadable, digest_of, read_from_files, read_over_network
+from tests.cluster.storm.reading import Unreadable, digest_of, epochs_in_files, read_from_files, read_over_network
 
 PARTITIONS = 4
 OFFSETS = ("__consumer_offsets", 3)
@@ -138,6 +138,8 @@ class Storm:
 
     def verdict(self) -> dict[str, Any]:
         counts, writers = self.faults.counts, self.writers
+        for partition in range(PARTITIONS):
+            self.evidence.epochs[partition] = epochs_in_files(self.cluster.nodes[0].data_path, TOPIC, partition)
         found = judge(self.evidence)
         self.read_files(found)
         for writer in writers:

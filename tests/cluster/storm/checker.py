@@ -71,6 +71,12 @@ class Evidence:
     shown: dict[int, dict[int, bytes]] = field(default_factory=dict)  # by partition and offset: a hash of the value
     commits: dict[int, list[Committed]] = field(default_factory=dict)  # by partition
     replicas: dict[str, dict[str, str]] = field(default_factory=dict)  # by partition's name and node: a digest
+    epochs: dict[int, dict[int, int]] = field(default_factory=dict)  # by partition and offset: the producer epoch
+    sent_anew: int = 0  # records that are there once more, in a later producer epoch
+
+    def is_sent_anew(self, partition: int, first: int, second: int) -> bool:
+        epochs = self.epochs.get(partition, {})
+        return first in epochs and second in epochs and epochs[first] < epochs[second]
 
     def show(self, partition: int, offset: int, value: bytes) -> None:
         """A consumer was shown this; one that is shown something else there later must not be."""
@@ -129,6 +135,10 @@ def walk(
         if value != value_of(evidence.seed, producer, partition, sequence):
             found.add("content", f"partition {partition}, offset {offset}: {value[:60]!r} is not what was sent")
         mine = places.setdefault((producer, partition), {})
+        if sequence in mine and evidence.is_sent_anew(partition, mine[sequence], offset):
+            evidence.sent_anew += 1
+            mine[sequence] = offset
+            continue
         if sequence in mine:
             found.add("twice", f"{producer} {partition} {sequence} is at offsets {mine[sequence]} and {offset}")
             continue
@@ -177,6 +187,7 @@ def figures(evidence: Evidence) -> dict[str, int]:
         "sent": sum(sent.count for sent in evidence.sent.values()),
         "acknowledged": len(offsets),
         "acknowledged without an offset": offsets.count(NO_OFFSET),
+        "sent again in a later producer epoch": evidence.sent_anew,
         "in the log": sum(len(records) for records in evidence.log.values()),
         "shown to consumers": sum(len(shown) for shown in evidence.shown.values()),
         "commits and reads of commits": sum(len(commits) for commits in evidence.commits.values()),

@@ -51,6 +51,16 @@ def read_from_files(data: Path, topic: str, partition: int) -> list[tuple[int, b
     ]
 
 
+def epochs_in_files(data: Path, topic: str, partition: int) -> dict[int, int]:
+    """The producer epoch of each offset."""
+    return {
+        offset: batch.producer_epoch
+        for segment in segments_of(data, topic, partition)
+        for batch in batches_of(segment)
+        for offset in range(batch.base_offset, batch.last_offset + 1)
+    }
+
+
 def digest_of(data: Path, topic: str, partition: int) -> str:
     """Of all bytes of the log: segments of replicas need not begin at the same offsets."""
     found = blake2b(digest_size=16)

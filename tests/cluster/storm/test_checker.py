@@ -72,6 +72,24 @@ def test_each_anomaly_is_found(kind: str, break_it: Callable[[Evidence], object]
     assert kind in judge(evidence).counts
 
 
+@pytest.mark.parametrize(("first", "second", "counts"), [(1, 2, {}), (1, 1, {"twice": 1}), (2, 1, {"twice": 1})])
+def test_a_client_may_send_once_more_what_it_does_not_know_in_a_later_epoch(
+    first: int, second: int, counts: dict[str, int]
+) -> None:
+    evidence = whole()
+    put(evidence, 9, record(3))
+    evidence.epochs[0] = {5: first, 9: second}
+    assert judge(evidence).counts == counts
+    assert evidence.sent_anew == (not counts)
+
+
+def test_what_was_acknowledged_is_not_sent_once_more_in_any_epoch() -> None:
+    evidence = whole()
+    put(evidence, 9, record(0))
+    evidence.epochs[0] = {0: 1, 9: 2}
+    assert judge(evidence).counts == {"another offset": 1}
+
+
 def test_commits_that_overlap_may_end_in_any_order() -> None:
     evidence = whole()
     evidence.commits[0] = [commit(1.0, 5.0, 9), commit(2.0, 3.0, 4), commit(4.0, 4.5, 4, is_read=True)]
