@@ -10,7 +10,6 @@ the segment's file. The node's own timers count too; more `--requests` make thei
 
 import argparse
 import json
-import os
 import re
 import socket
 import subprocess
@@ -22,7 +21,6 @@ from pathlib import Path
 
 from tests.cluster.driving import create
 
-from strandline.server import lifeline
 from strandline.server.ask import receive
 from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
@@ -46,25 +44,14 @@ PROPERTIES = {  # a node that is fifty times as slow is not dead
 class Counted(NodeProcess):
     """A node under callgrind, which counts only when it is told to."""
 
-    source = Path(__file__).parents[2]
-
     @property
     def counts_path(self) -> Path:
         return self.folder / "callgrind.out"
 
-    def start(self) -> None:
+    @property
+    def command(self) -> list[str]:
         callgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self.counts_path}"]
-        node = [sys.executable, "-m", "strandline", "node", "--config", str(self.config_path)]
-        with self.log_path.open("ab") as output:
-            self.process = subprocess.Popen(
-                [*callgrind, *node],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, "PYTHONPATH": str(self.source / "src"), **lifeline.environment()},
-                pass_fds=(lifeline.reading_end(),),
-                start_new_session=True,
-            )
+        return [*callgrind, *super().command]
 
     @contextmanager
     def counting(self) -> Iterator[None]:
@@ -108,10 +95,11 @@ def send(connection: socket.socket, frames: list[bytes]) -> None:
         receive(connection, int.from_bytes(receive(connection, 4), "big"))
 
 
-def measure(folder: Path, requests: int) -> dict[str, int]:
+def measure(folder: Path, source: Path, requests: int) -> dict[str, int]:
     """Instructions a request."""
     cluster = LocalCluster(folder, 1, properties=PROPERTIES)
     node = Counted(1, cluster.nodes[0].folder, cluster.nodes[0].port, cluster.nodes[0].controller_port)
+    node.environment = {"PYTHONPATH": str(source / "src")}
     cluster.nodes = [node]
     with cluster, socket.create_connection((HOST, node.port), timeout=600) as connection:
         create(cluster, TOPIC)
@@ -130,12 +118,11 @@ def measure(folder: Path, requests: int) -> dict[str, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--source", type=Path, default=Counted.source, help="a checkout of Strandline")
+    parser.add_argument("--source", type=Path, default=Path(__file__).parents[2], help="a checkout of Strandline")
     parser.add_argument("--requests", type=int, default=1000)
     options = parser.parse_args()
-    Counted.source = options.source.resolve()
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(Path(folder), options.requests)))
+        print(json.dumps(measure(Path(folder), options.source.resolve(), options.requests)))
     return 0
 
 

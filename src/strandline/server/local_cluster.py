@@ -126,11 +126,15 @@ class NodeProcess:
     def is_up(self) -> bool:
         return self.running or self.other is not None
 
+    @property
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "strandline", "node", "--config", str(self.config_path)]
+
     def start(self) -> None:
         assert not self.running
         with self.log_path.open("ab") as output, uninterrupted():
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "strandline", "node", "--config", str(self.config_path)],
+                self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

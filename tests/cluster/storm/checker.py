@@ -135,12 +135,12 @@ def walk(
         if value != value_of(evidence.seed, producer, partition, sequence):
             found.add("content", f"partition {partition}, offset {offset}: {value[:60]!r} is not what was sent")
         mine = places.setdefault((producer, partition), {})
-        if sequence in mine and evidence.is_sent_anew(partition, mine[sequence], offset):
-            evidence.sent_anew += 1
-            mine[sequence] = offset
-            continue
         if sequence in mine:
-            found.add("twice", f"{producer} {partition} {sequence} is at offsets {mine[sequence]} and {offset}")
+            if evidence.is_sent_anew(partition, mine[sequence], offset):
+                evidence.sent_anew += 1
+                mine[sequence] = offset
+            else:
+                found.add("twice", f"{producer} {partition} {sequence} is at offsets {mine[sequence]} and {offset}")
             continue
         latest = next(reversed(mine), -1)
         if sequence < latest:
