@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from strandline.log.log import Log
 from strandline.log.soundness import damages
+from strandline.sim.laws.durable import why_not_durable
 from strandline.sim.trace import Kind
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def why_not_sound(world: "World") -> str | None:
 def why_unsound(world: "World", machine: "Machine") -> str | None:
     others = [other for other in world.machines.values() if other is not machine]
     for hosted in hosting(machine):
+        why = why_not_durable(machine.disk, hosted.log, 0)
+        if why is not None:
+            return f"a repair of {hosted.name} on {machine.name} is under way: {why}"
         for wanted in damaged(hosted.log):
             for other in others:
                 for copy in hosting(other):

@@ -172,7 +172,7 @@ class Partitions:
         known.high_watermark = leader.high_watermark
         known.stuck_since = -1
         if self.is_bound(at) and leader.high_watermark > truth.end:
-            truth.extend(log, leader.high_watermark)
+            truth.extend(log, leader.high_watermark, is_rotten=machine.is_rotten)
             newest = self.world.laws.metadata.image.partition(at)
             if newest is not None:
                 self.members_hold_truth(at, newest)

@@ -5,9 +5,10 @@ Replicas copy batches as they are, so that equal logs are equal bytes, and nobod
 
 from bisect import bisect_right
 
+from strandline.base.ports import Buffer
 from strandline.log.log import Log
 from strandline.log.reading import Read
-from strandline.wire.batch import batches
+from strandline.wire.batch import batches, why_invalid
 from strandline.wire.record import records
 
 READ_BYTES = 1 << 20
@@ -23,11 +24,15 @@ class Truth:
         self.positions: list[int] = []
         self.end = start
 
-    def extend(self, log: Log, high_watermark: int) -> None:
-        """A leader shows that more is committed. What was deleted at a user's wish before anybody saw it is a hole."""
+    def extend(self, log: Log, high_watermark: int, *, is_rotten: bool = False) -> None:
+        """A leader shows that more is committed. What was deleted at a user's wish before anybody saw it is a hole; so
+        is what comes from a batch on in which a bit has flipped on the leader's disk."""
         self.end = max(self.end, min(log.log_start_offset, high_watermark))
         while self.end < high_watermark:
             found = log.read(self.end, READ_BYTES, upto=high_watermark, min_one=True)
+            if is_rotten and not (isinstance(found, Read) and found.size and all(map(is_sound, found.buffers))):
+                self.end = high_watermark
+                return
             assert isinstance(found, Read) and found.size, f"{self.end} of {high_watermark} cannot be read"
             for buffer in found.buffers:
                 for header in batches(buffer):
@@ -69,14 +74,18 @@ class Truth:
                     continue
                 position = self.positions[at]
                 if self.content[position : position + len(buffer)] != buffer:
-                    return self.first_difference(memoryview(buffer), at)
+                    why = self.first_difference(memoryview(buffer))
+                    if why is not None:
+                        return why
                 offset = headers[-1].next_offset
         return None
 
-    def first_difference(self, buffer: memoryview, at: int) -> str | None:
+    def first_difference(self, buffer: memoryview) -> str | None:
+        """Of the batches that do not lie in a hole."""
         for header in batches(buffer):
-            if at == len(self.bases):
-                return None
+            at = self.index_of(header.base_offset)
+            if at == len(self.bases) or self.bases[at] != header.base_offset:
+                continue
             position = self.positions[at]
             theirs, ours = buffer[header.position : header.end], self.content[position : position + header.size]
             if theirs != ours:
@@ -85,7 +94,6 @@ class Truth:
                     f"at offset {header.base_offset} (epoch {header.partition_leader_epoch}) stands {values(theirs)},"
                     f" committed is {values(ours)} (epoch {known and known.partition_leader_epoch})"
                 )
-            at += 1
         return None
 
     def values(self, start: int, count: int) -> list[bytes]:
@@ -105,6 +113,10 @@ class Truth:
             ]
             batch.release()
         return found
+
+
+def is_sound(buffer: Buffer) -> bool:
+    return all(why_invalid(header, buffer) is None for header in batches(buffer))
 
 
 def values(batch: bytes | bytearray | memoryview) -> list[bytes]:
