@@ -114,7 +114,7 @@ class Log:
         log = cls(disk, directory, config, tail_bytes, tail_budget)
         log.cleaned_to = log.cleaned_to if cleaned_to is None else cleaned_to
         disk.make_directory(directory)
-        entries = load_segments(log, now, clean=clean, recovery_point=recovery_point)
+        entries = load_segments(log, now, clean=clean, recovery_point=recovery_point, log_start_offset=log_start_offset)
         if not log.segments:
             log.add(Segment(disk, directory, log_start_offset, config.index_interval_bytes))
             log.unsynced_others[directory] = None

@@ -4,7 +4,8 @@ Invariants:
   - after a clean stop nothing is read but indexes and the end of the last segment, unless these do not fit together;
   - after an unclean one every batch from the recovery point on is checked, and nothing is kept behind the first that is
     not right;
-  - the epochs that remain are those that the file or the batches prove.
+  - the epochs that remain are those of the batches. After a clean stop the inventory has shown that the file is as it
+    was; after another one it is compared with the batches.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.log.checkpoints import Unreadable, parse_epochs
 from strandline.log.epochs import Epochs, EpochStart
+from strandline.log.proof import is_proved
 from strandline.log.segment import Segment
 from strandline.log.swapping import finish_swaps
 from strandline.wire.batch import BatchHeader
@@ -26,17 +28,22 @@ if TYPE_CHECKING:
 EPOCHS_FILE = "leader-epoch-checkpoint"
 
 
-def load_segments(log: Log, now: Instant, *, clean: bool, recovery_point: int) -> list[EpochStart]:
+def load_segments(
+    log: Log, now: Instant, *, clean: bool, recovery_point: int, log_start_offset: int
+) -> list[EpochStart]:
     """Give `log` its segments and epochs; returns the epochs as the file had them."""
     if finish_swaps(log.disk, log.directory):
         log.unsynced_others[log.directory] = None
     bases = list_segments(log.disk, log.directory)
     log.epochs = read_epochs(log.disk, log.directory)
     entries = list(log.epochs.entries)
+    is_believed = bool(entries)
     for at, base in enumerate(bases):
         segment = Segment(log.disk, log.directory, base, log.config.index_interval_bytes)
         following = bases[at + 1] if at + 1 < len(bases) else None
         log.add(segment)
+        if is_believed and not clean:
+            is_believed = is_proved(log, log_start_offset)
         # A segment that begins at the recovery point itself may be a leftover of before a truncation to there.
         is_trusted = clean or (following is not None and following < recovery_point)
         # Even then the disk may be older than what the stop left on it, or rotten. After a clean stop the inventory has
@@ -46,7 +53,7 @@ def load_segments(log: Log, now: Instant, *, clean: bool, recovery_point: int) -
             whole = ends_at(log, segment, following)
         if not whole:
             whole = recover(log, segment, following)
-        elif not entries:
+        elif not is_believed:
             learn_epochs(log.epochs, segment.headers(0))
         segment.started(now)
         if following is not None:

@@ -135,13 +135,13 @@ class Segment:
 
     # --- walking
 
-    def windows(self, position: int) -> Iterator[tuple[memoryview, int]]:
+    def windows(self, position: int, step: int = WALK_BYTES) -> Iterator[tuple[memoryview, int]]:
         """The file from `position` on, in pieces that begin with a batch and hold at least one if it is complete."""
         while position < self.size:
-            buffer = self.file.read(position, WALK_BYTES)
+            buffer = self.file.read(position, step)
             if why_no_batch(buffer, 0) is not None and len(buffer) >= HEADER_SIZE:
                 wanted = read_header(buffer, 0).size
-                if WALK_BYTES < wanted <= self.size - position:
+                if step < wanted <= self.size - position:
                     buffer = self.file.read(position, wanted)
             at = 0
             while why_no_batch(buffer, at) is None:
@@ -151,14 +151,26 @@ class Segment:
                 return
             position += at
 
-    def headers(self, position: int) -> Iterator[BatchHeader]:
+    def headers(self, position: int, step: int = WALK_BYTES) -> Iterator[BatchHeader]:
         """Headers from `position` on; their positions are those in the file. Contents are not checked."""
-        for buffer, start in self.windows(position):
+        for buffer, start in self.windows(position, step):
             at = 0
             while why_no_batch(buffer, at) is None:
                 header = read_header(buffer, at)
                 at = header.end
                 yield BatchHeader(start + header.position, *HEADER.unpack_from(buffer, header.position))
+
+    def beside(self, offset: int) -> Iterator[BatchHeader]:
+        """The last batch that ends before `offset`, and the one that holds it or comes next, as far as they are there.
+        Only headers are wanted, so little is read."""
+        before = None
+        for header in self.headers(self.index.position_of(offset - 1), SEEK_BYTES):
+            if header.last_offset >= offset:
+                yield header
+                break
+            before = header
+        if before is not None:
+            yield before
 
     # --- appending
 
