@@ -112,6 +112,8 @@ def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
     snapshots = {path: snapshot for path, snapshot in names.items() if snapshot is not None}
     below = max((snapshot.end_offset for snapshot in snapshots.values()), default=0)
     segments = [path for path in sorted(files) if path.endswith(".log")]
+    if not segments:
+        return  # it was emptied before, and did not run since
     changed: dict[str, bytes | None] = {}
     if act == "truncated" and below < applied:
         last = segments[-1]
