@@ -80,6 +80,12 @@ class Hosted:
     def high_watermark(self) -> int:
         return self.start if self.role is None else self.role.high_watermark
 
+    def check(self) -> None:
+        if self.role is not None:
+            self.role.check()
+        required = [waiter.required for waiter in self.waiting]
+        assert required == sorted(required)
+
     def wait(self, waiter: Waiter) -> None:
         """Keep the queue sorted. Only a duplicate's answer waits for less than its predecessors."""
         waiting = self.waiting

@@ -129,6 +129,11 @@ class Findings:
         )
         self.lost.append(lost_by(self.host, hosted, event))
 
+    def is_another(self, hosted: "Hosted") -> None:
+        """A log that was opened is not the one of its name: that one is not there."""
+        if hosted.log.log_start_offset < hosted.start:
+            self.unfound[hosted.name] = (hosted.directory, hosted.log.log_start_offset, hosted.start)
+
     def stopped(self, clean: bool, logs: LogsLeft | None) -> None:
         self.is_clean, self.left = clean, None
         if clean and logs is not None:

@@ -2,26 +2,41 @@
 
 The directory's own checkpoint of topic ids says it again. It is written before a recovery point is that vouches for
 records, and loses a name's row before that name is used again. So where a log's file is missing or damaged, and there
-is a row, the row is right. Where the file says another topic, it may be the folder that is another one's: then the
-file counts.
+is a row, the row is right. Where the file says another topic, it may be the folder that is another one's, back after a
+loss of power: then the file counts.
+
+A topic keeps its name. So a folder whose file says a topic of another name was made by somebody's hand: he exchanged
+the files, or the folders. Then nobody knows whose the records are, and the log counts as one that is not there. The
+checkpoint shows it before the log is opened, or else metadata before it has a role.
 
 Invariants:
+  - no log has a role in a folder that does not bear its topic's name
   - no records are removed because nobody knows whose they are: where they may have been durable, their directory has
     failed; where no flush ever vouched for them, they are set aside and the broker goes on
   - what is set aside keeps its content, and no start looks at it again
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from strandline.base.effects import Effect, Report
-from strandline.base.ids import TopicIdPartition, Uuid, uuid_text
+from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, uuid_text
 from strandline.base.ports import Disk, DiskError
 from strandline.log.directory import (
     PARTITION_METADATA,
     STRAY_SUFFIX,
     DamagedMetadata,
+    directory_name,
+    parse_directory_name,
     read_topic_id,
     write_partition_metadata,
 )
 from strandline.replica.hosted import Host, Hosted
+
+if TYPE_CHECKING:
+    from strandline.replica.storage import Storage
 
 ENTRY_MAX = 180  # of a name with 255 characters at most, of which a suffix needs some
 
@@ -29,21 +44,32 @@ WRONG_CHARACTERS_MAX = 2  # of 22: that two topics have so similar ids by chance
 
 
 def topic_of(
-    disk: Disk, directory: str, entry: str, saved: Uuid | None, durable_below: int | None, effects: list[Effect]
+    disk: Disk,
+    directory: str,
+    entry: str,
+    rows: Mapping[TopicPartition, Uuid],
+    durable_below: int | None,
+    effects: list[Effect],
 ) -> Uuid | None:
     """The topic whose log `entry` is. None: it is no log, or is none any more. Raises DiskError where it is one and
     nobody says whose.
 
-    `saved`: whose it is by the checkpoint. `durable_below`: which records may have been durable; None: all. A loss of
-    power explains the others' state."""
+    `rows`: of the checkpoint. `durable_below`: which records may have been durable; None: all. A loss of power explains
+    the others' state."""
     path = f"{directory}/{entry}"
+    name = parse_directory_name(entry)
+    saved = None if name is None else rows.get(name)
     topic_id, why = topic_or_why(disk, path)
     if saved is not None and (topic_id is None or (topic_id != saved and is_nearly(topic_id, saved))):
         write_partition_metadata(disk, path, saved)
         effects.append(Report("warning", f"{path} had lost its topic id, or had another one; it is restored"))
         return saved
     if topic_id is not None:
-        return topic_id
+        if saved is None or topic_id == saved or topic_id not in rows.values():
+            return topic_id
+        aside = set_aside(disk, directory, entry)
+        effects.append(Report("error", f"{path} has the id of a topic of another name; it is kept in {aside}"))
+        return None
     start = start_of_records(disk, path)
     if start is None:
         return None
@@ -65,6 +91,32 @@ def has_misread_id(host: Host, namesakes: list[Hosted], at: TopicIdPartition) ->
             host.absent[at] = namesake.directory.directory_id
             return True
     return False
+
+
+def refuse_other_name(found: Hosted, path: str) -> None:
+    """Raises DiskError where the log in `path` has the topic id of one that was found under another name."""
+    if found.log.directory.rpartition("/")[2] != path.rpartition("/")[2]:
+        raise DiskError(f"{path} and {found.log.directory} have one topic id: nobody knows whose their records are")
+
+
+def part_with_misnamed(storage: Storage, effects: list[Effect]) -> None:
+    """Once metadata says what the topics are called, and before a log has a role."""
+    host = storage.host
+    for hosted in list(host.all()):
+        topic = host.image.topics.get(hosted.at.topic_id)
+        if topic is None or topic.name == hosted.name.topic or not host.directories.is_live(hosted.directory):
+            continue
+        path, directory = hosted.log.directory, hosted.directory
+        try:
+            hosted.log.abandon()
+            aside = set_aside(storage.disk, directory.path, directory_name(hosted.name))
+        except DiskError as error:
+            host.fail(directory, error)
+            continue
+        hosted.gone = True
+        host.drop(hosted)
+        storage.findings.is_another(hosted)
+        effects.append(Report("error", f"{path} has the id of topic {topic.name}; it is kept in {aside}"))
 
 
 def is_nearly(one: Uuid, other: Uuid) -> bool:

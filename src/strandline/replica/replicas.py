@@ -53,6 +53,7 @@ from strandline.replica.ledger import Ledger
 from strandline.replica.losing import Notes, begins
 from strandline.replica.offline import is_absent, take_offline, tell_absent
 from strandline.replica.offsets import Offsets
+from strandline.replica.owners import part_with_misnamed
 from strandline.replica.producing import Done, Producing
 from strandline.replica.quota import quota_of
 from strandline.replica.retention import retain
@@ -153,6 +154,7 @@ class Replicas:
         self.storage.configs.clear()
         self.host.cluster.brokers = image.brokers
         anew = delta.reloaded
+        effects: list[Effect] = []
         if not self.has_caught_up:
             # What is replayed before this incarnation's own registration is history. To act on it could delete a log
             # that was reassigned away and back, or lead in an epoch that is long over.
@@ -161,7 +163,7 @@ class Replicas:
                 return []
             self.has_caught_up = anew = True
             self.host.whole.registered(registered.incarnation_id, follows_on=registered.follows_on)
-        effects: list[Effect] = []
+            part_with_misnamed(self.storage, effects)
         old = {} if anew else delta.partitions
         if anew:
             tell_absent(self)
@@ -446,8 +448,7 @@ class Replicas:
     def flush(self, now: Instant) -> list[Effect]:
         """What the fetchers and the controller are to be asked next, what has been deleted, and what may get gaps."""
         self.storage.save_compacted()
-        effects = self.storage.clear_graves()
-        effects += self.alterations.flush() + self.assignments.flush()
+        effects = self.storage.clear_graves() + self.alterations.flush() + self.assignments.flush()
         for fetcher in self.fetchers.values():
             effects += fetcher.flush(now)
         return effects
@@ -491,10 +492,9 @@ class Replicas:
             if (role := hosted.role) is None:
                 continue
             assert self.is_mine(hosted.at), hosted.name
+            assert self.host.image.topics[hosted.at.topic_id].name == hosted.name.topic, hosted.name
             assert self.host.directories.is_live(hosted.directory), hosted.name
-            role.check()
+            hosted.check()
             for node, fetcher in self.fetchers.items():
                 follows = isinstance(role, Follower) and role.leader == node
                 assert (hosted.at in fetcher.partitions) == follows, hosted.name
-            required = [waiter.required for waiter in hosted.waiting]
-            assert required == sorted(required)

@@ -38,7 +38,7 @@ from strandline.replica.double import Double
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.losing import Findings
-from strandline.replica.owners import ENTRY_MAX, make_room, topic_of
+from strandline.replica.owners import ENTRY_MAX, make_room, refuse_other_name, topic_of
 from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TOPIC_IDS, Offsets, read_rows
 from strandline.replica.timers import Every
 from strandline.replica.vouched import Inventory
@@ -124,8 +124,7 @@ class Storage:
             durable_below = None if clean else rows.durable_below(name)
             if coming is not None:
                 durable_below = 0  # only a copy, and never synced in parts
-            saved_id = rows.topic_ids.get(name) if coming is None else None
-            topic_id = topic_of(self.disk, log_dir.path, entry, saved_id, durable_below, effects)
+            topic_id = topic_of(self.disk, log_dir.path, entry, rows.topic_ids, durable_below, effects)
             if topic_id is None:
                 continue
             if coming is not None:
@@ -142,7 +141,9 @@ class Storage:
                 state,
             )
             at = TopicIdPartition(topic_id, name.partition)
-            if self.host.find(at) is not None:
+            first = self.host.find(at)
+            if first is not None:
+                refuse_other_name(first, path)
                 self.doubles[at] = found
                 self.host.whole.forget(at)
                 effects.append(Report("warning", f"{path} is a second log of {name}; metadata will say which counts"))

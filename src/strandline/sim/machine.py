@@ -83,6 +83,8 @@ class Machine(Station):
         self.awaited: tuple[str, ...] = ()  # full log directories that its node goes on without
         self.comes_back = False  # it stops in order, to begin anew with a directory that has room again
         self.is_tampered = False  # somebody changed its files
+        # Since the last stop: is the inventory there that it left, and were files changed that nothing else shows?
+        self.has_inventory = self.needs_inventory = False
         self.changed: dict[TopicIdPartition, None] = {}  # where records may be gone by that, since the last start
         self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
         for root in self.disk.roots:
@@ -118,7 +120,7 @@ class Machine(Station):
         self.is_flushing = False
         self.clock.step(self.drawn(self.world.options.clock_step_ms))
         self.told(Kind.STARTED, "starts")
-        self.has_left = False
+        self.has_left = self.has_inventory = self.needs_inventory = False
         rng = Random(self.rng.getrandbits(64))
         with self.world.holding(f"{self.name} starts"):
             try:
@@ -226,6 +228,7 @@ class Machine(Station):
                 self.world.laws.reported(self, level, text)
             case Halt(why=why, status=status):
                 self.has_left = status == 0 and not self.is_rotten and not self.has_offline_directories
+                self.has_inventory = self.has_left
                 self.stop(why)
                 if self.comes_back and status == 0:
                     self.world.time.later(1, self.begin_anew)

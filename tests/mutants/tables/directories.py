@@ -157,6 +157,49 @@ DIRECTORIES = table(
         ("unit/replica/test_damaged.py::test_another_topics_log_under_the_same_name_is_deleted_as_ever",),
     ),
     Mutant(
+        "a log is opened under a name that is not its topic's by the checkpoint",
+        "replica/owners.py",
+        "topic_id == saved or topic_id not in rows.values()",
+        "True",
+        Breaks.DURABILITY,
+        ("unit/replica/test_misnamed.py::test_a_folder_that_was_copied_under_another_name_costs_the_original_nothing",),
+    ),
+    Mutant(
+        "a log has a role under a name that is not its topic's",
+        "replica/replicas.py",
+        "            part_with_misnamed(self.storage, effects)\n",
+        "",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_misnamed.py::"
+            "test_a_log_whose_folder_does_not_bear_its_topics_name_is_kept_aside_and_copied_anew",
+        ),
+    ),
+    Mutant(
+        "what a log had that is kept aside is not in the ledger",
+        "replica/owners.py",
+        "        storage.findings.is_another(hosted)\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/replica/test_misnamed.py::test_what_was_committed_there_is_in_the_ledger_before_it_is_copied_anew",),
+    ),
+    Mutant(
+        "a copy under another name is a second log of the topic",
+        "replica/storage.py",
+        "                refuse_other_name(first, path)\n",
+        "",
+        Breaks.DURABILITY,
+        ("unit/replica/test_misnamed.py::test_a_folder_that_was_copied_under_another_name_costs_the_original_nothing",),
+    ),
+    Mutant(
+        "a log that cannot be kept aside is forgotten",
+        "replica/owners.py",
+        "            host.fail(directory, error)\n            continue\n",
+        "            pass\n",
+        Breaks.DURABILITY,
+        ("unit/replica/test_misnamed.py::test_where_it_cannot_be_kept_aside_its_directory_is_offline",),
+    ),
+    Mutant(
         "the checkpoint says whose a name was when it is used again",
         "replica/storage.py",
         (

@@ -6,8 +6,10 @@ some time ago. Records that were there may be gone then, so the machine counts a
 concerned. What only helps to find records (an index, epochs, producers, a checkpoint) takes no record away: nothing may
 be lost by it, and the machine's stop is only suspect.
 
-A stop in order leaves an inventory of all files. After any other stop nobody can tell a log that was swapped with
-another one, so nothing is swapped then. While a process runs, only a folder is deleted, or files that it does not read.
+A stop in order leaves an inventory of all files, in its marker. Without one nobody can tell most files that were
+swapped with others, so they are swapped only where the marker stays as it was. Topic ids, and folders of two topics,
+are swapped after any stop: a folder bears its topic's name. While a process runs, only a folder is deleted, or files
+that it does not read.
 
 `meta.properties` and the loss ledger are left alone: without the first a node does not start, and nobody can tell what
 the second has lost. Metadata lies on a disk of its own.
@@ -33,6 +35,12 @@ def is_folder(path: str) -> bool:
     return path.count("/") == 2 and parse_directory_name(path.rpartition("/")[2]) is not None
 
 
+def topic_of(folder: str) -> str:
+    name = parse_directory_name(folder.rpartition("/")[2])
+    assert name is not None
+    return name.topic
+
+
 def in_folder(path: str) -> bool:
     return path.count("/") == 3 and is_folder(path.rpartition("/")[0])
 
@@ -50,10 +58,11 @@ UNREAD = ("epochs", "producers", "checkpoint")  # by a process that runs
 ACTS = ("truncated", "deleted", "stale", "swapped")
 
 
-def acts_on(machine: Machine) -> tuple[str, ...]:
+def acts_on(machine: Machine, *, needs_inventory: bool) -> tuple[str, ...]:
+    """`needs_inventory`: nothing else would show that such files were swapped."""
     if machine.is_running:
         return ("deleted",)
-    return ACTS if machine.has_left else ACTS[:-1]
+    return ACTS if machine.has_inventory or not needs_inventory else ACTS[:-1]
 
 
 def damaged_files(turmoil: Turmoil, rng: Random) -> None:
@@ -141,9 +150,10 @@ def strike_file(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries) -
     now = {path: data for path, data in machine.disk.snapshot().entries.items() if data is not None}
     kind = rng.choice(UNREAD if machine.is_running else tuple(KINDS))
     paths = [path for path in now if KINDS[kind](path) and not is_metadata(path)]
-    if not paths:
+    if not paths or (kind == "marker" and machine.needs_inventory):
         return
-    path, act = rng.choice(paths), rng.choice(acts_on(machine))
+    is_shown = kind == "topic id"
+    path, act = rng.choice(paths), rng.choice(acts_on(machine, needs_inventory=not is_shown))
     changed: dict[str, bytes | None] = {}
     if act == "truncated" and now[path]:
         changed[path] = now[path][: rng.randrange(len(now[path]))]
@@ -159,6 +169,8 @@ def strike_file(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries) -
     if changed:
         turmoil.tell(f"on {machine.name} the {kind} is {act}: {', '.join(changed)}")
         tamper(turmoil, machine, changed, takes_records=kind in ("segment", "topic id"))
+        machine.has_inventory = machine.has_inventory and kind != "marker"
+        machine.needs_inventory = machine.needs_inventory or (act == "swapped" and not is_shown)
 
 
 def strike_folder(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries, folder: str) -> None:
@@ -166,8 +178,9 @@ def strike_folder(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries,
     now = machine.disk.snapshot().entries
     inside = {path: data for path, data in now.items() if path.startswith(f"{folder}/") and data is not None}
     before = {path: data for path, data in old.items() if path.startswith(f"{folder}/") and data is not None}
-    others = [one for one in folders(now) if one != folder]
-    act = rng.choice(acts_on(machine))
+    others = [one for one in folders(now) if machine.has_inventory or topic_of(one) != topic_of(folder)]
+    others = [one for one in others if one != folder]
+    act = rng.choice(acts_on(machine, needs_inventory=False))
     changed: dict[str, bytes | None] = {}
     if act == "deleted":
         changed = {folder: None}
@@ -175,6 +188,7 @@ def strike_folder(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries,
         changed = {**dict.fromkeys(inside), **before}
     elif act == "swapped" and others:
         other = rng.choice(others)
+        machine.needs_inventory = machine.needs_inventory or topic_of(other) == topic_of(folder)
         theirs = {path: data for path, data in now.items() if path.startswith(f"{other}/") and data is not None}
         changed = {**dict.fromkeys(inside), **dict.fromkeys(theirs)}
         changed |= {folder + path.removeprefix(other): data for path, data in theirs.items()}

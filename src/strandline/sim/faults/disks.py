@@ -61,7 +61,7 @@ def failing_directory(turmoil: Turmoil, rng: Random) -> None:
 def replaced(turmoil: Turmoil, rng: Random) -> None:
     """A log directory is a new, empty disk when the machine comes back."""
     machine = turmoil.someone_to_lose_data(rng)
-    if machine is not None:
+    if machine is not None and not machine.needs_inventory:  # a part of which would be on this disk
         root = rng.choice(machine.log_dirs)
         turmoil.tell(f"the disk {root} of {machine.name} is replaced")
         turmoil.world.damage.lost(machine.node_id, "has a new disk")

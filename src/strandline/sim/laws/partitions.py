@@ -98,6 +98,8 @@ class Partitions:
             self.next_look[machine.name] = self.world.time.now + LOOK_MS
         for group in broker.replicas.host.by_id.values():
             for hosted in group.values():
+                if hosted.role is None and self.names.get(hosted.at) not in (hosted.name, None):
+                    continue  # somebody exchanged its files, and metadata is not there yet to show it
                 known = seen.get(hosted.at)
                 if known is None:
                     known = seen[hosted.at] = Seen()
