@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.cluster.storm.__main__ import report
-from tests.cluster.storm.cluster import CRASHED, StormCluster
+from tests.cluster.storm.cluster import StormCluster, tells_a_crash
 from tests.cluster.test_hour import ROOT, told
 
 pytestmark = pytest.mark.cluster
@@ -53,7 +53,9 @@ def test_a_node_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
     line = "2026-01-01 00:00:00.001 ERROR the node crashed on Expired"
     two.log_path.write_text(f"{line}\n")
     assert cluster.errors() == [f"node 2: {line}"]
-    assert CRASHED in line
+    assert tells_a_crash(line)
+    assert tells_a_crash("ERROR node 2 stops: it cannot go on without this log directory: /d/t-0: Input/output error")
+    assert not tells_a_crash("ERROR the log directory /data is offline from now on: /data/t-0: Input/output error")
 
 
 def test_the_verdict_is_a_line_that_names_the_seed() -> None:

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Self
 
 from crc32c import crc32c
+from msgspec.structs import replace
 
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.base.ports import Disk
@@ -80,7 +81,8 @@ class Left(Value, frozen=True, array_like=True):
 
 
 def left(disk: Disk, name: TopicPartition, topic_id: Uuid, log: Log, high_watermark: int) -> Left:
-    """After the last write to the log."""
+    """After the last write to the log. Each segment has the size that the process gave it: what somebody took from it
+    meanwhile the next start misses, as if that had happened since."""
     return Left(
         topic=name.topic,
         topic_id=uuid_text(topic_id),
@@ -89,7 +91,7 @@ def left(disk: Disk, name: TopicPartition, topic_id: Uuid, log: Log, high_waterm
         end=log.log_end_offset,
         high_watermark=high_watermark,
         cleaned_to=log.cleaned_to,
-        segments=tuple(segments_in(disk, log.directory)),
+        segments=tuple(segments_of(disk, log)),
         finders=finders_in(disk, log.directory),
     )
 
@@ -112,6 +114,13 @@ def own_segments(disk: Disk, directory: str, row: Left) -> list[int]:
         if now != was:
             break
     return own
+
+
+def segments_of(disk: Disk, log: Log) -> Iterator[SegmentRow]:
+    there = {row.base_offset: row for row in segments_in(disk, log.directory)}
+    for segment in log.segments:
+        found = there.get(segment.base_offset, SegmentRow(segment.base_offset, 0, 0, 0))
+        yield replace(found, size=segment.size)
 
 
 def segments_in(disk: Disk, directory: str) -> Iterator[SegmentRow]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from zlib import crc32
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ports import Buffer, Disk
+from strandline.base.ports import Buffer, Disk, DiskError
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log import cutting, duplicates, producer_snapshot, reading
@@ -456,7 +456,13 @@ class Log:
         return (*self.unsynced(), *indexes, *([self.directory] if indexes else []))
 
     def mark_synced(self, offset: int) -> None:
-        """What `unsynced` named when the log ended at `offset` is durable now; what was added since is not."""
+        """What `unsynced` named when the log ended at `offset` is durable now; what was added since is not. Raises
+        DiskError if a segment is not there under its name: nobody will find what was flushed."""
+        for segment in reversed(self.segments):
+            if segment.next_offset <= self.recovery_point:
+                break
+            if not self.disk.exists(segment.path):
+                raise DiskError(f"{segment.path}: somebody has deleted it")
         if self.unsynced_others:
             self.unsynced_others = {
                 path: end for path, end in self.unsynced_others.items() if end is None or end > offset

@@ -352,8 +352,12 @@ class Futures:
             return
         future.is_syncing = False
         if future.log.log_end_offset >= end:  # or it was cut meanwhile, and is synced once more
-            future.log.mark_synced(end)
-            future.is_durable = True
+            try:
+                future.log.mark_synced(end)
+            except DiskError as error:
+                self.failed(future, error)
+            else:
+                future.is_durable = True
 
     # --- taking over
 

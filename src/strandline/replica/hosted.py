@@ -199,6 +199,14 @@ class Host:
             self.fail(hosted.directory, error)
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory is offline")
 
+    def close_logs(self) -> None:
+        for hosted in self.all():
+            try:
+                if self.directories.is_live(hosted.directory):
+                    hosted.log.close()
+            except DiskError as error:
+                self.fail(hosted.directory, error)
+
     def find(self, at: TopicIdPartition) -> Hosted | None:
         group = self.by_id.get(at.topic_id)
         return None if group is None else group.get(at.partition)

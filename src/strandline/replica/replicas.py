@@ -137,9 +137,7 @@ class Replicas:
         return effects
 
     def close(self) -> None:
-        for hosted in self.host.all():
-            if self.host.directories.is_live(hosted.directory):
-                hosted.log.close()
+        self.host.close_logs()
 
     # --- directories
 

@@ -437,7 +437,10 @@ class Storage:
             return []  # of the log that was its before it moved
         was = self.flushing.pop(at, None)
         if hosted is not None and was is not None and was == (end, hosted.role, cuts_of(hosted)):
-            hosted.log.mark_synced(end)
+            try:
+                hosted.log.mark_synced(end)
+            except DiskError as error:
+                self.host.fail(hosted.directory, error)
         return [] if self.flushing else self.save_recovery_points()
 
     def sync_failed(self, event: SyncFailed) -> None:
@@ -475,17 +478,14 @@ class Storage:
         """At shutdown: everything durable, and the checkpoints say so."""
         for log_dir in list(self.directories.live):
             # All at once: one disk can make many files durable in hardly more time than one.
-            paths: dict[str, None] = {}
             settled = self.in_directory(log_dir)
             try:
-                for hosted in settled:
-                    paths |= dict.fromkeys(hosted.log.settle())
+                paths = dict.fromkeys(path for hosted in settled for path in hosted.log.settle())
                 self.disk.sync(list(paths))
+                for hosted in settled:
+                    hosted.log.mark_synced(hosted.log.log_end_offset)
             except DiskError as error:
                 self.host.fail(log_dir, error)
-                continue
-            for hosted in settled:
-                hosted.log.mark_synced(hosted.log.log_end_offset)
         for log_dir in list(self.directories.live):
             if not self.write_now(log_dir, TOPIC_IDS, *self.topic_ids(log_dir)):
                 continue

@@ -38,6 +38,7 @@ log = logging.getLogger("strandline")
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 CRASHED = 70  # EX_SOFTWARE
+DISK_FAILED = 74  # EX_IOERR
 OUT_OF_ROOM = 75  # EX_TEMPFAIL
 TIMER_MS_MAX = 60_000  # NEVER is too far for a timer
 
@@ -156,12 +157,14 @@ class Pump:
             self.on_stop(status, why)
 
     def crash(self, error: BaseException, event: object) -> None:
-        """The node's state can no longer be trusted: stop at once, and say what led here. A lack of room is no defect:
-        there is nothing to say but where."""
+        """The node's state can no longer be trusted: stop at once, and say what led here. A disk that fails, or lacks
+        room, is no defect: there is nothing to say but where."""
         if isinstance(error, DiskError):
             self.on_disk_error()
-        if isinstance(error, DiskFull):
-            self.stop(OUT_OF_ROOM, f"there is no room: {error}")
+            if isinstance(error, DiskFull):
+                self.stop(OUT_OF_ROOM, f"there is no room: {error}")
+            else:
+                self.stop(DISK_FAILED, f"it cannot go on without this log directory: {error}")
             return
         trace = "".join(traceback.format_exception(error))
         log.error("the node crashed on %s\n%s", shorten(repr(event)), trace.rstrip())

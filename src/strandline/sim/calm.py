@@ -72,7 +72,7 @@ def heal(world: World, dead: Machine | None = None) -> None:
         machine.disk.sync_faults.clear()
         for root in machine.disk.roots:
             machine.disk.mend(root)
-        if machine.has_offline_directories:
+        if machine.has_offline_directories or machine.changed:  # or does not know yet that somebody deleted a folder
             machine.kill()
         machine.go_on()
         machine.start()

@@ -37,7 +37,9 @@ from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.room import needed_room
 from strandline.log.wholeness import distrust
+from strandline.replica.hosted import Hosted
 from strandline.sim.disk import PowerLost, SimDisk
+from strandline.sim.laws.directories import may_end_over
 from strandline.sim.station import Station
 from strandline.sim.timeline import Clock
 from strandline.sim.trace import Kind
@@ -152,6 +154,7 @@ class Machine(Station):
             try:
                 effects = step(node, self.clock.now())
             except DiskError as error:
+                may_end_over(self, node, error)
                 self.disk_failed(error)
                 return
             except PowerLost:
@@ -306,6 +309,11 @@ class Machine(Station):
         if self.has_offline_directories:
             self.kill()
         self.start()
+
+    def has_lost(self, hosted: Hosted) -> bool:
+        """Did somebody delete the folder of this log while the process has it? What the process still knows of its
+        records nobody can compare."""
+        return hosted.at in self.changed and self.disk.names.find(hosted.log.directory) is None
 
     @property
     def has_registered(self) -> bool:

@@ -56,13 +56,15 @@ def why_not_sound(world: "World") -> str | None:
 def why_unsound(world: "World", machine: "Machine") -> str | None:
     others = [other for other in world.machines.values() if other is not machine]
     for hosted in hosting(machine):
+        if machine.has_lost(hosted):
+            return f"{hosted.name} is gone on {machine.name}, which does not know it yet"
         why = why_not_durable(machine.disk, hosted.log, 0)
         if why is not None:
             return f"a repair of {hosted.name} on {machine.name} is under way: {why}"
         for wanted in damaged(hosted.log):
             for other in others:
                 for copy in hosting(other):
-                    if copy.at == hosted.at and has(copy, wanted):
+                    if copy.at == hosted.at and not other.has_lost(copy) and has(copy, wanted):
                         return f"{hosted.name} is damaged at {wanted} on {machine.name}, and whole on {other.name}"
             machine.told(Kind.HEALED, f"gets new disks, since nobody has {hosted.name} from {wanted[0]} to {wanted[1]}")
             world.damage.lost(machine.node_id, "has new disks")

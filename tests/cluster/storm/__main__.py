@@ -24,7 +24,7 @@ from typing import Any
 from tests.cluster.driving import create
 from tests.cluster.storm.checker import Anomalies, Evidence, figures, judge
 from tests.cluster.storm.clients import TOPIC, Observer, Reader, Worker, Writer
-from tests.cluster.storm.cluster import CRASHED, NODES, PROPERTIES, StormCluster, Wrong, until
+from tests.cluster.storm.cluster import NODES, PROPERTIES, StormCluster, Wrong, tells_a_crash, until
 from tests.cluster.storm.faults import HEAL_S, Faults
 from tests.cluster.storm.reading import Unreadable, digest_of, epochs_in_files, read_from_files, read_over_network
 
@@ -148,7 +148,7 @@ class Storm:
             for failure in writer.fatal:
                 found.add("a producer ended", failure)
         errors = self.cluster.errors()
-        for line in [*self.faults.ended, *(line for line in errors if CRASHED in line)]:
+        for line in [*self.faults.ended, *filter(tells_a_crash, errors)]:
             found.add("a node ended by itself", line)
         return {
             "seed": self.evidence.seed,

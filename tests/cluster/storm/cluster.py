@@ -30,10 +30,15 @@ PROPERTIES = {
     "log.message.timestamp.after.max.ms": str(1 << 62),  # clocks jump by hours here
 }
 EXPECTED = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last: it was asked to stop while it began to start
-ERROR, CRASHED = " ERROR ", "crashed"
+ERROR = " ERROR "
+CRASHED = ("crashed", "cannot go on without")
 QUORUM = DescribeQuorumRequest(
     topics=(TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),)),)
 )
+
+
+def tells_a_crash(line: str) -> bool:
+    return any(words in line for words in CRASHED)
 
 
 class Wrong(Exception):

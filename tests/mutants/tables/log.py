@@ -398,6 +398,17 @@ LOG = table(
         ("Every log directory of a partition has a file of (epoch, start offset)",),
     ),
     Mutant(
+        "a flush counts though the segment is not there any more",
+        "log/log.py",
+        "            if not self.disk.exists(segment.path):",
+        "            if False:",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_directories.py::test_a_folder_that_somebody_deletes_is_missed_by_the_next_flush",
+            "unit/log/test_log.py::test_a_flush_makes_nothing_durable_that_is_not_there_under_its_name",
+        ),
+    ),
+    Mutant(
         "flush.messages is one too patient",
         "log/log.py",
         "        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:",

@@ -4,6 +4,28 @@ from tests.mutants.mutant import Breaks, Mutant, table
 
 STOPS = table(
     Mutant(
+        "a stop vouches for a log without the segments that somebody took while the process ran",
+        "log/inventory.py",
+        "        segments=tuple(segments_of(disk, log)),",
+        "        segments=tuple(segments_in(disk, log.directory)),",
+        Breaks.DURABILITY,
+        ("unit/replica/test_withdrawing.py::test_nor_is_what_was_taken_while_the_process_ran_and_did_not_look",),
+    ),
+    Mutant(
+        "a log that cannot be closed ends the node",
+        "replica/hosted.py",
+        """                    hosted.log.close()
+            except DiskError as error:
+                self.fail(hosted.directory, error)
+""",
+        """                    hosted.log.close()
+            except ZeroDivisionError:
+                pass
+""",
+        Breaks.ANSWERS,
+        ("unit/replica/test_directories.py::test_a_log_that_cannot_be_closed_takes_its_directory_offline",),
+    ),
+    Mutant(
         "only the first directory gets a marker",
         "log/clean_shutdown.py",
         "    for path, directory_id in place.directories:\n",

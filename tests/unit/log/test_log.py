@@ -4,6 +4,7 @@ import pytest
 from tests.unit.log.logs import NOW, ROOT, append, content, fill, open_log, produced, ranges, small
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.epochs import EpochStart
@@ -370,6 +371,24 @@ def test_what_was_named_is_synced_and_what_came_later_is_not() -> None:
     assert f"{ROOT}/{EPOCHS_FILE}" in log.unsynced()
     log.mark_synced(log.log_end_offset)
     assert log.unsynced() == ()
+
+
+def test_a_flush_makes_nothing_durable_that_is_not_there_under_its_name() -> None:
+    """And what is durable is not looked at again."""
+    disk = SimDisk()
+    log = open_log(disk, small(segment_bytes=200))
+    fill(log, 3)
+    old = log.segments[0].path
+    log.mark_synced(log.log_end_offset)
+    disk.tamper(old, None)
+    fill(log, 3)
+    log.mark_synced(log.log_end_offset)
+    point = log.recovery_point
+    fill(log, 3)
+    disk.tamper(log.segments[-2].path, None)
+    with pytest.raises(DiskError, match=f"{log.segments[-2].path}: somebody has deleted it"):
+        log.mark_synced(log.log_end_offset)
+    assert log.recovery_point == point
 
 
 def test_tails_share_a_budget_and_the_log_that_was_idle_longest_gives_way() -> None:

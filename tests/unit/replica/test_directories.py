@@ -282,6 +282,39 @@ def test_a_flush_that_fails_takes_the_directory_offline_and_is_not_repeated(jbod
     assert not [path for path in named if path.startswith("/d0")]
 
 
+def test_a_folder_that_somebody_deletes_is_missed_by_the_next_flush(jbod: Jbod) -> None:
+    """The process has its file open, and could write to it for ever; no other one will find what is written there."""
+    jbod.create_in(*HOME)
+    jbod.disks[NodeId(1)].tamper("/d0/t-0", None)  # type: ignore[attr-defined]
+    assert jbod.produce(1, 1) is not None
+    jbod.run(70_000)
+    node = jbod.nodes[NodeId(1)]
+    assert node.host.find(AT) is None
+    assert [log_dir.path for log_dir in node.host.directories.live] == ["/d1"]
+    assert AT in node.host.absent
+
+
+def test_and_by_a_stop_in_order_which_vouches_for_the_other_directory_alone(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    jbod.produce(1, 1)
+    jbod.run(70_000)
+    jbod.disks[NodeId(1)].tamper("/d0/t-0", None)  # type: ignore[attr-defined]
+    node = jbod.nodes[NodeId(1)]
+    node.shutdown(jbod.now)
+    node.close()
+    assert [log_dir.path for log_dir in node.host.directories.live] == ["/d1"]
+
+
+def test_a_log_that_cannot_be_closed_takes_its_directory_offline(jbod: Jbod) -> None:
+    jbod.create_in(*HOME)
+    jbod.produce(1, 1)
+    node = jbod.nodes[NodeId(1)]
+    node.shutdown(jbod.now)
+    jbod.fail(1, "/d0")
+    node.close()
+    assert [log_dir.path for log_dir in node.host.directories.live] == ["/d1"]
+
+
 def test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_told(jbod: Jbod) -> None:
     """It failed before the controller knew that the replica lies there: it would go on taking it for a live one."""
     jbod.controller_answers = False

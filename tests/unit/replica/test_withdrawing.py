@@ -138,6 +138,15 @@ def test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata(
     assert withdrawals(world).news == withdrawals(world).held
 
 
+@pytest.mark.parametrize("what", ["a shorter file", "no first segment", "no segment in the middle"])
+def test_nor_is_what_was_taken_while_the_process_ran_and_did_not_look(world: World, what: str) -> None:
+    damage, expected = FINDINGS[what]
+    damage(world)
+    left = stopped(world)
+    world.start(ME, left=left)
+    assert found(world) == {AT: expected}
+
+
 def test_a_folder_and_checkpoints_of_some_time_ago_are_found() -> None:
     world = World()
     world.create()

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from strandline.base.effects import Report, Save, Sync, Synced, SyncFailed
-from strandline.base.ports import DiskFull
+from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import Instant
 from strandline.server.clock import AHEAD_MS, Clock
 from strandline.server.disk import RealDisk
 from strandline.server.flusher import Flusher
-from strandline.server.pump import CRASHED, OUT_OF_ROOM
+from strandline.server.pump import CRASHED, DISK_FAILED, OUT_OF_ROOM
 
 from .echo import rig, run
 
@@ -105,14 +105,28 @@ def test_syncs_and_saves_are_answered_in_order_once_durable(tmp_path: Path) -> N
     run(scenario)
 
 
-def test_a_flush_that_fails_crashes_the_node_and_is_never_answered(tmp_path: Path) -> None:
+def test_a_flush_that_fails_ends_the_node_and_is_never_answered(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with rig(first=[Save(str(tmp_path / "missing" / "a"), b"1", ("m", 1))]) as it:
             await it.until(lambda: it.stops)
-            assert it.stops[0][0] == CRASHED
+            assert it.stops[0][0] == DISK_FAILED
             assert it.node.events == []
 
     run(scenario)
+
+
+def test_of_a_disk_that_fails_an_operator_hears_where_and_no_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            it.pump.crash(DiskError(f"{tmp_path}/a: Input/output error"), "an event")
+            where = f"{tmp_path}/a: Input/output error"
+            assert it.stops == [(DISK_FAILED, f"it cannot go on without this log directory: {where}")]
+
+    with caplog.at_level(logging.INFO, "strandline"):
+        run(scenario)
+    assert not caplog.records, "no defect of the node: neither the event nor a trace"
 
 
 def test_a_node_without_room_stops_and_is_no_crash(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -19,7 +19,7 @@ from strandline.log.wholeness import FILE
 from strandline.server import main
 from strandline.server import room as room_module
 from strandline.server.main import Lives
-from strandline.server.pump import CRASHED, OUT_OF_ROOM
+from strandline.server.pump import DISK_FAILED, OUT_OF_ROOM
 from strandline.server.room import LOOKS, OF_DIRECTORY, Steady, has_room, next_pause, why_no_room
 
 MIB = 1 << 20
@@ -290,7 +290,7 @@ def test_nor_one_that_somebody_ends_while_it_stops(tmp_path: Path, monkeypatch: 
 
 def test_nor_one_that_fails_to_stop_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play(tmp_path, monkeypatch, ["is short, and fails to stop"], [None] * 1000)
-    assert play.run() == CRASHED
+    assert play.run() == DISK_FAILED
     assert len(play.nodes) == 1
 
 

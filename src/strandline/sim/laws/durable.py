@@ -40,6 +40,8 @@ class Durable:
         if node.broker is None:
             return
         for hosted in node.broker.replicas.host.all():
+            if machine.has_lost(hosted):
+                continue
             point = hosted.log.recovery_point
             before = self.points.get((life, hosted.at), 0)
             if point != before:

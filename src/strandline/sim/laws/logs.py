@@ -56,6 +56,8 @@ class Logs:
         origin = source.node.broker.replicas.host.find(hosted.at)
         if origin is None or type(origin.role) is not Leader or origin.role.epoch != follower.epoch:
             return  # that leadership is over
+        if machine.has_lost(hosted) or source.has_lost(origin):
+            return
         if origin.log.log_start_offset > start:
             return  # deleted meanwhile
         assert origin.log.log_end_offset >= end, (

@@ -16,6 +16,7 @@
 from typing import TYPE_CHECKING
 
 from strandline.base.ids import TopicIdPartition, TopicPartition
+from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Hosted
@@ -174,7 +175,12 @@ class Partitions:
         known.high_watermark = leader.high_watermark
         known.stuck_since = -1
         if self.is_bound(at) and leader.high_watermark > truth.end:
-            truth.extend(log, leader.high_watermark, is_rotten=machine.is_rotten)
+            try:
+                truth.extend(log, leader.high_watermark, is_rotten=machine.is_rotten)
+            except DiskError:
+                if not machine.has_lost(hosted):
+                    raise
+                truth.end = leader.high_watermark  # a hole: the others have it, and nobody saw it here
             newest = self.world.laws.metadata.image.partition(at)
             if newest is not None:
                 self.members_hold_truth(at, newest)
@@ -287,9 +293,9 @@ class Partitions:
     # --- what logs must hold
 
     def agrees(self, machine: "Machine", hosted: Hosted, truth: Truth, known: Seen, upto: int) -> None:
-        """Its log is the truth up to `upto` (or its end), as far as that was not seen already. Not where bits flip:
-        readers must find that."""
-        if machine.is_rotten:
+        """Its log is the truth up to `upto` (or its end), as far as that was not seen already. Not where bits flip or
+        files are gone: readers must find that."""
+        if machine.is_rotten or machine.has_lost(hosted):
             return
         upto = min(upto, truth.end, hosted.log.log_end_offset)
         if known.verified < upto:
