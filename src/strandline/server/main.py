@@ -149,8 +149,10 @@ class Lives:
         await driver.is_short.wait()
         self.patience_s = next_pause(self.patience_s, self.loop.time() - began, OF_DIRECTORY)
         steady, found = Steady(), None
+        # Nodes that get room at the same time should not all leave at the same time.
+        pause_s = random.uniform(1.0, 1.5) * self.patience_s / LOOKS
         while found not in driver.full:
-            await asyncio.sleep(self.patience_s / LOOKS)
+            await asyncio.sleep(pause_s)
             found = await asyncio.to_thread(steady.look, driver.full)
         assert found is not None
         driver.come_back(found)
