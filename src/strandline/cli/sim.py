@@ -229,6 +229,7 @@ def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool)
             failed.append(outcome)
         if json_output:
             sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+            sys.stdout.buffer.flush()  # a script sees how far it is
     failed.sort(key=lambda outcome: outcome.seed)
     if not json_output:
         for outcome in failed[:LISTED_MAX]:
