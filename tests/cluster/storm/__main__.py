@@ -166,6 +166,7 @@ class Storm:
             "longest unavailability s": round(max(max(w.gaps_s.values(), default=0.0) for w in writers), 1),
             "longest healing s": round(self.faults.longest_heal_s, 1),
             "errors that nodes logged": len(errors),
+            "of these the first": errors[:10],
             "anomalies": sum(found.counts.values()),
             "by kind": dict(found.counts),
             "examples": found.examples,
