@@ -42,6 +42,8 @@ class Incarnations:
             )
 
     def is_applied(self, request: BrokerHeartbeatRequest) -> None:
+        if request.broker_epoch < 0:
+            return  # a stranger: who is not registered has no heartbeat
         machine = self.world.machines.get(NodeId(request.broker_id))
         node = None if machine is None else machine.node
         if node is None or node.broker is None or node.broker.lifecycle.epoch != request.broker_epoch:
