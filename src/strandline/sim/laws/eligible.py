@@ -21,6 +21,7 @@ from strandline.metadata.image import (
     CLUSTER_DEFAULT,
     RECOVERING,
     TOPIC_RESOURCE,
+    Broker,
     Image,
     Partition,
     directory_of,
@@ -70,12 +71,17 @@ class Eligible:
             if node in new.isr or node in new.elr or node not in new.replicas:
                 continue
             broker = image.brokers.get(node)
-            is_as_it_was = broker is not None and broker.epoch == self.registered.get(node)
+            is_as_it_was = broker is not None and self.has_lost_nothing(node, broker)
             where = f"{name}: {node} is no longer in ISR {new.isr} or ELR {new.elr}, below min ISR {min_isr}"
             has_withdrawn = any(event.replica == node for event in new.withdrawals)  # an equal one is not told again
             has_moved = directory_of(new, node) != directory_of(last, node)
             assert not is_as_it_was or has_moved or has_withdrawn, f"{where}, for no reason"
             assert node in new.last_known_elr, f"{where}, and not remembered: {new.last_known_elr}"
+
+    def has_lost_nothing(self, node: NodeId, broker: Broker) -> bool:
+        """It is the incarnation that it was, or the next one after a stop in order."""
+        epoch = self.registered.get(node)
+        return epoch is not None and (broker.epoch == epoch or self.world.laws.standing.is_clean(node, broker, epoch))
 
     def looked(self, image: Image) -> None:
         """All changes up to this image were looked at."""

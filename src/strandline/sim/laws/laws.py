@@ -12,6 +12,7 @@ from strandline.sim.laws.answers import Answers
 from strandline.sim.laws.checkpoints import Checkpoints
 from strandline.sim.laws.directories import look_at_directories, why_not_located
 from strandline.sim.laws.durable import Durable
+from strandline.sim.laws.groups import Groups
 from strandline.sim.laws.incarnations import Incarnations
 from strandline.sim.laws.indexes import check_indexes
 from strandline.sim.laws.logs import Logs
@@ -19,6 +20,8 @@ from strandline.sim.laws.metadata import Metadata
 from strandline.sim.laws.offers import look_at_offers
 from strandline.sim.laws.partitions import Partitions, Seen
 from strandline.sim.laws.producers import check_producers
+from strandline.sim.laws.recoveries import Recoveries
+from strandline.sim.laws.standing import Standing
 from strandline.sim.laws.votes import Votes
 
 if TYPE_CHECKING:
@@ -39,6 +42,9 @@ class Laws:
         self.logs = Logs(world)
         self.incarnations = Incarnations(world)
         self.answers = Answers(world)
+        self.groups = Groups(world)
+        self.recoveries = Recoveries(world)
+        self.standing = Standing(world)
         self.checkpoints = Checkpoints()
         self.durable = Durable(world)
 
@@ -47,6 +53,8 @@ class Laws:
         self.votes.received(machine, event)
         self.incarnations.received(machine, event)
         self.answers.received(machine, event)
+        self.groups.received(machine, event)
+        self.recoveries.received(machine, event)
         if machine.node is not None:
             with self.world.holding(event):
                 self.logs.received(machine, machine.node, event)
@@ -55,6 +63,7 @@ class Laws:
         self.votes.replies(machine, reply)
         self.incarnations.replies(machine, reply)
         self.answers.replies(machine, reply)
+        self.groups.replies(machine, reply)
         if self.world.options.racks:
             look_at_offers(machine, reply)
 
@@ -65,6 +74,8 @@ class Laws:
         self.partitions.look(machine, node)
         self.checkpoints.look(machine, node)
         self.durable.look(machine, node)
+        self.recoveries.look(machine, node)
+        self.standing.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
 
     def reported(self, machine: "Machine", level: str, text: str) -> None:
@@ -88,6 +99,9 @@ class Laws:
         self.partitions.forget(machine)
         self.logs.forget()
         self.answers.forget(machine)
+        self.groups.forget(machine)
+        self.standing.forget(machine)
+        self.votes.forget(machine)
 
     # --- when faults have ended
 

@@ -13,6 +13,7 @@ from strandline.broker.node import Node
 from strandline.log.reading import Read
 from strandline.metadata.image import Image, Partition
 from strandline.sim.laws.eligible import Eligible
+from strandline.sim.laws.standing import look_at_roles
 from strandline.sim.trace import Kind
 from strandline.wire.batch import batches
 
@@ -105,10 +106,14 @@ class Metadata:
                         f"{topic.name}-{index}: another leader in the same leader epoch"
                     )
                     self.only_as_needed(f"{topic.name}-{index}", last, partition)
+                    if partition.partition_epoch == last.partition_epoch + 1:
+                        self.world.laws.recoveries.changed(f"{topic.name}-{index}", at, last, partition)
                 known[partition.partition_epoch] = partition
+                look_at_roles(f"{topic.name}-{index}", image, last, partition)
                 self.eligible.look(f"{topic.name}-{index}", at, image, last, partition)
                 self.changed(f"{topic.name}-{index}", at, partition)
         self.eligible.looked(image)
+        self.world.laws.standing.looked(image)
 
     def only_as_needed(self, name: str, last: Partition, new: Partition) -> None:
         """A leader epoch fences everybody: it begins with another leader or other replicas, never with an ISR (T17)."""

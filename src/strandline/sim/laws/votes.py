@@ -6,14 +6,18 @@
   which does not vote until it has that again
 - who is elected has all that is committed, and calls no more of it committed before a record of its own epoch is
 - what a follower appends is what its leader has there, and follows the same record
+- who follows a leader that has answered it grants no pre-vote, nor does a leader (KIP-996)
+- who has metadata that it cannot apply neither stands for election nor leads
 """
 
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Received, Reply
+from strandline.base.effects import Answered, Received, Reply
+from strandline.base.ids import NOBODY
 from strandline.broker.node import Node
-from strandline.quorum.roles import Candidate, Leader
+from strandline.quorum.roles import Candidate, Follower, Leader, Prospective
 from strandline.sim.laws.logs import content
+from strandline.wire.messages.fetch import FetchResponse
 from strandline.wire.messages.vote import VoteRequest, VoteResponse
 
 if TYPE_CHECKING:
@@ -27,6 +31,8 @@ class Votes:
     def __init__(self, world: "World") -> None:
         self.world = world
         self.asked: dict[tuple[str, int, int], Ballot] = {}  # by machine, connection and sequence; not pre-votes
+        self.pre_votes: set[tuple[str, int, int]] = set()  # likewise, what was asked before that
+        self.heard: dict[str, Ballot] = {}  # the epoch and the leader that a follower was answered by
         self.given: dict[tuple[str, int], int] = {}  # by voter and epoch
         self.began: dict[tuple[str, int], int] = {}  # the high watermark with which a leader began its epoch
         self.begun = {0}  # epochs in which somebody was a candidate
@@ -36,19 +42,50 @@ class Votes:
     def received(self, machine: "Machine", event: Any) -> None:
         if isinstance(event, Received) and type(event.message) is VoteRequest:
             row = event.message.topics[0].partitions[0] if event.message.topics else None
-            if row is not None and not row.pre_vote:
-                self.asked[machine.name, event.to.connection, event.to.sequence] = (row.replica_epoch, row.replica_id)
+            which = (machine.name, event.to.connection, event.to.sequence)
+            if row is not None and row.pre_vote:
+                self.pre_votes.add(which)
+            elif row is not None:
+                self.asked[which] = (row.replica_epoch, row.replica_id)
+        elif (
+            type(event) is Answered and type(event.message) is FetchResponse and event.token[:2] == ("quorum", "fetch")
+        ):
+            self.hears(machine, event)
+
+    def hears(self, machine: "Machine", event: Answered) -> None:
+        """An answer that a follower waits for, from its leader: nobody else need lead."""
+        node = machine.node
+        role = None if node is None else node.quorum.role
+        if node is None or type(role) is not Follower or role.fetching.request != event.token[3]:
+            return
+        mine = (node.quorum.leader_epoch, role.leader)
+        for row in (row for topic in event.message.responses for row in topic.partitions):
+            told = (row.current_leader.leader_epoch, row.current_leader.leader_id)
+            if not event.message.error_code and not row.error_code and told == mine:
+                self.heard[machine.name] = mine
 
     def replies(self, machine: "Machine", reply: Reply) -> None:
         if type(reply.message) is not VoteResponse:
             return
-        ballot = self.asked.pop((machine.name, reply.to.connection, reply.to.sequence), None)
-        if ballot is not None and reply.message.topics and reply.message.topics[0].partitions[0].vote_granted:
+        which = (machine.name, reply.to.connection, reply.to.sequence)
+        ballot, is_pre_vote = self.asked.pop(which, None), which in self.pre_votes
+        self.pre_votes.discard(which)
+        is_granted = reply.message.topics and reply.message.topics[0].partitions[0].vote_granted
+        if is_granted and ballot is not None:
             self.gives(machine.name, *ballot)
+        if is_granted and is_pre_vote and machine.node is not None:
+            quorum = machine.node.quorum
+            follows = (quorum.leader_epoch, quorum.leader_id)
+            assert not quorum.is_leader and (quorum.leader_id == NOBODY or self.heard.get(machine.name) != follows), (
+                f"{machine.name} grants a pre-vote, and hears from {follows[1]}, which leads in epoch {follows[0]}"
+            )
 
     def gives(self, voter: str, epoch: int, candidate: int) -> None:
         first = self.given.setdefault((voter, epoch), candidate)
         assert first == candidate, f"{voter} votes for {candidate} in epoch {epoch}, and has voted for {first}"
+
+    def forget(self, machine: "Machine") -> None:
+        self.heard.pop(machine.name, None)
 
     def damaged(self, machine: "Machine") -> None:
         """Its metadata was. What it had counts until it is whole: nobody is elected with its vote before."""
@@ -65,6 +102,11 @@ class Votes:
                 f"{machine.name} is in epoch {quorum.leader_epoch}, which no voter has begun"
             )
             self.begun.add(quorum.leader_epoch)
+        if self.heard.get(machine.name, (0, 0))[1] != quorum.leader_id:
+            self.heard.pop(machine.name, None)
+        assert quorum.unfit is None or not isinstance(quorum.role, Prospective | Candidate | Leader), (
+            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.unfit}"
+        )
         if quorum.has_a_say:
             self.had.pop(machine.name, None)
         self.copies(machine, node)

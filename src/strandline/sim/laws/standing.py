@@ -1,0 +1,95 @@
+"""How brokers stop, and what their registrations say of it, by the committed metadata and by what they send.
+
+- a broker names the epoch of its last life, if that ended in order, and no other (T27)
+- who registers and names another epoch than the registered one is in no ISR and no ELR, while there is ELR
+- a controlled shutdown is not taken back: the same incarnation is not let in again
+- who leaves with the controller's consent is fenced by then, and leads nothing
+- who leads is let in, and leads from a directory that is online; who comes into an ISR is active there
+"""
+
+from typing import TYPE_CHECKING
+
+from strandline.base.ids import NOBODY, NodeId, Uuid
+from strandline.broker.lifecycle import Identity, Left, Registered
+from strandline.broker.node import Node
+from strandline.metadata.features import ELR_FEATURE
+from strandline.metadata.image import Broker, Image, Partition, directory_of
+
+if TYPE_CHECKING:
+    from strandline.sim.machine import Machine
+    from strandline.sim.world import World
+
+ALTERED = ("struck: stale marker", "struck: old image", "struck: damaged files", "struck: damaged last")
+
+
+class Standing:
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.vouched: dict[tuple[NodeId, Uuid], int] = {}  # by incarnation: the epoch that it named
+        self.had: dict[NodeId, int] = {}  # the broker epoch of the process that runs
+        self.last: dict[NodeId, int] = {}  # that of the process before it; −1: it never had one
+        self.known: dict[NodeId, Broker] = {}  # as the newest committed metadata has them
+        self.lives: dict[str, int] = {}  # of machines, whose beginnings were looked at
+
+    def forget(self, machine: "Machine") -> None:
+        """The process is gone."""
+        if machine.node is not None:
+            self.last[machine.node_id] = self.had.pop(machine.node_id, -1)
+
+    def look(self, machine: "Machine", node: Node) -> None:
+        if node.broker is None:
+            return
+        lifecycle = node.broker.lifecycle
+        if self.lives.get(machine.name) != machine.life:
+            self.lives[machine.name] = machine.life
+            self.begins(machine.node_id, lifecycle.identity)
+        role = lifecycle.role
+        if type(role) is Registered:
+            self.had[machine.node_id] = role.epoch
+        elif type(role) is Left and role.clean and machine.node_id in self.known:
+            known = self.known[machine.node_id]
+            is_later = known.incarnation_id != lifecycle.identity.incarnation_id
+            assert known.fenced or is_later, f"{machine.name} leaves with the controller's consent, and is not fenced"
+
+    def begins(self, node: NodeId, identity: Identity) -> None:
+        named, last = identity.previous_broker_epoch, self.last.get(node, -1)
+        self.vouched[node, identity.incarnation_id] = named
+        if not any(self.world.seen[fault] for fault in ALTERED):
+            assert named in (-1, last), (
+                f"node {node} says that it stopped in order in epoch {named}, and its last process had {last}"
+            )
+
+    def looked(self, image: Image) -> None:
+        """The newest committed metadata moved."""
+        for node, broker in image.brokers.items():
+            before = self.known.get(node)
+            if broker is before:
+                continue
+            if before is not None and broker.epoch == before.epoch:
+                assert broker.in_controlled_shutdown or not before.in_controlled_shutdown, (
+                    f"{node} no longer shuts down"
+                )
+                is_let_in = before.fenced and not broker.fenced
+                assert not (is_let_in and before.in_controlled_shutdown), f"{node} shuts down, and is let in again"
+            elif before is not None and image.features.get(ELR_FEATURE, 0) > 0 and broker.fenced:
+                named = self.vouched.get((node, broker.incarnation_id), -1)
+                there = [] if named == before.epoch else list(image.eligible.get(node, {}))
+                assert not there, f"{node} did not stop in order in epoch {before.epoch}, and is in sync or eligible"
+        self.known = dict(image.brokers)
+
+    def is_clean(self, node: NodeId, broker: Broker, epoch: int) -> bool:
+        """Has it said that it stopped in order in this epoch, as it registered with the next one?"""
+        return self.vouched.get((node, broker.incarnation_id)) == epoch
+
+
+def look_at_roles(name: str, image: Image, last: Partition | None, new: Partition) -> None:
+    """What takes a broker's part away takes it out of ISRs and leaderships in the same batch (KIP-841)."""
+    is_next = last is None or new.partition_epoch == last.partition_epoch + 1
+    joined = [node for node in new.isr if is_next and (last is None or node not in last.isr)]
+    for node in joined if new.leader == NOBODY else [new.leader, *joined]:
+        broker = image.brokers.get(node)
+        is_active = broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+        assert is_active, f"{name}: {node} leads or comes into the ISR, and is fenced or shuts down"
+        assert broker is None or broker.is_online(directory_of(new, node)), (
+            f"{name}: {node} leads or comes into the ISR, and its directory is offline"
+        )
