@@ -12,15 +12,25 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, NodeId, Uuid
 from strandline.broker.lifecycle import Left
 from strandline.group.coordinator import Groups
-from strandline.metadata.image import Broker, Image, Partition
+from strandline.metadata.image import RECOVERING, Broker, Image, Partition, merged
 from strandline.metadata.records import LossEvent
 from strandline.quorum.ports import EpochEnd, Unfit
 from strandline.sim.clients.committer import Committer
+from strandline.sim.laws.groups import Replayed
 from strandline.sim.laws.recoveries import Said, Term
 from strandline.sim.laws.standing import look_at_roles
 from strandline.sim.machine import Machine
 from strandline.sim.options import Options
 from strandline.sim.violation import Violation
+from strandline.wire.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_value,
+)
 
 # --- groups
 
@@ -59,6 +69,17 @@ def test_a_coordinator_that_says_what_is_not_in_its_log_is_noticed(harm: Callabl
     harm(play)
     with pytest.raises(Violation, match=law):
         play.run(3000)
+
+
+def test_an_offset_that_expires_under_its_group_is_noticed() -> None:
+    replayed = Replayed(0)
+    group, at = GroupMetadataKey(group="g"), OffsetCommitKey(group="g", topic="orders")
+    replayed.take(1, encode_key(at), encode_value(OffsetCommitValue(offset=7)))
+    replayed.take(2, encode_key(group), encode_value(GroupMetadataValue(generation=1)))
+    replayed.take(3, encode_key(at), None)
+    replayed.take(4, encode_key(group), encode_value(GroupMetadataValue(generation=2, members=(MemberMetadata(),))))
+    with pytest.raises(AssertionError, match="an offset of g is removed, which has members"):
+        replayed.take(5, encode_key(at), None)
 
 
 # --- how brokers stop
@@ -142,6 +163,28 @@ def test_a_leader_that_may_not_lead_is_noticed(change: Any, law: str) -> None:
         look_at_roles("orders-0", image, partition, partition)
 
 
+def test_a_recovering_leader_that_is_not_alone_is_noticed() -> None:
+    play = Play()
+    image = play.world.laws.metadata.image
+    partition = image.partition(play.at())
+    assert partition is not None
+    with pytest.raises(AssertionError, match="recovers, and is not alone in the ISR"):
+        look_at_roles("orders-0", image, partition, structs.replace(partition, leader_recovery_state=RECOVERING))
+
+
+def test_an_answer_to_a_proposal_that_is_not_what_is_committed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play()
+    monkeypatch.setattr(
+        "strandline.controller.isr.merged", lambda old, change: structs.replace(merged(old, change), isr=old.isr)
+    )
+    follower = other(play)
+    follower.kill()
+    play.run(500)
+    with pytest.raises(Violation, match="answers a proposal with"):
+        follower.start()
+        play.run(6000)
+
+
 # --- recoveries
 
 
@@ -199,6 +242,16 @@ def test_who_is_elected_uncleanly_without_being_asked_is_noticed() -> None:
     with pytest.raises(AssertionError, match="was not asked what it has"):
         laws.changed("orders-0", at, before, after)
     laws.asked.add((at, NodeId(1), before.leader_epoch))
+    laws.changed("orders-0", at, before, after)
+
+
+def test_who_is_elected_by_a_designation_of_another_is_noticed() -> None:
+    play, before, after = recovery("designation election, asked for by x")
+    at, laws = play.at(), play.world.laws.recoveries
+    laws.asked.add((at, NodeId(1), before.leader_epoch))
+    with pytest.raises(AssertionError, match="nobody designated 1"):
+        laws.changed("orders-0", at, before, after)
+    laws.designated.add(("orders-0", NodeId(1)))
     laws.changed("orders-0", at, before, after)
 
 

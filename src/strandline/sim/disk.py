@@ -150,6 +150,7 @@ class SimDisk:
         self.counts: dict[str, int] = {}  # how often each file was saved
         self.boots = 0  # how often the system began anew
         self.restore(Image({}))
+        self.is_of_another_day = False  # its content was brought back
 
     # --- files
 
@@ -438,6 +439,7 @@ class SimDisk:
     def restore(self, image: Image) -> None:
         """The content of that day, and nothing else, all of it durable."""
         self.abandon()
+        self.is_of_another_day = True
         self.names = Names()
         for root in self.roots:
             self.names.make_directory(root)

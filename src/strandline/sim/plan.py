@@ -158,12 +158,12 @@ def draw_damaged_metadata(seed: int, options: Options, salt: int) -> list[Fault]
 
 
 def draw_recoveries(seed: int, options: Options, salt: int) -> tuple[Options, list[Fault]]:
-    """In one in six of the runs with ELR partitions lose all who may lead them, and recoveries are managed: what
+    """In one in three of the runs with ELR partitions lose all who may lead them, and recoveries are managed: what
     decides then is hardly ever asked otherwise."""
     from strandline.sim.faults.table import RECOVERIES
 
     rng = Random(f"{seed} recoveries")
-    if seed < FIRST_RARE or not options.elr or rng.randrange(6):
+    if seed < FIRST_RARE or not options.elr or rng.randrange(3):
         return options, []
     managed = {"unclean.recovery.manager.enabled": "true", "unclean.recovery.timeout.ms": "1000"}
     options = structs.replace(options, is_ruthless=True, settings=options.settings | managed)
@@ -172,14 +172,14 @@ def draw_recoveries(seed: int, options: Options, salt: int) -> tuple[Options, li
 
 
 def draw_rare(seed: int, options: Options, salt: int) -> list[Fault]:
-    """What comes in numbers in some runs only: proposals that no leader makes (one in five); and with ELR other min
+    """What comes in numbers in some runs only: proposals that no leader makes (one in three); and with ELR other min
     ISRs and the feature switched while somebody is eligible, or while nobody is in sync (one in five)."""
     if seed < FIRST_RARE:
         return []
     rng = Random(f"{seed} rare")
     kinds: list[str] = []
-    if rng.randrange(5) == 0:
-        kinds += ["absurd proposal"] * rng.randrange(5, 15)
+    if rng.randrange(3) == 0:
+        kinds += ["absurd proposal"] * rng.randrange(20, 40)
     if rng.randrange(5) == 0 and options.elr:
         kinds += rng.choices(("last replica", "min ISR while eligible", "switch ELR"), k=rng.randrange(3, 8))
     return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
@@ -195,8 +195,13 @@ def with_members(plan: Plan) -> Plan:
     if plan.options.weather.duplicated_permille:
         return plan
     hasty = {"group.min.session.timeout.ms": "100", "group.initial.rebalance.delay.ms": "50"}
+    rng, faults = Random(f"{plan.seed} expiring"), plan.faults
+    if rng.randrange(2) == 0:  # offsets grow old at once
+        hasty |= {"offsets.retention.minutes": "2", "offsets.retention.check.interval.ms": "200"}
+        faults += (Fault(rng.randrange(QUIET_MS, plan.options.span_ms), "long jump", len(faults)),)
     options = structs.replace(plan.options, settings=plan.options.settings | hasty)
-    return with_workload(structs.replace(plan, options=options), MEMBERS)
+    ordered = tuple(sorted(faults, key=lambda fault: fault.at_ms))
+    return with_workload(structs.replace(plan, options=options, faults=ordered), MEMBERS)
 
 
 def is_strained(seed: int) -> bool:

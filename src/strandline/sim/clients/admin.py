@@ -146,9 +146,16 @@ class Admin(Client):
 
     def designate(self, stuck: Sequence[tuple[str, int, int]], election_type: int) -> Life:
         """`stuck`: topic, partition, and who shall lead it."""
+        by_topic: dict[str, list[tuple[int, int]]] = {}
+        for topic, index, node in stuck:
+            by_topic.setdefault(topic, []).append((index, node))
         topics = tuple(
-            TopicPartitions(topic=topic, partitions=(index,), designated_leaders=(node,))
-            for topic, index, node in stuck
+            TopicPartitions(
+                topic=topic,
+                partitions=tuple(index for index, _ in rows),
+                designated_leaders=tuple(node for _, node in rows),
+            )
+            for topic, rows in by_topic.items()
         )
         request = ElectLeadersRequest(election_type=election_type, topic_partitions=topics, timeout_ms=2000)
         yield from self.ask("says who shall lead", request, OWN_VERSION)

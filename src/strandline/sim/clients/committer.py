@@ -111,3 +111,19 @@ class Committer(Coordinated):
         assert self.lowest <= committed <= self.tried or (not self.acked and committed == -1), (
             f"{self.name}: offset {committed} is committed, {self.acked} was acknowledged"
         )
+
+
+class Lapsed(Coordinated):
+    """A group that commits once, and is gone: now and then somebody looks whether its offset is still there."""
+
+    def __init__(self, stage: Stage, name: str, topic: str) -> None:
+        super().__init__(stage, name, name, topic)
+        self.acked = 0
+
+    def live(self) -> Life:
+        while not self.is_stopped and not self.acked:
+            if (yield from self.find_coordinator()) is not None:
+                self.acked += (yield from self.commit(0, 7)) is E.NONE
+        while not self.is_stopped:
+            yield from self.fetch(0)
+            yield self.pause(100, 400)

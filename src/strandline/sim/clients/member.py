@@ -19,17 +19,26 @@ from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupReque
 E = ErrorCode
 PARTITIONS = 3
 SESSION_MS, REBALANCE_MS = 2500, 400
+LONG_SESSION_MS = 300_000  # longer than any clock jumps
 STILL_MS = (500, 1500)
 Asking = Generator[Any, Any, Any]
 
 
 class Member(Coordinated):
     def __init__(
-        self, stage: Stage, name: str, group: str, topic: str, told: dict[int, int], instance: str = ""
+        self,
+        stage: Stage,
+        name: str,
+        group: str,
+        topic: str,
+        told: dict[int, int],
+        instance: str = "",
+        session_ms: int = SESSION_MS,
     ) -> None:
         super().__init__(stage, name, group, topic)
         self.told = told  # by partition: what the group was told to be committed, by an answer or by a read
         self.instance_id = instance or None
+        self.session_ms = session_ms
         self.member_id, self.generation = "", -1
         self.positions: dict[int, int] = {}
         self.acked = 0
@@ -53,7 +62,7 @@ class Member(Coordinated):
         """Who leads assigns all partitions. Each assignment says of which generation it is."""
         request = JoinGroupRequest(
             group_id=self.group,
-            session_timeout_ms=SESSION_MS,
+            session_timeout_ms=self.session_ms,
             rebalance_timeout_ms=REBALANCE_MS,
             member_id=self.member_id,
             group_instance_id=self.instance_id,
@@ -62,8 +71,10 @@ class Member(Coordinated):
         )
         joined = yield from self.coordinated(request, 9)
         if joined is None or joined.error_code:
-            known = joined is not None and joined.error_code == E.MEMBER_ID_REQUIRED
-            self.member_id = joined.member_id if known else ""
+            if joined is not None and joined.error_code == E.MEMBER_ID_REQUIRED:
+                self.member_id = joined.member_id
+            else:
+                self.refused(None if joined is None else E(joined.error_code))
             return False
         generation, self.member_id = joined.generation_id, joined.member_id
         shares: dict[str, list[int]] = {member.member_id: [] for member in joined.members}
@@ -122,7 +133,7 @@ class Member(Coordinated):
             return False
         error = yield from self.commit(partition, position, self.generation, self.member_id, self.instance_id)
         if error is not E.NONE:
-            self.member_id = ""  # what had no answer may come late: then it is from a member that is none any more
+            self.refused(error)
             return False
         if not self.stage.is_exceeded(OFFSETS_TOPIC):
             what = f"{self.name} set {self.group}'s position in {partition} back from {told} to {position}"
@@ -141,9 +152,14 @@ class Member(Coordinated):
         )
         answer = yield from self.coordinated(request, 4)
         error = None if answer is None else E(answer.error_code)
-        if error not in (E.NONE, E.REBALANCE_IN_PROGRESS, None):
-            self.member_id = ""
+        self.refused(error or E.NONE)
         return error is E.NONE
+
+    def refused(self, error: ErrorCode | None) -> None:
+        """It is a member still, or joins as another: where there was no answer, too, for what was asked may come late,
+        and shall be from a member that is none any more."""
+        if error in (None, E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID):
+            self.member_id = ""
 
     def leave(self) -> Asking:
         identity = MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id)

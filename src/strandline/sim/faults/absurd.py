@@ -4,12 +4,13 @@ Each proposal is wrong by itself, and stays so until it is there: what would mak
 or must be heard of by the same controller behind it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from strandline.base.effects import Answered, Event, Send
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition
-from strandline.metadata.image import Image, Partition
+from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.machine import Machine
 from strandline.sim.station import Station
@@ -23,6 +24,8 @@ from strandline.wire.messages.alter_partition import (
 )
 
 VERSION, TIMEOUT_MS = 3, 1000
+TAKEN = (ErrorCode.NONE, ErrorCode.NEW_LEADER_ELECTED)
+NEVER_REACHED = -1000  # epochs ahead
 
 
 class Liar(Station):
@@ -43,25 +46,25 @@ class Liar(Station):
         if type(event) is not Answered or type(event.message) is not AlterPartitionResponse:
             return
         rows = [row for topic in event.message.topics for row in topic.partitions]
-        if not event.message.error_code and any(not row.error_code for row in rows):
+        if not event.message.error_code and any(row.error_code in TAKEN for row in rows):
             raise self.world.violated(f"the controller takes {event.token[1]}", str(event.message))
 
 
 def absurd_proposal(turmoil: Turmoil, rng: Random) -> None:
     world = turmoil.world
     image, controller = world.laws.metadata.image, world.controller()
-    led = [
-        (TopicIdPartition(topic.topic_id, index), partition)
-        for topic in image.topics.values()
-        for index, partition in topic.partitions.items()
-        if partition.leader in image.brokers
-    ]
-    if controller is None or not led:
-        return
-    at, partition = rng.choice(led)
     down = [node for node, machine in world.machines.items() if not machine.is_running]
-    why, request = rng.choice(list(absurdities(image, at, partition, down)))
-    turmoil.tell(f"somebody proposes {why} for {image.topics[at.topic_id].name}-{at.partition}")
+    kinds: dict[str, list[tuple[str, AlterPartitionRequest]]] = {}  # what is possible seldom comes as often
+    for topic in image.topics.values():
+        for index, partition in topic.partitions.items():
+            if partition.leader in image.brokers:
+                for why, request in absurdities(image, TopicIdPartition(topic.topic_id, index), partition, down):
+                    kinds.setdefault(why, []).append((f"{topic.name}-{index}", request))
+    if controller is None or not kinds:
+        return
+    why = rng.choice(list(kinds))
+    name, request = rng.choice(kinds[why])
+    turmoil.tell(f"somebody proposes {why} for {name}")
     station = world.network.stations.get("liar")
     liar = station if isinstance(station, Liar) else Liar(world)
     liar.say(why, controller, request)
@@ -75,18 +78,24 @@ def absurdities(
     hopeful = [*partition.isr, *lagging]  # who lags behind has no place there: whoever takes it, takes too much
 
     def proposal(
-        members: list[NodeId], *, by: NodeId = leader, epochs: int = 0, terms: int = 0, states: int = 0
+        members: list[NodeId],
+        *,
+        by: NodeId = leader,
+        epochs: int = 0,
+        terms: int = 0,
+        earlier: Sequence[NodeId] = (),
+        recovery: int = partition.leader_recovery_state,
     ) -> AlterPartitionRequest:
-        """`epochs`, `terms` and `states`: how far the partition epoch, the leader epoch and the members' broker epochs
-        lie behind."""
+        """`epochs` and `terms`: how far the partition epoch and the leader epoch lie behind. `earlier`: members of
+        which an earlier incarnation is meant."""
         row = PartitionData(
             partition_index=at.partition,
             leader_epoch=partition.leader_epoch - terms,
             new_isr_with_epochs=tuple(
-                BrokerState(broker_id=node, broker_epoch=image.brokers[node].epoch - states if states else -1)
+                BrokerState(broker_id=node, broker_epoch=image.brokers[node].epoch - 1 if node in earlier else -1)
                 for node in members
             ),
-            leader_recovery_state=partition.leader_recovery_state,
+            leader_recovery_state=recovery,
             partition_epoch=partition.partition_epoch - epochs,
         )
         topics = (TopicData(topic_id=at.topic_id, partitions=(row,)),)
@@ -94,11 +103,21 @@ def absurdities(
 
     yield "an ISR of an older partition epoch", proposal(hopeful, epochs=1)
     yield "an ISR of an older leader epoch", proposal(hopeful, terms=1)
-    yield "earlier incarnations", proposal(hopeful, states=1)
+    yield "an ISR of a partition epoch to come", proposal(hopeful, epochs=NEVER_REACHED)
+    yield "an ISR of a leader epoch to come", proposal(hopeful, terms=NEVER_REACHED)
+    yield "earlier incarnations", proposal(hopeful, earlier=hopeful)
+    yield "an earlier incarnation of one member", proposal(hopeful, earlier=hopeful[:1])
+    if partition.leader_recovery_state == RECOVERED:
+        yield "that its leader recovers", proposal([leader], recovery=RECOVERING)
+    elif lagging:
+        yield "others beside a leader that recovers", proposal(hopeful)
     others = [node for node in hopeful if node != leader]
     if others:
         yield "an ISR without its leader", proposal(others)
         yield "an ISR that it does not lead", proposal(hopeful, by=others[0])
+    for node in lagging:
+        if not image.is_online(node, partition):
+            yield "a member whose directory is offline", proposal([*partition.isr, node])
     for node in image.brokers:
         if node not in partition.replicas:
             yield "a member that is no replica", proposal([*partition.isr, node])

@@ -2,11 +2,13 @@
 
 from random import Random
 
+from strandline.base.ids import NOBODY, OFFSETS_TOPIC
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.machine import Machine
 
 BACK_MS = (0, 30, 300, 1500, 4000)
 STILL_MS = (50, 700, 2500, 5000)
+LONG_JUMP_MS = 130_000
 FUSE_MS = 40  # if the process does nothing to its disk until then, the power fails all the same
 
 
@@ -120,4 +122,15 @@ def clock_jump(turmoil: Turmoil, rng: Random) -> None:
         span = rng.choice((200, 1000, 5000, 60_000))
         turmoil.tell(f"the clock of {machine.name} jumps by {span} ms")
         machine.clock.jump(span)
+        machine.wake()
+
+
+def long_jump(turmoil: Turmoil, rng: Random) -> None:
+    """The same where groups are coordinated, by more than the offsets of a group without members are kept for."""
+    topic = turmoil.world.laws.metadata.image.topic_named(OFFSETS_TOPIC)
+    leaders = [] if topic is None else [one.leader for one in topic.partitions.values() if one.leader != NOBODY]
+    if leaders:
+        machine = turmoil.world.machines[rng.choice(leaders)]
+        turmoil.tell(f"the clock of {machine.name} jumps by {LONG_JUMP_MS} ms")
+        machine.clock.jump(LONG_JUMP_MS)
         machine.wake()

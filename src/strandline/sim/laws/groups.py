@@ -3,6 +3,7 @@
 - a commit that is acknowledged is in the log, committed
 - the offset that a group is told is the newest of those that were committed before its coordinator's leader epoch, or
   acknowledged since; or a newer one, whose commit had no answer
+- no offset of a group with members is removed
 - what a member is assigned is written, in the generation that it asked about
 
 The log is read here from its records alone, and not by what the coordinator remembers.
@@ -71,6 +72,10 @@ class Replayed:
             case OffsetCommitKey(), OffsetCommitValue() as value:
                 self.at(key).append((offset, (value.offset, Uuid(value.topic_id))))
             case OffsetCommitKey(), None:
+                known = self.groups.get(key.group)
+                assert not known or not known[-1][1].members, (
+                    f"an offset of {key.group} is removed, which has members: {known[-1][1]}"
+                )
                 self.at(key).append((offset, NOTHING))
             case GroupMetadataKey(), GroupMetadataValue() as value:
                 self.groups.setdefault(key.group, []).append((offset, value))

@@ -64,6 +64,7 @@ class Laws:
         self.incarnations.replies(machine, reply)
         self.answers.replies(machine, reply)
         self.groups.replies(machine, reply)
+        self.standing.replies(machine, reply)
         if self.world.options.racks:
             look_at_offers(machine, reply)
 

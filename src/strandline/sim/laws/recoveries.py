@@ -2,17 +2,19 @@
 
 - nobody is elected who has not said what it has, in the leader epoch that ends, as the broker that is registered
 - but for who is designated, nobody who could lead has said more: the later epoch counts first, then the longer log
+- a designation elects who was designated
 - a Balanced recovery has the answers of all who were in sync, eligible, or eligible last
 - an Aggressive one that has an answer when its time is up elects
 """
 
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Answered
+from strandline.base.effects import Answered, Received
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.broker.node import Node
 from strandline.metadata.image import TOPIC_RESOURCE, Image, Partition, directory_of
+from strandline.wire.messages.elect_leaders import ElectLeadersRequest
 from strandline.wire.messages.get_replica_log_info import GetReplicaLogInfoResponse
 
 if TYPE_CHECKING:
@@ -47,9 +49,14 @@ class Recoveries:
     def __init__(self, world: "World") -> None:
         self.world = world
         self.terms: dict[str, Term] = {}
+        self.designated: set[tuple[str, NodeId]] = set()  # by anybody, ever
         self.asked: set[tuple[TopicIdPartition, NodeId, int]] = set()  # who has said what it has in which leader epoch
 
     def received(self, machine: "Machine", event: Any) -> None:
+        if type(event) is Received and type(event.message) is ElectLeadersRequest:
+            for asked in event.message.topic_partitions or ():
+                pairs = zip(asked.partitions, asked.designated_leaders or (), strict=False)
+                self.designated.update((f"{asked.topic}-{index}", NodeId(node)) for index, node in pairs)
         if type(event) is not Answered or type(event.message) is not GetReplicaLogInfoResponse:
             return
         node = machine.node
@@ -124,9 +131,11 @@ class Recoveries:
 
     def changed(self, name: str, at: TopicIdPartition, last: Partition, new: Partition) -> None:
         """In committed metadata."""
-        if not self.world.is_recovery_managed or not is_unclean(last, new):
+        if not is_unclean(last, new):
             return
-        if not cause_of(last, new).startswith(BY_HAND):
+        is_designation = cause_of(last, new).startswith("designation")
+        assert not is_designation or (name, new.leader) in self.designated, f"{name}: nobody designated {new.leader}"
+        if self.world.is_recovery_managed and not cause_of(last, new).startswith(BY_HAND):
             asked = (at, new.leader, last.leader_epoch) in self.asked
             assert asked, f"{name}: {new.leader} is elected uncleanly, and was not asked what it has"
 

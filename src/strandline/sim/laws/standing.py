@@ -4,22 +4,24 @@
 - who registers and names another epoch than the registered one is in no ISR and no ELR, while there is ELR
 - a controlled shutdown is not taken back: the same incarnation is not let in again
 - who leaves with the controller's consent is fenced by then, and leads nothing
+- a leader is told that its proposal is taken if it leads by the metadata that is committed then, and what is
+- who leads anew with losses stays alone until it says that it has recovered
 - who leads is let in, and leads from a directory that is online; who comes into an ISR is active there
 """
 
 from typing import TYPE_CHECKING
 
-from strandline.base.ids import NOBODY, NodeId, Uuid
+from strandline.base.effects import Reply
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.broker.lifecycle import Identity, Left, Registered
 from strandline.broker.node import Node
 from strandline.metadata.features import ELR_FEATURE
-from strandline.metadata.image import Broker, Image, Partition, directory_of
+from strandline.metadata.image import RECOVERING, Broker, Image, Partition, directory_of
+from strandline.wire.messages.alter_partition import AlterPartitionResponse
 
 if TYPE_CHECKING:
     from strandline.sim.machine import Machine
     from strandline.sim.world import World
-
-ALTERED = ("struck: stale marker", "struck: old image", "struck: damaged files", "struck: damaged last")
 
 
 class Standing:
@@ -42,7 +44,7 @@ class Standing:
         lifecycle = node.broker.lifecycle
         if self.lives.get(machine.name) != machine.life:
             self.lives[machine.name] = machine.life
-            self.begins(machine.node_id, lifecycle.identity)
+            self.begins(machine, lifecycle.identity)
         role = lifecycle.role
         if type(role) is Registered:
             self.had[machine.node_id] = role.epoch
@@ -51,13 +53,30 @@ class Standing:
             is_later = known.incarnation_id != lifecycle.identity.incarnation_id
             assert known.fenced or is_later, f"{machine.name} leaves with the controller's consent, and is not fenced"
 
-    def begins(self, node: NodeId, identity: Identity) -> None:
-        named, last = identity.previous_broker_epoch, self.last.get(node, -1)
-        self.vouched[node, identity.incarnation_id] = named
-        if not any(self.world.seen[fault] for fault in ALTERED):
-            assert named in (-1, last), (
-                f"node {node} says that it stopped in order in epoch {named}, and its last process had {last}"
-            )
+    def replies(self, machine: "Machine", reply: Reply) -> None:
+        if type(reply.message) is not AlterPartitionResponse or machine.node is None:
+            return
+        for topic in reply.message.topics:
+            for row in topic.partitions:
+                partition = machine.node.image.partition(TopicIdPartition(topic.topic_id, row.partition_index))
+                if row.error_code or partition is None or row.partition_epoch > partition.partition_epoch:
+                    continue
+                is_so = (row.leader_id, row.leader_epoch, row.isr) == (
+                    partition.leader,
+                    partition.leader_epoch,
+                    partition.isr,
+                )
+                assert is_so or 0 <= row.partition_epoch < partition.partition_epoch, (
+                    f"{machine.name} answers a proposal with {row}, and committed is {partition}"
+                )
+
+    def begins(self, machine: "Machine", identity: Identity) -> None:
+        """A disk that is of another day may have the marker of that day, and nobody can know."""
+        named, last = identity.previous_broker_epoch, self.last.get(machine.node_id, -1)
+        self.vouched[machine.node_id, identity.incarnation_id] = named
+        assert named in (-1, last) or machine.disk.is_of_another_day or machine.is_tampered, (
+            f"{machine.name} says that it stopped in order in epoch {named}, and its last process had {last}"
+        )
 
     def looked(self, image: Image) -> None:
         """The newest committed metadata moved."""
@@ -86,6 +105,9 @@ def look_at_roles(name: str, image: Image, last: Partition | None, new: Partitio
     """What takes a broker's part away takes it out of ISRs and leaderships in the same batch (KIP-841)."""
     is_next = last is None or new.partition_epoch == last.partition_epoch + 1
     joined = [node for node in new.isr if is_next and (last is None or node not in last.isr)]
+    assert new.leader_recovery_state != RECOVERING or len(new.isr) <= 1, (
+        f"{name}: {new.leader} recovers, and is not alone in the ISR {new.isr}"
+    )
     for node in joined if new.leader == NOBODY else [new.leader, *joined]:
         broker = image.brokers.get(node)
         is_active = broker is not None and not broker.fenced and not broker.in_controlled_shutdown

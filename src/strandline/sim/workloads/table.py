@@ -1,10 +1,10 @@
 """All workloads, by name."""
 
 from strandline.base.ids import TopicPartition
-from strandline.sim.clients.committer import Committer
+from strandline.sim.clients.committer import Committer, Lapsed
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.keyed import Keyed
-from strandline.sim.clients.member import Member
+from strandline.sim.clients.member import LONG_SESSION_MS, SESSION_MS, Member
 from strandline.sim.clients.nearby import Nearby, Roamer
 from strandline.sim.clients.odd import Odd
 from strandline.sim.clients.producer import Pipelined, Producer
@@ -144,15 +144,18 @@ class Compacted(Workload):
 
 
 class Members(Workload):
-    """A group whose members come and go, two of them static; its partitions are given out anew all the time."""
+    """A group whose members come and go, two of them static; its partitions are given out anew all the time. And two
+    groups that commit once: their offsets may expire, those of the first may not."""
 
     def setup(self) -> None:
         pass
 
     def start(self) -> None:
         told: dict[int, int] = {}
+        session_ms = self.stage.random("session").choice((SESSION_MS, LONG_SESSION_MS))
         for name, instance in (("ma", ""), ("mb", ""), ("mc", "one"), ("md", "two")):
-            self.writers.append(Member(self.stage, name, "members", "orders", told, instance))
+            self.writers.append(Member(self.stage, name, "members", "orders", told, instance, session_ms))
+        self.writers += [Lapsed(self.stage, name, "orders") for name in ("la", "lb")]
 
 
 class Strained(Workload):
