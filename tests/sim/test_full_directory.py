@@ -4,6 +4,8 @@ import pytest
 from tests.sim.play import SETTINGS, Play
 
 from strandline.base.ids import NodeId
+from strandline.base.ports import DiskFull
+from strandline.log.clean_shutdown import FILE
 from strandline.metadata.image import RECOVERED, Partition
 from strandline.metadata.losses import CAUSES, Cause
 from strandline.sim.machine import ROOM_CHECK_MS, STEADY_LOOKS, Machine
@@ -56,6 +58,30 @@ def left_in_order(play: Play, machine: Machine) -> bool:
     """Did its present life begin after a clean stop?"""
     broker = machine.node.broker if machine.node is not None else None
     return broker is not None and broker.clean_start and broker.lifecycle.identity.previous_broker_epoch >= 0
+
+
+def test_a_directory_that_takes_no_marker_of_a_clean_stop_costs_the_other_one_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    play = play_of()
+    machine = play.leader()
+    root, save = directory(machine), machine.disk.save
+
+    def refuse(path: str, content: bytes) -> None:
+        if path == f"{root}/{FILE}":
+            raise DiskFull(f"{path}: No space left on device")
+        save(path, content)
+
+    monkeypatch.setattr(machine.disk, "save", refuse)
+    machine.shut_down()
+    play.until("it has stopped", lambda: not machine.is_running)
+    monkeypatch.undo()
+    (other,) = [one for one in machine.log_dirs if one != root]
+    assert machine.disk.exists(f"{other}/{FILE}")
+    assert not machine.disk.exists(f"{root}/{FILE}")
+    machine.start()
+    assert left_in_order(play, machine)
+    play.heal()
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -1,9 +1,9 @@
 """The broker's part of a node: its replicas, the groups that it coordinates, its standing with the controller."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, Synced, SyncFailed
-from strandline.base.ids import BrokerEpoch, LeaderEpoch
+from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed
+from strandline.base.ids import BrokerEpoch, LeaderEpoch, Uuid
 from strandline.base.ports import Buffer, DiskError
 from strandline.base.time import Instant
 from strandline.broker import lifecycle
@@ -13,6 +13,7 @@ from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
 from strandline.group.coordinator import Done, Groups
 from strandline.log.clean_shutdown import Place, write_clean_shutdown
+from strandline.log.inventory import Left
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
@@ -176,11 +177,18 @@ class Broker:
                 left[log_dir.path] = left_in(self.replicas.host, self.disk, log_dir)
             except DiskError as error:
                 self.replicas.host.fail(log_dir, error)
+        while (failed := self.write_markers(left)) is not None:  # the others stop without that directory
+            directory_id, why = failed
+            log_dir = next(one for one in self.directories.live if one.directory_id == directory_id)
+            self.replicas.host.fail(log_dir, why)
+            effects.append(Report("error", f"the clean stop cannot be recorded in {log_dir.path}: {why}"))
+        return effects
+
+    def write_markers(self, left: Mapping[str, tuple[Left, ...]]) -> tuple[Uuid, DiskError] | None:
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)
-        write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, left_offline(self.replicas))
-        return effects
+        return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, left_offline(self.replicas))
 
     def check(self) -> None:
         self.replicas.check()

@@ -20,7 +20,7 @@ from zlib import crc32
 import msgspec
 
 from strandline.base.ids import Uuid, uuid_text
-from strandline.base.ports import Disk
+from strandline.base.ports import Disk, DiskError
 from strandline.base.value import Value
 from strandline.log.inventory import Left
 
@@ -76,14 +76,19 @@ def write_clean_shutdown(
     broker_epoch: int,
     logs: Mapping[str, tuple[Left, ...]] | None = None,
     offline: Mapping[Uuid, tuple[Left, ...]] | None = None,
-) -> None:
-    """`logs`: those in each directory, by its path. `offline`: of directories that are offline, by their ids."""
+) -> tuple[Uuid, DiskError] | None:
+    """`logs`: those in each directory, by its path. `offline`: of directories that are offline, by their ids. Returns
+    the first directory that takes no marker, and why: the stop is in order for none then."""
     absent = {uuid_text(directory_id): rows for directory_id, rows in (offline or {}).items()}
     for path, directory_id in place.directories:
         left = () if logs is None else logs.get(path, ())
         marker = Marker.of(place, directory_id, broker_epoch)
         marker = msgspec.structs.replace(marker, logs=left, logs_checksum=checksum(left, absent), offline=absent)
-        disk.save(f"{path}/{FILE}", msgspec.json.encode(marker))
+        try:
+            disk.save(f"{path}/{FILE}", msgspec.json.encode(marker))
+        except DiskError as error:
+            return directory_id, error
+    return None
 
 
 def take_clean_shutdown(disk: Disk, place: Place) -> Stop | None:

@@ -32,6 +32,11 @@ def has(hosted: "Hosted", wanted: Range) -> bool:
     return all(end <= bad[0] or bad[1] <= start for bad in damaged(log))
 
 
+def may_ask(world: "World", copy: "Hosted", wanted: Range) -> bool:
+    """A replica answers up to its high watermark. That moves, where no more failed than is promised to be survived."""
+    return wanted[1] <= copy.high_watermark or copy.at not in world.damage.exceeded
+
+
 def hosting(machine: "Machine") -> "list[Hosted]":
     broker = None if machine.node is None else machine.node.broker
     return [] if broker is None else list(broker.replicas.host.all())
@@ -64,7 +69,12 @@ def why_unsound(world: "World", machine: "Machine") -> str | None:
         for wanted in damaged(hosted.log):
             for other in others:
                 for copy in hosting(other):
-                    if copy.at == hosted.at and not other.has_lost(copy) and has(copy, wanted):
+                    if (
+                        copy.at == hosted.at
+                        and not other.has_lost(copy)
+                        and has(copy, wanted)
+                        and may_ask(world, copy, wanted)
+                    ):
                         return f"{hosted.name} is damaged at {wanted} on {machine.name}, and whole on {other.name}"
             machine.told(Kind.HEALED, f"gets new disks, since nobody has {hosted.name} from {wanted[0]} to {wanted[1]}")
             world.damage.lost(machine.node_id, "has new disks")

@@ -92,6 +92,8 @@ def lost_directory(turmoil: Turmoil, rng: Random) -> None:
     machine.disk.fail(root)
 
     def take_out() -> None:
+        if machine.log_dirs == [root]:
+            return  # the other one was taken out meanwhile
         turmoil.tell(f"{machine.name} goes on without {root}")
         machine.disk.mend(root)
         machine.without_directory(root)

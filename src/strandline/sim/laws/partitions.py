@@ -83,6 +83,11 @@ class Partitions:
     def named(self, name: TopicPartition) -> list[TopicIdPartition]:
         return [at for at, known in self.names.items() if known == name]
 
+    def is_misnamed(self, hosted: Hosted) -> bool:
+        topic = self.world.laws.metadata.image.topics.get(hosted.at.topic_id)
+        name = self.names.get(hosted.at) if topic is None else TopicPartition(topic.name, hosted.at.partition)
+        return name not in (hosted.name, None)
+
     def is_bound(self, at: TopicIdPartition) -> bool:
         """Not where faults exceeded what the configuration promises."""
         return at not in self.world.damage.exceeded
@@ -99,7 +104,7 @@ class Partitions:
             self.next_look[machine.name] = self.world.time.now + LOOK_MS
         for group in broker.replicas.host.by_id.values():
             for hosted in group.values():
-                if hosted.role is None and self.names.get(hosted.at) not in (hosted.name, None):
+                if hosted.role is None and self.is_misnamed(hosted):
                     continue  # somebody exchanged its files, and metadata is not there yet to show it
                 known = seen.get(hosted.at)
                 if known is None:
