@@ -1,6 +1,6 @@
 """What seeds draw so that things overlap that seldom do. No run: only what is drawn."""
 
-from strandline.sim.faults.table import RECOVERIES
+from strandline.sim.faults.table import DIRECTORIES, RECOVERIES
 from strandline.sim.plan import (
     COMPACTED,
     FIRST_RARE,
@@ -9,6 +9,8 @@ from strandline.sim.plan import (
     OVERLAPPING,
     STRAINED,
     compacts,
+    draw_directories,
+    draw_flips,
     draw_overlaps,
     draw_plan,
     draw_rare,
@@ -45,6 +47,8 @@ def test_what_is_rare_is_drawn_by_none_of_the_seeds_that_are_kept_for_their_bugs
         plan = draw_plan(seed)
         assert draw_rare(seed, plan.options, 0) == []
         assert draw_recoveries(seed, plan.options, 0) == (plan.options, [])
+        assert draw_directories(seed, plan.options, 0) == (plan.options, [])
+        assert draw_flips(seed, plan.options, 0) == []
         assert not {MEMBERS, STRAINED} & set(plan.options.workloads)
 
 
@@ -55,10 +59,15 @@ def test_what_is_rare_comes_in_numbers_in_some_of_the_others_and_in_few_of_them(
         "members": sum(MEMBERS in plan.options.workloads for plan in plans),
         "strained": sum(STRAINED in plan.options.workloads for plan in plans),
         "absurd proposals": sum(found.count("absurd proposal") >= 5 for found in kinds),
+        "directories": sum(bool(set(DIRECTORIES) & set(found)) for found in kinds),
+        "flips": sum("flipped" in found for found in kinds),
         "recoveries": sum(bool(set(RECOVERIES) & set(found)) for found in kinds),
     }
     assert all(len(plans) // 20 < count < len(plans) // 2 for count in shares.values()), shares
-    assert {kind for found in kinds for kind in found} >= set(RECOVERIES)
+    assert {kind for found in kinds for kind in found} >= {*RECOVERIES, *DIRECTORIES}
+    assert all(
+        plan.options.log_dirs > 1 for plan, found in zip(plans, kinds, strict=True) if set(DIRECTORIES) & set(found)
+    )
     assert all(plan.options.is_ruthless for plan, found in zip(plans, kinds, strict=True) if "all lost" in found)
     assert not any(
         MEMBERS in plan.options.workloads for plan in plans if plan.options.weather.duplicated_permille

@@ -145,6 +145,7 @@ class SimDisk:
         self.opened: dict[int, SimFile] = {}  # files that are open now
         self.serial = 0
         self.failing: dict[str, None] = {}  # roots
+        self.broken: dict[str, None] = {}  # those of which a process has met an error that was no lack of room
         self.sync_faults: list[Callable[[str], bool]] = []
         self.fuse = -1  # operations that still succeed before the power fails; −1: it does not
         self.counts: dict[str, int] = {}  # how often each file was saved
@@ -294,6 +295,7 @@ class SimDisk:
             if self.sync_faults and self.is_sync_to_fail(path):
                 if isinstance(entry, Content):
                     entry.fail_sync()
+                self.break_down(path)
                 raise DiskError(f"{path}: {EIO}")
             if isinstance(entry, Content):
                 entry.sync()
@@ -381,7 +383,11 @@ class SimDisk:
             raise DiskError(f"{path}: {ENAMETOOLONG}")
         for root in self.failing:
             if path == root or path.startswith(f"{root}/"):
+                self.break_down(path)
                 raise DiskError(f"{path}: {EIO}")
+
+    def break_down(self, path: str) -> None:
+        self.broken |= dict.fromkeys(root for root in self.roots if path == root or path.startswith(f"{root}/"))
 
     def rot(self, rng: Rng, which: Callable[[str], bool] = is_topic_segment) -> tuple[str, int] | None:
         """Change one synced bit of one file that `which` accepts, and tell where; None if there is none.

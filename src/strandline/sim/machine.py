@@ -87,6 +87,8 @@ class Machine(Station):
         self.is_tampered = False  # somebody changed its files
         # Since the last stop: is the inventory there that it left, and were files changed that nothing else shows?
         self.has_inventory = self.needs_inventory = False
+        self.touches = 0  # how often that happened, or its disks were others
+        self.has_misread = False  # a bit flipped in what it was sent
         self.changed: dict[TopicIdPartition, None] = {}  # where records may be gone by that, since the last start
         self.is_rotten = False  # what it stores is damaged where nobody may have looked yet
         for root in self.disk.roots:
@@ -117,6 +119,7 @@ class Machine(Station):
             self.power_on()
         self.is_running = True
         self.waits_for_room = self.comes_back = False
+        self.disk.broken = {}
         self.armed = NEVER
         self.flushes.clear()
         self.is_flushing = False
@@ -124,6 +127,7 @@ class Machine(Station):
         self.told(Kind.STARTED, "starts")
         self.has_left = self.has_inventory = self.needs_inventory = False
         rng = Random(self.rng.getrandbits(64))
+        self.world.laws.stops.starts(self)
         with self.world.holding(f"{self.name} starts"):
             try:
                 self.node = Node(prepare(self.config, self.disk, rng, self.where, self.clock.now()), self.clock.now())
@@ -205,6 +209,7 @@ class Machine(Station):
     def perform(self, effect: Effect) -> None:
         match effect:
             case Send():
+                self.world.laws.sends(self, effect)
                 self.network.send(self, effect)
             case Reply(to=to):
                 connection = self.inbound.get(to.connection)
@@ -232,6 +237,8 @@ class Machine(Station):
             case Halt(why=why, status=status):
                 self.has_left = status == 0 and not self.is_rotten and not self.has_offline_directories
                 self.has_inventory = self.has_left
+                if status == 0:
+                    self.world.laws.stops.stopped(self)
                 self.stop(why)
                 if self.comes_back and status == 0:
                     self.world.time.later(1, self.begin_anew)
@@ -241,12 +248,14 @@ class Machine(Station):
     def remove(self, paths: tuple[str, ...], life: int) -> None:
         """What an error leaves, the next start removes."""
         if life == self.life and self.is_running:
+            known = self.disk.broken.copy()
             try:
                 for path in paths:
                     with suppress(DiskError):
                         self.disk.remove_tree(path)
             except PowerLost:
                 self.power_cut()
+            self.disk.broken = known  # nobody is told
 
     def flush(self) -> None:
         """Group commit. What a process left that has ended is nobody's: the next one would take it for its own."""
@@ -275,6 +284,8 @@ class Machine(Station):
             self.is_flushing = False
             for number, effect in enumerate(batch):
                 token, why = effect.token, failed.get(number)
+                if why is not None and not isinstance(why, DiskFull):
+                    self.disk.break_down(effect.paths[0] if isinstance(effect, Sync) else effect.path)
                 event = Synced(token) if why is None else SyncFailed(token, str(why), is_full=isinstance(why, DiskFull))
                 self.deliver(life, lambda event=event: self.event(event))  # type: ignore[misc]
             self.flush()
@@ -285,6 +296,7 @@ class Machine(Station):
 
     def make_durable(self, batch: list[Sync | Save], failed: dict[int, DiskError]) -> None:
         """What the node can do without is noted in `failed`, by its place in the batch."""
+        known = self.disk.broken.copy()
         for number, effect in enumerate(batch):
             try:
                 if isinstance(effect, Sync):
@@ -294,7 +306,7 @@ class Machine(Station):
             except DiskError as error:
                 if effect.token[0] != "replica":
                     raise
-                failed[number] = error
+                failed[number], self.disk.broken = error, known.copy()  # the node knows when it is told
             if self.node is not None and effect.token == ("quorum", "log"):
                 self.metadata_durable = self.node.metadata_log.log_end_offset
 
@@ -333,6 +345,7 @@ class Machine(Station):
         self.disk.filled.clear()
 
     def replace_disk(self, root: str) -> None:
+        self.touches += 1
         self.make_room()
         self.disk.sync_faults.clear()
         self.disk.fuse = -1  # whoever does this has seen to the power
@@ -396,6 +409,8 @@ class Machine(Station):
             if looks < STEADY_LOOKS or self.is_paused:
                 self.world.time.later(ROOM_CHECK_MS, lambda: look(looks))
             else:
+                with self.world.holding("there is room"):
+                    self.world.laws.stops.comes_back(self)
                 self.comes_back = True
                 self.shut_down()
 

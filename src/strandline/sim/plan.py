@@ -66,6 +66,9 @@ def draw_plan(seed: int) -> Plan:
     options, more = draw_recoveries(seed, options, len(faults))
     faults += more
     faults += draw_rare(seed, options, len(faults))
+    options, more = draw_directories(seed, options, len(faults))
+    faults += more
+    faults += draw_flips(seed, options, len(faults))
     plan = Plan(seed, options, tuple(sorted(faults, key=lambda fault: fault.at_ms)))
     if compacts(seed):
         plan = with_compaction(plan)
@@ -183,6 +186,28 @@ def draw_rare(seed: int, options: Options, salt: int) -> list[Fault]:
     if rng.randrange(5) == 0 and options.elr:
         kinds += rng.choices(("last replica", "min ISR while eligible", "switch ELR"), k=rng.randrange(3, 8))
     return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
+
+
+def draw_directories(seed: int, options: Options, salt: int) -> tuple[Options, list[Fault]]:
+    """In one in three of the runs machines have two log directories or three, and single ones fill up, fail, and are
+    others, around stops that are in order."""
+    from strandline.sim.faults.table import DIRECTORIES
+
+    rng = Random(f"{seed} directories")
+    if seed < FIRST_RARE or rng.randrange(3):
+        return options, []
+    options = structs.replace(options, log_dirs=rng.choice((2, 3)))
+    kinds = rng.choices(tuple(DIRECTORIES), [kind.weight for kind in DIRECTORIES.values()], k=rng.randrange(3, 9))
+    return options, [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
+
+
+def draw_flips(seed: int, options: Options, salt: int) -> list[Fault]:
+    """In one in three of the runs bits flip on the wire."""
+    rng = Random(f"{seed} flips")
+    if seed < FIRST_RARE or rng.randrange(3):
+        return []
+    times = [rng.randrange(QUIET_MS, options.span_ms) for _ in range(rng.randrange(1, 5))]
+    return [Fault(at, "flipped", salt + i) for i, at in enumerate(times)]
 
 
 def has_members(seed: int) -> bool:

@@ -9,7 +9,7 @@ from strandline.base.value import Value
 from strandline.history.operation import Operation
 from strandline.sim.calm import Material, calm, material_of
 from strandline.sim.clients.admin import Admin
-from strandline.sim.faults.table import DAMAGED, ELIGIBLE, FAULTS, METADATA, MOVES, RECOVERIES, SCRIPTED
+from strandline.sim.faults.table import DAMAGED, DIRECTORIES, ELIGIBLE, FAULTS, METADATA, MOVES, RECOVERIES, SCRIPTED
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
@@ -106,7 +106,7 @@ def meet(world: World, admin: Admin) -> Stranger:
 
 def unleash(turmoil: Turmoil, plan: Plan) -> None:
     world = turmoil.world
-    kinds = FAULTS | MOVES | ELIGIBLE | DAMAGED | METADATA | RECOVERIES | SCRIPTED
+    kinds = FAULTS | MOVES | ELIGIBLE | DAMAGED | METADATA | RECOVERIES | DIRECTORIES | SCRIPTED
 
     def strike(fault: Fault) -> None:
         if not turmoil.is_over:

@@ -215,5 +215,6 @@ def tamper(turmoil: Turmoil, machine: Machine, changed: Entries, *, takes_record
                 turmoil.world.damage.lost_of(at, machine.node_id, "has damaged files")
                 machine.changed[at] = None
     machine.is_tampered = True
+    machine.touches += 1
     for path, data in changed.items():
         machine.disk.tamper(path, data)

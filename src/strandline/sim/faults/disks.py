@@ -90,6 +90,7 @@ def restored(turmoil: Turmoil, rng: Random) -> None:
 def bring_back(machine: Machine, old: Mapping[str, bytes | None]) -> None:
     """The log directories are as they were then."""
     machine.kill()
+    machine.touches += 1
     now = machine.disk.snapshot().entries
     kept = {path: data for path, data in now.items() if is_metadata(path)}
     machine.disk.restore(Image(kept | {path: data for path, data in old.items() if not is_metadata(path)}))
@@ -135,3 +136,4 @@ def rot(turmoil: Turmoil, rng: Random) -> None:
     turmoil.world.damage.lost(machine.node_id, "has a bit that flipped")
     machine.disk.flip(path, position, rng.randrange(0, 8))
     machine.is_rotten = True
+    machine.touches += 1

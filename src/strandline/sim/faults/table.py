@@ -9,6 +9,7 @@ from strandline.sim.faults import (
     ambush,
     damaged,
     damaged_metadata,
+    directories,
     disks,
     eligible,
     operations,
@@ -86,6 +87,13 @@ RECOVERIES: dict[str, FaultKind] = {
     "designate": FaultKind(recoveries.designate, 3),
 }
 
+# Drawn apart, by `plan.draw_directories`.
+DIRECTORIES: dict[str, FaultKind] = {
+    "full directory": FaultKind(directories.full_directory, 3),
+    "stopped without a directory": FaultKind(directories.stopped_without, 4),
+    "exchanged directory": FaultKind(directories.exchanged, 2),
+}
+
 # Plans that were written down name these, and `plan.draw_overlaps` draws some of them.
 SCRIPTED: dict[str, FaultKind] = {
     "absurd proposal": FaultKind(absurd.absurd_proposal, 1),
@@ -102,4 +110,5 @@ SCRIPTED: dict[str, FaultKind] = {
     "deleted without ISR": FaultKind(eligible.deleted_without_isr, 1),
     "two in a row": FaultKind(scripted.in_a_row, 1),
     "lost majority": FaultKind(damaged_metadata.lost_majority, 1),
+    "flipped": FaultKind(wires.flipped, 1),
 }

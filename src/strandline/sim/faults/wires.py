@@ -2,9 +2,15 @@
 
 from itertools import combinations
 from random import Random
+from typing import Any
 
+from strandline.sim.connection import Connection
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.trace import Kind
+from strandline.wire.batch import CRC_AT, read_header
+from strandline.wire.messages.fetch import FetchResponse
+
+UNPROTECTED = (*range(8), *range(12, 16))  # base offset and leader epoch, which no checksum covers
 
 
 def cut(turmoil: Turmoil, rng: Random) -> None:
@@ -57,3 +63,27 @@ def break_off(turmoil: Turmoil, rng: Random) -> None:
     connections = turmoil.world.network.connections()
     for connection in rng.sample(connections, min(3, len(connections))):
         connection.break_off()
+
+
+def flipped(turmoil: Turmoil, rng: Random) -> None:
+    """A bit flips in the next records that a follower is sent: TCP's sum is weak, and a switch may write a new one."""
+    network, machines = turmoil.world.network, turmoil.world.machines
+    before = network.tamper
+
+    def tamper(connection: Connection, message: Any, version: int) -> Any:
+        machine = next((one for one in machines.values() if one is connection.source), None)
+        if machine is not None and connection.listener == "PLAINTEXT" and type(message) is FetchResponse:
+            records = next(
+                (row.records for topic in message.responses for row in topic.partitions if row.records), None
+            )
+            if records is not None:
+                assert isinstance(records, memoryview)
+                position = rng.randrange(read_header(records).end)
+                position = CRC_AT if position in UNPROTECTED else position
+                records[position] ^= 1 << rng.randrange(8)
+                turmoil.tell(f"a bit flips in what {machine.name} is sent, at {position}")
+                machine.has_misread = True
+                network.tamper = before
+        return message
+
+    network.tamper = tamper

@@ -6,6 +6,7 @@
 - it is one that a producer may write: no control batch, none with a cleaner's mark
 - the same producer's batch before it is in the log, too, if the partition was asked to write it: clients take one
   success for that of all that they sent before
+- who waits for acks=all is answered in the event in which the leadership ends: a later one must not confirm it
 """
 
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,17 @@ class Answers:
                 if row.error_code in WRITTEN and at in sent and hosted is not None and self.is_held_to_it(machine, at):
                     with machine.disk.observed():
                         self.is_there(f"{machine.name}, {hosted.name}", hosted, row.base_offset, acks, *sent[at])
+
+    def leads_no_longer(self, machine: "Machine", hosted: Hosted) -> None:
+        """Of requests that wait for this partition alone. Before a broker is let in nothing of them is written."""
+        assert machine.node is not None
+        if machine.node.early is not None:
+            return
+        for which, (acks, sent) in self.asked.items():
+            if which[:2] == (machine.name, machine.life) and acks == ACKS_ALL:
+                assert list(sent) != [hosted.at], (
+                    f"{machine.name} no longer leads {hosted.name}, and does not tell who waits to have written there"
+                )
 
     def is_held_to_it(self, machine: "Machine", at: TopicIdPartition) -> bool:
         """Not where more was lost than the configuration promises to survive."""

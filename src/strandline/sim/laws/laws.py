@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Reply
+from strandline.base.effects import Reply, Send
 from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
@@ -12,6 +12,7 @@ from strandline.sim.laws.answers import Answers
 from strandline.sim.laws.checkpoints import Checkpoints
 from strandline.sim.laws.directories import look_at_directories, why_not_located
 from strandline.sim.laws.durable import Durable
+from strandline.sim.laws.fetches import Fetches
 from strandline.sim.laws.groups import Groups
 from strandline.sim.laws.incarnations import Incarnations
 from strandline.sim.laws.indexes import check_indexes
@@ -22,6 +23,7 @@ from strandline.sim.laws.partitions import Partitions, Seen
 from strandline.sim.laws.producers import check_producers
 from strandline.sim.laws.recoveries import Recoveries
 from strandline.sim.laws.standing import Standing
+from strandline.sim.laws.stops import Stops
 from strandline.sim.laws.votes import Votes
 
 if TYPE_CHECKING:
@@ -41,17 +43,20 @@ class Laws:
         self.votes = Votes(world)
         self.logs = Logs(world)
         self.incarnations = Incarnations(world)
+        self.fetches = Fetches(world)
         self.answers = Answers(world)
         self.groups = Groups(world)
         self.recoveries = Recoveries(world)
         self.standing = Standing(world)
         self.checkpoints = Checkpoints()
         self.durable = Durable(world)
+        self.stops = Stops(world)
 
     def received(self, machine: "Machine", event: Any) -> None:
         """Before a node takes an event."""
         self.votes.received(machine, event)
         self.incarnations.received(machine, event)
+        self.fetches.received(machine, event)
         self.answers.received(machine, event)
         self.groups.received(machine, event)
         self.recoveries.received(machine, event)
@@ -59,9 +64,14 @@ class Laws:
             with self.world.holding(event):
                 self.logs.received(machine, machine.node, event)
 
+    def sends(self, machine: "Machine", effect: Send) -> None:
+        self.fetches.sends(machine, effect)
+        self.stops.sends(machine, effect)
+
     def replies(self, machine: "Machine", reply: Reply) -> None:
         self.votes.replies(machine, reply)
         self.incarnations.replies(machine, reply)
+        self.fetches.replies(machine, reply)
         self.answers.replies(machine, reply)
         self.groups.replies(machine, reply)
         self.standing.replies(machine, reply)

@@ -4,6 +4,8 @@
 - a follower's log has no epoch that is later than the one it follows in, and its leader's records fit it
 - a log that was opened after a loss of power is whole: no batch is damaged, and its epochs are those of its batches
 - a follower that hears of records or of a divergence does something about it
+- a leader that names no divergence has the epoch, and the batch, with which the follower's log ends
+- an answer to what a follower asked in an earlier leader epoch changes nothing
 - a leader knows a follower by its latest incarnation: none that came before speaks for it again
 - nothing is appended with acks=all while the committed ISR is smaller than min.insync.replicas
 """
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 20
 ACKS_ALL = -1
 SAME_MAX = 10
+Copied = tuple[int, int, int]  # a follower's log start, log end and high watermark
 REFUSED_RECORDS = re.compile(r"\S+: records of leader (\d+) refused")
 
 
@@ -38,8 +41,10 @@ class Logs:
         self.world = world
         self.closed: dict[TopicIdPartition, int] = {}  # led under min ISR, and a Produce with acks=all came: their ends
         self.asking: NodeId | None = None  # the follower whose Fetch is handled
+        self.late: list[tuple[Hosted, Follower, Copied]] = []  # of an answer that is being handled
         # What a follower had when news came, and how often it was the same.
         self.heard: dict[tuple[str, int, Uuid, int], tuple[Position, int]] = {}
+        self.matched: dict[tuple[str, int, TopicIdPartition, int], None] = {}  # followers, in a leader epoch
         self.incarnations: dict[tuple[str, int, TopicIdPartition, int, NodeId], int] = {}
 
     # --- copying
@@ -79,15 +84,27 @@ class Logs:
         found = REFUSED_RECORDS.match(text)
         if found is None or machine.is_rotten:
             return False
+        if machine.has_misread:
+            machine.has_misread = False
+            return False
         return not any(other.node_id == int(found[1]) and other.is_rotten for other in self.world.machines.values())
 
-    def answered(self, machine: "Machine", host: Host, answer: FetchResponse) -> None:
+    def answered(self, machine: "Machine", node: Node, event: Answered) -> None:
         """A follower that hears of records or of a divergence changes, or it would hear of them for ever."""
+        assert node.broker is not None
+        host, answer = node.broker.replicas.host, event.message
+        fetcher = node.broker.replicas.fetchers.get(event.token[2]) if event.token[:2] == ("replica", "fetch") else None
         for topic in answer.responses:
             for row in topic.partitions:
-                if row.diverging_epoch.epoch < 0 and not row.records:
-                    continue
                 hosted = host.find(TopicIdPartition(topic.topic_id, row.partition_index))
+                asked = None if hosted is None or fetcher is None else fetcher.asked.get(hosted.at)
+                if hosted is not None and asked is not None and type(hosted.role) is Follower:
+                    self.late += [(hosted, hosted.role, copied(hosted))] * (asked.leader_epoch != hosted.role.epoch)
+                if row.diverging_epoch.epoch < 0:
+                    if hosted is not None and asked is not None and not row.error_code:
+                        self.matches(machine, hosted, asked, event.token[2])
+                    if not row.records:
+                        continue
                 if hosted is not None and type(hosted.role) is Follower:
                     which = (machine.name, machine.life, topic.topic_id, row.partition_index)
                     position = hosted.role.position()
@@ -98,6 +115,38 @@ class Logs:
                         f"{machine.name} follows {hosted.name}, hears the same again and again, and stays as it is:"
                         f" {position}"
                     )
+
+    def matches(self, machine: "Machine", hosted: Hosted, asked: Position, leader: NodeId) -> None:
+        """The first answer of a leader that names no divergence: what the follower has last, the leader has there."""
+        follower = hosted.role
+        if type(follower) is not Follower or follower.leader != leader or follower.position() != asked:
+            return  # that was an answer to another question
+        which = (machine.name, machine.life, hosted.at, follower.epoch)
+        if which in self.matched:
+            return
+        source = self.world.machines.get(follower.leader)
+        if source is None or source.node is None or source.node.broker is None or machine.is_rotten or source.is_rotten:
+            return
+        origin = source.node.broker.replicas.host.find(hosted.at)
+        if origin is None or type(origin.role) is not Leader or origin.role.epoch != follower.epoch:
+            return  # that leadership is over
+        self.matched[which] = None
+        end = hosted.log.log_end_offset
+        if max(hosted.log.log_start_offset, origin.log.log_start_offset) >= end:
+            return
+        begun, last = [entry.epoch for entry in origin.log.epochs.entries], hosted.log.latest_epoch
+        assert last in begun, (
+            f"{machine.name} follows {hosted.name}, its last epoch is {last}, and {source.name}, which leads in epoch"
+            f" {follower.epoch}, has only {begun} and names no divergence"
+        )
+        if origin.log.has_gaps or hosted.log.has_gaps:
+            return
+        with machine.disk.observed(), source.disk.observed():
+            ours, theirs = content(hosted.log, end - 1, end), content(origin.log, end - 1, end)
+        assert ours == theirs, (
+            f"{machine.name} follows {hosted.name} from offset {end} on, and {source.name}, its leader in epoch"
+            f" {follower.epoch}, has another batch before it and names no divergence"
+        )
 
     # --- opening
 
@@ -148,6 +197,7 @@ class Logs:
         """The process died in the middle of an event: nothing follows from it."""
         self.closed = {}
         self.asking = None
+        self.late = []
 
     def received(self, machine: "Machine", node: Node, event: Any) -> None:
         """Who asks, and which partitions may not grow by it?"""
@@ -155,7 +205,7 @@ class Logs:
         if node.broker is None:
             return
         if type(event) is Answered and type(event.message) is FetchResponse:
-            self.answered(machine, node.broker.replicas.host, event.message)
+            self.answered(machine, node, event)
         if not isinstance(event, Received):
             return
         message = event.message
@@ -172,6 +222,12 @@ class Logs:
         if self.asking is not None:
             self.only_later(machine, node.broker.replicas.host, self.asking)
             self.asking = None
+        late, self.late = self.late, []
+        for follower, role, before in late:
+            assert follower.role is not role or copied(follower) == before, (
+                f"{machine.name} takes an answer about {follower.name} to what it asked in an earlier leader epoch: log"
+                f" start, end and high watermark were {before} and are {copied(follower)}"
+            )
         if not self.closed:
             return
         closed, self.closed = self.closed, {}
@@ -180,6 +236,10 @@ class Logs:
             assert hosted is None or hosted.log.log_end_offset == end, (
                 f"{machine.name} appended to {hosted.name} with acks=all while its ISR is under min ISR"
             )
+
+
+def copied(hosted: Hosted) -> Copied:
+    return hosted.log.log_start_offset, hosted.log.log_end_offset, hosted.high_watermark
 
 
 def content(log: Log, start: int, end: int) -> bytes:

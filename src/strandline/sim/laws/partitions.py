@@ -20,7 +20,8 @@ from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.replica.follower import Follower
 from strandline.replica.hosted import Hosted
-from strandline.replica.isr import PendingExpand
+from strandline.replica.isr import Committed as CommittedIsr
+from strandline.replica.isr import Pending, PendingExpand
 from strandline.replica.leader import Leader
 from strandline.sim.laws.compacted import Committed
 from strandline.sim.laws.producers import check_producers
@@ -43,11 +44,11 @@ class Seen:
     __slots__ = (
         "cleaned_to",
         "epoch",
-        "expansion",
         "high_watermark",
         "log_end",
         "log_start",
         "partition_epoch",
+        "proposed",
         "stuck_since",
         "verified",
     )
@@ -55,7 +56,7 @@ class Seen:
     def __init__(self) -> None:
         self.epoch = -1  # of a leader; −1: it followed
         self.partition_epoch = -1
-        self.expansion: PendingExpand | None = None  # the last one that was looked at
+        self.proposed: Pending | None = None  # what was looked at last
         self.high_watermark = -1
         self.log_end = -1
         self.log_start = 0
@@ -117,9 +118,12 @@ class Partitions:
                         or known.partition_epoch != role.partition_epoch
                     ):
                         self.look_at_leader(machine, hosted, role, known)
-                    if type(role.isr) is PendingExpand and role.isr is not known.expansion:
-                        known.expansion = role.isr
-                        self.expands(machine, hosted, role, role.isr)
+                    pending = role.isr
+                    if not isinstance(pending, CommittedIsr) and pending is not known.proposed:
+                        known.proposed = pending
+                        if isinstance(pending, PendingExpand):
+                            self.expands(machine, hosted, role, pending)
+                        self.world.laws.fetches.proposes(machine, node, hosted, pending)
                     if role.high_watermark == hosted.log.log_end_offset:
                         known.stuck_since = -1
                     elif may_be_stuck:
@@ -286,6 +290,8 @@ class Partitions:
             )
             if truth is not None and hosted.role is not None:
                 self.agrees(machine, hosted, truth, known, hw)
+        if known.epoch >= 0:
+            self.world.laws.answers.leads_no_longer(machine, hosted)
         if known.epoch >= 0 and self.world.trace is not None:
             self.world.tell(Kind.FOLLOWS, f"no longer leads {hosted.name}", machine.name, hosted=hosted)
         known.epoch = -1

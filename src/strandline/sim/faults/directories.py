@@ -1,0 +1,139 @@
+"""What befalls one log directory of a machine that has several, while the machine stops in order and begins anew."""
+
+from random import Random
+
+from strandline.log.clean_shutdown import FILE as MARKER
+from strandline.sim.faults.damaged import folders, tamper
+from strandline.sim.faults.scripted import when
+from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.machine import Machine
+
+BACK_MS = (300, 1500, 4000)
+DRAINED_MS = 60  # a flush that was under way is over
+
+
+def chosen(turmoil: Turmoil, rng: Random) -> tuple[Machine, str] | None:
+    """A machine that goes on without one of its directories, and which one: it has replicas in it."""
+    machine = turmoil.someone_to_lose_data(rng)
+    if machine is None or machine.is_paused or len(machine.log_dirs) < 2 or machine.has_offline_directories:
+        return None
+    broker = None if machine.node is None else machine.node.broker
+    used = [] if broker is None else [hosted.directory.path for hosted in broker.replicas.host.all()]
+    return (machine, rng.choice(used)) if used else None
+
+
+def full_directory(turmoil: Turmoil, rng: Random) -> None:
+    """It is full. Perhaps a flush that is under way in it fails, or another directory does: then room alone is not
+    enough, and somebody has to see to it."""
+    found = chosen(turmoil, rng)
+    if found is None:
+        return
+    machine, root = found
+    life, back = machine.life, rng.choice(BACK_MS)
+    others = [one for one in machine.log_dirs if one != root]
+    second = rng.choice(others) if len(others) > 1 and rng.randrange(2) else None
+    is_flush_lost = second is None and rng.randrange(2) == 0
+    turmoil.tell(f"the directory {root} of {machine.name} is full")
+    turmoil.world.damage.stops(machine.node_id)
+    machine.disk.filled[root] = None
+    turmoil.later(back, machine.make_room)
+
+    def fails() -> None:
+        if machine.life != life:
+            return
+        if second is not None:
+            turmoil.tell(f"the directory {second} of {machine.name} fails")
+            machine.disk.fail(second)
+            turmoil.later(back + 900, lambda: machine.disk.mend(second))
+        if is_flush_lost and turmoil.may_lose_data(machine):
+            turmoil.tell(f"a flush of {root} on {machine.name} fails")
+            turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
+
+            faults = machine.disk.sync_faults
+
+            def which(path: str) -> bool:
+                return path.startswith(f"{root}/")
+
+            def passes() -> None:
+                if which in faults:
+                    faults.remove(which)
+
+            faults.append(which)
+            turmoil.later(DRAINED_MS, passes)
+        if second is not None or is_flush_lost:
+            turmoil.later(back + 2500, machine.repaired)
+
+    when(turmoil, lambda: machine.has_offline_directories or machine.life != life, fails)
+
+
+def stopped_without(turmoil: Turmoil, rng: Random) -> None:
+    """It fails, and is back when the machine has stopped in order; perhaps without a log, or as a new disk."""
+    found = chosen(turmoil, rng)
+    if found is None:
+        return
+    machine, root = found
+    life, back = machine.life, rng.choice((0, 30, 300))
+    loss = rng.choice(("a folder", "a folder", "the disk", ""))
+    turmoil.tell(f"the directory {root} of {machine.name} fails")
+    turmoil.world.damage.stops(machine.node_id)
+    machine.disk.fail(root)
+
+    def come_back() -> None:
+        machine.disk.mend(root)
+        if machine.is_running or machine.life != life + 1:
+            return
+        if loss == "a folder" and turmoil.may_lose_data(machine):
+            take_folder(turmoil, rng, machine, root)
+        elif loss == "the disk" and turmoil.may_lose_data(machine):
+            replace(turmoil, machine, root)
+        turmoil.later(back, machine.start)
+
+    def stop() -> None:
+        turmoil.later(rng.choice((0, 100, 1000)), machine.shut_down)
+        when(turmoil, lambda: not machine.is_running or machine.life != life, come_back)
+
+    when(turmoil, lambda: machine.has_offline_directories or machine.life != life, stop)
+
+
+def take_folder(turmoil: Turmoil, rng: Random, machine: Machine, root: str) -> None:
+    inside = [path for path in folders(machine.disk.snapshot().entries) if path.startswith(f"{root}/")]
+    if not inside:
+        return
+    folder = rng.choice(inside)
+    turmoil.tell(f"on {machine.name} a folder is deleted: {folder}")
+    for at, name in turmoil.world.laws.partitions.names.items():
+        if str(name) == folder.rpartition("/")[2]:
+            turmoil.world.damage.lost_of(at, machine.node_id, "has lost a folder")
+    machine.is_tampered = True
+    machine.disk.tamper(folder, None)
+
+
+def replace(turmoil: Turmoil, machine: Machine, root: str) -> None:
+    turmoil.tell(f"the disk {root} of {machine.name} is replaced after a stop in order")
+    turmoil.world.damage.stops(machine.node_id)
+    turmoil.world.damage.lost(machine.node_id, "has a new disk")
+    machine.replace_disk(root)
+
+
+def exchanged(turmoil: Turmoil, rng: Random) -> None:
+    """It is a new disk after a stop in order, or has lost the marker of that stop."""
+    found = chosen(turmoil, rng)
+    if found is None:
+        return
+    machine, root = found
+    life, back, is_new = machine.life, rng.choice(BACK_MS), rng.randrange(2) == 0
+
+    def exchange() -> None:
+        is_down = not machine.is_running and machine.life == life + 1
+        if is_down and not machine.needs_inventory and turmoil.may_lose_data(machine):
+            machine.has_inventory = False
+            if is_new:
+                replace(turmoil, machine, root)
+            else:
+                turmoil.tell(f"the marker in {root} of {machine.name} is deleted")
+                tamper(turmoil, machine, {f"{root}/{MARKER}": None}, takes_records=False)
+                turmoil.world.damage.stops(machine.node_id)
+        turmoil.later(back, machine.start)
+
+    turmoil.shut_down(machine)
+    when(turmoil, lambda: not machine.is_running or machine.life != life, exchange)
