@@ -1,6 +1,6 @@
 """Who asks for records, what it is told, and whom a leader wants in the ISR by that (KIP-903).
 
-- every Fetch of a follower bears the broker epoch of the registration that its own metadata has of it
+- every Fetch of a follower bears the broker epoch of a registration of this process, once its own metadata has one
 - who is to enter an ISR is active in the leader's metadata, and is proposed as the incarnation that is registered there
 - each member of a proposed ISR is named as an incarnation that has fetched from this leader, or as none; and the leader
   as the one that proposes
@@ -30,6 +30,7 @@ class Fetches:
     def __init__(self, world: "World") -> None:
         self.world = world
         self.heard: dict[tuple[str, int, int], dict[int, None]] = {}  # by machine, its life and follower: broker epochs
+        self.registered: dict[tuple[str, int], int] = {}  # by machine and its life: the first broker epoch
         self.asked: dict[Asked, tuple[int, int]] = {}  # by followers, with the broker epoch of each
 
     def sends(self, machine: "Machine", effect: Send) -> None:
@@ -44,7 +45,9 @@ class Fetches:
         if said.replica_id != machine.node_id or known is None:
             return  # a repair asks as consumers do
         if known.incarnation_id == machine.node.broker.lifecycle.identity.incarnation_id:
-            assert said.replica_epoch >= known.epoch, (
+            # Who was unregistered registers again, and may hear of that from its metadata first.
+            first = self.registered.setdefault((machine.name, machine.life), known.epoch)
+            assert said.replica_epoch >= first, (
                 f"{machine.name} fetches as broker epoch {said.replica_epoch}, and is registered in {known.epoch}"
             )
 
