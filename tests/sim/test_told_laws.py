@@ -194,14 +194,24 @@ def test_a_stop_in_order_that_counts_as_another_is_noticed(monkeypatch: pytest.M
         play.run(2000)
 
 
-def test_a_stop_that_is_named_without_all_of_its_directories_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("harm", "law"),
+    [
+        (lambda machine: machine.replace_disk("/d1"), "1 of the directories of then are not there"),
+        (lambda machine: machine.disk.tamper(f"/d1/{FILE}", None), "not all of its directories had the marker of it"),
+    ],
+    ids=["a directory", "a marker"],
+)
+def test_a_stop_that_is_named_without_all_that_it_left_is_noticed(
+    harm: Callable[[Machine], None], law: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     play = Play(options=THREE)
     machine = stop(play)
     epoch = play.world.laws.metadata.image.brokers[machine.node_id].epoch
-    machine.replace_disk("/d1")
+    harm(machine)
     monkeypatch.setattr(parts, "take_clean_shutdown", lambda *_: Stop(epoch, {}))
     machine.start()
-    with pytest.raises(Violation, match="1 of the directories of then are not there"):
+    with pytest.raises(Violation, match=law):
         play.run(2000)
 
 
@@ -230,17 +240,6 @@ def test_a_stop_that_is_named_with_a_directory_that_nobody_knows_is_noticed(monk
     laws.last[machine.name] = last._replace(live=dict(list(last.live.items())[:2]))
     machine.start()
     with pytest.raises(Violation, match="it has a directory of which that knew nothing"):
-        play.run(2000)
-
-
-def test_a_stop_that_is_named_without_all_of_its_markers_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = Play(options=THREE)
-    machine = stop(play)
-    epoch = play.world.laws.metadata.image.brokers[machine.node_id].epoch
-    machine.disk.tamper(f"/d1/{FILE}", None)
-    monkeypatch.setattr(parts, "take_clean_shutdown", lambda *_: Stop(epoch, {}))
-    machine.start()
-    with pytest.raises(Violation, match="not all of its directories had the marker of it"):
         play.run(2000)
 
 

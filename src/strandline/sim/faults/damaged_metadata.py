@@ -115,7 +115,7 @@ def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
     if not segments:
         return  # it was emptied before, and did not run since
     changed: dict[str, bytes | None] = {}
-    if act == "truncated" and below < applied and segments:
+    if act == "truncated" and below < applied:
         last = segments[-1]
         found = [header for header in batches(memoryview(files[last])) if header.base_offset < applied]
         if found:
@@ -127,7 +127,7 @@ def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
         changed = dict.fromkeys((path for path in files if path != STATE), None)
     elif act == "without its votes":
         changed[STATE] = None
-    elif act == UNFIT and segments:
+    elif act == UNFIT:
         last = segments[-1]
         found = [header for header in batches(memoryview(files[last])) if not header.is_control]
         if found:

@@ -101,11 +101,7 @@ def take_folder(turmoil: Turmoil, rng: Random, machine: Machine, root: str) -> N
         return
     folder = rng.choice(inside)
     turmoil.tell(f"on {machine.name} a folder is deleted: {folder}")
-    for at, name in turmoil.world.laws.partitions.names.items():
-        if str(name) == folder.rpartition("/")[2]:
-            turmoil.world.damage.lost_of(at, machine.node_id, "has lost a folder")
-    machine.is_tampered = True
-    machine.disk.tamper(folder, None)
+    tamper(turmoil, machine, {folder: None}, takes_records=True)
 
 
 def replace(turmoil: Turmoil, machine: Machine, root: str) -> None:

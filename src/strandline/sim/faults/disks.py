@@ -9,6 +9,7 @@ from strandline.base.time import Instant
 from strandline.broker.node import Node
 from strandline.sim.disk import Image, is_topic_segment
 from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.wires import UNPROTECTED
 from strandline.sim.machine import METADATA_DIR, Machine
 from strandline.wire.batch import CRC_AT, HEADER_SIZE, batches
 
@@ -130,8 +131,8 @@ def rot(turmoil: Turmoil, rng: Random) -> None:
     path = rng.choice(segments)
     position = rng.randrange(0, len(contents[path]))
     for header in batches(memoryview(contents[path])):
-        if position - header.position in (*range(8), *range(12, 16)):
-            position = header.position + CRC_AT  # base offset and leader epoch are what no checksum covers
+        if position - header.position in UNPROTECTED:
+            position = header.position + CRC_AT
     turmoil.tell(f"a bit flips on {machine.name}: {path} at {position}")
     turmoil.world.damage.lost(machine.node_id, "has a bit that flipped")
     machine.disk.flip(path, position, rng.randrange(0, 8))

@@ -55,12 +55,10 @@ class Logs:
             f"{machine.name} follows {hosted.name} in leader epoch {follower.epoch} and has records of epoch"
             f" {hosted.log.latest_epoch}"
         )
-        source = self.world.machines.get(follower.leader)
-        if source is None or source.node is None or source.node.broker is None or machine.is_rotten or source.is_rotten:
+        found = self.origin_of(machine, hosted, follower)
+        if found is None:
             return
-        origin = source.node.broker.replicas.host.find(hosted.at)
-        if origin is None or type(origin.role) is not Leader or origin.role.epoch != follower.epoch:
-            return  # that leadership is over
+        source, origin = found
         if machine.has_lost(hosted) or source.has_lost(origin):
             return
         if origin.log.log_start_offset > start:
@@ -78,6 +76,16 @@ class Logs:
             f"{machine.name} appended to {hosted.name} at {start} what {source.name}, its leader in epoch"
             f" {follower.epoch}, does not have there"
         )
+
+    def origin_of(self, machine: "Machine", hosted: Hosted, follower: Follower) -> "tuple[Machine, Hosted] | None":
+        """Whose records a follower copies. None: that leadership is over, or what lies there has rotted."""
+        source = self.world.machines.get(follower.leader)
+        if source is None or source.node is None or source.node.broker is None or machine.is_rotten or source.is_rotten:
+            return None
+        origin = source.node.broker.replicas.host.find(hosted.at)
+        if origin is None or type(origin.role) is not Leader or origin.role.epoch != follower.epoch:
+            return None
+        return source, origin
 
     def refused(self, machine: "Machine", text: str) -> bool:
         """Does the node tell that its leader's records do not fit? Only damage explains that."""
@@ -124,12 +132,10 @@ class Logs:
         which = (machine.name, machine.life, hosted.at, follower.epoch)
         if which in self.matched:
             return
-        source = self.world.machines.get(follower.leader)
-        if source is None or source.node is None or source.node.broker is None or machine.is_rotten or source.is_rotten:
+        found = self.origin_of(machine, hosted, follower)
+        if found is None:
             return
-        origin = source.node.broker.replicas.host.find(hosted.at)
-        if origin is None or type(origin.role) is not Leader or origin.role.epoch != follower.epoch:
-            return  # that leadership is over
+        source, origin = found
         self.matched[which] = None
         end = hosted.log.log_end_offset
         if max(hosted.log.log_start_offset, origin.log.log_start_offset) >= end:

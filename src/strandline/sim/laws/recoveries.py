@@ -153,7 +153,7 @@ def counting(said: dict[NodeId, Said], partition: Partition, image: Image) -> di
     found = {}
     for node, one in said.items():
         broker = image.brokers.get(node)
-        if broker is None or broker.fenced or broker.in_controlled_shutdown or broker.epoch != one.broker_epoch:
+        if broker is None or not broker.is_active or broker.epoch != one.broker_epoch:
             continue
         if one.leader_epoch == partition.leader_epoch and broker.is_online(directory_of(partition, node)):
             found[node] = one.rank

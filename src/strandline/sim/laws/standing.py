@@ -91,8 +91,7 @@ class Standing:
                 is_let_in = before.fenced and not broker.fenced
                 assert not (is_let_in and before.in_controlled_shutdown), f"{node} shuts down, and is let in again"
             elif before is not None and image.features.get(ELR_FEATURE, 0) > 0 and broker.fenced:
-                named = self.vouched.get((node, broker.incarnation_id), -1)
-                there = [] if named == before.epoch else list(image.eligible.get(node, {}))
+                there = [] if self.is_clean(node, broker, before.epoch) else list(image.eligible.get(node, {}))
                 assert not there, f"{node} did not stop in order in epoch {before.epoch}, and is in sync or eligible"
         self.known = dict(image.brokers)
 
@@ -110,8 +109,7 @@ def look_at_roles(name: str, image: Image, last: Partition | None, new: Partitio
     )
     for node in joined if new.leader == NOBODY else [new.leader, *joined]:
         broker = image.brokers.get(node)
-        is_active = broker is not None and not broker.fenced and not broker.in_controlled_shutdown
-        assert is_active, f"{name}: {node} leads or comes into the ISR, and is fenced or shuts down"
+        assert image.is_active(node), f"{name}: {node} leads or comes into the ISR, and is fenced or shuts down"
         assert broker is None or broker.is_online(directory_of(new, node)), (
             f"{name}: {node} leads or comes into the ISR, and its directory is offline"
         )
