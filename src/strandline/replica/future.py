@@ -9,7 +9,7 @@ Steps of one move:
      no longer of the old one alone, takes the replica offline. Until metadata says so the current log stays in place.
   4. In one step the rest is copied, the future log gets the partition's name, durably, and the old log is deleted.
 
-A crash before the new name is durable leaves the current log in place, and the move goes on. A crash after it leaves
+A stop before the new name is durable leaves the current log in place, and the move begins anew. A crash after it leaves
 two logs of one name: that one counts which metadata names (`Storage.chosen`), and it has named the new one.
 
 Which move was asked for last stands in a small file beside the current log, for a directory that was offline may come
@@ -143,21 +143,17 @@ class Futures:
         disk.remove_tree(path)
         disk.make_directory(path)
         write_partition_metadata(disk, path, hosted.at.topic_id)
-        self.follow(hosted, log_dir, path, now, clean=True)
-
-    def follow(self, hosted: Hosted, log_dir: LogDir, path: str, now: Instant, *, clean: bool) -> None:
         log = Log.open(
             self.storage.disk,
             path,
             loading(hosted.log.config),
             now,
-            clean=clean,
+            clean=True,
             recovery_point=0,
             log_start_offset=hosted.log.log_start_offset,
             cleaned_to=hosted.log.log_start_offset if hosted.log.has_gaps else None,
             tail_budget=self.storage.tail_budget,
         )
-        log.recovery_point = log.log_start_offset  # whatever the stop was like: it is synced as a whole
         log.unsynced_others[f"{path}/{PARTITION_METADATA}"] = None
         self.moving[hosted.at] = Future(hosted.at, hosted.name, log_dir, path, log)
         self.arm(now)
@@ -165,7 +161,8 @@ class Futures:
     # --- what a start finds
 
     def resume(self, now: Instant) -> list[Effect]:
-        """The moves go on that are wished. Where no current log is found, metadata is waited for."""
+        """The moves that are wished begin anew: nothing vouches for files of a copy that a start finds, and the records
+        are here. Where no current log is found, metadata is waited for."""
         effects: list[Effect] = []
         for at, rows in list(self.storage.found_futures.items()):
             hosted = self.host.find(at)
@@ -178,14 +175,13 @@ class Futures:
                 self.host.fail(hosted.directory, error)
                 continue
             for log_dir, entry in rows:
-                path = f"{log_dir.path}/{entry}"
                 if not self.host.directories.is_live(log_dir):
                     continue
                 if wished != log_dir.directory_id or hosted.directory.path == log_dir.path or at in self.moving:
                     effects += self.bury(at, log_dir, entry)
                     continue
                 try:
-                    self.follow(hosted, log_dir, path, now, clean=self.storage.findings.vouches_for(log_dir))
+                    self.begin(hosted, log_dir, now)
                 except DiskError as error:
                     self.host.fail(log_dir, error)
         return effects

@@ -305,18 +305,28 @@ def test_the_old_directory_fails_when_the_controller_has_the_replica_in_the_new_
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_move_outlives_a_restart(jbod: Jbod, monkeypatch: pytest.MonkeyPatch, clean: bool) -> None:
+def test_a_move_outlives_a_restart_and_believes_no_file_of_the_copy(
+    jbod: Jbod, monkeypatch: pytest.MonkeyPatch, clean: bool
+) -> None:
     monkeypatch.setattr(future, "STEP_BYTES", 1)
     monkeypatch.setattr(future, "READ_BYTES", 1)
     move(jbod, "/d1", 3)
     jbod.run(25)
+    copied = futures(jbod, 3).moving[AT]
+    assert copied.log.log_end_offset == 6
     if clean:
         jbod.nodes[NodeId(3)].shutdown(jbod.now)
     jbod.kill(NodeId(3))
+    disk = jbod.disks[NodeId(3)]
+    segment = f"{copied.path}/{0:020d}.log"
+    whole = disk.read_file(segment)
+    assert whole is not None
+    disk.write_file(segment, whole[:-1] + bytes([whole[-1] ^ 1]))
     jbod.start(NodeId(3), clean=clean)
-    assert futures(jbod, 3).moving[AT].log.log_end_offset == 6
+    assert futures(jbod, 3).moving[AT].log.log_end_offset == 0
     jbod.run(1_000)
     assert jbod.path(3) == "/d1"
+    assert content(hosted(jbod, 3).log) == content(hosted(jbod, 1).log)
     assert jbod.ends() == [15, 15, 15]
 
 
