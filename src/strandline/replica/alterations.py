@@ -140,10 +140,12 @@ class Alterations:
 
 
 def proposal_of(at: TopicIdPartition, leader: Leader, pending: Pending) -> PartitionData:
+    # This process may have registered again since the proposal was made: it speaks for itself as what it is now.
+    present = dict(pending.proposal) | {leader.cluster.me: leader.cluster.broker_epoch}
     return PartitionData(
         partition_index=at.partition,
         leader_epoch=leader.epoch,
-        new_isr_with_epochs=tuple(BrokerState(broker_id=node, broker_epoch=epoch) for node, epoch in pending.proposal),
+        new_isr_with_epochs=tuple(BrokerState(broker_id=node, broker_epoch=epoch) for node, epoch in present.items()),
         # There is no recovery of a log beyond what opening it did: a leader that serves is recovered.
         leader_recovery_state=0,
         partition_epoch=leader.partition_epoch,

@@ -7,7 +7,7 @@ from tests.unit.replica.conftest import AT, CALLER, a_batch
 
 from strandline.base.effects import Answered, Failed, Failure, ToController
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, Uuid
+from strandline.base.ids import BrokerEpoch, NodeId, Uuid
 from strandline.metadata import records as r
 from strandline.replica.isr import Committed, PendingShrink
 from strandline.wire.messages.alter_partition import (
@@ -75,6 +75,19 @@ def test_no_answer_and_transient_errors_are_asked_again(world: Any) -> None:
     world.run(50)
     ((_, again),) = world.held
     assert again.message == effect.message
+
+
+def test_asked_again_after_another_registration_a_leader_names_itself_as_it_is_registered_now(world: Any) -> None:
+    lagging(world)
+    ((node, effect),) = world.held
+    world.held = []
+    world.nodes[node].broker_epoch = BrokerEpoch(501)
+    world.perform(node, world.nodes[node].step(Failed(effect.token, Failure.TIMED_OUT), world.now))
+    world.run(50)
+    ((_, again),) = world.held
+    row = again.message.topics[0].partitions[0]
+    assert again.message.broker_epoch == 501
+    assert [(s.broker_id, s.broker_epoch) for s in row.new_isr_with_epochs] == [(1, 501), (2, 102)]
 
 
 def test_a_certain_refusal_falls_back_to_the_committed_isr_and_is_proposed_at_the_next_check(world: Any) -> None:
