@@ -152,14 +152,15 @@ class Follower:
 
     def align(self, records: Buffer) -> None:
         """An empty log begins with the leader's first batch, also where DeleteRecords has made the log start in the
-        middle of it."""
+        middle of it. What lies below the log start goes: another leader may have written it."""
         log = self.log
-        if log.log_start_offset != log.log_end_offset or log.size_bytes:
+        if log.log_start_offset != log.log_end_offset:
             return
         first = next(iter(batches(memoryview(records))), None)
         if first is not None and first.base_offset < log.log_end_offset < first.next_offset:
             self.cuts += 1
             log.truncate_fully_and_start_at(first.base_offset)
+            self.clamp()
 
     # --- cutting
 

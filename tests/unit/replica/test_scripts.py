@@ -141,6 +141,9 @@ class FollowerScript:
                 a_batch(int(args["records"]), self.log.log_end_offset, int(args["epoch"])), LeaderEpoch(99)
             )
             return f"end={self.log.log_end_offset}"
+        if verb == "deleted":  # DeleteRecords: what is below lies there until its segment goes
+            self.log.advance_log_start(int(args["to"]))
+            return f"start={self.log.log_start_offset}"
         if verb == "follow":
             partition = Partition(
                 replicas=ids("1,2"),

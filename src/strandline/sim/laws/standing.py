@@ -101,8 +101,9 @@ class Standing:
 
 
 def look_at_roles(name: str, image: Image, last: Partition | None, new: Partition) -> None:
-    """What takes a broker's part away takes it out of ISRs and leaderships in the same batch (KIP-841)."""
-    is_next = last is None or new.partition_epoch == last.partition_epoch + 1
+    """What takes a broker's part away takes it out of ISRs and leaderships in the same batch (KIP-841). The image
+    may have skipped changes: who joined then may have been fenced since."""
+    is_next = new.partition_epoch == (0 if last is None else last.partition_epoch + 1)
     joined = [node for node in new.isr if is_next and (last is None or node not in last.isr)]
     assert new.leader_recovery_state != RECOVERING or len(new.isr) <= 1, (
         f"{name}: {new.leader} recovers, and is not alone in the ISR {new.isr}"

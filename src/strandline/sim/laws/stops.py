@@ -29,6 +29,7 @@ class Stop(NamedTuple):
     touches: int  # of the machine's files, until then
     broker_epoch: int
     live: dict[Uuid, str]  # directories that stopped, and their paths
+    dead: int  # directories that were offline, also those that could not say which they are
     offline: frozenset[Uuid]
     absent: dict[TopicIdPartition, Uuid]  # what lay in these, as the committed metadata says
     held: dict[TopicIdPartition, None]  # of which it knew already that they had lost records
@@ -57,6 +58,7 @@ class Stops:
             machine.touches,
             broker.lifecycle.last_epoch,
             {log_dir.directory_id: log_dir.path for log_dir in directories.live},
+            len(directories.offline),
             offline,
             absent,
             dict.fromkeys(replicas.host.withdrawals.held),
@@ -89,7 +91,7 @@ class Stops:
         is_untouched = found == last.live.keys() and machine.touches == last.touches
         who = f"{machine.name} registers after its stop in order in broker epoch {last.broker_epoch}"
         if request.previous_broker_epoch == UNCLEAN:
-            assert not is_untouched or last.offline, f"{who} as after one that was not"
+            assert not is_untouched or last.dead, f"{who} as after one that was not"
             return
         missing = last.live.keys() - found
         assert not missing, f"{who}, and {len(missing)} of the directories of then are not there"
