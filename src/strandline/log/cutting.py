@@ -36,7 +36,7 @@ def truncate_to(log: Log, offset: int) -> None:
         log.bases.pop()
         log.segments.pop().delete()
         log.unsynced_others[log.directory] = None
-    log.active.truncate_to(offset)
+    ends_in_gap = log.active.truncate_to(offset)
     # The next append may go to a new segment: then nothing but this makes the cut durable, and undone by a power
     # loss it would bring old batches back in front of newer ones.
     log.unsynced_others[log.active.path] = None
@@ -48,6 +48,8 @@ def truncate_to(log: Log, offset: int) -> None:
     if log.epochs.cut_end(log.log_end_offset):
         log.save_epochs()
     producer_snapshot.cut_end(log)
+    if ends_in_gap:
+        log.roll(log.log_end_offset)  # or a start would find the log shorter: it has no other record of where it ends
 
 
 def truncate_fully_and_start_at(log: Log, offset: int) -> None:

@@ -231,8 +231,9 @@ class Segment:
 
     # --- changing
 
-    def truncate_to(self, offset: int) -> None:
-        """Cut every batch that holds `offset` or a later one."""
+    def truncate_to(self, offset: int) -> bool:
+        """Cut every batch that holds `offset` or a later one. Returns whether what is left ends before it: where a
+        cleaner made a gap, the log ends in that."""
         position = self.position_of(offset)
         end = offset
         if position is not None and position < self.size:
@@ -242,9 +243,11 @@ class Segment:
             self.index.truncate(position)
             self.time_index.truncate(offset)
         self.walk_on(gaps=True)
-        self.next_offset = max(self.next_offset, end)  # where a cleaner made a gap, the log ends in it
+        ends_in_gap = self.next_offset < end
+        self.next_offset = max(self.next_offset, end)
         if not self.size:
             self.first_append = -1
+        return ends_in_gap
 
     def seal(self) -> None:
         """No more appends: the time index ends with the largest timestamp, as Kafka's does."""

@@ -280,7 +280,7 @@ class Fetcher:
         at = hosted.at
         # Consumers that read from here look when any of these changes.
         before = (role.high_watermark, role.log.log_start_offset, role.cuts) if hosted.watchers else None
-        had_gaps, started = role.log.has_gaps, role.log.log_start_offset
+        had_gaps, cuts = role.log.has_gaps, role.log.cuts
         try:
             went = role.served(asked, answer, now)
         except DiskError as error:
@@ -288,8 +288,7 @@ class Fetcher:
             return
         if before is not None and before != (role.high_watermark, role.log.log_start_offset, role.cuts):
             self.moved.append(hosted)
-        is_cut = role.log.log_end_offset < asked.offset or role.log.log_start_offset < started  # it began anew before
-        if is_cut or role.log.has_gaps != had_gaps:
+        if role.log.cuts != cuts or role.log.has_gaps != had_gaps:
             self.has_cut = True
         if role.losses:
             effects += [Report("error", text) for text in role.take_losses()]

@@ -348,11 +348,16 @@ def test_a_log_that_is_compacted_no_longer_has_its_gaps_still(disk: SimDisk, gap
 def test_a_cut_in_a_gap_ends_the_log_there(disk: SimDisk, log: Log) -> None:
     log.append_as_follower(build([(NOW, b"a", b"1", ())], base_offset=0, leader_epoch=0), 0)
     log.append_as_follower(build([(NOW, b"b", b"1", ())], base_offset=9, leader_epoch=0), 0)
+    log.cleaned_to = 10
     log.truncate_to(5)
     assert log.log_end_offset == 5
     log.check()
-    log.append_as_follower(build([(NOW, b"c", b"1", ())], base_offset=5, leader_epoch=1), 1)
-    assert pairs(log) == [(0, "a", "1"), (5, "c", "1")]
+    sync(log, disk)
+    log.close()
+    again = reopen(disk, log.config, clean=True, recovery_point=5, cleaned_to=5)
+    assert again.log_end_offset == 5
+    again.append_as_follower(build([(NOW, b"c", b"1", ())], base_offset=5, leader_epoch=1), 1)
+    assert pairs(again) == [(0, "a", "1"), (5, "c", "1")]
 
 
 def test_a_segment_that_a_power_loss_emptied_is_no_gap(disk: SimDisk, log: Log) -> None:
