@@ -27,7 +27,8 @@ OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
 QUIET_MS = 1500  # the workload alone, before the first fault
 FIRST_READING = 101  # seeds before it are those that planted bugs are recorded with
 FIRST_STRANGE = 101  # likewise
-FIRST_RARE = 301  # likewise, of what was drawn last
+FIRST_RARE = 301  # likewise, of what was drawn later
+FIRST_LATE = 100_001  # likewise, of what was drawn last
 
 
 class Fault(Value, frozen=True):
@@ -171,12 +172,15 @@ def draw_recoveries(seed: int, options: Options, salt: int) -> tuple[Options, li
     managed = {"unclean.recovery.manager.enabled": "true", "unclean.recovery.timeout.ms": "1000"}
     options = structs.replace(options, is_ruthless=True, settings=options.settings | managed)
     kinds = rng.choices(tuple(RECOVERIES), [kind.weight for kind in RECOVERIES.values()], k=rng.randrange(6, 15))
+    if seed >= FIRST_LATE:
+        kinds += ["forked"] * 3
     return options, [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
 
 
 def draw_rare(seed: int, options: Options, salt: int) -> list[Fault]:
-    """What comes in numbers in some runs only: proposals that no leader makes (one in three); and with ELR other min
-    ISRs and the feature switched while somebody is eligible, or while nobody is in sync (one in five)."""
+    """What comes in numbers in some runs only: proposals that no leader makes, and heartbeats that come late (one in
+    three each); and with ELR other min ISRs and the feature switched while somebody is eligible, or while nobody is in
+    sync (one in five)."""
     if seed < FIRST_RARE:
         return []
     rng = Random(f"{seed} rare")
@@ -185,6 +189,8 @@ def draw_rare(seed: int, options: Options, salt: int) -> list[Fault]:
         kinds += ["absurd proposal"] * rng.randrange(20, 40)
     if rng.randrange(5) == 0 and options.elr:
         kinds += rng.choices(("last replica", "min ISR while eligible", "switch ELR"), k=rng.randrange(3, 8))
+    if seed >= FIRST_LATE and rng.randrange(3) == 0:
+        kinds += ["late heartbeats"] * rng.randrange(2, 6)
     return [Fault(rng.randrange(QUIET_MS, options.span_ms), kind, salt + i) for i, kind in enumerate(kinds)]
 
 

@@ -2,15 +2,19 @@
 
 Each proposal is wrong by itself, and stays so until it is there: what would make it right begins a new partition epoch,
 or must be heard of by the same controller behind it.
+
+And heartbeats that a broker sent before it wished to shut down, which arrive when the controller has heard of the wish.
 """
 
 from collections.abc import Iterator, Sequence
 from random import Random
+from typing import Any
 
 from strandline.base.effects import Answered, Event, Send
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
+from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.machine import Machine
 from strandline.sim.station import Station
@@ -22,14 +26,15 @@ from strandline.wire.messages.alter_partition import (
     PartitionData,
     TopicData,
 )
+from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 
-VERSION, TIMEOUT_MS = 3, 1000
+PROPOSAL_VERSION, HEARTBEAT_VERSION, TIMEOUT_MS = 3, 1, 1000
 TAKEN = (ErrorCode.NONE, ErrorCode.NEW_LEADER_ELECTED)
 NEVER_REACHED = -1000  # epochs ahead
 
 
 class Liar(Station):
-    """Whatever it is answered must be a refusal."""
+    """Whatever its proposals are answered must be a refusal."""
 
     def __init__(self, world: World) -> None:
         super().__init__("liar", world.network)
@@ -37,10 +42,10 @@ class Liar(Station):
         self.is_running = True
         self.sent = 0
 
-    def say(self, why: str, controller: Machine, request: AlterPartitionRequest) -> None:
+    def say(self, why: str, controller: Machine, request: Any, version: int) -> None:
         self.sent += 1
         where, channel = controller.where["CONTROLLER"], str(self.sent)
-        self.network.send(self, Send(where, channel, request, VERSION, TIMEOUT_MS, ("absurd", why)))
+        self.network.send(self, Send(where, channel, request, version, TIMEOUT_MS, ("absurd", why)))
 
     def event(self, event: Event) -> None:
         if type(event) is not Answered or type(event.message) is not AlterPartitionResponse:
@@ -65,9 +70,40 @@ def absurd_proposal(turmoil: Turmoil, rng: Random) -> None:
     why = rng.choice(list(kinds))
     name, request = rng.choice(kinds[why])
     turmoil.tell(f"somebody proposes {why} for {name}")
+    liar_of(world).say(why, controller, request, PROPOSAL_VERSION)
+
+
+def liar_of(world: World) -> Liar:
     station = world.network.stations.get("liar")
-    liar = station if isinstance(station, Liar) else Liar(world)
-    liar.say(why, controller, request)
+    return station if isinstance(station, Liar) else Liar(world)
+
+
+def late_heartbeats(turmoil: Turmoil, rng: Random) -> None:
+    """A broker leaves, and what it said before reaches the controller now, and again when it has left."""
+    world = turmoil.world
+    machine = turmoil.someone(rng)
+    if machine is None or not machine.is_running or machine.is_paused:
+        return
+    spans = (0, rng.choice((3, 20)), rng.choice((60, 150, 400)))
+
+    def leaves() -> bool:
+        broker = world.laws.metadata.image.brokers.get(machine.node_id)
+        return broker is not None and broker.in_controlled_shutdown
+
+    def arrive() -> None:
+        controller, image = world.controller(), world.laws.metadata.image
+        if controller is not None and leaves():
+            epoch = image.brokers[machine.node_id].epoch
+            turmoil.tell(f"an earlier heartbeat of {machine.name} arrives")
+            said = BrokerHeartbeatRequest(broker_id=machine.node_id, broker_epoch=epoch, current_metadata_offset=epoch)
+            liar_of(world).say("a heartbeat", controller, said, HEARTBEAT_VERSION)
+
+    def follow() -> None:
+        for span in spans:
+            turmoil.later(span, arrive)
+
+    turmoil.shut_down(machine)
+    when(turmoil, leaves, follow)
 
 
 def absurdities(

@@ -5,7 +5,8 @@ ruthless runs.
 from random import Random
 
 from strandline.base.ids import NOBODY
-from strandline.sim.faults.scripted import cast
+from strandline.replica.leader import Leader
+from strandline.sim.faults.scripted import PATIENCE, cast, hosted_on, when
 from strandline.sim.faults.turmoil import Turmoil
 
 BACK_MS = (300, 1500, 2500, 4000, 6000)
@@ -40,3 +41,34 @@ def designate(turmoil: Turmoil, rng: Random) -> None:
     ]
     if stuck and turmoil.world.options.is_ruthless:
         turmoil.admin.wish(lambda: turmoil.admin.designate(stuck, rng.choice((2, 2, 3, 4))))
+
+
+def forked(turmoil: Turmoil, rng: Random) -> None:
+    """A leader that nobody hears of any more goes on writing, alone, and another one leads for a moment: its log has
+    the later epoch and is the shorter one. Then all of them fall, and come back."""
+    found = cast(turmoil, rng)
+    if found is None or not turmoil.world.options.is_ruthless:
+        return
+    at, parts = found
+    first, second = parts[:2]
+    topic = turmoil.world.laws.metadata.image.topics[at.topic_id].name
+    strategy = rng.choice(("Aggressive", "Balanced"))
+    turmoil.admin.wish(lambda: turmoil.admin.configure(topic, STRATEGY, strategy))
+    turmoil.tell(f"{first.name} leads {topic}-{at.partition}, and is cut off from the other nodes")
+    for machine in turmoil.world.machines.values():
+        if machine is not first:
+            turmoil.world.network.cut(first.name, machine.name)
+
+    def has_written_alone() -> bool:
+        hosted = hosted_on(second, at)
+        role = None if hosted is None else hosted.role
+        return type(role) is Leader and role.log.log_end_offset > role.epoch_start_offset
+
+    def fall() -> None:
+        turmoil.tell(f"all replicas fall: {', '.join(machine.name for machine in parts)}")
+        for machine in parts:
+            machine.kill()
+            turmoil.later(300 + rng.choice((0, 100, 3000)), machine.start)
+        turmoil.world.network.heal()
+
+    when(turmoil, has_written_alone, fall, 2 * PATIENCE)

@@ -97,6 +97,8 @@ DIRECTORIES: dict[str, FaultKind] = {
 # Plans that were written down name these, and `plan.draw_overlaps` draws some of them.
 SCRIPTED: dict[str, FaultKind] = {
     "absurd proposal": FaultKind(absurd.absurd_proposal, 1),
+    "late heartbeats": FaultKind(absurd.late_heartbeats, 1),
+    "forked": FaultKind(recoveries.forked, 1),
     "long jump": FaultKind(process.long_jump, 1),
     "move logs": FaultKind(disks.move_logs, 1),
     "throttle": FaultKind(operations.throttle, 1),

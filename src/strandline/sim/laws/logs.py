@@ -59,8 +59,6 @@ class Logs:
         if found is None:
             return
         source, origin = found
-        if machine.has_lost(hosted) or source.has_lost(origin):
-            return
         if origin.log.log_start_offset > start:
             return  # deleted meanwhile
         assert origin.log.log_end_offset >= end, (
@@ -78,12 +76,14 @@ class Logs:
         )
 
     def origin_of(self, machine: "Machine", hosted: Hosted, follower: Follower) -> "tuple[Machine, Hosted] | None":
-        """Whose records a follower copies. None: that leadership is over, or what lies there has rotted."""
+        """Whose records a follower copies. None: that leadership is over, or what lies there has rotted or is gone."""
         source = self.world.machines.get(follower.leader)
         if source is None or source.node is None or source.node.broker is None or machine.is_rotten or source.is_rotten:
             return None
         origin = source.node.broker.replicas.host.find(hosted.at)
         if origin is None or type(origin.role) is not Leader or origin.role.epoch != follower.epoch:
+            return None
+        if machine.has_lost(hosted) or source.has_lost(origin):
             return None
         return source, origin
 
