@@ -317,6 +317,14 @@ LOG = table(
         ),
     ),
     Mutant(
+        "a log that was cut in a gap ends before it at the next start",
+        "log/cutting.py",
+        "    if ends_in_gap:\n",
+        "    if False:\n",
+        Breaks.DURABILITY,
+        ("unit/log/test_compaction.py::test_a_cut_in_a_gap_ends_the_log_there",),
+    ),
+    Mutant(
         "a cut is not among what must be synced",
         "log/cutting.py",
         "    log.unsynced_others[log.active.path] = None\n",

@@ -44,6 +44,22 @@ REPLICA = table(
         ("unit/replica/test_storage.py::test_a_sync_says_nothing_about_what_was_cut_and_written_anew_meanwhile",),
     ),
     Mutant(
+        "a log of which all is deleted refuses the batch that holds its start",
+        "replica/follower.py",
+        "        if log.log_start_offset != log.log_end_offset:\n            return\n",
+        "        if log.log_start_offset != log.log_end_offset or log.size_bytes:\n            return\n",
+        Breaks.AGREEMENT,
+        ("unit/replica/test_scripts.py::test_script",),
+    ),
+    Mutant(
+        "a log that begins anew keeps its high watermark",
+        "replica/follower.py",
+        "            log.truncate_fully_and_start_at(first.base_offset)\n            self.clamp()\n",
+        "            log.truncate_fully_and_start_at(first.base_offset)\n",
+        Breaks.AGREEMENT,
+        ("unit/replica/test_scripts.py::test_script",),
+    ),
+    Mutant(
         "the ledger is written after the cut",
         "replica/follower.py",
         (
