@@ -70,6 +70,7 @@ def heal(world: World, dead: Machine | None = None) -> None:
             continue
         machine.make_room()
         machine.disk.sync_faults.clear()
+        machine.disk.fuse, machine.disk.tinder = -1, ("", 0)
         for root in machine.disk.roots:
             machine.disk.mend(root)
         if machine.has_offline_directories or machine.changed:  # or does not know yet that somebody deleted a folder

@@ -75,9 +75,9 @@ class SimFile:
         if self.disk.failing:
             self.disk.refuse(self.path)
 
-    def changing(self) -> None:
+    def changing(self, what: str = "") -> None:
         self.ready()
-        self.disk.burn()
+        self.disk.burn(what)
 
     def append(self, buffers: Sequence[Buffer]) -> int:
         self.changing()
@@ -119,7 +119,7 @@ class SimFile:
         return self.end
 
     def truncate(self, size: int) -> None:
-        self.changing()
+        self.changing("cut")
         before = len(self.content.data)
         if self.disk.is_limited and size - before > self.disk.room_for(self.path):
             raise DiskFull(f"{self.path}: {ENOSPC}")
@@ -148,6 +148,7 @@ class SimDisk:
         self.broken: dict[str, None] = {}  # those of which a process has met an error that was no lack of room
         self.sync_faults: list[Callable[[str], bool]] = []
         self.fuse = -1  # operations that still succeed before the power fails; −1: it does not
+        self.tinder = ("", 0)  # what sets the fuse, and to what
         self.counts: dict[str, int] = {}  # how often each file was saved
         self.boots = 0  # how often the system began anew
         self.restore(Image({}))
@@ -228,7 +229,7 @@ class SimDisk:
         self.names.make_directory(path)
 
     def rename(self, old: str, new: str) -> None:
-        self.burn()
+        self.burn(new.rpartition(".")[2])
         self.refuse(old)
         self.refuse(new)
         both = f"{old} -> {new}"
@@ -278,8 +279,10 @@ class SimDisk:
 
     # --- durability
 
-    def burn(self) -> None:
+    def burn(self, what: str = "") -> None:
         """Before each operation that changes something."""
+        if what and what == self.tinder[0]:
+            (_, self.fuse), self.tinder = self.tinder, ("", 0)
         if self.fuse >= 0:
             self.fuse -= 1
             if self.fuse < 0:
@@ -361,7 +364,7 @@ class SimDisk:
         """The power goes. Names survive up to some change, in order; then each file loses what it may."""
         self.abandon()
         self.boots += 1
-        self.fuse = -1
+        self.fuse, self.tinder = -1, ("", 0)
         self.names.crash(rng)
         for _, content in self.names.files():
             content.crash(rng)

@@ -348,7 +348,7 @@ class Machine(Station):
         self.touches += 1
         self.make_room()
         self.disk.sync_faults.clear()
-        self.disk.fuse = -1  # whoever does this has seen to the power
+        self.disk.fuse, self.disk.tinder = -1, ("", 0)  # whoever does this has seen to the power
         self.disk.wipe(root)
         self.format(root)
 

@@ -24,6 +24,9 @@ OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
     "split vote",
     "two in a row",
 )
+OFTEN = ("forked", "split vote", "eligible taken away")
+APART = (*OVERLAPPING, *OFTEN, *OFTEN, "late heartbeats", "last replica", "kindled")
+APART_MS = (2500, 5000)  # between two of them where they come alone
 QUIET_MS = 1500  # the workload alone, before the first fault
 FIRST_READING = 101  # seeds before it are those that planted bugs are recorded with
 FIRST_STRANGE = 101  # likewise
@@ -70,6 +73,10 @@ def draw_plan(seed: int) -> Plan:
     options, more = draw_directories(seed, options, len(faults))
     faults += more
     faults += draw_flips(seed, options, len(faults))
+    if seed >= FIRST_LATE:
+        faults += draw_kindled(seed, options, len(faults))
+        if is_scripted(seed):
+            options, faults = draw_scripts(seed, options)
     plan = Plan(seed, options, tuple(sorted(faults, key=lambda fault: fault.at_ms)))
     if compacts(seed):
         plan = with_compaction(plan)
@@ -214,6 +221,34 @@ def draw_flips(seed: int, options: Options, salt: int) -> list[Fault]:
         return []
     times = [rng.randrange(QUIET_MS, options.span_ms) for _ in range(rng.randrange(1, 5))]
     return [Fault(at, "flipped", salt + i) for i, at in enumerate(times)]
+
+
+def draw_kindled(seed: int, options: Options, salt: int) -> list[Fault]:
+    """In one in three of the runs the power fails just behind a cut or a swap."""
+    rng = Random(f"{seed} kindled")
+    if rng.randrange(3):
+        return []
+    times = [rng.randrange(QUIET_MS, options.span_ms) for _ in range(rng.randrange(2, 7))]
+    return [Fault(at, "kindled", salt + i) for i, at in enumerate(times)]
+
+
+def is_scripted(seed: int) -> bool:
+    return Random(f"{seed} scripts").randrange(3) == 0
+
+
+def draw_scripts(seed: int, options: Options) -> tuple[Options, list[Fault]]:
+    """In one in three of the runs scripted faults come alone, and far apart: among others they seldom get to their end.
+    With ELR recoveries are managed there."""
+    rng = Random(f"{seed} scripted")
+    if options.elr:
+        managed = {"unclean.recovery.manager.enabled": "true", "unclean.recovery.timeout.ms": "1000"}
+        options = structs.replace(options, is_ruthless=True, settings=options.settings | managed)
+    at = QUIET_MS
+    faults: list[Fault] = []
+    while at < options.span_ms + APART_MS[0]:
+        faults.append(Fault(at, rng.choice(APART), len(faults)))
+        at += rng.randrange(*APART_MS)
+    return structs.replace(options, span_ms=at), faults
 
 
 def has_members(seed: int) -> bool:

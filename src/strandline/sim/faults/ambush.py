@@ -4,6 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from strandline.sim.faults.process import BACK_MS, STILL_MS, lose_power
+from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.machine import Machine
 from strandline.sim.trace import Kind
@@ -68,6 +69,14 @@ def isolate(turmoil: Turmoil, rng: Random, machine: Machine) -> None:
         if one is not None:
             network.cut(machine.name, one.name)
     turmoil.later(rng.choice((100, 1000, 3500)), network.heal)
+
+
+def kindle(turmoil: Turmoil, rng: Random) -> None:
+    """The power of a machine fails just behind its next cut of a log, or the next swap of a compacted segment."""
+    machine = rng.choice(list(turmoil.world.machines.values()))
+    if turmoil.world.options.is_ruthless:
+        machine.disk.tinder = (rng.choice(("cut", "swap")), rng.randrange(1, 6))
+        when(turmoil, lambda: not machine.is_powered, lambda: turmoil.later(rng.choice(BACK_MS), machine.start))
 
 
 def delay(turmoil: Turmoil, rng: Random, machine: Machine) -> None:

@@ -3,6 +3,7 @@
 from random import Random
 
 from strandline.metadata.image import Partition
+from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
 
 
@@ -53,6 +54,25 @@ def reassign(turmoil: Turmoil, rng: Random) -> None:
     left = [node for node in nodes if node not in target]
     target = (target + rng.sample(left, len(left)))[:size]
     turmoil.admin.wish(lambda: turmoil.admin.reassign(topic, index, tuple(target)))
+
+
+def reassign_eligible(turmoil: Turmoil, rng: Random) -> None:
+    """A replica that is eligible and not in sync is taken away, as soon as there is one."""
+
+    def found() -> list[tuple[str, int, tuple[int, ...]]]:
+        return [
+            (topic.name, index, tuple(int(node) for node in partition.replicas if node != gone))
+            for topic in turmoil.world.laws.metadata.image.topics.values()
+            for index, partition in topic.partitions.items()
+            for gone in partition.elr
+            if partition.isr and len(partition.replicas) > turmoil.world.options.min_isr and not partition.is_moving
+        ]
+
+    def move() -> None:
+        topic, index, target = rng.choice(found())
+        turmoil.admin.wish(lambda: turmoil.admin.reassign(topic, index, target))
+
+    when(turmoil, lambda: bool(found()), move)
 
 
 def cancel(turmoil: Turmoil, rng: Random) -> None:

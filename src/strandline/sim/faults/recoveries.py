@@ -4,7 +4,7 @@ ruthless runs.
 
 from random import Random
 
-from strandline.base.ids import NOBODY
+from strandline.base.ids import NOBODY, OFFSETS_TOPIC
 from strandline.replica.leader import Leader
 from strandline.sim.faults.scripted import PATIENCE, cast, hosted_on, when
 from strandline.sim.faults.turmoil import Turmoil
@@ -46,12 +46,17 @@ def designate(turmoil: Turmoil, rng: Random) -> None:
 def forked(turmoil: Turmoil, rng: Random) -> None:
     """A leader that nobody hears of any more goes on writing, alone, and another one leads for a moment: its log has
     the later epoch and is the shorter one. Then all of them fall, and come back."""
+    if turmoil.world.options.is_ruthless:
+        when(turmoil, lambda: cast(turmoil, rng) is not None, lambda: fork(turmoil, rng))
+
+
+def fork(turmoil: Turmoil, rng: Random) -> None:
     found = cast(turmoil, rng)
-    if found is None or not turmoil.world.options.is_ruthless:
-        return
-    at, parts = found
-    first, second = parts[:2]
-    topic = turmoil.world.laws.metadata.image.topics[at.topic_id].name
+    topics = turmoil.world.laws.metadata.image.topics
+    if found is None or topics[found[0].topic_id].name == OFFSETS_TOPIC:
+        return  # few write there
+    at, (first, *others) = found
+    topic = topics[at.topic_id].name
     strategy = rng.choice(("Aggressive", "Balanced"))
     turmoil.admin.wish(lambda: turmoil.admin.configure(topic, STRATEGY, strategy))
     turmoil.tell(f"{first.name} leads {topic}-{at.partition}, and is cut off from the other nodes")
@@ -59,16 +64,19 @@ def forked(turmoil: Turmoil, rng: Random) -> None:
         if machine is not first:
             turmoil.world.network.cut(first.name, machine.name)
 
-    def has_written_alone() -> bool:
-        hosted = hosted_on(second, at)
-        role = None if hosted is None else hosted.role
-        return type(role) is Leader and role.log.log_end_offset > role.epoch_start_offset
+    def is_forked() -> bool:
+        long = hosted_on(first, at)
+        roles = [hosted.role for hosted in (hosted_on(machine, at) for machine in others) if hosted is not None]
+        return long is not None and any(
+            type(role) is Leader and role.epoch_start_offset < role.log.log_end_offset < long.log.log_end_offset
+            for role in roles
+        )
 
     def fall() -> None:
-        turmoil.tell(f"all replicas fall: {', '.join(machine.name for machine in parts)}")
-        for machine in parts:
+        turmoil.tell(f"all replicas fall: {', '.join(machine.name for machine in (first, *others))}")
+        for machine in (first, *others):
             machine.kill()
             turmoil.later(300 + rng.choice((0, 100, 3000)), machine.start)
         turmoil.world.network.heal()
 
-    when(turmoil, has_written_alone, fall, 2 * PATIENCE)
+    when(turmoil, is_forked, fall, 2 * PATIENCE)

@@ -99,6 +99,8 @@ SCRIPTED: dict[str, FaultKind] = {
     "absurd proposal": FaultKind(absurd.absurd_proposal, 1),
     "late heartbeats": FaultKind(absurd.late_heartbeats, 1),
     "forked": FaultKind(recoveries.forked, 1),
+    "kindled": FaultKind(ambush.kindle, 1),
+    "eligible taken away": FaultKind(operations.reassign_eligible, 1),
     "long jump": FaultKind(process.long_jump, 1),
     "move logs": FaultKind(disks.move_logs, 1),
     "throttle": FaultKind(operations.throttle, 1),
