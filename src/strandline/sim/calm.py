@@ -28,7 +28,7 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     dead = None if is_rotten else left_dead(world)
     heal(world, dead)
     if is_rotten:
-        world.run_until("what rotted is repaired", lambda: why_not_repaired(world), BOUND_MS)
+        world.run_until("what rotted is repaired", lambda: why_not_repaired(world, admin), BOUND_MS)
     if dead is not None:
         world.run_until("all others and their leaders are there", lambda: why_not_led_without(world, dead), BOUND_MS)
         heal(world)
@@ -67,6 +67,7 @@ def heal(world: World, dead: Machine | None = None) -> None:
     world.network.calm()
     for machine in world.machines.values():
         if machine is dead:
+            machine.kill()  # its process may be there and wait for room: then it would come back by itself
             continue
         machine.make_room()
         machine.disk.sync_faults.clear()
@@ -98,8 +99,10 @@ def renew(world: World, machine: Machine) -> None:
     machine.start()
 
 
-def why_not_repaired(world: World) -> str | None:
+def why_not_repaired(world: World, admin: Admin) -> str | None:
+    """Replicas ask each other only about partitions that somebody leads."""
     start_all(world)
+    elect_by_hand(world, admin)
     return why_not_sound(world)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 AWAY_MS = 500  # a controller that was not heard of for so long stood still
 SLACK_MS = 1500
+BY_HAND_MS_MAX = 5000  # longer than the admin waits; a stranger may say anything
 BY_HAND = "unclean election, asked for"  # of any replica, unasked
 
 
@@ -51,12 +52,17 @@ class Recoveries:
         self.terms: dict[str, Term] = {}
         self.designated: set[tuple[str, NodeId]] = set()  # by anybody, ever
         self.asked: set[tuple[TopicIdPartition, NodeId, int]] = set()  # who has said what it has in which leader epoch
+        self.by_hand: dict[tuple[str, str], int] = {}  # until when who asked a machine for an election may wait for it
 
     def received(self, machine: "Machine", event: Any) -> None:
         if type(event) is Received and type(event.message) is ElectLeadersRequest:
             for asked in event.message.topic_partitions or ():
                 pairs = zip(asked.partitions, asked.designated_leaders or (), strict=False)
                 self.designated.update((f"{asked.topic}-{index}", NodeId(node)) for index, node in pairs)
+                until = self.world.time.now + min(event.message.timeout_ms, BY_HAND_MS_MAX)
+                for index in asked.partitions:
+                    which = (machine.name, f"{asked.topic}-{index}")
+                    self.by_hand[which] = max(until, self.by_hand.get(which, 0))
         if type(event) is not Answered or type(event.message) is not GetReplicaLogInfoResponse:
             return
         node = machine.node
@@ -122,7 +128,10 @@ class Recoveries:
         topic = image.topics[at.topic_id].name
         is_aggressive = image.configs.get((TOPIC_RESOURCE, topic), {}).get("unclean.recovery.strategy") == "Aggressive"
         known = counting(term.said[at], partition, image)
-        if not is_aggressive or not self.world.is_recovery_managed or not set(known) - set(partition.adding_replicas):
+        # What somebody asks for comes first: by another strategy, and for as long as it is waited for.
+        is_by_hand = self.world.time.now <= self.by_hand.get((machine.name, f"{topic}-{at.partition}"), -1)
+        is_due = is_aggressive and self.world.is_recovery_managed and not is_by_hand
+        if not is_due or not set(known) - set(partition.adding_replicas):
             term.since.pop(at, None)
             return
         span = self.world.time.now - term.since.setdefault(at, self.world.time.now)
