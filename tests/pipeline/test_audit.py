@@ -18,12 +18,15 @@ from confluent_kafka import Message, Producer
 from tests.cluster.driving import create, quiet, until
 from tests.pipeline.planting import KINDS, OF_THE_STOP, PARTITIONS, SEGMENTED, TOPIC
 
+from strandline.base.ids import METADATA_TOPIC
 from strandline.log.checkpoints import parse_offsets
 from strandline.pipeline.jobs.audit.files import read_acknowledged, readable_directories
 from strandline.pipeline.jobs.audit.job import audit
 from strandline.pipeline.jobs.audit.ledger import as_rows, losses_in
 from strandline.pipeline.jobs.audit.page import audit_page
 from strandline.pipeline.jobs.audit.told import CLEAN, FINDINGS, INCOMPLETE, Told, told
+from strandline.quorum.metadata_log import DIRECTORY as METADATA
+from strandline.quorum.metadata_log import QUORUM_STATE
 from strandline.replica.rows import CLEANED
 from strandline.server.local_cluster import LocalCluster
 
@@ -173,11 +176,14 @@ def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_fo
     copies = [Path(shutil.copytree(path, tmp_path / f"node-{at}")) for at, path in enumerate(data_of(cluster), 1)]
     for partition, (plant, _) in enumerate(KINDS):
         plant(copies, partition)
+    (copies[1] / METADATA / QUORUM_STATE).unlink()
     damaged = told_of(spark, copies, files)
     assert damaged.status == FINDINGS
-    assert {row["topic"] for row in damaged.findings} == {TOPIC}
+    of_metadata = {row["rule"] for row in damaged.findings if row["topic"] == METADATA_TOPIC}
+    assert of_metadata == {"quorum-state"}
+    assert {row["topic"] for row in damaged.findings} == {TOPIC, METADATA_TOPIC}
     found = {
-        partition: {row["rule"] for row in damaged.findings if row["partition"] == partition}
+        partition: {row["rule"] for row in damaged.findings if (row["topic"], row["partition"]) == (TOPIC, partition)}
         for partition in range(len(KINDS))
     }
     assert {plant.__name__: rule in found[at] for at, (plant, rule) in enumerate(KINDS)} == {

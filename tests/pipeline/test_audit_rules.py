@@ -11,6 +11,7 @@ from tests.pipeline.replica_sets import LARGEST, Replica, Row, Set, damaged, row
 from strandline.pipeline import schemas
 from strandline.pipeline.jobs.audit import beside, presence, stopped
 from strandline.pipeline.jobs.audit.levels import Levels, by_log
+from strandline.pipeline.jobs.audit.metadata import registrations, segments, state
 from strandline.pipeline.jobs.audit.replicas import measured
 from strandline.pipeline.jobs.audit.rows import frame
 from strandline.pipeline.jobs.audit.rules import RULES, all_findings, known_replicas
@@ -197,5 +198,5 @@ def test_sound_replicas_give_no_finding_and_damaged_ones_give_what_the_plain_twi
     assert len(harmed) == 11
     told = {rule for _, rule in found}
     others = {rule for rule in RULES if rule.startswith(("acknowledged", "key", "record-d"))}
-    of_files = {*beside.RULES, *presence.RULES, *stopped.RULES}  # no rows of a log say so
-    assert told == RULES.keys() - others - of_files
+    of_files = (beside, presence, stopped, registrations, segments, state)  # no rows of a partition's log say so
+    assert told == RULES.keys() - others - {rule for subject in of_files for rule in subject.RULES}

@@ -29,6 +29,7 @@ from strandline.pipeline.replica.places import replicas
 from strandline.replica.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 
 FIRST, SECOND, END = 0, 40, 80  # the segments of each log, and where it ends
+STOPPED_IN = 7  # the broker epoch
 OTHER_ID = Uuid(bytes(range(16, 32)))
 Found = list[tuple[str, str, str, int, int, int, int]]
 
@@ -52,7 +53,7 @@ def stopped(root: Path, node: int = 1, cleaned_to: int | None = None) -> Path:
     meta = read_meta(DISK, str(path))
     assert meta is not None
     place = Place(meta.cluster_id, meta.node_id, ((str(path), meta.directory_id),))
-    write_clean_shutdown(DISK, place, 7, {str(path): tuple(rows)})
+    write_clean_shutdown(DISK, place, STOPPED_IN, {str(path): tuple(rows)})
     return path
 
 

@@ -11,7 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from strandline.base.ids import METADATA_TOPIC
 from strandline.base.ports import DiskError
-from strandline.log.directory import directory_name, parse_directory_name, read_meta
+from strandline.log.directory import DirectoryMeta, directory_name, parse_directory_name, read_meta
+from strandline.pipeline.jobs.audit.metadata.registrations import Registered, registrations_in, stale_directories
+from strandline.pipeline.jobs.audit.metadata.segments import Held, held_in, segment_findings
+from strandline.pipeline.jobs.audit.metadata.state import beside_the_log
 from strandline.pipeline.jobs.audit.replicas import Known
 from strandline.pipeline.jobs.audit.rows import ERROR, WARNING, Row, plain
 from strandline.pipeline.jobs.audit.stopped import changes_since_stop, saved_in
@@ -30,21 +33,48 @@ def by_directory(request: Request) -> list[Row]:
     """What log directories show without any batch being read."""
     found: list[Row] = []
     unmarked: list[tuple[int, str]] = []
+    stops: list[Stopped] = []
     for directory in log_directories(request):
         stopped = Stopped.at(directory)
         if stopped is not None:
+            stops.append(stopped)
             found += changes_since_stop(stopped, request.wanted)
         else:
             unmarked.append((broker_at(directory), directory))
-    return [*found, *missing_replicas(request, unmarked)]
+    return [*found, *of_metadata(request, stops), *missing_replicas(request, unmarked)]
+
+
+def of_metadata(request: Request, stops: Sequence[Stopped]) -> Iterator[Row]:
+    """Whatever topics are wanted: it is all nodes' metadata."""
+    logs: list[Held] = []
+    registered: Registered = {}
+    for directory in log_directories(request):
+        node, cluster_id = broker_at(directory), cluster_at(directory)
+        yield from beside_the_log(directory, node)
+        held = held_in(directory, node, cluster_id)
+        if held is not None:
+            logs.append(held)
+        for key, epoch in registrations_in(directory, cluster_id).items() if stops else ():
+            registered[key] = max(registered.get(key, -1), epoch)
+    yield from segment_findings(logs)
+    yield from stale_directories(stops, registered)
 
 
 def broker_at(directory: str) -> int:
-    try:
-        meta = read_meta(ReadDisk(), directory)
-    except DiskError:
-        meta = None
+    meta = meta_at(directory)
     return -1 if meta is None else meta.node_id
+
+
+def cluster_at(directory: str) -> str:
+    meta = meta_at(directory)
+    return "" if meta is None else meta.cluster_id
+
+
+def meta_at(directory: str) -> DirectoryMeta | None:
+    try:
+        return read_meta(ReadDisk(), directory)
+    except DiskError:
+        return None
 
 
 def missing_replicas(request: Request, unmarked: Sequence[tuple[int, str]]) -> Iterator[Row]:

@@ -21,6 +21,7 @@ from strandline.pipeline.jobs.audit import (
     watermarks,
 )
 from strandline.pipeline.jobs.audit.ledger import as_rows
+from strandline.pipeline.jobs.audit.metadata import registrations, segments, state
 from strandline.pipeline.jobs.audit.replicas import Known, replicas, replicas_over_the_wire
 from strandline.pipeline.jobs.audit.rows import KEYS, PARTITION, REPLICA, all_of, frame, in_runs
 from strandline.pipeline.jobs.audit.walk import along_the_logs
@@ -32,7 +33,22 @@ if TYPE_CHECKING:
     from strandline.pipeline.jobs.audit.levels import Levels
 
 RULES: dict[str, str] = {}
-SUBJECTS = (batches, offsets, agreement, compacted, epochs, watermarks, indexes, beside, sequences, presence, stopped)
+SUBJECTS = (
+    batches,
+    offsets,
+    agreement,
+    compacted,
+    epochs,
+    watermarks,
+    indexes,
+    beside,
+    sequences,
+    presence,
+    stopped,
+    registrations,
+    segments,
+    state,
+)
 for subject in (*SUBJECTS, acknowledged):
     RULES |= subject.RULES
 
