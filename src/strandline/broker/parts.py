@@ -155,6 +155,7 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
                 segment_bytes=config.integer("metadata.log.segment.bytes"),
                 segment_ms=config.integer("metadata.log.segment.ms"),
             ),
+            has_others=any(voter.node_id != config.node_id for voter in config.voters),
         ),
         directories=tuple(LogDir(path, metas[path].directory_id) for path in live),
         dead_directories=tuple(LogDir(path, ZERO_UUID) for path in config.log_dirs if path not in live),

@@ -19,6 +19,7 @@ from strandline.log.directory import PARTITION_METADATA, directory_name, write_p
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
+from strandline.quorum.election_state import VOTES_LOST, DamagedFileError, decode_quorum_state
 from strandline.quorum.epochs import EPOCH_MAX
 from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId
 from strandline.quorum.snapshot_file import encode_snapshot, snapshot_records, why_incomplete
@@ -63,15 +64,21 @@ class MetadataLog:
         self.parts: dict[SnapshotId, File] = {}
 
     @classmethod
-    def open(cls, disk: Disk, log_dir: str, now: Instant, config: LogConfig = CONFIG) -> "MetadataLog":
+    def open(
+        cls, disk: Disk, log_dir: str, now: Instant, config: LogConfig = CONFIG, *, has_others: bool = False
+    ) -> "MetadataLog":
         """Load the metadata log below `metadata.log.dir`, making an empty one if there is none. What is found is made
-        durable: a process that died may have written more than it synced."""
+        durable: a process that died may have written more than it synced. `has_others`: voters that have it too."""
         directory = f"{log_dir}/{DIRECTORY}"
         disk.make_directory(directory)
         snapshots = load_snapshots(disk, directory)
         log = Log.open(disk, directory, config, now, clean=False, recovery_point=0, log_start_offset=0)
         if log.log_start_offset > 0 and not snapshots:
-            raise DiskError(f"{directory}: the log starts at {log.log_start_offset}, and the snapshot below it is gone")
+            if not (has_others and would_show(disk, f"{directory}/{QUORUM_STATE}", log)):
+                raise DiskError(
+                    f"{directory}: the log starts at {log.log_start_offset}, and the snapshot below it is gone"
+                )
+            log.truncate_fully_and_start_at(0)
         if not disk.exists(f"{directory}/{PARTITION_METADATA}"):
             write_partition_metadata(disk, directory, METADATA_TOPIC_ID)
         opened = cls(disk, directory, log, snapshots)
@@ -241,7 +248,7 @@ class MetadataLog:
         assert offset <= self.log_end_offset
         if snapshot in self.snapshots or offset <= self.log_start_offset:
             return
-        self.disk.write_file(self.snapshot_path(snapshot), encode_snapshot(records, epoch, now))
+        self.disk.write_file(self.snapshot_path(snapshot), encode_snapshot(records, epoch, now, offset))
         self.unsynced_snapshots[self.snapshot_path(snapshot)] = None
         self.unsynced_snapshots[self.directory] = None
         self.is_dirty = True
@@ -279,7 +286,7 @@ class MetadataLog:
     def name_part(self, snapshot: SnapshotId) -> str | None:
         self.parts.pop(snapshot).close()
         content = self.disk.read_file(self.part_path(snapshot))
-        why = "the file is gone" if content is None else why_incomplete(content)
+        why = "the file is gone" if content is None else why_incomplete(content, snapshot)
         if why is None:
             self.disk.rename(self.part_path(snapshot), self.snapshot_path(snapshot))
         return why
@@ -331,6 +338,16 @@ def committed_batch(header: BatchHeader, buffer: Buffer, from_offset: int) -> Co
     return CommittedBatch(*where, [b"" if record.value is None else bytes(record.value) for record in records])
 
 
+def would_show(disk: Disk, path: str, log: Log) -> bool:
+    """Would this `quorum-state` beside an empty log say that metadata is lost, and no vote be forgotten with the log?
+    Then the voter can begin anew, and copies everything before it votes (see `impaired`)."""
+    try:
+        election, applied = decode_quorum_state(disk.read_file(path), path)
+    except DamagedFileError:
+        return True
+    return applied != 0 and (applied == VOTES_LOST or election.epoch >= log.latest_epoch)
+
+
 def load_snapshots(disk: Disk, directory: str) -> list[SnapshotId]:
     """The complete ones, oldest first. Unfinished downloads, and snapshots that a crash left torn, are removed."""
     found: list[SnapshotId] = []
@@ -340,7 +357,7 @@ def load_snapshots(disk: Disk, directory: str) -> list[SnapshotId]:
             disk.remove(f"{directory}/{name}")
         elif snapshot is not None:
             content = disk.read_file(f"{directory}/{name}")
-            if content is not None and why_incomplete(content) is None:
+            if content is not None and why_incomplete(content, snapshot) is None:
                 found.append(snapshot)
             else:
                 disk.remove(f"{directory}/{name}")

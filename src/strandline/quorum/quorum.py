@@ -491,4 +491,5 @@ class Quorum:
         self.saving = (self.promises, self.election, known)
         self.evidence.leaves(now)
         content = encode_election(self.election, self.cluster_id, self.voters, known)
+        # Nobody saves this file in a step: none of its saves is ever outdated, and so none says since when it counts.
         return [Save(self.log.quorum_state_path, content, ("quorum", "election"))]

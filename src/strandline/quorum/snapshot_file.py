@@ -1,12 +1,14 @@
 """The content of a metadata snapshot (KIP-630): a header, batches of records, a footer; all with the snapshot's epoch.
 
-Invariant: what `why_incomplete` lets pass ends with a footer, and every batch before it is whole.
+Invariant: what `why_incomplete` lets pass ends with a footer, every batch before it is whole, and it is the snapshot
+that its name says, as far as it says itself which one it is. Kafka's say only the epoch.
 """
 
 from collections.abc import Iterable, Iterator
 
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
+from strandline.quorum.ports import SnapshotId
 from strandline.wire.batch import Draft, Tail, batches, build, scan, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.control import (
@@ -21,9 +23,12 @@ from strandline.wire.record import records as records_of
 BATCH_BYTES = 1 << 20
 
 
-def encode_snapshot(records: Iterable[bytes], epoch: int, now: Instant) -> bytes:
+NOT_SAID = -1
+
+
+def encode_snapshot(records: Iterable[bytes], epoch: int, now: Instant, end_offset: int = NOT_SAID) -> bytes:
     out = bytearray()
-    header = SnapshotHeaderRecord(last_contained_log_timestamp=now)
+    header = SnapshotHeaderRecord(last_contained_log_timestamp=now, end_offset=end_offset)
     out += build_control([header], timestamp=now, base_offset=0, leader_epoch=epoch)
     offset = 1
     for drafts in grouped(records, now):
@@ -54,8 +59,8 @@ def snapshot_records(content: Buffer) -> Iterator[bytes]:
                 yield b"" if record.value is None else bytes(record.value)
 
 
-def why_incomplete(content: Buffer) -> str | None:
-    """Why is this no snapshot? None if it is a whole one."""
+def why_incomplete(content: Buffer, named: SnapshotId | None = None) -> str | None:
+    """Why is this no snapshot? None if it is a whole one, and the one with this name."""
     found = scan(content)
     if not found.headers or found.tail is not Tail.COMPLETE:
         return "the file does not end with a batch"
@@ -73,4 +78,8 @@ def why_incomplete(content: Buffer) -> str | None:
         return "it has no header"
     if not ends or not isinstance(ends[-1], SnapshotFooterRecord):
         return "it has no footer"
+    if named is not None and begins[0].end_offset not in (NOT_SAID, named.end_offset):
+        return f"it ends at {begins[0].end_offset}"
+    if named is not None and first.partition_leader_epoch != named.epoch:
+        return f"it is of epoch {first.partition_leader_epoch}"
     return None

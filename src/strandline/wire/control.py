@@ -17,7 +17,7 @@ from strandline.wire.batch import Draft, build
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import Record
-from strandline.wire.schema import Group, Int16, Int32, Int64, Message, String, UInt16, UuidField, V, message
+from strandline.wire.schema import Group, Int16, Int32, Int64, Message, String, Tag, UInt16, UuidField, V, message
 
 KEY = Layout(">hh")  # version, type
 END_TXN = Layout(">hi")  # version, coordinator epoch
@@ -54,6 +54,8 @@ class SnapshotHeaderRecord(Message, frozen=True):
 
     version: Int16 = 0
     last_contained_log_timestamp: Int64 = 0
+    # Ours: the end offset that the snapshot's name must have, so that a file with another's name is no snapshot.
+    end_offset: Annotated[Int64, Tag(10_000)] = -1
 
 
 @message(versions="0", flexible="0+")

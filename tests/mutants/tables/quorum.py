@@ -131,10 +131,45 @@ QUORUM = table(
     Mutant(
         "a snapshot that is torn is believed",
         "quorum/metadata_log.py",
-        "            if content is not None and why_incomplete(content) is None:",
+        "            if content is not None and why_incomplete(content, snapshot) is None:",
         "            if content is not None:",
         Breaks.DURABILITY,
         ("unit/quorum/test_metadata_log.py::test_torn_snapshot_is_removed_at_start",),
+    ),
+    Mutant(
+        "a snapshot that ends elsewhere than its name says is believed",
+        "quorum/snapshot_file.py",
+        "    if named is not None and begins[0].end_offset not in (NOT_SAID, named.end_offset):",
+        "    if False:",
+        Breaks.DURABILITY,
+        ("unit/quorum/test_metadata_log.py::test_a_snapshot_that_is_another_one_than_its_name_says_is_none",),
+    ),
+    Mutant(
+        "a voter throws its log away beside an older quorum-state",
+        "quorum/metadata_log.py",
+        "    return applied != 0 and (applied == VOTES_LOST or election.epoch >= log.latest_epoch)",
+        "    return applied != 0",
+        Breaks.AGREEMENT,
+        (
+            "unit/quorum/test_metadata_log.py::"
+            "test_a_log_whose_snapshots_are_gone_begins_anew_if_the_loss_is_seen_and_others_have_it",
+        ),
+    ),
+    Mutant(
+        "a snapshot of an offset that no log has is fetched",
+        "quorum/following.py",
+        "is_real = snapshot.end_offset <= OFFSET_MAX and snapshot.epoch <= quorum.epoch",
+        "is_real = snapshot.epoch <= quorum.epoch",
+        Breaks.AGREEMENT,
+        ("unit/quorum/test_hostile.py::test_a_snapshot_that_nobody_can_have_is_not_fetched",),
+    ),
+    Mutant(
+        "a snapshot of an epoch to come is fetched",
+        "quorum/following.py",
+        "is_real = snapshot.end_offset <= OFFSET_MAX and snapshot.epoch <= quorum.epoch",
+        "is_real = snapshot.end_offset <= OFFSET_MAX",
+        Breaks.AGREEMENT,
+        ("unit/quorum/test_hostile.py::test_a_snapshot_that_nobody_can_have_is_not_fetched",),
     ),
     Mutant(
         "a pre-vote moves the epoch",

@@ -6,11 +6,13 @@ import pytest
 from tests.unit.quorum.network import CALLER, CLUSTER, World
 
 from strandline.base.effects import Endpoint, Received, ReplyTo
-from strandline.base.ids import NOBODY, NodeId, Uuid
+from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId, Uuid
 from strandline.quorum import messages
 from strandline.quorum.election_state import ElectionState, encode_election
 from strandline.quorum.epochs import EPOCH_MAX, MARGIN
-from strandline.quorum.ports import EpochEnd
+from strandline.quorum.following import begin_download
+from strandline.quorum.ports import EpochEnd, SnapshotId
+from strandline.quorum.roles import Follower
 
 ME, OTHER = NodeId(1), NodeId(2)
 
@@ -112,3 +114,18 @@ def test_who_was_cut_off_in_a_later_epoch_comes_back_though_its_pre_votes_move_n
     world.machines[away].log.quorum_state = encode_election(ElectionState(epoch, NOBODY, away), CLUSTER, world.voters)
     world.start(away)
     world.run_until(lambda: all(quorum.epoch > epoch for quorum in world.alive) and world.is_caught_up(), 30_000)
+
+
+@pytest.mark.parametrize(("end", "later"), [(OFFSET_MAX + 1, 0), (100, 1)])
+def test_a_snapshot_that_nobody_can_have_is_not_fetched(end: int, later: int) -> None:
+    """Of an offset that no log has, or of an epoch that is still to come."""
+    world = running()
+    quorum = next(one for one in world.alive if isinstance(one.role, Follower))
+    role = quorum.role
+    assert isinstance(role, Follower)
+    quorum.out.clear()
+    begin_download(quorum, role, SnapshotId(end, quorum.epoch + later), world.now)
+    assert role.fetching.download is None
+    assert "that nobody can have" in repr(quorum.out)
+    begin_download(quorum, role, SnapshotId(100, quorum.epoch), world.now)
+    assert role.fetching.download is not None

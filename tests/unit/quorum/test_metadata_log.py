@@ -1,5 +1,6 @@
 """The metadata log on a real disk: what it keeps over restarts, snapshots, and downloads."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from struct import pack_into
 
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.quorum.election_state import VOTES_LOST, ElectionState, encode_election
 from strandline.quorum.metadata_log import CONFIG, DIRECTORY, MetadataLog
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.snapshot_file import encode_snapshot, why_incomplete
@@ -226,6 +228,22 @@ def test_torn_snapshot_is_removed_at_start(log: MetadataLog, tmp_path: Path) -> 
     assert again.log_end_offset == 6
 
 
+@pytest.mark.parametrize("named", [SnapshotId(5, 3), SnapshotId(6, 2)])
+def test_a_snapshot_that_is_another_one_than_its_name_says_is_none(
+    log: MetadataLog, tmp_path: Path, named: SnapshotId
+) -> None:
+    content = encode_snapshot([b"state"], 3, NOW, 6)
+    assert why_incomplete(content, SnapshotId(6, 3)) is None
+    assert why_incomplete(encode_snapshot([b"state"], 3, NOW), SnapshotId(6, 3)) is None, "Kafka's say no offset"
+    assert why_incomplete(content, named) is not None
+    assert download(log, named, content) is not None
+    log.close()
+    path = Path(log.snapshot_path(named))
+    path.write_bytes(content)
+    assert opened(tmp_path).latest_snapshot() is None
+    assert not path.exists()
+
+
 def test_large_snapshot_has_several_batches() -> None:
     content = encode_snapshot([b"x" * 600_000] * 5, 1, NOW)
     assert why_incomplete(content) is None
@@ -239,6 +257,36 @@ def test_lost_snapshot_below_the_log_is_no_silent_loss(log: MetadataLog, tmp_pat
     RealDisk().remove(log.snapshot_path(snapshot))
     with pytest.raises(DiskError, match="snapshot below it is gone"):
         opened(tmp_path)
+
+
+PROOF, OLDER = ElectionState(5), ElectionState(4)
+
+
+@pytest.mark.parametrize(
+    ("state", "applied", "has_others", "begins_anew"),
+    [
+        (PROOF, 20, True, True),
+        (PROOF, VOTES_LOST, True, True),
+        (PROOF, 20, False, False),  # nobody has what this one would throw away
+        (PROOF, 0, True, False),  # beside an empty log it would say nothing of a loss
+        (OLDER, 20, True, False),  # beside an empty log nobody would see that it is older
+        (None, 0, True, False),
+    ],
+)
+def test_a_log_whose_snapshots_are_gone_begins_anew_if_the_loss_is_seen_and_others_have_it(
+    log: MetadataLog, tmp_path: Path, state: ElectionState | None, applied: int, *, has_others: bool, begins_anew: bool
+) -> None:
+    snapshot = SnapshotId(20, 5)
+    assert download(log, snapshot, encode_snapshot([b"state"], 5, NOW)) is None
+    log.install_snapshot(snapshot)
+    log.append_as_leader(batch(log, 5, b"after"))
+    log.close()
+    Path(log.snapshot_path(snapshot)).unlink()
+    if state is not None:
+        Path(log.quorum_state_path).write_bytes(encode_election(state, "c", [], applied))
+    with nullcontext() if begins_anew else pytest.raises(DiskError, match="snapshot below it is gone"):
+        again = MetadataLog.open(RealDisk(), str(tmp_path), NOW, has_others=has_others)
+        assert (again.log_start_offset, again.log_end_offset) == (0, 0)
 
 
 def segments(path: Path) -> list[str]:
