@@ -105,6 +105,9 @@ class Broker:
     def apply(self, image: Image, delta: Delta, end: int, now: Instant) -> list[Effect]:
         """Committed metadata below `end` is applied; `delta` is what it changed."""
         effects: list[Effect] = []
+        self.replicas.host.cluster.metadata_end = end
+        if not self.replicas.has_caught_up and self.replicas.host.is_registered_in(image):
+            self.replicas.host.withdrawals.registered(self.lifecycle.lost)
         if delta:
             effects += self.replicas.apply(image, delta, now)
             effects += self.groups.apply(image, delta, now)

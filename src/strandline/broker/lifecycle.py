@@ -251,11 +251,13 @@ class Lifecycle:
     # --- its answers
 
     def told(self) -> None:
-        """The controller has taken what was asked."""
+        """The controller has taken what was asked. From a registration it takes nothing of who is in neither ISR nor
+        ELR."""
         if self.asked_offline == self.offline:
             self.tell_until = NEVER
+        is_registration = type(self.role) is Registering
         for at, lost in self.asked_lost.items():
-            if self.lost.get(at) is lost:
+            if self.lost.get(at) is lost and not (is_registration and lost.was_taking_part):
                 del self.lost[at]
 
     def registered(self, answer: BrokerRegistrationResponse, now: Instant) -> list[Effect]:

@@ -111,7 +111,7 @@ class Basis(Value, frozen=True):
         """A broker leaves every ISR and every leadership; with a lost tail it is no longer eligible either. With
         `directories`, only its replicas there. Those that are withdrawn leave in any case, with a lost tail."""
         changes = []
-        for at in sorted(self.image.eligible.get(node, {})):
+        for at in sorted({*self.image.eligible.get(node, {}), *withdrawn}):
             topic, partition = self.at(at)
             events = (withdrawn[at],) if at in withdrawn else ()
             if directories is not None and not events and directory_of(partition, node) not in directories:
@@ -121,14 +121,17 @@ class Basis(Value, frozen=True):
             changes.append(plan_change(at, partition, wish, self.rules(topic, leaving=node)))
         return [change for change in changes if change is not None]
 
-    def withdrawn(self, node: NodeId, said: Collection[LostTopic]) -> dict[TopicIdPartition, LossEvent]:
-        """What a broker says that its replicas lost, as far as it is news, and they are in sync or eligible."""
+    def withdrawn(
+        self, node: NodeId, said: Collection[LostTopic], *, registers: bool = False
+    ) -> dict[TopicIdPartition, LossEvent]:
+        """What a broker says that its replicas lost, as far as it is news. One that is neither in sync nor eligible may
+        be proposed already, unless its broker begins a new broker epoch."""
         found: dict[TopicIdPartition, LossEvent] = {}
-        eligible = self.image.eligible.get(node, {})
+        concerned = (self.image.eligible if registers else self.image.hosted).get(node, {})
         for topic in said:
             for row in topic.partitions:
                 at = TopicIdPartition(topic.topic_id, row.partition_index)
-                if at not in eligible:
+                if at not in concerned:
                     continue
                 partition = self.at(at)[1]
                 event = withdrawal(node, row.start, row.end, row.cause, row.time_ms, partition.leader_epoch)

@@ -54,11 +54,12 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
         request = replace(request, log_dirs=tuple(d for d in request.log_dirs if d in old.log_dirs))
         record = registration(request, old.epoch, old.fenced, old.in_controlled_shutdown, old.follows_on)
         gone = [directory for directory in old.log_dirs if directory not in request.log_dirs]
-        lost = basis.departure(old.node_id, False, gone, basis.withdrawn(old.node_id, request.lost_replicas))
+        withdrawn = basis.withdrawn(old.node_id, request.lost_replicas, registers=True)
+        lost = basis.departure(old.node_id, False, gone, withdrawn)
         return Plan((*lost, record), BrokerRegistrationResponse(broker_epoch=old.epoch))
     is_clean = (NEVER_REGISTERED if old is None else old.epoch) == request.previous_broker_epoch
     node = NodeId(request.broker_id)
-    withdrawn = basis.withdrawn(node, request.lost_replicas)
+    withdrawn = basis.withdrawn(node, request.lost_replicas, registers=True)
     changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)
     epoch = basis.next_offset + len(changes)
     follows_on = old is not None and old.incarnation_id == request.whole_after
@@ -155,14 +156,15 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
         records = plan_lost_directories(broker, lost, basis, withdrawn)
         new = Next(fenced=broker.fenced or len(lost) == len(broker.log_dirs))
     elif new.fenced and not broker.fenced:
-        records = plan_fencing(broker, basis, withdrawn)
+        records = plan_fencing(broker, basis, withdrawn, is_leaving=new.should_shut_down)
     elif withdrawn:
         # Before it is let in, or it could be elected as if it had everything. The next heartbeat does the rest.
         records = tuple(basis.withdrawals(broker.node_id, withdrawn))
         new = Next(fenced=broker.fenced, shutting_down=broker.in_controlled_shutdown)
     elif broker.fenced and not new.fenced:
         records = (change_of(broker, fenced=UNFENCE), *basis.arrival(broker.node_id))
-    elif new.shutting_down and not broker.in_controlled_shutdown:
+    elif (new.shutting_down or new.should_shut_down) and not broker.in_controlled_shutdown:
+        # Also of one that is fenced: a heartbeat from before, which comes late, would let it in again.
         shutdown = change_of(broker, in_controlled_shutdown=START_SHUTDOWN)
         records = (shutdown, *basis.departure(broker.node_id, lost_tail=False))
     cordoned = request.cordoned_log_dirs
@@ -193,10 +195,13 @@ def leads(basis: Basis, node: NodeId) -> bool:
     return any(basis.at(at)[1].leader == node for at in basis.image.eligible.get(node, {}))
 
 
-def plan_fencing(broker: Broker, basis: Basis, withdrawn: Withdrawn = NOTHING) -> tuple[object, ...]:
+def plan_fencing(
+    broker: Broker, basis: Basis, withdrawn: Withdrawn = NOTHING, *, is_leaving: bool = False
+) -> tuple[object, ...]:
     """A broker is fenced: others lead what it led. Its log is still believed until it registers anew."""
     changes = basis.departure(broker.node_id, lost_tail=False, withdrawn=withdrawn)
-    return (*changes, change_of(broker, fenced=FENCE))
+    shutdown = START_SHUTDOWN if is_leaving and not broker.in_controlled_shutdown else 0
+    return (*changes, change_of(broker, fenced=FENCE, in_controlled_shutdown=shutdown))
 
 
 def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis, withdrawn: Withdrawn) -> tuple[object, ...]:

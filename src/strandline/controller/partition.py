@@ -9,7 +9,7 @@ Invariants:
   - without ELR the ISR is never emptied: its last member stays, and the partition has no leader;
   - with ELR, `isr` and `elr` are disjoint, within the replicas (L3), and `elr` is empty once the ISR is large enough;
   - an ISR shrink opens no leader epoch (T17); a change of leader, or of the replica set, does, and so does the end of
-    a reassignment that lets min ISR count more replicas;
+    a reassignment that lets min ISR count more replicas, and a replica's word that it lost records;
   - uncleanness is said by the election (RECOVERING), never inferred from sets (T7), and comes with an entry in the loss
     ledger, or with the word that it loses nothing;
   - who led last is remembered while nobody leads, and only then (T10, L9);
@@ -108,10 +108,13 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
     if elected.how == "unclean":
         recovery = RECOVERING
     is_lossless = elected.how == "unclean" and wish.is_lossless and elected.leader == wish.designated
-    # Who leads on without the records that it lost must not do so under the epoch in which others copied them.
-    leads_anew = elected.leader != old.leader or elected.leader in wish.lost_tail
-    if (without(old.replicas, sets.replicas) or counts_more(old, sets, rules)) and elected.leader != NOBODY:
-        leads_anew = True  # Replicas that are no more must not go on under the epoch in which they were some.
+    leads_anew = elected.leader != old.leader
+    # Replicas that are no more must not go on under the epoch in which they were some. What one that lost records had
+    # fetched before says nothing of what it has now, nor does what its leader proposed by that; and a leader that lost
+    # some must not write others in their places under the epoch in which they were copied.
+    is_past = without(old.replicas, sets.replicas) or counts_more(old, sets, rules) or wish.withdrawn
+    if is_past and elected.leader != NOBODY:
+        leads_anew = True
     change = PartitionChangeRecord(
         partition_id=at.partition,
         topic_id=at.topic_id,

@@ -51,7 +51,11 @@ def warning_of(record: PartitionChangeRecord, before: Image) -> list[str]:
     old = before.partition(TopicIdPartition(record.topic_id, record.partition_id))
     assert old is not None
     name = f"{before.topics[record.topic_id].name}-{record.partition_id}"
-    told = [f"broker {event.replica} leaves ISR and ELR of {name}: {event.cause}" for event in record.withdrawals]
+    told = [
+        f"broker {event.replica} {'leaves' if event.replica in old.isr + old.elr else 'stays out of'} ISR and ELR of"
+        f" {name}: {event.cause}"
+        for event in record.withdrawals
+    ]
     if is_unclean(record):
         (loss,) = record.losses
         what = f"what had been acknowledged from offset {loss.start} on"

@@ -284,7 +284,8 @@ class Groups:
     def acceptable(
         self, request: OffsetCommitRequest, known: dict[tuple[str, int], Uuid], now: Instant
     ) -> list[tuple[str, int, CommittedOffset]]:
-        """What of a commit is written: of partitions that there are, with texts that are not too long."""
+        """What of a commit is written: of partitions that there are, with texts that are not too long. As in
+        Kafka, offset and epoch may be any: a Fetch from there says whether there is such a place."""
         return [
             (
                 topic.name,

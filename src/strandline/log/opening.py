@@ -44,7 +44,9 @@ def load_segments(
         log.add(segment)
         if is_believed and not clean:
             is_believed = is_proved(log, log_start_offset)
-        # A segment that begins at the recovery point itself may be a leftover of before a truncation to there.
+        # A segment that begins at the recovery point itself may be a leftover of before a truncation to there, so the
+        # one in front of it is checked. This is a second guard: were that one trusted, `ends_at` below would still see
+        # that its batches do not go on to the leftover.
         is_trusted = clean or (following is not None and following < recovery_point)
         # Even then the disk may be older than what the stop left on it, or rotten. After a clean stop the inventory has
         # shown that segments have their sizes; after another one the end of each is read.

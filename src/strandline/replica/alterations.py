@@ -6,7 +6,8 @@ metadata has overtaken the proposal. An answer counts only for the very proposal
 What an error means (KIP-497, KIP-841):
   - INELIGIBLE_REPLICA, OPERATION_NOT_ATTEMPTED: certainly not done; the leader falls back to the committed ISR
   - FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION, INVALID_REQUEST, UNKNOWN_TOPIC_*, NEW_LEADER_ELECTED: it may have been
-    done, or something else was; the proposal stays pending until metadata says what is
+    done, or something else was; the proposal stays pending until metadata says what is. That metadata is on its way: a
+    refusal too leaves the controller only when everything that it rests on is committed
   - anything else: ask again
 """
 

@@ -207,6 +207,10 @@ class Host:
             except DiskError as error:
                 self.fail(hosted.directory, error)
 
+    def is_registered_in(self, image: Image) -> bool:
+        """Has this metadata the registration of this incarnation?"""
+        return self.me in image.brokers and image.brokers[self.me].epoch == self.cluster.broker_epoch
+
     def find(self, at: TopicIdPartition) -> Hosted | None:
         group = self.by_id.get(at.topic_id)
         return None if group is None else group.get(at.partition)

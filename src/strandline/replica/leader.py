@@ -30,6 +30,8 @@ from strandline.replica.isr import (
 LONG_AGO = Instant(-(1 << 62))
 UNKNOWN = Offset(-1)
 PARTITION_EPOCH_STEPS_MAX = 1 << 20  # more changes than a controller makes before its metadata or its answer comes
+BROKER_EPOCH_STEPS_MAX = 1 << 20  # likewise records, before its metadata names a registration
+CLAIM_MS = 30_000  # so long an incarnation counts that fetches, and that metadata does not name
 MANY_BYTES = 1 << 62
 
 
@@ -55,6 +57,8 @@ class Cluster:
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self.brokers: Mapping[NodeId, Broker] = {}
         self.fetched_at: dict[NodeId, Instant] = {}
+        self.metadata_end = 0
+        self.now = LONG_AGO  # when somebody fetched last
 
     def is_eligible(self, node: NodeId, broker_epoch: int) -> bool:
         """May this incarnation of a broker be in an ISR (KIP-841, KIP-903)?"""
@@ -65,8 +69,13 @@ class Cluster:
 
     def heard_of(self, node: NodeId, broker_epoch: int, now: Instant) -> None:
         """A broker fetches from here. What an earlier incarnation left in the network says nothing of this one."""
-        if not self.is_replaced(node, broker_epoch):
+        self.now = now
+        if not self.is_replaced(node, broker_epoch) and self.can_be(broker_epoch):
             self.fetched_at[node] = now
+
+    def can_be(self, broker_epoch: int) -> bool:
+        """Can a broker have this epoch, which is the offset of its registration?"""
+        return broker_epoch <= self.metadata_end + BROKER_EPOCH_STEPS_MAX
 
     def is_replaced(self, node: NodeId, broker_epoch: int) -> bool:
         """Has the broker registered anew since this incarnation of it? The controller knows before anybody else, so
@@ -185,9 +194,17 @@ class Leader:
                     self.followers[node] = ReplicaState(end, state.log_start_offset, at, end, at, state.broker_epoch)
 
     def is_left_behind(self, node: NodeId, broker_epoch: int) -> bool:
-        """Is it of an earlier incarnation than one that has fetched in this epoch (T15), or than metadata names?"""
-        latest = max(self.followers[node].broker_epoch, self.cluster.epoch_of(node))
-        return UNKNOWN_BROKER_EPOCH < broker_epoch < latest
+        """Is it of an earlier incarnation than one that has fetched in this epoch (T15), or than metadata names; or of
+        none that there can be?"""
+        return UNKNOWN_BROKER_EPOCH < broker_epoch < self.latest_of(node) or not self.cluster.can_be(broker_epoch)
+
+    def latest_of(self, node: NodeId) -> int:
+        """The epoch of the latest incarnation, as far as is known. Metadata may name it later than it fetches; what it
+        never names was a number that somebody sent, and counts no longer."""
+        state, named = self.followers[node], self.cluster.epoch_of(node)
+        if state.broker_epoch > named and self.cluster.now - state.fetched_at > CLAIM_MS:
+            return named
+        return max(state.broker_epoch, named)
 
     def fetched(
         self, node: NodeId, offset: int, log_start_offset: int, broker_epoch: int, now: Instant
@@ -206,7 +223,7 @@ class Leader:
             # It chronically trails a busy log by one fetch, but keeps closing the gap that there was.
             caught_up = old.fetched_at
         # One that is not registered yet, or no more, is none that could be told from the next incarnation.
-        known = max(broker_epoch, old.broker_epoch)
+        known = max(broker_epoch, min(old.broker_epoch, self.latest_of(node)))
         self.followers[node] = ReplicaState(offset, log_start_offset, caught_up, end, now, known)
         return None
 

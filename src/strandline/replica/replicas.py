@@ -156,10 +156,10 @@ class Replicas:
         if not self.has_caught_up:
             # What is replayed before this incarnation's own registration is history. To act on it could delete a log
             # that was reassigned away and back, or lead in an epoch that is long over.
-            registered = image.brokers.get(self.me)
-            if registered is None or registered.epoch != self.broker_epoch:
+            if not self.host.is_registered_in(image):
                 return []
             self.has_caught_up = anew = True
+            registered = image.brokers[self.me]
             self.host.whole.registered(registered.incarnation_id, follows_on=registered.follows_on)
             part_with_misnamed(self.storage, effects)
         old = {} if anew else delta.partitions

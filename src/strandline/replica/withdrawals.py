@@ -1,5 +1,7 @@
 """The replicas that lost records, as this broker knows, until metadata has them out of ISR and ELR."""
 
+from collections.abc import Collection
+
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.metadata.image import Partition
@@ -14,6 +16,11 @@ class Withdrawn(Value, frozen=True):
     cause: Cause
     time_ms: int
     cut_at: int | None = None  # its log is good only below this, and is still to be cut there
+
+    @property
+    def was_taking_part(self) -> bool:
+        """It was found while its broker ran: what it had fetched before may bring it into the ISR yet."""
+        return self.cut_at is not None
 
 
 class Withdrawals:
@@ -37,7 +44,15 @@ class Withdrawals:
         if lost is None:
             return False
         event = withdrawal(self.me, lost.start, lost.end, lost.cause, lost.time_ms, 0)
-        return self.me in partition.isr + partition.elr and not is_written(event, partition.withdrawals)
+        may_be_member = lost.was_taking_part or self.me in partition.isr + partition.elr
+        return may_be_member and not is_written(event, partition.withdrawals)
+
+    def registered(self, untold: Collection[TopicIdPartition]) -> None:
+        """Metadata has this broker's registration, which took from ISR and ELR what it told. Who is a member now became
+        one behind it, by an election that knew; what is `untold` is still to be heard."""
+        for at, lost in list(self.held.items()):
+            if not (lost.was_taking_part or at in untold or at in self.news):
+                self.forget(at)
 
     def take_news(self) -> dict[TopicIdPartition, Withdrawn]:
         news, self.news = self.news, {}

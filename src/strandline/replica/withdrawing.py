@@ -5,7 +5,8 @@ A start finds what the logs lack of what the last stop left (`Findings`), a runn
 It takes the replica, and no other of this broker, from ISR and ELR.
 
 Until metadata says so, a replica that is held here has no role: it is neither led nor followed. Then it takes part
-again, with what of its log is certainly right.
+again, with what of its log is certainly right. One that took part waits for that word where it is in neither, too: by
+what it fetched before, its leader may have proposed it. The word opens a leader epoch, and nothing of before counts.
 
 Invariants:
   - whoever is held is in no fetcher, and leads nothing
@@ -52,10 +53,7 @@ def withdraw(replicas: Replicas, at: TopicIdPartition, start: int, end: int, now
     replicas.fetching.role_changed(hosted, effects, now)
     host.withdrawals.add(at, Withdrawn(start, end, Cause.DAMAGED, now, cut_at=start))
     what = f"offsets {start} to {end - 1} are damaged here, and could not be repaired"
-    effects.append(Report("error", f"{hosted.name}: {what}; this replica leaves ISR and ELR"))
-    if not host.withdrawals.holds(at, partition):  # it is in neither: nothing need be waited for
-        replicas.arrivals.meet((at,), {}, effects, now)
-    return effects
+    return [*effects, Report("error", f"{hosted.name}: {what}; this replica leaves ISR and ELR")]
 
 
 def released(replicas: Replicas, at: TopicIdPartition, effects: list[Effect], now: Instant) -> bool:

@@ -355,6 +355,19 @@ def test_a_broker_that_was_registered_before_it_found_out_says_it_before_it_is_l
     assert said(sent(lifecycle.expire(lifecycle.deadline()))) == []
 
 
+def test_what_was_found_while_it_took_part_is_said_by_a_heartbeat_too() -> None:
+    """A registration counts for who is in ISR or ELR alone: it may be in neither, and proposed already."""
+    lifecycle = Lifecycle(IDENTITY, LifecycleConfig())
+    damaged = Withdrawn(50, 100, Cause.DAMAGED, 7, cut_at=50)
+    lifecycle.replicas_lost({ONE: TORN, TWO: damaged}, T)
+    answer(lifecycle, sent(lifecycle.expire(T)), BrokerRegistrationResponse(broker_epoch=50))
+    lifecycle.metadata_moved(51, T)
+    question = sent(lifecycle.expire(lifecycle.deadline()))
+    assert said(question) == [(2, 50, 100, Cause.DAMAGED)]
+    answer(lifecycle, question, BrokerHeartbeatResponse(is_fenced=True))
+    assert lifecycle.lost == {}
+
+
 def test_who_leaves_says_it_too() -> None:
     lifecycle = running()
     lifecycle.replicas_lost({ONE: TORN}, at(1))

@@ -191,6 +191,21 @@ def test_no_later_change_of_its_registration_takes_a_shutdown_back() -> None:
     assert cluster.image.brokers[1].in_controlled_shutdown
 
 
+@pytest.mark.parametrize("is_fenced", [False, True])
+def test_who_has_consent_to_stop_is_not_let_in_by_what_it_said_before(is_fenced: bool) -> None:
+    """It leads nothing, so it has the consent at once; a heartbeat from before the wish may arrive behind it."""
+    cluster = Cluster(brokers=2)
+    if is_fenced:
+        cluster.fence(2)
+    assert cluster.beat(2, want_shut_down=True).should_shut_down
+    assert cluster.beat(2).is_fenced
+    broker = cluster.image.brokers[2]
+    assert (broker.fenced, broker.in_controlled_shutdown) == (True, True)
+    before = len(cluster.log.records)
+    assert cluster.beat(2, want_shut_down=True).should_shut_down
+    assert len(cluster.log.records) == before
+
+
 def test_without_elr_the_only_replica_shuts_down_and_leads_again_after_its_return() -> None:
     cluster = Cluster(brokers=1, elr=False)
     cluster.create("t", (1,))

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.effects import Report
+from strandline.base.errors import ErrorCode
 from strandline.metadata.losses import CAUSES, NO_END, Cause
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.registrations import RECOVERED, RECOVERING
@@ -107,6 +108,42 @@ def test_a_leader_that_finds_damage_leaves_the_isr_and_another_leads() -> None:
     assert (found.leader, found.isr, found.elr, answer.is_fenced) == (2, (2, 3), (), False)
 
 
+def test_a_proposal_by_what_it_had_before_is_of_an_earlier_leader_epoch() -> None:
+    """In sync or not, and in whatever order the leader's word and its own arrive."""
+    cluster = Cluster(brokers=3)
+    cluster.create("t", (1, 2, 3))
+    for is_member in (True, False):
+        before = cluster.partition("t")
+        assert (3 in before.isr) == is_member
+        beat(cluster, 3, lost(cluster, "t", time_ms=is_member))
+        found = cluster.partition("t")
+        assert (found.leader, found.leader_epoch, found.isr) == (1, before.leader_epoch + 1, (1, 2))
+        late = cluster.alter("t", (1, 2, 3), leader_epoch=before.leader_epoch, partition_epoch=before.partition_epoch)
+        assert late.error_code == ErrorCode.FENCED_LEADER_EPOCH
+    told = [effect.text for effect in cluster.effects if isinstance(effect, Report)]
+    assert f"broker 3 stays out of ISR and ELR of t-0: {CAUSES[Cause.SHORT]}" in told
+
+
+@pytest.mark.parametrize("how", ["offline_log_dirs", "want_fence"])
+def test_who_is_in_neither_is_heard_with_whatever_else_a_heartbeat_says(how: str) -> None:
+    cluster = Cluster(brokers=3)
+    cluster.create("t", (1, 2, 3))
+    beat(cluster, 3, lost(cluster, "t"))
+    said: dict[str, Any] = {how: cluster.image.brokers[3].log_dirs if how == "offline_log_dirs" else True}
+    beat(cluster, 3, lost(cluster, "t", time_ms=8), **said)
+    assert [event.time_ms for event in cluster.partition("t").withdrawals] == [7, 8]
+
+
+def test_a_registration_says_nothing_of_who_is_in_neither() -> None:
+    """It begins a broker epoch: nothing of before counts."""
+    cluster = Cluster(brokers=3)
+    cluster.create("t", (1, 2, 3))
+    cluster.fence(3)
+    before = cluster.partition("t")
+    register(cluster, 3, lost(cluster, "t"))
+    assert cluster.partition("t") == before
+
+
 def test_what_is_said_again_does_nothing_again() -> None:
     cluster = Cluster(brokers=3)
     cluster.create("t", (1, 2, 3))
@@ -163,7 +200,7 @@ def test_without_elr_the_last_member_of_the_isr_stays_and_leads_in_a_new_epoch()
     assert len(found.withdrawals) == 1
 
 
-def test_what_concerns_no_member_of_isr_or_elr_is_nothing() -> None:
+def test_what_concerns_no_replica_is_nothing() -> None:
     cluster = Cluster(brokers=3)
     cluster.create("t", (1, 2))
     before = len(cluster.log.records)

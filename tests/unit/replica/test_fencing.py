@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.asking import ask, offsets_in
-from tests.unit.replica.conftest import World, a_batch
+from tests.unit.replica.conftest import AT, CALLER, World, a_batch
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
@@ -130,3 +130,23 @@ def test_a_replica_that_the_leader_has_not_heard_of_is_to_ask_again(world: World
     request = FetchRequest(replica_state=ReplicaState(replica_id=3, replica_epoch=103), session_epoch=0, topics=topics)
     row = ask(world, 1, "fetch", request, 15)().responses[0].partitions[0]
     assert row.error_code == error
+
+
+@pytest.mark.parametrize(("epoch", "waits_ms"), [((1 << 63) - 1, 0), (1 << 40, 0), (1 << 10, 40_000)])
+@pytest.mark.parametrize("offset", [0, 1 << 50])
+def test_a_number_that_is_nobodys_broker_epoch_shuts_no_follower_out(epoch: int, waits_ms: int, offset: int) -> None:
+    """One fetch in a follower's name. What cannot be an epoch has no effect; what metadata never names is forgotten."""
+    world = World()
+    world.create()
+    world.run(2_000)
+    asked = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=0)
+    request = FetchRequest(
+        replica_state=ReplicaState(replica_id=2, replica_epoch=epoch),
+        session_epoch=-1,
+        topics=(FetchTopic(topic_id=AT.topic_id, partitions=(asked,)),),
+    )
+    world.perform(NodeId(1), world.nodes[NodeId(1)].fetch(world.to(17), CALLER, request, world.now))
+    world.produce(1, 5, acks=1)
+    world.run(2_000 + waits_ms)
+    assert world.ends() == [5, 5, 5]
+    assert set(world.image.partition(AT).isr) == {1, 2, 3}

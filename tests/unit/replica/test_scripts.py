@@ -10,7 +10,7 @@ from tests.unit.replica.noted import Noted
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import ZERO_UUID, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
+from strandline.base.ids import OFFSET_MAX, ZERO_UUID, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.log import Log
@@ -194,3 +194,10 @@ MACHINES = {"leader": LeaderScript, "follower": FollowerScript}
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
 def test_script(path: Path, rewrite: bool) -> None:
     run(path, MACHINES[path.stem.partition("_")[0]]().perform, rewrite)
+
+
+def test_a_leader_that_begins_where_no_log_can_begin_cuts_nothing() -> None:
+    follower = Follower.__new__(Follower)
+    assert follower.cut_by(Served(ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=OFFSET_MAX)) is not None
+    for offset in (-1, OFFSET_MAX + 1):
+        assert follower.cut_by(Served(ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=offset)) is None

@@ -9,10 +9,11 @@ from tests.unit.replica.test_offsets import list_offset
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
+from strandline.broker.gauges import of_scrubber
 from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
-from strandline.metadata.losses import AT_MOST, EXACTLY
+from strandline.metadata.losses import AT_MOST, EXACTLY, withdrawal
 from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
 from strandline.wire.batch import BatchHeader, batches, build
 
@@ -213,6 +214,11 @@ def test_a_single_replica_has_nobody_to_ask() -> None:
     flip(world, 1, 5, 64)
     world.run(PASS)
     assert losses(world, 1) == [(5, 6, EXACTLY)]
+    scrubber = scrubber_of(world, 1)
+    found = {family.metric.name: list(family.samples) for family in of_scrubber(scrubber)}
+    assert found["strandline_replica_Scrubber_Lost_total"] == [((), 1)]
+    assert found["strandline_replica_Scrubber_ScrubbedBytes_total"] == [((), scrubber.bytes)]
+    assert scrubber.bytes > len(stored(world, 1)), "more than one pass"
 
 
 def test_while_one_replica_has_not_answered_nothing_is_lost(world: World) -> None:
@@ -226,6 +232,17 @@ def test_while_one_replica_has_not_answered_nothing_is_lost(world: World) -> Non
     world.run(70_000)
     assert stored(world, 1) == stored(world, 2) == stored(world, 3)
     assert losses(world, 1) == []
+
+
+def test_nor_while_a_replica_has_no_broker_that_could_be_asked(world: World) -> None:
+    for node in (1, 2):
+        flip(world, node, 5, 64)
+    broker = world.image.brokers[NodeId(3)]
+    world.kill(NodeId(3))
+    world.commit(r.UnregisterBrokerRecord(broker_id=3, broker_epoch=broker.epoch))
+    world.run(PASS)
+    assert losses(world, 1) == []
+    assert scrubber_of(world, 1).repairs.lost == 0
 
 
 def test_what_was_lost_is_repaired_when_a_replica_has_it_after_all(world: World) -> None:
@@ -309,6 +326,8 @@ def test_a_batch_that_others_have_compacted_is_copied_again_with_all_behind_it()
     world.run(PASS)
     assert told(world, "this replica leaves ISR and ELR")
     assert scrubber_of(world, 2).repairs.lost == 0
-    world.change(isr=(1, 3))
+    lost = world.nodes[NodeId(2)].host.withdrawals.held[AT]
+    event = withdrawal(NodeId(2), lost.start, lost.end, lost.cause, lost.time_ms, 0)
+    world.change(leader=1, isr=(1, 3), withdrawals=(event,))
     world.run(PASS)
     assert stored(world, 2) == stored(world, 3)

@@ -76,6 +76,27 @@ def test_a_sync_says_nothing_about_what_was_cut_and_written_anew_meanwhile(world
     assert hosted.log.recovery_point == 0
 
 
+def test_a_sync_of_one_role_says_nothing_about_what_was_cut_in_the_next(world: Any) -> None:
+    """Cuts are counted in a role: two roles may have made as many."""
+    world.create(replicas=(1, 2, 3))
+    world.run(1_000)
+    world.produce(1, 3)
+    world.run(1_000)
+    (sync,) = world.nodes[3].storage.flush(world.now)
+    first = world.nodes[3].host.named("t", 0).role
+    world.cut = {2}
+    world.change(leader=2)
+    hosted = world.nodes[3].host.named("t", 0)
+    assert (hosted.role is first, hosted.log.log_end_offset) == (False, 3)
+    first.cuts = 1  # before the flush
+    hosted.role.perform(Cut(0, False, "this is a test"), world.now)
+    assert hosted.role.cuts == first.cuts
+    world.nodes[3].storage.flushing[AT_ID] = (3, first, first.cuts)
+    assert hosted.log.append_as_follower(a_batch(3, base_offset=0, leader_epoch=0), 0, world.now) == 3
+    world.nodes[3].step(Synced(sync.token), world.now)
+    assert hosted.log.recovery_point == 0
+
+
 def test_a_saved_recovery_point_falls_with_the_log_that_is_cut(world: Any) -> None:
     """Else, after a power loss, it would vouch for batches that were appended after the cut and never synced."""
     world.create()

@@ -1,6 +1,7 @@
 """Replicas that lost records: what a start finds, and what happens to them until metadata has them out of the ISR."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.unit.replica.conftest import AT, World
@@ -14,7 +15,7 @@ from strandline.metadata.losses import EXACTLY, Cause, withdrawal
 from strandline.replica.follower import Follower
 from strandline.replica.leader import Leader
 from strandline.replica.replicas import Replicas
-from strandline.replica.withdrawals import Withdrawals
+from strandline.replica.withdrawals import Withdrawals, Withdrawn
 from strandline.replica.withdrawing import left_in, withdraw
 
 ME = NodeId(2)
@@ -248,6 +249,22 @@ def test_one_without_a_folder_begins_no_log_before_that(world: World) -> None:
     assert world.row(2)[:4] == ("follower", 0, 6, 6)
 
 
+def test_what_the_registration_told_holds_nobody_who_became_a_member_behind_it(world: World) -> None:
+    """It was in neither ISR nor ELR, so nothing was written; then it was elected, since the topic allows that."""
+    held = Withdrawals(NodeId(2))
+    found_at_start, found_since = Withdrawn(0, 6, Cause.ANOTHER, 5), Withdrawn(3, 6, Cause.DAMAGED, 6, cut_at=3)
+    other = TopicIdPartition(AT.topic_id, AT.partition + 1)
+    for untold in ((), (AT,)):
+        held.add(AT, found_at_start)
+        held.add(other, found_since)
+        held.take_news()
+        held.registered(untold)
+        assert held.holds(AT, world.image.partition(AT)) == bool(untold)
+        assert list(held.held) == [*untold, other]
+        held.forget(AT)
+        held.forget(other)
+
+
 def test_a_loss_of_a_replica_that_is_others_by_now_is_forgotten(world: World) -> None:
     left = stopped(world)
     no_folder(world)
@@ -261,6 +278,13 @@ def test_a_loss_of_a_replica_that_is_others_by_now_is_forgotten(world: World) ->
 
 def damaged(world: World, node: int, start: int = 3, end: int = 4) -> None:
     world.perform(NodeId(node), withdraw(world.nodes[NodeId(node)], AT, start, end, world.now))
+
+
+def taken(world: World, node: int, **fields: Any) -> None:
+    """The controller has heard of it."""
+    lost = withdrawals(world, NodeId(node)).held[AT]
+    event = withdrawal(NodeId(node), lost.start, lost.end, lost.cause, lost.time_ms, 0)
+    world.change(withdrawals=(event,), **fields)
 
 
 def test_a_leader_with_damage_serves_nobody_any_more_and_says_so(world: World) -> None:
@@ -281,7 +305,7 @@ def test_then_it_follows_from_what_is_right_and_copies_the_rest_again(world: Wor
     world.disks[NodeId(1)].files[path].content[-1] ^= 1  # in the record at offset 3
     damaged(world, 1)
     world.cut = {NodeId(1)}
-    world.change(leader=2, isr=(2, 3))
+    taken(world, 1, leader=2, isr=(2, 3))
     assert world.row(1)[3] == 3
     assert noted(world, 1) == [(3, 6, EXACTLY)]
     world.cut = set()
@@ -293,7 +317,7 @@ def test_then_it_follows_from_what_is_right_and_copies_the_rest_again(world: Wor
 def test_the_checkpoints_no_longer_vouch_for_what_is_cut(world: World) -> None:
     damaged(world, 1)
     world.cut = {NodeId(1)}
-    world.change(leader=2, isr=(2, 3))
+    taken(world, 1, leader=2, isr=(2, 3))
     assert world.row(1)[3] == 3, "also where what is read now seems right"
     for file in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
         assert world.disks[NodeId(1)].read_file(f"/data1/{file}") == b"0\n1\nt 0 3\n", file
@@ -305,28 +329,34 @@ def test_a_follower_with_damage_copies_nothing_until_it_is_out_of_the_isr(world:
     world.run(2_000)
     assert world.row(2)[:1] == ("stray",)
     assert world.row(2)[3] == 6
-    world.change(isr=(1, 3))
+    taken(world, 2, leader=1, isr=(1, 3))
     world.run(5_000)
     assert world.row(2)[3] == 7
 
 
-def test_a_follower_that_is_in_neither_need_not_wait(world: World) -> None:
+def test_a_follower_that_is_in_neither_waits_too_for_it_may_be_proposed_already(world: World) -> None:
     world.change(isr=(1, 3))
     world.controller_answers = False
     damaged(world, 2)
     world.run(2_000)
+    world.change(isr=(1,))
+    world.run(2_000)
+    assert (role_of(world, 2), world.row(2)[3]) == (None, 6), "what it told its leader is still there"
+    world.change(isr=(1, 2, 3))
+    world.run(2_000)
+    assert (role_of(world, 2), world.row(2)[3]) == (None, 6)
+    taken(world, 2, leader=1, isr=(1, 3))
+    world.run(2_000)
     assert type(role_of(world, 2)) is Follower
-    assert world.row(2)[3] == 6
 
 
 def test_who_must_lead_all_the_same_keeps_the_rest_of_its_log(world: World) -> None:
     """Without Eligible Leader Replicas, as the last member of the ISR; or uncleanly, since nobody else may."""
     world.change(isr=(1,))
     damaged(world, 1)
-    lost = withdrawals(world, NodeId(1)).held[AT]
     world.change(isr=(1,))
     assert role_of(world, 1) is None, "the controller has not heard of it"
-    world.change(leader=1, withdrawals=(withdrawal(NodeId(1), 3, 4, lost.cause, lost.time_ms, 0),))
+    taken(world, 1, leader=1)
     assert type(role_of(world, 1)) is Leader
     assert world.row(1)[1:4] == (1, 6, 6)
 
