@@ -74,6 +74,9 @@ class RealStage:
     def is_exceeded(self, topic: str) -> bool:
         return False
 
+    def was_removed(self, group: str, topic: str, partition: int) -> bool:
+        return False
+
     # --- running clients
 
     def enter(self, client: Client) -> None:

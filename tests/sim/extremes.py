@@ -1,6 +1,6 @@
 """`python -m tests.sim.extremes`: each value of each request, and of each message between nodes, at its extremes.
 
-About six minutes. Prints each API when it is done; ends with the first case that a node does not bear.
+About a minute. Prints each API when it is done; ends with the first case that a node does not bear.
 """
 
 from itertools import groupby

@@ -72,7 +72,7 @@ def test_a_coordinator_that_says_what_is_not_in_its_log_is_noticed(harm: Callabl
 
 
 def test_an_offset_that_expires_under_its_group_is_noticed() -> None:
-    replayed = Replayed(0)
+    replayed = Replayed(0, set())
     group, at = GroupMetadataKey(group="g"), OffsetCommitKey(group="g", topic="orders")
     replayed.take(1, encode_key(at), encode_value(OffsetCommitValue(offset=7)))
     replayed.take(2, encode_key(group), encode_value(GroupMetadataValue(generation=1)))

@@ -165,7 +165,8 @@ def draw_damaged_metadata(seed: int, options: Options, salt: int) -> list[Fault]
     if seed < FIRST_READING or rng.randrange(3):
         return []
     times = sorted(rng.randrange(QUIET_MS, options.span_ms) for _ in range(rng.randrange(2, 6)))
-    return [Fault(at, "damaged metadata", salt + i) for i, at in enumerate(times)]
+    kinds = rng.choices(("damaged metadata", "stale metadata"), (2, 1), k=len(times))
+    return [Fault(at, kind, salt + i) for i, (at, kind) in enumerate(zip(times, kinds, strict=True))]
 
 
 def draw_recoveries(seed: int, options: Options, salt: int) -> tuple[Options, list[Fault]]:

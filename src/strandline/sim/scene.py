@@ -60,3 +60,6 @@ class Scene:
 
     def is_exceeded(self, topic: str) -> bool:
         return self.world.damage.is_exceeded(topic)
+
+    def was_removed(self, group: str, topic: str, partition: int) -> bool:
+        return (group, topic, partition) in self.world.laws.groups.removed

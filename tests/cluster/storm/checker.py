@@ -73,6 +73,7 @@ class Evidence:
     replicas: dict[str, dict[str, str]] = field(default_factory=dict)  # by partition's name and node: a digest
     epochs: dict[int, dict[int, int]] = field(default_factory=dict)  # by partition and offset: the producer epoch
     sent_anew: int = 0  # records that are there once more, in a later producer epoch
+    sent_anew_without_offset: int = 0  # of those, the ones whose acknowledgement names neither of the two
 
     def is_sent_anew(self, partition: int, first: int, second: int) -> bool:
         epochs = self.epochs.get(partition, {})
@@ -138,6 +139,7 @@ def walk(
         if sequence in mine:
             if evidence.is_sent_anew(partition, mine[sequence], offset):
                 evidence.sent_anew += 1
+                evidence.sent_anew_without_offset += sent.acknowledged.get(sequence) == NO_OFFSET
                 mine[sequence] = offset
             else:
                 found.add("twice", f"{producer} {partition} {sequence} is at offsets {mine[sequence]} and {offset}")
@@ -188,6 +190,7 @@ def figures(evidence: Evidence) -> dict[str, int]:
         "acknowledged": len(offsets),
         "acknowledged without an offset": offsets.count(NO_OFFSET),
         "sent again in a later producer epoch": evidence.sent_anew,
+        "sent again, and acknowledged without an offset": evidence.sent_anew_without_offset,
         "in the log": sum(len(records) for records in evidence.log.values()),
         "shown to consumers": sum(len(shown) for shown in evidence.shown.values()),
         "commits and reads of commits": sum(len(commits) for commits in evidence.commits.values()),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.cluster.storm.checker import NO_OFFSET, Committed, Evidence, Sent, judge, value_of
+from tests.cluster.storm.checker import NO_OFFSET, Committed, Evidence, Sent, figures, judge, value_of
 
 SEED = 7
 PRODUCER = "p0.1"
@@ -81,6 +81,18 @@ def test_a_client_may_send_once_more_what_it_does_not_know_in_a_later_epoch(
     evidence.epochs[0] = {5: first, 9: second}
     assert judge(evidence).counts == counts
     assert evidence.sent_anew == (not counts)
+
+
+@pytest.mark.parametrize(("sequence", "figure"), [(2, 1), (3, 0)])
+def test_a_record_sent_again_whose_acknowledgement_names_no_offset_has_a_figure_of_its_own(
+    sequence: int, figure: int
+) -> None:
+    evidence = whole()
+    first = next(offset for offset, value in evidence.log[0] if value == record(sequence))
+    put(evidence, 9, record(sequence))
+    evidence.epochs[0] = {first: 1, 9: 2}
+    assert judge(evidence).counts == {}
+    assert figures(evidence)["sent again, and acknowledged without an offset"] == figure
 
 
 def test_what_was_acknowledged_is_not_sent_once_more_in_any_epoch() -> None:

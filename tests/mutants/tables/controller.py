@@ -67,6 +67,15 @@ CONTROLLER = table(
         ("unclean_recovery_finished_count, from 0 with each controller",),
     ),
     Mutant(
+        "who has consent to stop is let in by a late heartbeat",
+        "controller/brokers.py",
+        "    shutdown = START_SHUTDOWN if is_leaving and not broker.in_controlled_shutdown else 0\n",
+        "    shutdown = 0\n",
+        Breaks.AGREEMENT,
+        ("unit/controller/test_brokers.py::test_who_has_consent_to_stop_is_not_let_in_by_what_it_said_before",),
+        ("A controlled shutdown is not taken back",),
+    ),
+    Mutant(
         "a shutdown is taken back",
         "controller/brokers.py",
         (
@@ -136,11 +145,8 @@ CONTROLLER = table(
     Mutant(
         "who leaves stays in its ISRs and leaderships",
         "controller/basis.py",
-        ("        for at in sorted(self.image.eligible.get(node, {})):\n            topic, partition = self.at(at)\n"),
-        (
-            "        for at in sorted(self.image.eligible.get(node, {}))[:0]:\n"
-            "            topic, partition = self.at(at)\n"
-        ),
+        "        for at in sorted({*self.image.eligible.get(node, {}), *withdrawn}):\n",
+        "        for at in sorted(withdrawn):\n",
         Breaks.AGREEMENT,
         (
             "kip/test_kip_841.py::"

@@ -153,9 +153,25 @@ LEADERS = table(
         ("While Fetch and metadata name different incarnations it proposes nothing",),
     ),
     Mutant(
+        "any number may be a broker epoch",
+        "replica/leader.py",
+        "        return broker_epoch <= self.metadata_end + BROKER_EPOCH_STEPS_MAX\n",
+        "        return True\n",
+        Breaks.ANSWERS,
+        ("unit/replica/test_fencing.py::test_a_number_that_is_nobodys_broker_epoch_shuts_no_follower_out",),
+    ),
+    Mutant(
+        "a broker epoch that metadata never names counts for ever",
+        "replica/leader.py",
+        "        if state.broker_epoch > named and self.cluster.now - state.fetched_at > CLAIM_MS:\n",
+        "        if False:\n",
+        Breaks.ANSWERS,
+        ("unit/replica/test_fencing.py::test_a_number_that_is_nobodys_broker_epoch_shuts_no_follower_out",),
+    ),
+    Mutant(
         "a fetch without an incarnation hides the last one",
         "replica/leader.py",
-        "        known = max(broker_epoch, old.broker_epoch)\n",
+        "        known = max(broker_epoch, min(old.broker_epoch, self.latest_of(node)))\n",
         "        known = broker_epoch\n",
         Breaks.DURABILITY,
         ("kip/test_kip_903.py::test_a_fetch_that_names_no_incarnation_does_not_make_the_leader_forget_the_last_one",),
@@ -171,8 +187,8 @@ LEADERS = table(
     Mutant(
         "a late fetch of an earlier incarnation counts",
         "replica/leader.py",
-        "        return UNKNOWN_BROKER_EPOCH < broker_epoch < latest\n",
-        "        return False\n",
+        "        return UNKNOWN_BROKER_EPOCH < broker_epoch < self.latest_of(node) or not",
+        "        return not",
         Breaks.DURABILITY,
         (
             ("kip/test_kip_903.py::test_t15_a_late_fetch_of_an_earlier_incarnation_says_nothing_about_its_successor"),

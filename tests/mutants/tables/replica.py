@@ -4,6 +4,33 @@ from tests.mutants.mutant import Breaks, Mutant, table
 
 REPLICA = table(
     Mutant(
+        "a follower cuts its log at a start that no log can have",
+        "replica/follower.py",
+        "0 <= answer.log_start_offset <= OFFSET_MAX:",
+        "0 <= answer.log_start_offset:",
+        Breaks.DURABILITY,
+        ("unit/replica/test_scripts.py::test_a_leader_that_begins_where_no_log_can_begin_cuts_nothing",),
+    ),
+    Mutant(
+        "what a replica without a broker has counts as lost",
+        "replica/scrubbing/repairs.py",
+        """            if endpoint is None:
+                repair.is_final = False
+""",
+        """            if endpoint is None:
+""",
+        Breaks.DURABILITY,
+        ("unit/replica/test_scrubbing.py::test_nor_while_a_replica_has_no_broker_that_could_be_asked",),
+    ),
+    Mutant(
+        "what was lost is not counted",
+        "broker/gauges.py",
+        "repairs.repaired, repairs.lost)",
+        "repairs.repaired, 0)",
+        Breaks.ANSWERS,
+        ("unit/replica/test_scrubbing.py::test_a_single_replica_has_nobody_to_ask",),
+    ),
+    Mutant(
         "records are deleted up to the log's end",
         "replica/offsets.py",
         "if not 0 <= offset <= leader.high_watermark:",
@@ -501,7 +528,7 @@ REPLICA = table(
         "was == (end, hosted.role, cuts_of(hosted)):",
         "(was[0], was[2]) == (end, cuts_of(hosted)):",
         Breaks.DURABILITY,
-        ("unit/replica/test_storage.py::test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed",),
+        ("unit/replica/test_storage.py::test_a_sync_of_one_role_says_nothing_about_what_was_cut_in_the_next",),
     ),
     Mutant(
         "an old recovery point stays after a cut",
@@ -512,7 +539,7 @@ REPLICA = table(
         ),
         "            if self.host",
         Breaks.DURABILITY,
-        ("unit/replica/test_storage.py::test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed",),
+        ("unit/replica/test_storage.py::test_a_saved_recovery_point_falls_with_the_log_that_is_cut",),
     ),
     Mutant(
         "a deleted topic's checkpoints speak for its namesake",
@@ -528,7 +555,7 @@ REPLICA = table(
         "                hosted.role.min_isr = self.host.image.effective_min_isr(topic, partition)\n",
         "",
         Breaks.DURABILITY,
-        ("unit/replica/test_cluster.py::test_acks_all_waits_while_a_member_of_the_isr_is_silent",),
+        ("unit/replica/test_cluster.py::test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr",),
     ),
     Mutant(
         "a truncated log's high watermark is kept",
@@ -536,10 +563,7 @@ REPLICA = table(
         ("        self.high_watermark = max(log.log_start_offset, min(self.high_watermark, log.log_end_offset))"),
         "        self.high_watermark = max(log.log_start_offset, self.high_watermark)",
         Breaks.AGREEMENT,
-        (
-            "kip/traps/test_in_sync.py::"
-            "test_t20_acks_all_is_answered_with_the_change_that_commits_it_and_not_with_the_next_fetch",
-        ),
+        ("unit/replica/test_losing.py::test_the_saved_high_watermark_comes_down_with_the_log",),
     ),
     Mutant(
         "a follower deletes beyond its high watermark",
@@ -547,10 +571,7 @@ REPLICA = table(
         "            log.advance_log_start(min(answer.log_start_offset, self.high_watermark))",
         "            log.advance_log_start(min(answer.log_start_offset, log.log_end_offset))",
         Breaks.AGREEMENT,
-        (
-            "unit/replica/test_offsets.py::"
-            "test_a_time_whose_record_a_new_leader_has_not_committed_yet_is_not_answered_with_nothing",
-        ),
+        ("unit/replica/test_scripts.py::test_script[follower_answers]",),
     ),
     Mutant(
         "acks=1 is refused below min ISR",

@@ -137,4 +137,24 @@ STOPS = table(
         ),
         ("has no role until metadata says so",),
     ),
+    Mutant(
+        "a replica in neither ISR nor ELR cuts its log while it may be proposed",
+        "replica/withdrawals.py",
+        "        may_be_member = lost.was_taking_part or self.me in partition.isr + partition.elr\n",
+        "        may_be_member = self.me in partition.isr + partition.elr\n",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_withdrawing.py::test_a_follower_that_is_in_neither_waits_too_for_it_may_be_proposed_already",
+        ),
+        ("also where it is in neither",),
+    ),
+    Mutant(
+        "what a replica fetched before it lost records counts",
+        "controller/partition.py",
+        " or counts_more(old, sets, rules) or wish.withdrawn\n",
+        " or counts_more(old, sets, rules)\n",
+        Breaks.DURABILITY,
+        ("unit/controller/test_withdrawals.py::test_a_proposal_by_what_it_had_before_is_of_an_earlier_leader_epoch",),
+        ("that word opens a leader epoch",),
+    ),
 )

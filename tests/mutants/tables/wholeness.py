@@ -215,7 +215,7 @@ WHOLENESS = table(
         "        self.host.whole.save_changes()\n",
         "",
         ANSWERS,
-        (f"{REPLICAS}test_the_files_say_it_in_the_step_in_which_metadata_does",),
+        ("kip/test_whole_replicas.py::test_after_kills_again_and_again_too",),
     ),
     Mutant(
         "a withdrawn replica that is back is still named",

@@ -113,3 +113,14 @@ def test_a_file_of_the_loop_alone_has_no_second_writer() -> None:
             pass
     with writers.alone("/d/a"):
         pass
+
+
+@pytest.mark.parametrize("has_power", [True, False])
+def test_a_file_that_is_being_saved_is_not_written_without_waiting(tmp_path: Path, *, has_power: bool) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    disk = RealDisk() if has_power else PowerLossDisk([str(data)], tmp_path / "durable")
+    path = str(data / "checkpoint")
+    with disk.writers.taking_turns(path), pytest.raises(AssertionError, match="two writers"):
+        disk.write_file(path, b"mixed")
+    assert disk.read_file(path) is None

@@ -37,7 +37,7 @@ COUNTS = [
     ("three brokers without ELR, and replicas that lost records", replace(PLAIN, torn=True), 126, 6),
     ("three brokers, and recoveries that are managed", MANAGED, 1053, 9),
     ("three brokers without ELR", PLAIN, 126, 7),
-    ("three brokers that also shut down and are given up", GIVEN_UP, 3684, 12),
+    ("three brokers that also shut down and are given up", GIVEN_UP, 4251, 11),
     ("three brokers, two log directories each", STORED, 2158, 10),
     ("three brokers, and a reassignment", replace(REASSIGNED, symmetry=True), 1533, 13),
     ("two brokers, two log directories each, and a reassignment", TWO, 3014, 12),

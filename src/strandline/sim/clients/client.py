@@ -68,6 +68,10 @@ class Stage(Protocol):
         """Have the faults taken more of this topic than was promised to survive?"""
         ...
 
+    def was_removed(self, group: str, topic: str, partition: int) -> bool:
+        """Was a group's offset ever removed? A clock that jumps lets one expire that was committed just now."""
+        ...
+
 
 class Route(Value, frozen=True):
     """Who leads a partition, as Metadata said last."""

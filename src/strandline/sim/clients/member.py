@@ -109,6 +109,8 @@ class Member(Coordinated):
             answer = yield from self.fetch(partition)
             if answer is None:
                 return False
+            if answer < 0 and self.stage.was_removed(self.group, self.topic, partition):
+                self.told.pop(partition, None)
             self.positions[partition] = max(self.positions[partition], answer)
             self.told[partition] = max(self.told.get(partition, -1), answer)
         return True

@@ -58,14 +58,16 @@ class Liar(Station):
 def absurd_proposal(turmoil: Turmoil, rng: Random) -> None:
     world = turmoil.world
     image, controller = world.laws.metadata.image, world.controller()
-    down = [node for node, machine in world.machines.items() if not machine.is_running]
+    if controller is None:
+        return
+    gone = [node for node, machine in world.machines.items() if is_gone(controller, image, node, machine)]
     kinds: dict[str, list[tuple[str, AlterPartitionRequest]]] = {}  # what is possible seldom comes as often
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():
             if partition.leader in image.brokers:
-                for why, request in absurdities(image, TopicIdPartition(topic.topic_id, index), partition, down):
+                for why, request in absurdities(image, TopicIdPartition(topic.topic_id, index), partition, gone):
                     kinds.setdefault(why, []).append((f"{topic.name}-{index}", request))
-    if controller is None or not kinds:
+    if not kinds:
         return
     why = rng.choice(list(kinds))
     name, request = rng.choice(kinds[why])
@@ -94,8 +96,9 @@ def late_heartbeats(turmoil: Turmoil, rng: Random) -> None:
         controller, image = world.controller(), world.laws.metadata.image
         if controller is not None and leaves():
             epoch = image.brokers[machine.node_id].epoch
+            known = epoch if machine.node is None else min(epoch, machine.node.committed.end - 1)
             turmoil.tell(f"an earlier heartbeat of {machine.name} arrives")
-            said = BrokerHeartbeatRequest(broker_id=machine.node_id, broker_epoch=epoch, current_metadata_offset=epoch)
+            said = BrokerHeartbeatRequest(broker_id=machine.node_id, broker_epoch=epoch, current_metadata_offset=known)
             liar_of(world).say("a heartbeat", controller, said, HEARTBEAT_VERSION)
 
     def follow() -> None:
@@ -106,8 +109,15 @@ def late_heartbeats(turmoil: Turmoil, rng: Random) -> None:
     when(turmoil, leaves, follow)
 
 
+def is_gone(controller: Machine, image: Image, node: NodeId, machine: Machine) -> bool:
+    """Is it down, and fenced for good in this incarnation? The controller knows of what is not committed yet."""
+    assert controller.node is not None and controller.node.controller is not None
+    known = controller.node.controller.image
+    return not (machine.is_running or is_active(image, node) or is_active(known, node))
+
+
 def absurdities(
-    image: Image, at: TopicIdPartition, partition: Partition, down: list[NodeId]
+    image: Image, at: TopicIdPartition, partition: Partition, gone: list[NodeId]
 ) -> Iterator[tuple[str, AlterPartitionRequest]]:
     leader = partition.leader
     lagging = [node for node in partition.replicas if node not in partition.isr and is_active(image, node)]
@@ -120,16 +130,19 @@ def absurdities(
         epochs: int = 0,
         terms: int = 0,
         earlier: Sequence[NodeId] = (),
+        last: NodeId | None = None,
         recovery: int = partition.leader_recovery_state,
     ) -> AlterPartitionRequest:
         """`epochs` and `terms`: how far the partition epoch and the leader epoch lie behind. `earlier`: members of
-        which an earlier incarnation is meant."""
+        which an earlier incarnation is meant. `last`: the one of which the last that is known is meant."""
+        known = {node: image.brokers[node].epoch - 1 for node in earlier}
+        if last is not None:
+            known[last] = image.brokers[last].epoch
         row = PartitionData(
             partition_index=at.partition,
             leader_epoch=partition.leader_epoch - terms,
             new_isr_with_epochs=tuple(
-                BrokerState(broker_id=node, broker_epoch=image.brokers[node].epoch - 1 if node in earlier else -1)
-                for node in members
+                BrokerState(broker_id=node, broker_epoch=known.get(node, -1)) for node in members
             ),
             leader_recovery_state=recovery,
             partition_epoch=partition.partition_epoch - epochs,
@@ -157,8 +170,8 @@ def absurdities(
     for node in image.brokers:
         if node not in partition.replicas:
             yield "a member that is no replica", proposal([*partition.isr, node])
-        elif node in down and not is_active(image, node):
-            yield "a member that is fenced", proposal([*partition.isr, node])
+        elif node in gone:
+            yield "a member that is fenced", proposal([*partition.isr, node], last=node)
 
 
 def is_active(image: Image, node: NodeId) -> bool:

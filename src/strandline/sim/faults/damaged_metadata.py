@@ -1,12 +1,14 @@
 """The metadata files of one voter are damaged while it is down.
 
-A part of the log is gone, or a snapshot, or all but `quorum-state`, or that file itself; or a batch has other records,
-which nobody can apply, and a checksum that is right. A quorum bears this of one
-voter at a time: all others run, are reached and are whole, and the next fault of this kind waits until it is whole
-again. So it is in ruthless runs, since otherwise the quorum could promise nothing. What is cut was known to be
-committed: of the last moments before a kill nothing on the disk says that they were there.
+A part of the log is gone, or a snapshot, or all but `quorum-state`, or that file itself; or log and snapshots are what
+they were some time ago; or a snapshot has another one's content; or a batch has other records, which nobody can apply,
+and a checksum that is right. A quorum bears this of one voter at a time: all others run, are reached and are whole, and
+the next fault of this kind waits until it is whole again. So it is in ruthless runs, since otherwise the quorum could
+promise nothing. What is cut was known to be committed: of the last moments before a kill nothing on the disk says that
+they were there.
 """
 
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from strandline.base.ids import OFFSET_MAX, Uuid
@@ -27,6 +29,7 @@ from strandline.quorum.metadata_log import DIRECTORY, QUORUM_STATE, parse_snapsh
 from strandline.sim.disk import Image
 from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.laws.votes import has_a_say_for_good
 from strandline.sim.machine import METADATA_DIR, Machine
 from strandline.wire.batch import BatchHeader, batches, build
 from strandline.wire.schema import Message
@@ -36,7 +39,9 @@ STATE = f"{FOLDER}/{QUORUM_STATE}"
 BACK_MS = (0, 300, 1500, 4000)
 DOWN_MS_MAX = 9000  # where nothing can be damaged, it is started all the same
 UNFIT = "with a record that does not fit"
+OLDER, OTHER = "what it was some time ago", "with a snapshot that is another one"
 ACTS = ("truncated", "truncated", "without its snapshot", "emptied", "without its votes", UNFIT, UNFIT)
+AGE_MS = (50, 1000, 4000)  # how old what comes back is
 
 
 def voters_of(turmoil: Turmoil) -> list[Machine]:
@@ -48,20 +53,29 @@ def voters_of(turmoil: Turmoil) -> list[Machine]:
 def is_whole(turmoil: Turmoil, machine: Machine) -> bool:
     if machine.node is None or machine.is_paused or any(machine.name in cut for cut in turmoil.world.network.cuts):
         return False
-    return machine.is_running and machine.node.quorum.has_a_say
+    return machine.is_running and has_a_say_for_good(machine.node.quorum)
 
 
 def damaged_metadata(turmoil: Turmoil, rng: Random) -> None:
+    strike_one(turmoil, rng, ACTS)
+
+
+def stale_metadata(turmoil: Turmoil, rng: Random) -> None:
+    strike_one(turmoil, rng, (OLDER, OTHER))
+
+
+def strike_one(turmoil: Turmoil, rng: Random, acts: Sequence[str]) -> None:
     voters = voters_of(turmoil)
     if len(voters) < 3:
         return
     machine = rng.choice(voters)
-    act, back, is_killed = rng.choice(ACTS), rng.choice(BACK_MS), rng.randrange(2) == 0
+    act, back, is_killed = rng.choice(acts), rng.choice(BACK_MS), rng.randrange(2) == 0
     others = [voter for voter in voters if voter is not machine]
+    old = files_of(machine)
 
     def strike() -> None:
         if not machine.is_running and machine.is_powered:
-            damage(turmoil, rng, machine, act)
+            damage(turmoil, rng, machine, act, old)
         turmoil.later(back, machine.start)
 
     def stop() -> None:
@@ -72,7 +86,10 @@ def damaged_metadata(turmoil: Turmoil, rng: Random) -> None:
         when(turmoil, lambda: not machine.is_running and all(is_whole(turmoil, other) for other in others), strike)
         turmoil.later(DOWN_MS_MAX, machine.start)
 
-    when(turmoil, lambda: all(is_whole(turmoil, voter) for voter in voters), stop)
+    def begin() -> None:
+        when(turmoil, lambda: all(is_whole(turmoil, voter) for voter in voters), stop)
+
+    turmoil.later(rng.choice(AGE_MS), begin) if act == OLDER else begin()
 
 
 def lost_majority(turmoil: Turmoil, rng: Random) -> None:
@@ -101,9 +118,20 @@ def lost_majority(turmoil: Turmoil, rng: Random) -> None:
     turmoil.later(1000, stop_second)
 
 
-def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
+def files_of(machine: Machine) -> dict[str, bytes]:
     entries = machine.disk.snapshot().entries
-    files = {path: data for path, data in entries.items() if path.startswith(f"{FOLDER}/") and data is not None}
+    return {path: data for path, data in entries.items() if path.startswith(f"{FOLDER}/") and data is not None}
+
+
+def end_of(files: Mapping[str, bytes]) -> int:
+    logs = [data for path, data in files.items() if path.endswith(".log")]
+    return max((header.last_offset + 1 for data in logs for header in batches(memoryview(data))), default=0)
+
+
+def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str, old: Mapping[str, bytes] | None = None) -> None:
+    """`old`: its files some time ago."""
+    entries = machine.disk.snapshot().entries
+    files = files_of(machine)
     state = files.get(STATE)
     applied = decode_quorum_state(state, STATE)[1] if state is not None else 0
     if state is None or not 0 <= applied < SHORT:
@@ -121,15 +149,22 @@ def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str) -> None:
         if found:
             header = rng.choice(found)
             changed[last] = files[last][: rng.randrange(header.position, header.end)]
+    elif act == OLDER and old and end_of(old) < applied:
+        changed = {**dict.fromkeys(files), **old, STATE: state}
     elif act == "without its snapshot" and len(snapshots) > 1:
         changed[max(snapshots)] = None
+    elif act == OTHER and len(snapshots) > 1:
+        first, last = min(snapshots), max(snapshots)
+        both = {first: files[last], last: files[first]}
+        changed = {path: both[path] for path in rng.choice(((first,), (last,), (first, last)))}
     elif act == "emptied" and applied:
         changed = dict.fromkeys((path for path in files if path != STATE), None)
     elif act == "without its votes":
         changed[STATE] = None
     elif act == UNFIT:
         last = segments[-1]
-        found = [header for header in batches(memoryview(files[last])) if not header.is_control]
+        # What a snapshot already says is not applied again, and nobody looks at it.
+        found = [h for h in batches(memoryview(files[last])) if not h.is_control and h.base_offset >= below]
         if found:
             header = rng.choice(found)
             changed[last] = files[last][: header.position] + unfit(rng, header) + files[last][header.end :]

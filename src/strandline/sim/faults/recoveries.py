@@ -26,7 +26,10 @@ def all_lost(turmoil: Turmoil, rng: Random) -> None:
 
 def strategy(turmoil: Turmoil, rng: Random) -> None:
     """A topic prefers a leader soon, or one that has the most, by the newer key or by the older one."""
-    topic = rng.choice(list(turmoil.world.laws.metadata.image.topic_ids))
+    topics = list(turmoil.world.laws.metadata.image.topic_ids)
+    if not topics:
+        return
+    topic = rng.choice(topics)
     key, value = rng.choice(((STRATEGY, "Aggressive"), (STRATEGY, "Balanced"), (OLDER, "true"), (OLDER, "false")))
     turmoil.admin.wish(lambda: turmoil.admin.configure(topic, key, value))
 

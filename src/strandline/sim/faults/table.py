@@ -78,7 +78,10 @@ DAMAGED: dict[str, FaultKind] = {
 }
 
 # Drawn apart, by `plan.draw_damaged_metadata`.
-METADATA: dict[str, FaultKind] = {"damaged metadata": FaultKind(damaged_metadata.damaged_metadata, 1)}
+METADATA: dict[str, FaultKind] = {
+    "damaged metadata": FaultKind(damaged_metadata.damaged_metadata, 1),
+    "stale metadata": FaultKind(damaged_metadata.stale_metadata, 1),
+}
 
 # Drawn apart, by `plan.draw_recoveries`.
 RECOVERIES: dict[str, FaultKind] = {

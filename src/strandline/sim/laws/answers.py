@@ -35,7 +35,7 @@ class Answers:
     def __init__(self, world: "World") -> None:
         self.world = world
         self.asked: dict[Asked, tuple[int, dict[TopicIdPartition, Sent]]] = {}
-        self.first: dict[Writer, int] = {}  # the lowest sequence that anybody was asked to write
+        self.first: dict[Writer, int] = {}  # the earliest sequence that anybody was asked to write
         self.latest: dict[Writer, int] = {}  # the end of what was acknowledged last
 
     def forget(self, machine: "Machine") -> None:
@@ -55,7 +55,7 @@ class Answers:
                     sent[at] = (read_header(records), bytes(records[HEADER_SIZE:]))
         for at, (header, _) in sent.items():
             writer = (at, header.producer_id, header.producer_epoch)
-            self.first[writer] = min(header.base_sequence, self.first.get(writer, header.base_sequence))
+            self.first[writer] = earlier(header.base_sequence, self.first.get(writer, header.base_sequence))
         self.asked[machine.name, machine.life, event.to.connection, event.to.sequence] = event.message.acks, sent
 
     def replies(self, machine: "Machine", reply: Reply) -> None:
@@ -122,7 +122,7 @@ class Answers:
         assert named == expected, f"{which}, and there is {named}"
         assert header.codec != asked.codec or content == records, f"{which}, and other records are there"
         writer = (hosted.at, asked.producer_id, asked.producer_epoch)
-        if asked.producer_id >= 0 and asked.base_sequence > self.first[writer]:
+        if asked.producer_id >= 0 and asked.base_sequence != self.first[writer]:
             if log.log_start_offset == 0 and asked.base_sequence != self.latest.get(writer):
                 self.comes_after(which, hosted, header)
             self.latest[writer] = (header.last_sequence + 1) & SEQUENCE_MAX
@@ -137,6 +137,11 @@ class Answers:
                 before = header
         last = None if before is None else before.last_sequence
         assert last == (batch.base_sequence - 1) & SEQUENCE_MAX, f"{which}, and behind sequence {last}"
+
+
+def earlier(one: int, other: int) -> int:
+    """Of two sequences of a producer: behind the last there is 0 again."""
+    return other if (one - other) & SEQUENCE_MAX <= SEQUENCE_MAX >> 1 else one
 
 
 def header_at(hosted: Hosted, offset: int) -> tuple[BatchHeader, bytes] | None:

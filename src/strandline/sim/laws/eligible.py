@@ -12,8 +12,9 @@ That the sets are disjoint, and replicas, is asserted by `Image.check`; that the
 committed, by `partitions`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from strandline.base.effects import Received
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import (
@@ -27,6 +28,7 @@ from strandline.metadata.image import (
     directory_of,
 )
 from strandline.metadata.topic_configs import MIN_ISR_KEY
+from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 if TYPE_CHECKING:
     from strandline.sim.world import World
@@ -42,6 +44,13 @@ class Eligible:
         self.registered: dict[NodeId, int] = {}  # broker epochs, and
         self.min_isr: dict[str, Said] = {}  # what was set for min ISR, and
         self.was_on = False  # the feature, when metadata was last looked at
+        self.given_up: dict[NodeId, int] = {}  # by request, in this broker epoch
+
+    def received(self, event: Any) -> None:
+        """A broker that is unregistered, and registers again before anybody looks, lost nothing by its own word."""
+        if type(event) is Received and type(event.message) is UnregisterBrokerRequest:
+            node = NodeId(event.message.broker_id)
+            self.given_up[node] = self.registered.get(node, -1)
 
     def look(self, name: str, at: TopicIdPartition, image: Image, last: Partition | None, new: Partition) -> None:
         topic = image.topics[at.topic_id]
@@ -81,7 +90,9 @@ class Eligible:
     def has_lost_nothing(self, node: NodeId, broker: Broker) -> bool:
         """It is the incarnation that it was, or the next one after a stop in order."""
         epoch = self.registered.get(node)
-        return epoch is not None and (broker.epoch == epoch or self.world.laws.standing.is_clean(node, broker, epoch))
+        if epoch is None or broker.epoch == epoch:
+            return epoch is not None
+        return self.given_up.get(node) != epoch and self.world.laws.standing.is_clean(node, broker, epoch)
 
     def looked(self, image: Image) -> None:
         """All changes up to this image were looked at."""

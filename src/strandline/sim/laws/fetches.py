@@ -44,9 +44,11 @@ class Fetches:
         known = machine.node.image.brokers.get(machine.node_id)
         if said.replica_id != machine.node_id or known is None:
             return  # a repair asks as consumers do
-        if known.incarnation_id == machine.node.broker.lifecycle.identity.incarnation_id:
+        lifecycle = machine.node.broker.lifecycle
+        if known.incarnation_id == lifecycle.identity.incarnation_id:
             # Who was unregistered registers again, and may hear of that from its metadata first.
-            first = self.registered.setdefault((machine.name, machine.life), known.epoch)
+            epochs = [epoch for epoch in (known.epoch, lifecycle.last_epoch) if epoch != NAMELESS]
+            first = self.registered.setdefault((machine.name, machine.life), min(epochs))
             assert said.replica_epoch >= first, (
                 f"{machine.name} fetches as broker epoch {said.replica_epoch}, and is registered in {known.epoch}"
             )

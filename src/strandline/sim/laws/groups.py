@@ -46,8 +46,9 @@ NOTHING: Position = (-1, ZERO_UUID)
 class Replayed:
     """What the records of one coordinator's log say, each with its offset; for one leader epoch."""
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, epoch: int, removed: set[Key]) -> None:
         self.epoch = epoch
+        self.removed = removed
         self.end = 0
         self.positions: dict[Key, list[tuple[int, Position]]] = {}
         self.groups: dict[str, list[tuple[int, GroupMetadataValue]]] = {}
@@ -77,6 +78,7 @@ class Replayed:
                     f"an offset of {key.group} is removed, which has members: {known[-1][1]}"
                 )
                 self.at(key).append((offset, NOTHING))
+                self.removed.add((key.group, key.topic, key.partition))
             case GroupMetadataKey(), GroupMetadataValue() as value:
                 self.groups.setdefault(key.group, []).append((offset, value))
 
@@ -89,6 +91,7 @@ class Groups:
         self.world = world
         self.asked: dict[Asked, Any] = {}
         self.replayed: dict[tuple[str, int, TopicIdPartition], Replayed] = {}
+        self.removed: set[Key] = set()  # offsets that expired, as a log said at any time, or whose topic was deleted
 
     def forget(self, machine: "Machine") -> None:
         """The process is gone, and answers nobody."""
@@ -187,7 +190,7 @@ class Groups:
         which = (machine.name, machine.life, at)
         replayed = self.replayed.get(which)
         if replayed is None or replayed.epoch != leader.epoch:
-            replayed = self.replayed[which] = Replayed(leader.epoch)
+            replayed = self.replayed[which] = Replayed(leader.epoch, self.removed)
         with machine.disk.observed():
             replayed.read(hosted)
         return replayed, max(leader.high_watermark, leader.epoch_start_offset), leader.epoch_start_offset

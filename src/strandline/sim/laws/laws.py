@@ -60,6 +60,7 @@ class Laws:
         self.answers.received(machine, event)
         self.groups.received(machine, event)
         self.recoveries.received(machine, event)
+        self.metadata.eligible.received(event)
         if machine.node is not None:
             with self.world.holding(event):
                 self.logs.received(machine, machine.node, event)

@@ -8,7 +8,7 @@
 
 from typing import TYPE_CHECKING
 
-from strandline.base.ids import TopicIdPartition
+from strandline.base.ids import NOBODY, TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.reading import Read
 from strandline.metadata.image import Image, Partition
@@ -116,13 +116,20 @@ class Metadata:
         self.world.laws.standing.looked(image)
 
     def only_as_needed(self, name: str, last: Partition, new: Partition) -> None:
-        """A leader epoch fences everybody: it begins with another leader or other replicas, never with an ISR (T17)."""
-        if new.partition_epoch == last.partition_epoch + 1 and new.leader_epoch > last.leader_epoch:
-            assert (new.leader, new.replicas, new.adding_replicas) != (
-                last.leader,
-                last.replicas,
-                last.adding_replicas,
-            ), f"{name}: leader epoch {new.leader_epoch} begins although leader and replicas stay"
+        """A leader epoch fences everybody: it begins with another leader or other replicas, or if one of them lost
+        records, never with an ISR (T17)."""
+        if new.partition_epoch != last.partition_epoch + 1:
+            return
+        has_withdrawn = bool(set(new.withdrawals) - set(last.withdrawals))
+        if new.leader_epoch > last.leader_epoch:
+            stay = (new.leader, new.replicas, new.adding_replicas) == (last.leader, last.replicas, last.adding_replicas)
+            assert has_withdrawn or not stay, (
+                f"{name}: leader epoch {new.leader_epoch} begins although leader and replicas stay"
+            )
+        elif new.leader != NOBODY:
+            assert not has_withdrawn, (
+                f"{name}: a replica lost records, and what was fetched before counts in leader epoch {new.leader_epoch}"
+            )
 
     def changed(self, name: str, at: TopicIdPartition, partition: Partition) -> None:
         text = (

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from strandline.base.effects import Answered, Received, Reply
 from strandline.base.ids import NOBODY
 from strandline.broker.node import Node
+from strandline.quorum.election_state import SHORT, VOTES_LOST
+from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Candidate, Follower, Leader, Prospective
 from strandline.sim.laws.logs import content
 from strandline.wire.messages.fetch import FetchResponse
@@ -107,7 +109,7 @@ class Votes:
         assert quorum.unfit is None or not isinstance(quorum.role, Prospective | Candidate | Leader), (
             f"{machine.name} stands for election, and cannot apply its metadata: {quorum.unfit}"
         )
-        if quorum.has_a_say:
+        if has_a_say_for_good(quorum):
             self.had.pop(machine.name, None)
         self.copies(machine, node)
         if not quorum.is_leader:
@@ -156,3 +158,8 @@ class Votes:
         assert ours == theirs, (
             f"the metadata of {machine.name} between {start} and {end} is not that of its leader {leader.name}"
         )
+
+
+def has_a_say_for_good(quorum: Quorum) -> bool:
+    """Does it vote, and will it if it stops now?"""
+    return quorum.has_a_say and quorum.evidence.saved not in (SHORT, VOTES_LOST)

@@ -131,7 +131,7 @@ def lives(state: State, setup: Setup) -> Iterator[Event]:
             yield Event(UNCLEAN_START, node, how=how)
             if status != GONE:  # it has an epoch to have stopped cleanly in
                 yield Event(CLEAN, node, how=how)
-        if setup.torn and status != GONE and node in (*state.isr, *state.elr):
+        if setup.torn and status != GONE and node in state.replicas:
             yield Event(TORN_START, node)
             if status in (ACTIVE, LEAVING, FENCED):
                 yield Event(FINDS, node)

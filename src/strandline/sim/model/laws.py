@@ -19,7 +19,6 @@ from strandline.sim.model.electing import ELECTING, naming, why_last_leader_wron
 from strandline.sim.model.events import (
     ALTER,
     CANCEL,
-    FINDS,
     LOSSES,
     MIN_ISR,
     MOVED,
@@ -29,7 +28,6 @@ from strandline.sim.model.events import (
     STALE,
     STARTS,
     TELLS,
-    Event,
 )
 from strandline.sim.model.ghosts import holders, unclean_leader
 from strandline.sim.model.setup import Setup
@@ -89,7 +87,7 @@ def shape(state: State) -> tuple[Any, ...]:
 def why_epochs_wrong(step: Step) -> str | None:
     """The partition epoch grows by one with a change. The leader epoch grows by one with a change of the leader, and if
     a led partition loses a replica, and if min ISR counts more of them, and never otherwise: not when the ISR shrinks,
-    not with another configuration. And if a leader leads on that says that it lost records."""
+    not with another configuration. And if a broker says that its replica lost records."""
     old, new, partition = step.old, step.new, step.partition
     grown = partition.partition_epoch - PARTITION_EPOCH
     if grown != step.is_changed:
@@ -97,8 +95,8 @@ def why_epochs_wrong(step: Step) -> str | None:
     opened = partition.leader_epoch - LEADER_EPOCH
     counts_more = new.effective_min_isr > old.effective(new.min_isr)
     has_lost = not set(old.replicas) <= set(new.replicas)
-    leads_anew = step.event == Event(FINDS, new.leader) and step.is_changed
-    must_open = new.leader != old.leader or leads_anew or (new.leader > 0 and (has_lost or counts_more))
+    has_told = step.event.kind in TELLS and step.is_changed
+    must_open = new.leader != old.leader or (new.leader > 0 and (has_lost or counts_more or has_told))
     if step.event.kind != REORDER and opened != must_open:
         return f"the leader epoch grew by {opened}, and should by {int(must_open)}"
     if step.event.kind in STARTS:

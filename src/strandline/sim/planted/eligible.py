@@ -35,8 +35,8 @@ ELIGIBLE = table(
     Planted(
         name="torn-leader-leads-on-in-its-epoch",
         module=PARTITION,
-        old="    leads_anew = elected.leader != old.leader or elected.leader in wish.lost_tail\n",
-        new="    leads_anew = elected.leader != old.leader\n",
+        old=" or counts_more(old, sets, rules) or wish.withdrawn\n",
+        new=" or counts_more(old, sets, rules)\n",
         trap="KIP-101",
         harm="a leader without the records that it lost writes others in their places, under the same epoch",
         found_by=MODEL,
@@ -197,8 +197,8 @@ ELIGIBLE = table(
     Planted(
         name="nobody-elected-anew",
         module=PARTITION,
-        old="counts_more(old, sets, rules)) and elected.leader != NOBODY:",
-        new="counts_more(old, sets, rules)):",
+        old="    if is_past and elected.leader != NOBODY:",
+        new="    if is_past:",
         trap="L9",
         harm="the end of a reassignment elects nobody once more, and whoever led last is overwritten with nobody",
         found_by=MODEL,
@@ -317,8 +317,8 @@ ELIGIBLE = table(
     Planted(
         name="reassignment-end-overtakes-metadata",
         module=PARTITION,
-        old="(without(old.replicas, sets.replicas) or counts_more(old, sets, rules))",
-        new="without(old.replicas, sets.replicas)",
+        old="without(old.replicas, sets.replicas) or counts_more(old, sets, rules) or wish.withdrawn",
+        new="without(old.replicas, sets.replicas) or wish.withdrawn",
         trap="T19: min ISR counts more replicas once an addition ends",
         harm="a leader commits by the replica count of before, past those who are eligible",
         found_by=MODEL,

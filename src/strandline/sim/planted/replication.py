@@ -73,8 +73,8 @@ REPLICATION = table(
     Planted(
         name="earlier-incarnation-overwrites-later",
         module=LEADER,
-        old="return UNKNOWN_BROKER_EPOCH < broker_epoch < latest",
-        new="return False",
+        old="return UNKNOWN_BROKER_EPOCH < broker_epoch < self.latest_of(node) or not",
+        new="return not",
         trap="T15, KAFKA-15221",
         harm="a fetch that a dead incarnation left in the network speaks for its successor, which lost its tail",
         seeds=(1, 1),
@@ -327,8 +327,8 @@ REPLICATION = table(
     Planted(
         name="acts-on-history",
         module=REPLICAS,
-        old="if registered is None or registered.epoch != self.broker_epoch:",
-        new="if registered is None:",
+        old="if not self.host.is_registered_in(image):",
+        new="if self.me not in image.brokers:",
         trap="KAFKA-13959",
         harm="a broker that replays old metadata leads in an epoch that is over",
         seeds=(1, 1),

@@ -2,7 +2,8 @@
 
 Who sends this knows everything: the cluster's id, the ids and epochs of brokers, topics and leaders. Each message is
 wrong in one value only, and so gets as far as a value can get. It may do harm to data that way, and no law is asked
-for. But no node may crash, none may fail to start again, and each holds its own invariants.
+for. But no node may crash, none may fail to start again, and each holds its own invariants. And the cluster goes on,
+both before and after all nodes start again: a new topic has all replicas in sync, and takes a record with acks=all.
 """
 
 from collections import deque
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from strandline.base.effects import Answered, Event, Reply, Send
-from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, NodeId
+from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, NodeId, Uuid
 from strandline.base.value import Value
 from strandline.sim.clients.admin import Admin
 from strandline.sim.connection import Connection
@@ -24,6 +25,12 @@ from strandline.sim.world import World
 from strandline.wire.api import API_BY_KEY, APIS, Api
 from strandline.wire.batch import build
 from strandline.wire.messages.join_group import JoinGroupResponse
+from strandline.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from strandline.wire.schema import Message
 
 PATIENCE_MS = 60_000
@@ -31,6 +38,7 @@ PAUSE_MS = 20
 ALTERED_WITHIN_MS, SETTLE_MS = 2_000, 200
 FIND_COORDINATOR, JOIN_GROUP, CREATE_TOPICS, INIT_PRODUCER_ID = 10, 11, 19, 22
 MEMBER_ID_REQUIRED = 79
+BY_ID = 13  # the Produce that names topics by id
 SETTINGS = {
     "replica.lag.time.max.ms": "2000",
     "replica.high.watermark.checkpoint.interval.ms": "500",
@@ -138,16 +146,17 @@ class Probe:
         admin = Admin(scene, "admin")
         scene.enter(admin)
         admin.wish(lambda: admin.create(TOPIC, 1))
-        self.world.run_until("the topic is there", self.why_no_topic, PATIENCE_MS)
+        self.admin = admin
+        self.world.run_until("the topic is there", lambda: self.why_no_topic(TOPIC), PATIENCE_MS)
         self.prober = Prober(self.world)
         self.member, self.generation = "", -1
         self.world.network.tamper = self.tamper
         self.pending: Alteration | None = None
         self.join()
 
-    def why_no_topic(self) -> str | None:
+    def why_no_topic(self, topic: str) -> str | None:
         for machine in self.world.machines.values():
-            if machine.node is None or TOPIC not in machine.node.image.topic_ids:
+            if machine.node is None or topic not in machine.node.image.topic_ids:
                 return f"{machine.name} does not know it"
         return self.world.why_not_led()
 
@@ -294,6 +303,28 @@ class Probe:
                 self.prober.send(machine, case.listener, request, version)
         self.world.run(PAUSE_MS)
 
+    def go_on(self, topic: str) -> None:
+        """A new topic has all replicas in sync, and takes a record."""
+        self.admin.wish(lambda: self.admin.create(topic, 1))
+        self.world.run_until(f"{topic} is there", lambda: self.why_no_topic(topic), PATIENCE_MS)
+        self.world.run_until(f"{topic} has taken a record", lambda: self.why_not_taken(topic), PATIENCE_MS)
+
+    def why_not_taken(self, topic: str) -> str | None:
+        image = next(machine.node.image for machine in self.world.machines.values() if machine.node is not None)
+        at = image.topic_ids[topic]
+        partition = image.topics[at].partitions[0]
+        if len(partition.isr) < len(self.world.machines):
+            return f"the ISR is {partition.isr}"
+        if any(isinstance(answer, ProduceResponse) and is_taken(answer, at) for answer in self.prober.answers):
+            return None
+        records = bytearray(build([(self.world.time.now, None, b"on", ())], base_offset=0, leader_epoch=-1))
+        rows = (PartitionProduceData(index=0, records=records),)
+        data = (TopicProduceData(topic_id=at, partition_data=rows),)
+        request = ProduceRequest(acks=-1, timeout_ms=1500, topic_data=data)
+        self.prober.send(self.world.machines[partition.leader], "PLAINTEXT", request, BY_ID)
+        self.world.run(PAUSE_MS)
+        return "no answer says that it is there"
+
     def restart(self) -> None:
         """Everything that was believed was perhaps written down: it is read again."""
         for machine in self.world.machines.values():
@@ -304,6 +335,15 @@ class Probe:
         self.world.run(2_000)
         for machine in self.world.machines.values():
             assert machine.is_running, f"{machine.name} has ended"
+
+
+def is_taken(answer: ProduceResponse, topic_id: Uuid) -> bool:
+    return any(
+        row.error_code == 0
+        for topic in answer.responses
+        if topic.topic_id == topic_id
+        for row in topic.partition_responses
+    )
 
 
 def probe(chosen: Iterable[Case | Alteration], seed: int = 1) -> None:
@@ -319,7 +359,9 @@ def probe(chosen: Iterable[Case | Alteration], seed: int = 1) -> None:
         except Exception as error:
             raise AssertionError(f"{case}: {error}") from error
     one.world.run(10_000)
+    one.go_on("before")
     one.restart()
+    one.go_on("after")
 
 
 __all__ = ["Alteration", "Case", "Probe", "alterations", "cases", "probe"]

@@ -19,6 +19,7 @@ from strandline.wire.api import Api
 from strandline.wire.batch import build
 from strandline.wire.codec_plan import layout_of
 
+BROKER_EPOCH_VERSION = 15  # of Fetch: the first that names the replica's (KIP-903)
 NOT_A_NODE = 77
 NO_BROKERS_EPOCH = 1 << 40
 CHANNELS = 8
@@ -67,7 +68,7 @@ class Stranger(Station):
         if api.name in QUORUM and rng.randrange(3) == 0:
             request = message(api, version, self.other_cluster(machine), {})
         else:
-            request = message(api, version, self.known(api, machine, listener), wrong)
+            request = message(api, version, self.known(api, version, machine, listener), wrong)
         self.sent += 1
         self.world.tell(Kind.CLIENT, f"{api.name} to {listener} of {machine.name}: {shown(wrong)}", self.name)
         token = ("stranger", self.sent)
@@ -80,13 +81,15 @@ class Stranger(Station):
         chosen = self.rng.sample(found, min(len(found), self.rng.choice((1, 1, 2))))
         return {at: drawn(self.rng, letter, at[-1]) for at, letter in chosen if not is_kept(api, at[-1])}
 
-    def known(self, api: Api, machine: Machine, listener: str) -> Known:
+    def known(self, api: Api, version: int, machine: Machine, listener: str) -> Known:
         """What it pretends to be: one whose epoch nobody can have."""
         rng, image = self.rng, self.world.laws.metadata.image
         about_quorum = listener == "CONTROLLER" and (api.name in QUORUM or api.name == "Fetch")
         other = int(rng.choice([node for node in self.world.machines if node != machine.node_id]))
-        is_voter = api.name in QUORUM or api.name in ("BrokerHeartbeat", "AlterPartition", "AllocateProducerIds")
-        node = other if is_voter else NOT_A_NODE
+        is_node = api.name in QUORUM or api.name in ("BrokerHeartbeat", "AlterPartition", "AllocateProducerIds")
+        if api.name == "Fetch":
+            is_node = version >= BROKER_EPOCH_VERSION and not about_quorum  # it names an epoch that no broker has
+        node = other if is_node else NOT_A_NODE
         epoch = (1 << 31) - 1 - rng.choice(NEAR)
         return Known(
             numbers={
@@ -163,6 +166,8 @@ def is_kept(api: Api, name: str) -> bool:
         return name == "cluster_id"
     if api.name in ("AlterConfigs", "IncrementalAlterConfigs", "DescribeConfigs"):
         return name in ("resource_type", "resource_name", "name")
+    if api.name == "Fetch":
+        return name == "replica_epoch"  # without it the message might be a replica's
     return api.name == "UpdateFeatures" and name == "feature"
 
 
