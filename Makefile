@@ -11,11 +11,11 @@ help: ## what there is
 
 setup: $(STAMP) ## the virtual environment, with everything in it
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml spark/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed (set PYTHON=…)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "no venv module: on Debian, apt-get install python3-venv"; exit 1; }
 	@echo "setting up .venv (once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e ./spark
 	@touch $@
 
 demo: $(STAMP) ## three nodes, the leader killed under load, nothing lost
@@ -30,7 +30,7 @@ bench: $(STAMP) ## throughput of the cluster that `strandline up` runs; options 
 test: check ## all checks and all tests
 
 check: lint ## ruff, strict types, layers, tests, simulated clusters
-	$(BIN)/python -m pytest -q -n 2 tests
+	$(BIN)/python -m pytest -q -n 2
 	$(BIN)/strandline sim --seeds 51..100 --twice --jobs 2
 
 sim: $(STAMP) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
@@ -44,8 +44,8 @@ campaign: $(STAMP) ## mutants of the source that tests must find, seeds, the mod
 	$(BIN)/python -m tests.cluster.storm $(or $(STORM),--seed 1 --minutes 10)
 
 lint: $(STAMP) ## ruff, strict types, layers
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests spark
+	$(BIN)/ruff format --check src tests spark spark
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -21,6 +21,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class OneSession(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("tests/pipeline/") else nodeid
+            return "spark" if nodeid.startswith("spark/tests/") else nodeid
 
     return OneSession(config, log)

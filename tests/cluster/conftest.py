@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.driving import QUICK, create
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 
 @pytest.fixture(scope="session")

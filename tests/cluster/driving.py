@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.client.ask import ask
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import BatchHeader, scan
-from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
-from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
+from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
 
 T = TypeVar("T")
 QUICK = {

@@ -38,7 +38,7 @@ from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.faults import process
-from strandline.sim.options import IMPATIENT
+from strandline.sim.runs.options import IMPATIENT
 from strandline.sim.workloads.table import Commits, Orders
 from strandline.sim.workloads.workload import Setting, Workload
 

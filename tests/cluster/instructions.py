@@ -21,12 +21,12 @@ from pathlib import Path
 
 from tests.cluster.driving import create
 
-from strandline.server.ask import receive
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.client.ask import receive
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
 from strandline.wire.frame import encode_request
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 TOPIC = "counted"
 BATCH = build([(0, None, bytes(1024), ())] * 15)

@@ -17,10 +17,10 @@ from pathlib import Path
 from tests.cluster import netns
 from tests.cluster.hour import NODES, PROPERTIES, Campaign, Wrong
 
-from strandline.server.ask import ask
+from strandline.client.ask import ask
 from strandline.sim.clients.producer import Producer
-from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
-from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
+from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
 
 
 class Situations:

@@ -11,9 +11,9 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
-from strandline.wire.messages.metadata import MetadataRequest
+from strandline.client.ask import ask
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.wire.messages.topics.metadata import MetadataRequest
 
 CLIENTS = 0
 

@@ -27,15 +27,15 @@ from typing import Any
 from tests.cluster.hour import PROPERTIES, Campaign, Wrong, cpu_s
 
 from strandline.base.ids import METADATA_TOPIC
-from strandline.cli.last_replica_stage import MIN_ISR, Stage, end_of
+from strandline.client.ask import ask
+from strandline.demo.last_replica.stage import MIN_ISR, Stage, end_of
 from strandline.history.operation import Kind, Operation, Outcome
 from strandline.metadata.image import RECOVERING
 from strandline.metadata.records import PartitionChangeRecord
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, NodeProcess
-from strandline.server.power_loss import restore
-from strandline.server.relays import Relays
-from strandline.wire.messages.metadata import MetadataRequest
+from strandline.testing.local_cluster import HOST, NodeProcess
+from strandline.testing.power_loss import restore
+from strandline.testing.relays import Relays
+from strandline.wire.messages.topics.metadata import MetadataRequest
 
 BACK_S = 60.0
 WRITE_BACK_MS = 2_000

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.cluster.placing import CLIENTS, PlacedCluster, PlacedNode
 
-from strandline.server.local_cluster import HOST
+from strandline.testing.local_cluster import HOST
 
 CHUNK = 1 << 16
 ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset

@@ -12,10 +12,10 @@ from typing import Any
 
 from strandline.base.effects import Endpoint
 from strandline.base.ids import TopicIdPartition, Uuid
+from strandline.client.ask import receive
 from strandline.history.operation import History, Operation
-from strandline.server.ask import receive
-from strandline.server.local_cluster import LocalCluster, NodeProcess
 from strandline.sim.clients.client import Client, Request
+from strandline.testing.local_cluster import LocalCluster, NodeProcess
 from strandline.wire.api import response_of
 from strandline.wire.frame import decode_response, encode_request
 

@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.cluster.driving import QUICK, create, leader_of, quiet, until
 
-from strandline.replica.selection import RACK_AWARE
-from strandline.server.local_cluster import LocalCluster, NodeProcess
+from strandline.replica.serving.selection import RACK_AWARE
+from strandline.testing.local_cluster import LocalCluster, NodeProcess
 
 pytestmark = pytest.mark.cluster
 

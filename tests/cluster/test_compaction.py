@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Pro
 from tests.cluster.driving import create, isr_of, quiet, until
 from tests.cluster.test_files import batches_of
 
-from strandline.server.local_cluster import LocalCluster, NodeProcess
+from strandline.testing.local_cluster import LocalCluster, NodeProcess
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 EAGER = {

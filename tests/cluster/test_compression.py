@@ -11,16 +11,16 @@ from tests.cluster.driving import create, leader_of, quiet, until
 from tests.cluster.kafka_files import GZIP, LZ4, NONE, SNAPPY, ZSTD, batches_of
 
 from strandline.base.errors import ErrorCode
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster
+from strandline.client.ask import ask
+from strandline.testing.local_cluster import HOST, LocalCluster
 from strandline.wire.batch import HEADER_SIZE, build, read_header, repacked
 from strandline.wire.compress import Codec
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

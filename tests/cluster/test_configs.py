@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 )
 from tests.cluster.driving import admin_of, quiet, until
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

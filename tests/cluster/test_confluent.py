@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
 )
 from tests.cluster.driving import admin_of, create, leads, partition_of, quiet, until
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.cluster.driving import active_controller, create, partition_of, until
 
-from strandline.quorum.metadata_log import DIRECTORY
-from strandline.server.local_cluster import LocalCluster
+from strandline.quorum.storage.metadata_log import DIRECTORY
+from strandline.testing.local_cluster import LocalCluster
 from strandline.wire.batch import batches, build
 
 

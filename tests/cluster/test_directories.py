@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.cluster.driving import QUICK, create, quiet, until
 
-from strandline.server.local_cluster import LocalCluster, NodeProcess
+from strandline.testing.local_cluster import LocalCluster, NodeProcess
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -20,7 +20,7 @@ from tests.cluster.driving import (
     until,
 )
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 from strandline.wire.batch import build
 
 pytestmark = pytest.mark.cluster

@@ -21,10 +21,10 @@ from tests.cluster.driving import (
 )
 
 from strandline.base.errors import ErrorCode
-from strandline.server.ask import ask, receive
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.client.ask import ask, receive
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
-from strandline.wire.messages.produce import (
+from strandline.wire.messages.records.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,

@@ -13,7 +13,7 @@ from tests.cluster.driving import (
     until,
 )
 
-from strandline.server.local_cluster import LocalCluster, NodeProcess
+from strandline.testing.local_cluster import LocalCluster, NodeProcess
 
 pytestmark = pytest.mark.cluster
 

@@ -26,7 +26,7 @@ from tests.cluster.kafka_files import (
     time_index,
 )
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 

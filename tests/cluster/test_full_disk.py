@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from tests.cluster.driving import QUICK, create, quiet, until
 
-from strandline.server.local_cluster import LocalCluster, NodeProcess
+from strandline.testing.local_cluster import LocalCluster, NodeProcess
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 VALUE_BYTES = 20_000

@@ -4,9 +4,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.cluster.driving import create, isr_of, quiet, until
 
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster
-from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
+from strandline.client.ask import ask
+from strandline.testing.local_cluster import HOST, LocalCluster
+from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 
 pytestmark = pytest.mark.cluster
 

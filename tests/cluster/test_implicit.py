@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from spark.tests.unit.client.scripted import Session
+from spark.tests.unit.client.test_producing import Taker
 from tests.cluster.driving import quiet
-from tests.unit.pipeline.client.scripted import Session
-from tests.unit.pipeline.client.test_producing import Taker
 
 from strandline.base.errors import ErrorCode as E
 from strandline.wire.batch import read_header
-from strandline.wire.messages.produce import (
+from strandline.wire.messages.records.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,

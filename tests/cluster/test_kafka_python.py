@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.driving import create, leads, until
 from tests.cluster.proxy import Proxies
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

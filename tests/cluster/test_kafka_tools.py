@@ -18,10 +18,10 @@ from tests.cluster.driving import QUICK, until
 from tests.cluster.test_directories import Jbod
 
 from strandline.base.errors import ErrorCode as E
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster
-from strandline.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from strandline.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from strandline.client.ask import ask
+from strandline.testing.local_cluster import HOST, LocalCluster
+from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 

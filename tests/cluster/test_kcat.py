@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = [
     pytest.mark.cluster,

@@ -9,18 +9,18 @@ from typing import Any
 
 from tests.cluster.driving import until
 
-from strandline.log.wholeness import FILE as WHOLE
+from strandline.client.ask import ask
+from strandline.log.evidence.wholeness import FILE as WHOLE
 from strandline.metadata.losses import AT_MOST, NO_END
-from strandline.replica.ledger import FILE
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.replica.losses.ledger import FILE
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
-from strandline.wire.messages.api_versions import ApiVersionsRequest
-from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from strandline.wire.messages.describe_losses import DescribeLossesRequest, Loss
-from strandline.wire.messages.get_replica_log_info import GetReplicaLogInfoRequest, PartitionLogInfo
-from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
+from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, Loss
+from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoRequest, PartitionLogInfo
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
 
 
 def asked(node: NodeProcess, message: Any, version: int = 0) -> Any:

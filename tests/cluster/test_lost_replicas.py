@@ -9,15 +9,15 @@ from tests.cluster.driving import read_all, until
 from tests.cluster.test_losses import asked, losses_of
 
 from strandline.metadata.registrations import RECOVERED
-from strandline.server.local_cluster import LocalCluster, NodeProcess
+from strandline.testing.local_cluster import LocalCluster, NodeProcess
 from strandline.wire.batch import build
-from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from strandline.wire.messages.describe_topic_partitions import (
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
+from strandline.wire.messages.topics.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponsePartition,
     TopicRequest,
 )
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 COUNT = 100
 

@@ -15,9 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cluster.driving import QUICK, active_controller, admin_of, create, leader_of, quiet, until
 
 from strandline.broker.metric_table import METRICS
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess, free_ports
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.client.ask import ask
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess, free_ports
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 
 pytestmark = pytest.mark.cluster
 

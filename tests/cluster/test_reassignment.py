@@ -13,7 +13,7 @@ from confluent_kafka import ElectionType, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 from tests.cluster.driving import admin_of, batches_on, flowing, leads, partition_of, quiet, read_all, until
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

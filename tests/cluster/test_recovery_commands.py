@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 from tests.cluster.driving import QUICK, admin_of, isr_of, leads, partition_of, quiet, until
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.driving import QUICK, active_controller
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -17,7 +17,7 @@ from confluent_kafka.admin import NewTopic
 from tests.cluster.driving import QUICK, admin_of, leads, partition_of, quiet, read_all, until
 from tests.cluster.test_directories import Jbod
 
-from strandline.server.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

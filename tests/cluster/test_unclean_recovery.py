@@ -18,16 +18,16 @@ from tests.cluster.driving import QUICK, active_controller, admin_of, quiet, unt
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, NOBODY
+from strandline.client.ask import ask
 from strandline.metadata.framing import decode_record
 from strandline.metadata.image import RECOVERED, RECOVERING, Image
 from strandline.metadata.losses import AT_MOST, UNKNOWN
 from strandline.metadata.registrations import Partition, Topic
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
-from strandline.server.power_loss import durable_files
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.testing.power_loss import durable_files
 from strandline.wire.batch import batches
-from strandline.wire.messages.describe_losses import DescribeLossesRequest, Loss
-from strandline.wire.messages.elect_leaders import (
+from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, Loss
+from strandline.wire.messages.topics.elect_leaders import (
     DESIGNATION,
     LONGEST_LOG_AGGRESSIVE,
     LONGEST_LOG_BALANCED,

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from strandline.server.local_cluster import LocalCluster, free_ports, is_port_free
+from strandline.testing.local_cluster import LocalCluster, free_ports, is_port_free
 
 pytestmark = pytest.mark.cluster
 PATIENCE_S = 120.0

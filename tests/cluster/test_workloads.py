@@ -8,12 +8,12 @@ from tests.cluster.real_stage import RealStage, RealTurmoil
 
 from strandline.history.judge import judge
 from strandline.history.policy import Facts
-from strandline.server.local_cluster import LocalCluster
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.faults.table import FAULTS
 from strandline.sim.workloads.table import Commits, Orders
 from strandline.sim.workloads.workload import Setting
+from strandline.testing.local_cluster import LocalCluster
 
 FAULTS_OF_PROCESSES = ("kill", "start", "pause", "shut down")
 

@@ -8,17 +8,17 @@ from tests.unit.replica.conftest import AT, World
 
 from strandline.base.ids import NodeId, Uuid
 from strandline.controller.basis import Basis, ControllerConfig
-from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_registration
-from strandline.controller.isr import plan_alter_partition
+from strandline.controller.brokers.brokers import plan_fencing, plan_heartbeat, plan_registration
+from strandline.controller.partitions.isr import plan_alter_partition
 from strandline.log.checkpoints import parse_epochs
 from strandline.log.log import Log
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, SUPPORTED_FEATURES, ranges
 from strandline.metadata.image import Partition
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.leader import Leader
+from strandline.replica.serving.leader import Leader
 from strandline.wire.batch import Codec, batches, build
-from strandline.wire.messages.alter_partition import (
+from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerState,
@@ -26,8 +26,8 @@ from strandline.wire.messages.alter_partition import (
     PartitionDataResponse,
     TopicData,
 )
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest, Listener
 
 FIRST_OFFSET = 1_000  # of the metadata log: above the broker epochs with which the world begins
 SEGMENT = "00000000000000000000.log"

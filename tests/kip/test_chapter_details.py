@@ -15,15 +15,15 @@ from strandline.base.effects import Save
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, ZERO_UUID, NodeId
 from strandline.broker.config import NodeConfig
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.image import Partition
 from strandline.metadata.registrations import partition_record
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.follower import Position
+from strandline.replica.following.follower import Position
 from strandline.wire.codec import encode_bytes
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from strandline.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from strandline.wire.messages.offset_for_leader_epoch import (
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from strandline.wire.messages.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,

@@ -27,8 +27,8 @@ from strandline.base.time import Instant
 from strandline.log.checkpoints import parse_epochs
 from strandline.log.epochs import EpochStart
 from strandline.log.opening import EPOCHS_FILE
-from strandline.sim.disk import SimDisk
-from strandline.wire.messages.offset_for_leader_epoch import (
+from strandline.sim.world.disk import SimDisk
+from strandline.wire.messages.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,

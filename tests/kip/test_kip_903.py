@@ -10,8 +10,8 @@ from strandline.base.effects import Send, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.broker.lifecycle import Left
-from strandline.replica.isr import Committed, PendingExpand
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from strandline.replica.serving.isr import Committed, PendingExpand
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 
 E = ErrorCode
 A, B = NodeId(1), NodeId(2)

@@ -10,7 +10,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, PartitionEpoch
 from strandline.base.time import Instant
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 E = ErrorCode
 

@@ -16,11 +16,15 @@ from strandline.base.errors import RETRIABLE, ErrorCode
 from strandline.base.ids import NOBODY, NodeId
 from strandline.broker.handlers import describe_topic_partitions
 from strandline.metadata import records as r
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.features import ELR_FEATURE
-from strandline.metadata.node_configs import NODE_CONFIGS
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
-from strandline.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.topics.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 E = ErrorCode
 

@@ -12,7 +12,7 @@ from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY
-from strandline.controller.standing import Standing, standings
+from strandline.controller.partitions.standing import Standing, standings
 from strandline.metadata.image import RECOVERED, RECOVERING
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.metadata.strategy import Strategy

@@ -10,13 +10,13 @@ from tests.unit.controller.cluster import CLUSTER_ID, incarnation
 from tests.unit.controller.recovered import Recovered
 
 from strandline.base.ids import NodeId
-from strandline.log.clean_shutdown import FILE
+from strandline.log.evidence.clean_shutdown import FILE
 from strandline.metadata.image import Partition
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.sim.machine import Machine
-from strandline.sim.options import Options
+from strandline.sim.runs.options import Options
+from strandline.sim.world.machine import Machine
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
+from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest
 
 ELR_ON = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)
 

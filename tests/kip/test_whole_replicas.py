@@ -9,11 +9,11 @@ import pytest
 from tests.sim.play import SETTINGS, Play
 
 from strandline.base.ids import NodeId
-from strandline.log.wholeness import FILE
+from strandline.log.evidence.wholeness import FILE
 from strandline.metadata.image import Partition
 from strandline.sim import loss_ledger
-from strandline.sim.machine import Machine
-from strandline.sim.options import Options
+from strandline.sim.runs.options import Options
+from strandline.sim.world.machine import Machine
 from strandline.wire.batch import batches
 
 MANAGED = {"unclean.recovery.manager.enabled": "true", "unclean.recovery.timeout.ms": "2000"}

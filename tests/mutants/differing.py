@@ -203,8 +203,8 @@ def work() -> None:
 
     finder = Finder(MUTANTS.values())
     sys.meta_path.insert(0, finder)
-    from strandline.sim.plan import draw_plan
-    from strandline.sim.run import run_plan
+    from strandline.sim.runs.plan import draw_plan
+    from strandline.sim.runs.run import run_plan
 
     for line in sys.stdin:
         finder.differing.names.clear()

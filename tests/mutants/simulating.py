@@ -19,7 +19,7 @@ from tests.mutants.mutant import ROOT, Mutant, Stale
 from tests.mutants.running import Workshop
 
 from strandline.base.value import Value
-from strandline.sim.run import Outcome
+from strandline.sim.runs.run import Outcome
 
 SEED_LIMIT_S = 900.0  # a seed that takes longer than this runs in circles: that is found, too
 
@@ -70,10 +70,10 @@ def hunt(shop: Workshop, mutant: Mutant, looked: Sequence[Looked]) -> Hunt:
 
 
 class Runner:
-    """`strandline.sim.worker`, with a limit for each seed."""
+    """`strandline.sim.runs.worker`, with a limit for each seed."""
 
     def __init__(self, shop: Workshop) -> None:
-        command = [sys.executable, "-m", "strandline.sim.worker"]
+        command = [sys.executable, "-m", "strandline.sim.runs.worker"]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=shop.environment()

@@ -10,10 +10,10 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.effects import Failure
 from strandline.metadata.image import Image
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 BROKERS = 4
 UNCLEAN = CreatableTopicConfig(name="unclean.leader.election.enable", value="true")

@@ -23,7 +23,7 @@ from tests.unit.log.compacting import (
 from tests.unit.log.logs import NOW, append, open_log
 
 from strandline.log.log import Log
-from strandline.sim.disk import PowerLost, SimDisk
+from strandline.sim.world.disk import PowerLost, SimDisk
 from strandline.wire.batch import read_header
 from strandline.wire.compress import Codec
 from strandline.wire.record import Record, records

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.unit.log.logs import ROOT, append, content, open_log, produced, small
 
 from strandline.log.log import Appended, Log
-from strandline.log.producers import SEQUENCE_MAX
-from strandline.sim.disk import SimDisk
+from strandline.log.producers.producers import SEQUENCE_MAX
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches
 
 Told = dict[int, tuple[int, list[tuple[int, int, int, int]]]]

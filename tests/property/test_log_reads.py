@@ -12,7 +12,7 @@ from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.log.timestamps import Found
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches, build
 from strandline.wire.record import all_records
 

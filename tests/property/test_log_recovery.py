@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.unit.log.logs import ROOT, append, content, open_log, produced, ranges, small
 
 from strandline.log.log import Log
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches
 
 steps = st.lists(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.base.ids import NodeId
-from strandline.controller.placement import Place, place, why_not_placed
+from strandline.controller.topics.placement import Place, place, why_not_placed
 
 racks = st.sampled_from([None, "a", "b", "c"])
 brokers = st.lists(st.tuples(racks, st.booleans()), min_size=1, max_size=9).map(

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.base.ports import Disk, DiskError
-from strandline.server.power_loss import PowerLossDisk, durable_files, restore
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
+from strandline.testing.power_loss import PowerLossDisk, durable_files, restore
 
 PATHS = st.sampled_from(["a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "f/a"])
 SIZES = st.integers(0, 12)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.base.time import Instant
-from strandline.quorum.metadata_log import MetadataLog
 from strandline.quorum.ports import SnapshotId
-from strandline.sim.disk import SimDisk
+from strandline.quorum.storage.metadata_log import MetadataLog
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import build
 
 NOW = Instant(1)

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition
-from strandline.sim.calm import calm, why_not_healed
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client
 from strandline.sim.clients.committer import Committer
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.producer import Producer
-from strandline.sim.machine import Machine
-from strandline.sim.options import Options
+from strandline.sim.runs.calm import calm, why_not_healed
+from strandline.sim.runs.options import Options
 from strandline.sim.scene import Scene
 from strandline.sim.workloads.workload import Setting, Workload
-from strandline.sim.world import World
+from strandline.sim.world.machine import Machine
+from strandline.sim.world.world import World
 
 ORDERS = TopicPartition("orders", 0)
 SETTINGS = {

@@ -1,7 +1,7 @@
 """Many seeds on several processes, and what happens when something is wrong with them."""
 
-from strandline.sim.campaign import alike, outcomes
-from strandline.sim.run import Outcome, run_seed
+from strandline.sim.runs.campaign import alike, outcomes
+from strandline.sim.runs.run import Outcome, run_seed
 
 FINE = Outcome(7, "", "", "d1", 1, 2, 3, 0, ())
 

@@ -6,8 +6,8 @@ No seed draws them, since batches of other sizes would change all that the seeds
 import pytest
 from msgspec import structs
 
-from strandline.sim.plan import draw_plan
-from strandline.sim.run import run_plan
+from strandline.sim.runs.plan import draw_plan
+from strandline.sim.runs.run import run_plan
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from strandline.metadata.image import RECOVERING, Broker, Image, Partition, merg
 from strandline.metadata.records import LossEvent
 from strandline.quorum.ports import EpochEnd, Unfit
 from strandline.sim.clients.committer import Committer
-from strandline.sim.laws.groups import Replayed
-from strandline.sim.laws.recoveries import Said, Term
-from strandline.sim.laws.standing import look_at_roles
-from strandline.sim.machine import Machine
-from strandline.sim.options import Options
-from strandline.sim.violation import Violation
-from strandline.wire.messages.group_records import (
+from strandline.sim.laws.clients.groups import Replayed
+from strandline.sim.laws.cluster.standing import look_at_roles
+from strandline.sim.laws.partitions.recoveries import Said, Term
+from strandline.sim.runs.options import Options
+from strandline.sim.world.machine import Machine
+from strandline.sim.world.violation import Violation
+from strandline.wire.messages.groups.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
@@ -175,7 +175,8 @@ def test_a_recovering_leader_that_is_not_alone_is_noticed() -> None:
 def test_an_answer_to_a_proposal_that_is_not_what_is_committed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play()
     monkeypatch.setattr(
-        "strandline.controller.isr.merged", lambda old, change: structs.replace(merged(old, change), isr=old.isr)
+        "strandline.controller.partitions.isr.merged",
+        lambda old, change: structs.replace(merged(old, change), isr=old.isr),
     )
     follower = other(play)
     follower.kill()

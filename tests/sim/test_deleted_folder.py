@@ -11,11 +11,11 @@ from strandline.log.log import Log
 from strandline.replica.hosted import Host
 from strandline.sim.faults.damaged import tamper
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.laws.partitions import Seen
-from strandline.sim.laws.truth import Truth
-from strandline.sim.machine import Machine
-from strandline.sim.options import Options
-from strandline.sim.violation import Violation
+from strandline.sim.laws.logs.truth import Truth
+from strandline.sim.laws.partitions.partitions import Seen
+from strandline.sim.runs.options import Options
+from strandline.sim.world.machine import Machine
+from strandline.sim.world.violation import Violation
 
 ROLLING = SETTINGS | {"log.roll.ms": "500"}
 RARELY = {"log.flush.offset.checkpoint.interval.ms": "900000", "log.scrub.max.bytes.per.second": "0"}

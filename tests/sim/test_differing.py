@@ -7,7 +7,7 @@ from tests.mutants.differing import Differing, Instrumenting, Spot, spot_of
 from tests.mutants.simulating import look
 from tests.mutants.tables import MUTANTS
 
-from strandline.sim.run import run_seed
+from strandline.sim.runs.run import run_seed
 
 SEED = 4
 

@@ -15,8 +15,8 @@ from strandline.sim.clients.member import Member
 from strandline.sim.clients.odd import Odd
 from strandline.sim.faults.absurd import absurd_proposal
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.laws.metadata import parts_of
-from strandline.sim.violation import Violation
+from strandline.sim.laws.cluster.metadata import parts_of
+from strandline.sim.world.violation import Violation
 
 
 def recovery_point_is_ahead(play: Play) -> None:
@@ -152,7 +152,7 @@ def test_a_controller_that_takes_what_no_leader_proposes_is_noticed(
     guard: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play = Play()
-    monkeypatch.setattr(f"strandline.controller.isr.{guard}", lambda *_: None)
+    monkeypatch.setattr(f"strandline.controller.partitions.isr.{guard}", lambda *_: None)
     turmoil, rng = Turmoil(play.world, play.admin), Random(1)
     with pytest.raises(Violation, match=r"the controller takes|AssertionError"):
         for _ in range(60):

@@ -9,10 +9,14 @@ from strandline.base.errors import ErrorCode
 from strandline.metadata.image import Partition
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Life, Request
-from strandline.sim.machine import Machine
-from strandline.sim.options import Options
-from strandline.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
-from strandline.wire.messages.elect_leaders import (
+from strandline.sim.runs.options import Options
+from strandline.sim.world.machine import Machine
+from strandline.wire.messages.topics.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from strandline.wire.messages.topics.elect_leaders import (
     DESIGNATION,
     LONGEST_LOG_BALANCED,
     UNCLEAN,

@@ -9,16 +9,16 @@ from tests.sim.play import SETTINGS, Play
 
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.metadata import records as r
+from strandline.metadata.configs.topic_configs import MIN_ISR_KEY
 from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION
 from strandline.metadata.image import RECOVERING, Image, Partition
 from strandline.metadata.losses import loss_of
-from strandline.metadata.topic_configs import MIN_ISR_KEY
 from strandline.sim import loss_ledger
-from strandline.sim.laws.eligible import Eligible
-from strandline.sim.options import Options
-from strandline.sim.plan import draw_plan, has_elr
-from strandline.sim.violation import Violation
-from strandline.sim.world import World
+from strandline.sim.laws.partitions.eligible import Eligible
+from strandline.sim.runs.options import Options
+from strandline.sim.runs.plan import draw_plan, has_elr
+from strandline.sim.world.violation import Violation
+from strandline.sim.world.world import World
 
 
 def last_standing(play: Play) -> None:

@@ -6,12 +6,12 @@ import pytest
 from tests.sim.play import Play
 
 from strandline.base.ids import OFFSETS_TOPIC
-from strandline.log.clean_shutdown import FILE as MARKER
-from strandline.replica.follower import Follower
+from strandline.log.evidence.clean_shutdown import FILE as MARKER
+from strandline.replica.following.follower import Follower
 from strandline.sim.faults.damaged import damage, tamper
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import Machine
-from strandline.sim.trace import Kind, Trace
+from strandline.sim.world.machine import Machine
+from strandline.sim.world.trace import Kind, Trace
 
 ORDERS = "orders-0"
 

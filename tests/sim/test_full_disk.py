@@ -3,7 +3,7 @@
 import pytest
 from tests.sim.play import Play
 
-from strandline.sim.machine import ROOM_CHECK_MS, Machine
+from strandline.sim.world.machine import ROOM_CHECK_MS, Machine
 
 
 def fill(machine: Machine) -> None:

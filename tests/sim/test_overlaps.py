@@ -1,7 +1,7 @@
 """What seeds draw so that things overlap that seldom do. No run: only what is drawn."""
 
 from strandline.sim.faults.table import DIRECTORIES, RECOVERIES
-from strandline.sim.plan import (
+from strandline.sim.runs.plan import (
     COMPACTED,
     FIRST_RARE,
     FIRST_READING,

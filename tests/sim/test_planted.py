@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from strandline.sim.campaign import Worker
 from strandline.sim.planted import PLANTED, Planted
-from strandline.sim.run import Outcome
+from strandline.sim.runs.campaign import Worker
+from strandline.sim.runs.run import Outcome
 
 ROWS = [row for row in PLANTED.values() if row.found_by == "sim"]
 WITH_PLAN = [row for row in ROWS if row.path is not None]

@@ -3,11 +3,11 @@
 import pytest
 from tests.sim.play import ORDERS, SETTINGS, Play
 
-from strandline.replica.selection import RACK_AWARE
+from strandline.replica.serving.selection import RACK_AWARE
 from strandline.sim.clients.nearby import Nearby, Roamer
-from strandline.sim.options import Options
-from strandline.sim.plan import draw_plan, with_reading
-from strandline.sim.run import run_plan
+from strandline.sim.runs.options import Options
+from strandline.sim.runs.plan import draw_plan, with_reading
+from strandline.sim.runs.run import run_plan
 
 
 def racks(selector: str = RACK_AWARE) -> Play:

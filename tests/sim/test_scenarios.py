@@ -12,8 +12,8 @@ from strandline.base.time import Instant
 from strandline.broker.node import Node
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.producer import Producer
-from strandline.sim.options import Options
-from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from strandline.sim.runs.options import Options
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
 
 
 def test_without_faults_the_cluster_works_and_its_replicas_are_equal() -> None:

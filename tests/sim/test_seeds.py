@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from strandline.sim.plan import read_plan
-from strandline.sim.run import Outcome, run_plan, run_seed
+from strandline.sim.runs.plan import read_plan
+from strandline.sim.runs.run import Outcome, run_plan, run_seed
 
 HERE = Path(__file__).parent
 KNOWN = [

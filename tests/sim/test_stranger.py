@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from msgspec import structs
 
-from strandline.sim.plan import draw_plan, with_stranger
-from strandline.sim.run import run_plan
+from strandline.sim.runs.plan import draw_plan, with_stranger
+from strandline.sim.runs.run import run_plan
 from strandline.sim.stranger.probing import alterations, cases, probe
 
 SAMPLE, ALTERED = 150, 8

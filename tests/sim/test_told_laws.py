@@ -12,20 +12,25 @@ from tests.sim.test_laws import hosted_on, of_leader, other
 
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId
 from strandline.broker import parts
-from strandline.log.clean_shutdown import FILE, Stop
 from strandline.log.epochs import EpochStart
-from strandline.replica.follower import Follower
-from strandline.replica.isr import PendingExpand
-from strandline.replica.leader import Leader
-from strandline.replica.reading import Reading
+from strandline.log.evidence.clean_shutdown import FILE, Stop
+from strandline.replica.following.follower import Follower
+from strandline.replica.serving.isr import PendingExpand
+from strandline.replica.serving.leader import Leader
+from strandline.replica.serving.reading import Reading
 from strandline.sim.faults import directories
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.faults.wires import flipped
-from strandline.sim.machine import Machine
-from strandline.sim.options import Options
-from strandline.sim.trace import Kind
-from strandline.sim.violation import Violation
-from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
+from strandline.sim.runs.options import Options
+from strandline.sim.world.machine import Machine
+from strandline.sim.world.trace import Kind
+from strandline.sim.world.violation import Violation
+from strandline.wire.messages.brokers.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
 
 THREE = Options(settings=SETTINGS, log_dirs=3, elr=True)
 
@@ -78,7 +83,7 @@ def test_a_divergence_that_a_leader_does_not_name_is_noticed(what: str, monkeypa
         of_leader(play)[1].log.epochs.entries[:] = [EpochStart(99, 0)]
     elif what == "batch":
         monkeypatch.setattr(
-            "strandline.sim.laws.logs.content", lambda log, *_: log if "orders" in log.directory else b""
+            "strandline.sim.laws.logs.logs.content", lambda log, *_: log if "orders" in log.directory else b""
         )
     play.world.laws.logs.matched.clear()
     if what:
@@ -262,8 +267,8 @@ def test_what_is_back_with_its_directory_and_is_trusted_is_noticed(monkeypatch: 
     directory = next(iter(last.offline))
     monkeypatch.setattr(play.world.laws.stops, "lying", lambda _: {at: directory})
     play.world.laws.stops.last[machine.name] = last._replace(absent={at: directory})
-    monkeypatch.setattr("strandline.replica.losing.Findings.vouches_for", lambda *_: True)
-    monkeypatch.setattr("strandline.sim.laws.durable.Durable.look", lambda *_: None)
+    monkeypatch.setattr("strandline.replica.losses.losing.Findings.vouches_for", lambda *_: True)
+    monkeypatch.setattr("strandline.sim.laws.logs.durable.Durable.look", lambda *_: None)
     machine.start()
     with pytest.raises(Violation, match="lay in a directory that was offline then and is back"):
         play.run(2000)

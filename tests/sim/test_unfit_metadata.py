@@ -9,11 +9,11 @@ from strandline.base.effects import Effect
 from strandline.base.time import Instant
 from strandline.broker import committed
 from strandline.broker.node import Node
-from strandline.quorum.metadata_log import DIRECTORY
+from strandline.quorum.storage.metadata_log import DIRECTORY
 from strandline.sim.faults.damaged_metadata import UNFIT, damage
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import METADATA_DIR, Machine
-from strandline.sim.trace import Kind, Trace
+from strandline.sim.world.machine import METADATA_DIR, Machine
+from strandline.sim.world.trace import Kind, Trace
 
 UNKNOWN = b"\x01\x7f\x00"
 

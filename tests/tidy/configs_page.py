@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from strandline.metadata.config_docs import WITHOUT_EFFECT, documentation
-from strandline.metadata.config_key import ConfigKey, show_value
-from strandline.metadata.dynamic_configs import ONE_FOR_ALL, update_mode
-from strandline.metadata.node_configs import NODE_CONFIGS
-from strandline.metadata.topic_configs import SHOWN
+from strandline.metadata.configs.config_docs import WITHOUT_EFFECT, documentation
+from strandline.metadata.configs.config_key import ConfigKey, show_value
+from strandline.metadata.configs.dynamic_configs import ONE_FOR_ALL, update_mode
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.topic_configs import SHOWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "configs.md"
 
 HEAD = """# Configurations
 
 Every key has Kafka's name, default, limits and, where a value is refused, Kafka's words. This page is made from the
-tables in `metadata/topic_configs.py`, `metadata/node_configs.py`, `metadata/dynamic_configs.py` and
-`metadata/config_docs.py`, by `python tests/tidy/configs_page.py`; a test holds it against them.
+tables in `metadata/configs/topic_configs.py`, `metadata/configs/node_configs.py`, `metadata/configs/dynamic_configs.py`
+and `metadata/configs/config_docs.py`, by `python tests/tidy/configs_page.py`; a test holds it against them.
 
 ## Levels
 

@@ -5,10 +5,16 @@ from pathlib import Path
 from tests.tidy.configs_page import PAGE, page
 
 from strandline.log.config import LogConfig
-from strandline.metadata.config_docs import OF_NODES, OF_TOPICS, WITHOUT_EFFECT, documentation
-from strandline.metadata.dynamic_configs import DYNAMIC_NODE_KEYS, ONE_FOR_ALL, TOPIC_DEFAULTS, synonyms_of, update_mode
-from strandline.metadata.node_configs import NODE_CONFIGS
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
+from strandline.metadata.configs.config_docs import OF_NODES, OF_TOPICS, WITHOUT_EFFECT, documentation
+from strandline.metadata.configs.dynamic_configs import (
+    DYNAMIC_NODE_KEYS,
+    ONE_FOR_ALL,
+    TOPIC_DEFAULTS,
+    synonyms_of,
+    update_mode,
+)
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 
 SOURCE = Path(__file__).parents[2] / "src" / "strandline"
 STAND_INS = {name for row in TOPIC_CONFIGS.values() for name, _ in row.synonyms}

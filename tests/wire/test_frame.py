@@ -31,7 +31,7 @@ from strandline.wire.frame import (
     encode_request,
     encode_response,
 )
-from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest
+from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
 
 
 def cases() -> Iterator[tuple[Api, int]]:

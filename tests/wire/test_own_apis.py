@@ -6,21 +6,21 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.wire.api import API_BY_KEY, OWN_KEYS, advertised_versions
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages import elect_leaders
-from strandline.wire.messages.acknowledge_losses import (
+from strandline.wire.messages.own.acknowledge_losses import (
     AcknowledgeLossesRequest,
     AcknowledgeLossesResponse,
     SeenLosses,
 )
-from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest
-from strandline.wire.messages.get_replica_log_info import (
+from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
+from strandline.wire.messages.own.get_replica_log_info import (
     GetReplicaLogInfoRequest,
     GetReplicaLogInfoResponse,
     PartitionLogInfo,
     TopicPartitionLogInfo,
     TopicPartitions,
 )
+from strandline.wire.messages.topics import elect_leaders
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest
 from strandline.wire.primitive import Malformed
 from strandline.wire.schema import Message
 

@@ -14,9 +14,9 @@ from strandline.broker.config import NodeConfig
 from strandline.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES, initial_levels, why_not_initial
 from strandline.metadata.framing import decode_record, encode_record
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.quorum.metadata_log import DIRECTORY, SUFFIX, snapshot_name
 from strandline.quorum.ports import SnapshotId
-from strandline.quorum.snapshot_file import encode_snapshot, snapshot_records, why_incomplete
+from strandline.quorum.storage.metadata_log import DIRECTORY, SUFFIX, snapshot_name
+from strandline.quorum.storage.snapshot_file import encode_snapshot, snapshot_records, why_incomplete
 from strandline.wire.compress import Corrupt
 
 NAME = "bootstrap.checkpoint"

@@ -12,16 +12,16 @@ from strandline.broker.parts import Parts
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
 from strandline.group.coordinator import Done, Groups
-from strandline.log.clean_shutdown import Place, write_clean_shutdown
-from strandline.log.inventory import Left
+from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
+from strandline.log.evidence.inventory import Left
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
-from strandline.replica.cordoned import cordoned_ids
-from strandline.replica.directories import Directories
-from strandline.replica.offline import left_offline
+from strandline.replica.losses.withdrawing import left_in
 from strandline.replica.replicas import Replicas
-from strandline.replica.withdrawing import left_in
+from strandline.replica.storage.cordoned import cordoned_ids
+from strandline.replica.storage.directories import Directories
+from strandline.replica.storage.offline import left_offline
 from strandline.wire.batch import BatchHeader, batches, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import Record, records

@@ -11,7 +11,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.broker.refusals import error_in, refusal_of
-from strandline.controller.manual import is_manual
+from strandline.controller.partitions.manual import is_manual
 
 NAME = "forward"
 RETRY_MS = 50

@@ -19,18 +19,18 @@ from strandline.broker.committed import Committed
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
 from strandline.broker.node import Node
 from strandline.controller.controller import Controller
-from strandline.controller.standing import Standing, standings
+from strandline.controller.partitions.standing import Standing, standings
 from strandline.metadata.image import Image, effective_min_isr
 from strandline.metadata.registrations import Broker as RegisteredBroker
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Observing, Seeking
-from strandline.replica.cordoned import cordoned
-from strandline.replica.directories import Directories
-from strandline.replica.follower import Follower
+from strandline.replica.following.follower import Follower
 from strandline.replica.hosted import Host, Hosted
-from strandline.replica.leader import Leader
 from strandline.replica.replicas import Replicas
 from strandline.replica.scrubbing.scrubber import Scrubber
+from strandline.replica.serving.leader import Leader
+from strandline.replica.storage.cordoned import cordoned
+from strandline.replica.storage.directories import Directories
 
 STATES: dict[type, str] = {Seeking: "unattached", Observing: "observer"}  # Kafka's words where ours are others
 

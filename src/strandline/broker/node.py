@@ -47,11 +47,11 @@ from strandline.broker.lifecycle import Left
 from strandline.broker.parts import Parts, auto_topic
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.controller.controller import Controller
-from strandline.controller.manual import is_manual
+from strandline.controller.partitions.manual import is_manual
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
 from strandline.quorum.quorum import Quorum
-from strandline.wire.messages.api_versions import ApiVersionsRequest
+from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.schema import Message
 
 EARLY_MAX = 10_000

@@ -15,15 +15,15 @@ from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
 from strandline.group.classic import GroupConfig
-from strandline.log.clean_shutdown import LogsLeft, Place, take_clean_shutdown
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
-from strandline.log.wholeness import Vouched, take_vouched
+from strandline.log.evidence.clean_shutdown import LogsLeft, Place, take_clean_shutdown
+from strandline.log.evidence.wholeness import Vouched, take_vouched
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.quorum.config import QuorumConfig
-from strandline.quorum.metadata_log import CONFIG as METADATA_LOG
-from strandline.quorum.metadata_log import MetadataLog
+from strandline.quorum.storage.metadata_log import CONFIG as METADATA_LOG
+from strandline.quorum.storage.metadata_log import MetadataLog
 from strandline.replica.config import LogDir, ReplicaConfig
-from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 
 class Parts(Value, frozen=True):

@@ -7,8 +7,11 @@ from strandline.base.effects import Answered, Effect, Failed, Reply, ReplyTo, To
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant, after
-from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from strandline.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from strandline.wire.messages.brokers.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NAME = "producer_ids"
 REQUEST_TIMEOUT_MS = 1000

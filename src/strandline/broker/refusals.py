@@ -4,13 +4,13 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, error_of
 from strandline.controller.refusals import refusal
-from strandline.wire.messages.alter_configs import AlterConfigsResponse
-from strandline.wire.messages.create_partitions import CreatePartitionsResponse
-from strandline.wire.messages.create_topics import CreateTopicsResponse
-from strandline.wire.messages.delete_topics import DeleteTopicsResponse
-from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
-from strandline.wire.messages.elect_leaders import ElectLeadersResponse
-from strandline.wire.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
+from strandline.wire.messages.cluster.alter_configs import AlterConfigsResponse
+from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from strandline.wire.messages.cluster.incremental_alter_configs import IncrementalAlterConfigsResponse
+from strandline.wire.messages.topics.create_partitions import CreatePartitionsResponse
+from strandline.wire.messages.topics.create_topics import CreateTopicsResponse
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsResponse
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersResponse
 
 
 def refusal_of(request: Any, error: ErrorCode) -> Any:

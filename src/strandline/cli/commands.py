@@ -1,23 +1,24 @@
 """All commands but `node`, which must start fast and is handled before this is imported."""
 
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli import configs, features, last_replica, log_dirs, pipeline, reassignments, scale, topics
-from strandline.cli.consume import consume
-from strandline.cli.explain import explain
-from strandline.cli.format import format_storage, random_uuid
-from strandline.cli.leader_election import leader_election
-from strandline.cli.losses import losses
-from strandline.cli.metrics import metrics
-from strandline.cli.model import model
-from strandline.cli.node import run_node
-from strandline.cli.pipeline.demo import pipeline_demo
-from strandline.cli.produce import produce
-from strandline.cli.sim import sim
-from strandline.cli.up import up
+from strandline.cli.admin import configs, features, log_dirs, reassignments, topics
+from strandline.cli.admin.explain import explain
+from strandline.cli.admin.leader_election import leader_election
+from strandline.cli.admin.losses import losses
+from strandline.cli.admin.metrics import metrics
+from strandline.cli.lab import last_replica, scale
+from strandline.cli.lab.model import model
+from strandline.cli.lab.sim import sim
+from strandline.cli.nodes.format import format_storage, random_uuid
+from strandline.cli.nodes.up import up
+from strandline.cli.records.consume import consume
+from strandline.cli.records.produce import produce
+from strandline.server.node import run_node
 
 app = App(name="strandline", version=VERSION, help="A replicated log that speaks Kafka's protocol.")
 app.command(up)
@@ -34,12 +35,13 @@ app.command(consume)
 app.command(format_storage, name="format")
 app.command(random_uuid)
 app.command(metrics)
-last_replica.app.command(pipeline_demo, name="pipeline")
 app.command(last_replica.app)
 app.command(scale.app)
 app.command(sim)
 app.command(model)
-app.command(pipeline.app)
+for parent, group in ((app, "strandline.commands"), (last_replica.app, "strandline.demos")):
+    for found in entry_points(group=group):  # other distributions, as strandline-spark, bring commands of their own
+        parent.command(found.value, name=found.name)
 
 
 @app.command

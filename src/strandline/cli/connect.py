@@ -1,13 +1,14 @@
 """How commands reach a cluster: the bootstrap address, quiet clients, and errors that say what to do next."""
 
-import logging
 import os
 import sys
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from cyclopts import Parameter
+
+from strandline.client.librdkafka import client_config
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE = "STRANDLINE_BOOTSTRAP"  # in the environment: another default
@@ -22,15 +23,6 @@ Bootstrap = Annotated[
     ),
 ]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="print JSON, for scripts")]
-
-# librdkafka reports every lost connection on its own; a command says once what went wrong.
-quiet = logging.getLogger("strandline.cli.librdkafka")
-quiet.addHandler(logging.NullHandler())
-quiet.propagate = False
-
-
-def client_config(bootstrap: str, **options: Any) -> dict[str, Any]:
-    return {"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000, "logger": quiet, **options}
 
 
 def admin(bootstrap: str) -> AdminClient:

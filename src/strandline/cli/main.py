@@ -6,19 +6,28 @@ import sys
 def run() -> None:
     """Entry point. `node` goes without the command-line library: imports are most of its boot time."""
     if sys.argv[1:2] == ["node"]:
-        from strandline.cli.node import run_node
+        from strandline.server.node import run_node
 
         sys.exit(run_node(sys.argv[2:]))
     try:
         try:
-            from strandline.cli.commands import app
-
-            app()
+            call()
         finally:
             sys.stdout.flush()
-    except KeyboardInterrupt:  # while imports go on; commands take it themselves
-        sys.exit(130)
     except BrokenPipeError:
         from strandline.cli.connect import hide_broken_pipe
 
         hide_broken_pipe(status=1)  # what the status would have told was not read
+    except KeyboardInterrupt:  # while imports go on; commands take it themselves
+        sys.exit(130)
+
+
+def call() -> None:
+    from strandline.cli.commands import app
+    from strandline.cli.connect import fail
+    from strandline.client.errors import BadOption, StrandlineError
+
+    try:
+        app()
+    except StrandlineError as error:
+        fail(error.problem, error.advice, status=2 if isinstance(error, BadOption) else 1)

@@ -5,7 +5,11 @@ from strandline.base.errors import ErrorCode
 from strandline.controller.basis import Basis, Plan
 from strandline.metadata.acknowledgements import SEEN_RESOURCE, key_of, resource_of, value_of
 from strandline.metadata.records import ConfigRecord
-from strandline.wire.messages.acknowledge_losses import ENTRIES_MAX, AcknowledgeLossesRequest, AcknowledgeLossesResponse
+from strandline.wire.messages.own.acknowledge_losses import (
+    ENTRIES_MAX,
+    AcknowledgeLossesRequest,
+    AcknowledgeLossesResponse,
+)
 
 KEPT_MAX = 100_000  # three brokers with several directories have fewer entries
 NAME_MAX = 300

@@ -14,14 +14,14 @@ from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
-from strandline.metadata.config_key import ConfigValue
+from strandline.controller.partitions.partition import Election, LastResort, Rules, Wish, plan_change
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.features import ELR_FEATURE, initial_levels
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr
 from strandline.metadata.losses import is_written, withdrawal
 from strandline.metadata.records import LossEvent, PartitionChangeRecord
 from strandline.metadata.strategy import Strategy, strategy_of
-from strandline.wire.messages.broker_registration import LostTopic
+from strandline.wire.messages.brokers.broker_registration import LostTopic
 
 NOTHING: Mapping[TopicIdPartition, LossEvent] = {}
 

@@ -13,28 +13,28 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.controller.basis import Basis, Plan, Refusal
-from strandline.metadata.config_key import LIST, LONGEST_NUMBER
-from strandline.metadata.dynamic_configs import (
+from strandline.metadata.configs.config_key import LIST, LONGEST_NUMBER
+from strandline.metadata.configs.dynamic_configs import (
     DYNAMIC_NODE_KEYS,
     FOR_ONE_BROKER,
     ONE_FOR_ALL,
     why_invalid_for_broker,
     why_not_together,
 )
-from strandline.metadata.features import ELR_FEATURE
-from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
-from strandline.metadata.node_configs import NODE_CONFIGS
-from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
-from strandline.metadata.topic_configs import MIN_ISR_KEY as MIN_ISR_KEY
-from strandline.metadata.topic_configs import (
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.topic_configs import MIN_ISR_KEY as MIN_ISR_KEY
+from strandline.metadata.configs.topic_configs import (
     STATE_KEYS,
     TOPIC_CONFIGS,
     topic_default_text,
     why_invalid,
 )
-from strandline.wire.messages import alter_configs
-from strandline.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.metadata.features import ELR_FEATURE
+from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
+from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
+from strandline.wire.messages.cluster import alter_configs
+from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     AlterConfigsResourceResponse,

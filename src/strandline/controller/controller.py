@@ -36,50 +36,50 @@ from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.controller.acknowledging import plan_acknowledgement
 from strandline.controller.basis import Basis, ControllerConfig, Plan
-from strandline.controller.brokers import (
+from strandline.controller.brokers.brokers import (
     plan_fencing,
     plan_heartbeat,
     plan_registration,
     plan_unregistration,
     takes_place_of,
 )
+from strandline.controller.brokers.directories import plan_assign_replicas
+from strandline.controller.brokers.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs, plan_replace_configs
 from strandline.controller.counts import Counts
-from strandline.controller.directories import plan_assign_replicas
-from strandline.controller.elections import plan_elections
 from strandline.controller.features import plan_initial_features, plan_update_features
-from strandline.controller.heartbeats import DEFAULT_LISTENER, Heartbeats
-from strandline.controller.isr import plan_alter_partition
-from strandline.controller.manual import Manual, is_manual
-from strandline.controller.min_isr import plan_min_isr
-from strandline.controller.partition import Election
+from strandline.controller.partitions.elections import plan_elections
+from strandline.controller.partitions.isr import plan_alter_partition
+from strandline.controller.partitions.manual import Manual, is_manual
+from strandline.controller.partitions.min_isr import plan_min_isr
+from strandline.controller.partitions.partition import Election
+from strandline.controller.partitions.reassignments import completions, plan_list, plan_reassignments
+from strandline.controller.partitions.recovery import Recoveries
 from strandline.controller.producer_ids import plan_allocation
-from strandline.controller.reassignments import completions, plan_list, plan_reassignments
-from strandline.controller.recovery import Recoveries
 from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
-from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
-from strandline.metadata.config_key import ConfigValue
+from strandline.controller.topics.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.fitting import why_unfit
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY, STRATEGY_KEYS, UNCLEAN_KEY, Strategy, strategy_in
-from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest
-from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from strandline.wire.messages.alter_configs import AlterConfigsRequest
-from strandline.wire.messages.alter_partition import AlterPartitionRequest
-from strandline.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest
-from strandline.wire.messages.create_partitions import CreatePartitionsRequest
-from strandline.wire.messages.create_topics import CreateTopicsRequest
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest
-from strandline.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
-from strandline.wire.messages.update_features import UpdateFeaturesRequest
+from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import AssignReplicasToDirsRequest
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest
+from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest
+from strandline.wire.messages.cluster.incremental_alter_configs import IncrementalAlterConfigsRequest
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
+from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
+from strandline.wire.messages.topics.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest
+from strandline.wire.messages.topics.create_topics import CreateTopicsRequest
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest
+from strandline.wire.messages.topics.list_partition_reassignments import ListPartitionReassignmentsRequest
 
 NEXT_ELECTIONS_MS = 10  # the rest of many elections comes soon after, so that requests are served in between
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.controller.basis import Basis, Plan, Refusal
+from strandline.metadata.configs.topic_configs import MIN_ISR_KEY
 from strandline.metadata.features import (
     ELR_FEATURE,
     METADATA_LEVEL,
@@ -20,8 +21,7 @@ from strandline.metadata.features import (
 )
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
-from strandline.metadata.topic_configs import MIN_ISR_KEY
-from strandline.wire.messages.update_features import (
+from strandline.wire.messages.cluster.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
     UpdateFeaturesRequest,

@@ -3,7 +3,10 @@
 from strandline.base.errors import ErrorCode
 from strandline.controller.basis import Basis, Plan
 from strandline.metadata.records import ProducerIdsRecord
-from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from strandline.wire.messages.brokers.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
 
 BLOCK_SIZE = 1000
 ID_END = 1 << 63

@@ -4,50 +4,57 @@ from collections.abc import Callable
 from typing import Any
 
 from strandline.base.errors import ErrorCode, message_of
-from strandline.wire.messages import alter_configs
-from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest, AcknowledgeLossesResponse
-from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from strandline.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from strandline.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
-from strandline.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
+from strandline.wire.messages.brokers.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
 )
-from strandline.wire.messages.assign_replicas_to_dirs import (
+from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
 )
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
-from strandline.wire.messages.create_partitions import (
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from strandline.wire.messages.cluster import alter_configs
+from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from strandline.wire.messages.cluster.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest, AcknowledgeLossesResponse
+from strandline.wire.messages.topics.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from strandline.wire.messages.topics.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from strandline.wire.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
-from strandline.wire.messages.delete_topics import (
+from strandline.wire.messages.topics.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from strandline.wire.messages.topics.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from strandline.wire.messages.elect_leaders import (
+from strandline.wire.messages.topics.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
 )
-from strandline.wire.messages.incremental_alter_configs import (
-    AlterConfigsResourceResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from strandline.wire.messages.list_partition_reassignments import (
+from strandline.wire.messages.topics.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
-from strandline.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 
 def refusal(request: Any, error: ErrorCode) -> Any:

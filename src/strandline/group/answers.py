@@ -7,15 +7,15 @@ from strandline.base.ids import Uuid
 from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.offsets import CommittedOffset, Offsets
-from strandline.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
-from strandline.wire.messages.list_groups import ListedGroup, ListGroupsRequest
-from strandline.wire.messages.offset_commit import (
+from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribedGroupMember
+from strandline.wire.messages.groups.list_groups import ListedGroup, ListGroupsRequest
+from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from strandline.wire.messages.offset_fetch import (
+from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,

@@ -17,8 +17,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant
 from strandline.base.value import Value
 from strandline.group.member import Member
-from strandline.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
-from strandline.wire.messages.sync_group import SyncGroupResponse
+from strandline.wire.messages.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
+from strandline.wire.messages.groups.sync_group import SyncGroupResponse
 
 SKIP_ASSIGNMENT = 9  # the JoinGroup version that has the field
 

@@ -27,21 +27,25 @@ from strandline.group.partitioning import partition_for
 from strandline.group.shard import Shard, group_record
 from strandline.group.topics import Topics
 from strandline.metadata.image import Delta, Image
-from strandline.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-from strandline.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from strandline.wire.messages.group_records import GroupKey, GroupMetadataKey, GroupValue, OffsetCommitKey
-from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from strandline.wire.messages.leave_group import (
+from strandline.wire.messages.groups.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from strandline.wire.messages.groups.group_records import GroupKey, GroupMetadataKey, GroupValue, OffsetCommitKey
+from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
+from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupResponse
+from strandline.wire.messages.groups.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberIdentity,
     MemberResponse,
 )
-from strandline.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from strandline.wire.messages.offset_commit import OffsetCommitRequest
-from strandline.wire.messages.offset_fetch import OffsetFetchRequest
-from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from strandline.wire.messages.groups.list_groups import ListGroupsRequest, ListGroupsResponse
+from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
+from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
+from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.record import Record
 
 LOAD_AGAIN_MS = 1_000

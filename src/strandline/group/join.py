@@ -9,7 +9,7 @@ from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.group.classic import Group, GroupConfig
 from strandline.group.member import Member
-from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupResponse
 
 Persist = Callable[[Group, Callable[[ErrorCode], list[Effect]]], list[Effect]]
 MEMBER_ID_FIRST = 4  # from this version on, a new member is given its id and joins with it (KIP-394)

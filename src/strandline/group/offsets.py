@@ -6,7 +6,7 @@ from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.wire.batch import build
-from strandline.wire.messages.group_records import (
+from strandline.wire.messages.groups.group_records import (
     GroupKey,
     GroupValue,
     OffsetCommitKey,

@@ -12,7 +12,7 @@ from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.member import Member
 from strandline.group.offsets import CommittedOffset, Offsets
 from strandline.wire.compress import Corrupt
-from strandline.wire.messages.group_records import (
+from strandline.wire.messages.groups.group_records import (
     GroupKey,
     GroupMetadataKey,
     GroupMetadataValue,

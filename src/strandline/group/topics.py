@@ -8,7 +8,7 @@ its id is there: a topic that is created anew under the name is read from its be
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.group.offsets import CommittedOffset, Offsets
 from strandline.metadata.image import Image
-from strandline.wire.messages.offset_commit import OffsetCommitRequest
+from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
 
 
 class Topics:

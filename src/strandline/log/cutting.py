@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.time import Instant
-from strandline.log import producer_snapshot
 from strandline.log.epochs import Epochs
+from strandline.log.producers import producer_snapshot
 from strandline.log.segment import Segment
 
 if TYPE_CHECKING:

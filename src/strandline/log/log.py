@@ -17,13 +17,14 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer, Disk, DiskError
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.log import cutting, duplicates, producer_snapshot, reading
+from strandline.log import cutting, reading
 from strandline.log.checkpoints import format_epochs
 from strandline.log.config import LONG_MAX, LogConfig
 from strandline.log.directory import PARTITION_METADATA
 from strandline.log.epochs import Epochs
 from strandline.log.opening import EPOCHS_FILE, load_segments
-from strandline.log.producers import Producers, Remembered
+from strandline.log.producers import duplicates, producer_snapshot
+from strandline.log.producers.producers import Producers, Remembered
 from strandline.log.reading import Read
 from strandline.log.recompress import CODEC_OF, recompressed
 from strandline.log.refusals import LOG_APPEND_TIME, Refused, accept_produced, refused

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.log.checkpoints import Unreadable, parse_epochs
+from strandline.log.cleaning.swapping import finish_swaps
 from strandline.log.epochs import Epochs, EpochStart
-from strandline.log.proof import is_proved
+from strandline.log.evidence.proof import is_proved
 from strandline.log.segment import Segment
-from strandline.log.swapping import finish_swaps
 from strandline.wire.batch import BatchHeader
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
+from strandline.log.evidence.soundness import batch_at
 from strandline.log.refusals import Refused, refused
-from strandline.log.soundness import batch_at
 from strandline.wire.batch import read_header, why_invalid
 
 if TYPE_CHECKING:

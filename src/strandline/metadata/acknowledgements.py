@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from strandline.base.ids import Uuid, uuid_text
-from strandline.wire.messages.describe_losses import Loss
+from strandline.wire.messages.own.describe_losses import Loss
 
 SEEN_RESOURCE = 100  # ConfigRecord.resource_type; Kafka's are 2, 4, 8, 16 and 32
 ID_BYTES = 8

@@ -3,7 +3,7 @@ a new cluster begins with. A cluster that has a metadata.version keeps what it h
 
 from collections.abc import Mapping
 
-from strandline.wire.messages.broker_registration import Feature
+from strandline.wire.messages.brokers.broker_registration import Feature
 
 METADATA_VERSION = "metadata.version"
 METADATA_LEVEL = 30  # 4.3-IV0

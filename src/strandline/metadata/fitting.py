@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from strandline.base.ids import METADATA_TOPIC_ID, NOBODY, OFFSET_MAX, ZERO_UUID, NodeId, TopicIdPartition, uuid_text
 from strandline.metadata import records as r
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.features import READABLE_FEATURES
-from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.metadata.registrations import RECOVERED, RECOVERING, Partition, merged, partition_in
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.topic_names import why_illegal
 
 if TYPE_CHECKING:

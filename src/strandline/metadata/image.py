@@ -14,7 +14,8 @@ from typing import Any
 
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.metadata import records as r
-from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.configs.config_key import ConfigValue
+from strandline.metadata.configs.topic_configs import MIN_ISR_KEY, STATE_KEYS, TOPIC_CONFIGS, topic_default
 from strandline.metadata.records import BROKER_RESOURCE as BROKER_RESOURCE
 from strandline.metadata.records import CLUSTER_DEFAULT as CLUSTER_DEFAULT
 from strandline.metadata.records import NO_LEADER_CHANGE as NO_LEADER_CHANGE
@@ -33,7 +34,6 @@ from strandline.metadata.registrations import merged as merged
 from strandline.metadata.registrations import partition_record as partition_record
 from strandline.metadata.registrations import registration_record
 from strandline.metadata.replay import APPLY
-from strandline.metadata.topic_configs import MIN_ISR_KEY, STATE_KEYS, TOPIC_CONFIGS, topic_default
 
 # Kafka's numbers for where a configuration value comes from (DescribeConfigs, CreateTopics).
 FROM_TOPIC, FROM_BROKER, FROM_CLUSTER_DEFAULT, FROM_STATIC, FROM_DEFAULT = 1, 2, 3, 4, 5

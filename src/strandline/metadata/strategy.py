@@ -8,9 +8,9 @@ node's file. On one level the strategy goes before the older key.
 from collections.abc import Mapping
 from enum import Enum
 
-from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.configs.config_key import ConfigValue
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
 
 STRATEGY_KEY = "unclean.recovery.strategy"
 UNCLEAN_KEY = "unclean.leader.election.enable"

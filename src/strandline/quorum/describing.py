@@ -9,7 +9,7 @@ from strandline.base.ids import METADATA_TOPIC, NodeId
 from strandline.base.time import Instant
 from strandline.quorum import messages
 from strandline.quorum.roles import Leader, Progress
-from strandline.wire.messages.describe_quorum import (
+from strandline.wire.messages.cluster.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     Listener,

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from strandline.base.effects import Answered, Failed, Received
 from strandline.base.time import Instant
-from strandline.quorum import describing, following, impaired, leading, voting
-from strandline.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
-from strandline.wire.messages.describe_quorum import DescribeQuorumRequest
-from strandline.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
-from strandline.wire.messages.fetch import FetchRequest
-from strandline.wire.messages.fetch_snapshot import FetchSnapshotRequest
-from strandline.wire.messages.vote import VoteRequest
+from strandline.quorum import describing, following, leading, voting
+from strandline.quorum.storage import impaired
+from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest
+from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest
+from strandline.wire.messages.quorum.end_quorum_epoch import EndQuorumEpochRequest
+from strandline.wire.messages.quorum.fetch_snapshot import FetchSnapshotRequest
+from strandline.wire.messages.quorum.vote import VoteRequest
+from strandline.wire.messages.records.fetch import FetchRequest
 
 if TYPE_CHECKING:
     from strandline.quorum.quorum import Quorum

@@ -16,9 +16,10 @@ from strandline.base.effects import Answered, Failed, Failure, Report, Sync, Syn
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId
 from strandline.base.time import NEVER, Instant, after
-from strandline.quorum import impaired, messages, unfit
+from strandline.quorum import messages
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.roles import Download, Fetching, Follower, Observing, Seeking
+from strandline.quorum.storage import impaired, unfit
 
 if TYPE_CHECKING:
     from strandline.quorum.quorum import Quorum

@@ -10,10 +10,11 @@ from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, NodeId, Uuid
 from strandline.quorum.ports import EpochEnd, SnapshotId
-from strandline.wire.messages import begin_quorum_epoch as begin
-from strandline.wire.messages import end_quorum_epoch as end
-from strandline.wire.messages import fetch, vote
-from strandline.wire.messages import fetch_snapshot as snap
+from strandline.wire.messages.quorum import begin_quorum_epoch as begin
+from strandline.wire.messages.quorum import end_quorum_epoch as end
+from strandline.wire.messages.quorum import fetch_snapshot as snap
+from strandline.wire.messages.quorum import vote
+from strandline.wire.messages.records import fetch
 from strandline.wire.schema import RecordsValue
 
 VOTE, BEGIN, END, FETCH, FETCH_SNAPSHOT = 2, 1, 1, 18, 1  # the versions that we send

@@ -34,9 +34,8 @@ from strandline.base.effects import (
 from strandline.base.ids import NOBODY, NodeId, Uuid
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
-from strandline.quorum import describing, dispatch, following, impaired, invariants, leading, voting
+from strandline.quorum import describing, dispatch, following, invariants, leading, voting
 from strandline.quorum.config import QuorumConfig
-from strandline.quorum.election_state import ElectionState, encode_election
 from strandline.quorum.elections import outreach, tally
 from strandline.quorum.epochs import EPOCH_MAX, Allowance, repaired
 from strandline.quorum.messages import Leading
@@ -57,8 +56,10 @@ from strandline.quorum.roles import (
     deadline_of,
     leader_of,
 )
-from strandline.quorum.unfit import begin, report
-from strandline.wire.messages.describe_quorum import DescribeQuorumResponse
+from strandline.quorum.storage import impaired
+from strandline.quorum.storage.election_state import ElectionState, encode_election
+from strandline.quorum.storage.unfit import begin, report
+from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumResponse
 
 FIRST_ELECTION_MS = (50, 300)  # after a start: a pre-vote disturbs nobody, so there is no need to wait longer
 LOST_LEADER_MS = (0, 51)  # between the proof that the leader is gone and the pre-vote

@@ -15,20 +15,20 @@ from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
-from strandline.metadata.config_key import ConfigValue
-from strandline.metadata.dynamic_configs import dynamic_value
+from strandline.metadata.configs.config_key import ConfigValue
+from strandline.metadata.configs.dynamic_configs import dynamic_value
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.image import Image
-from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.replica.config import LogDir, ReplicaConfig
 from strandline.replica.counters import TopicCounters
-from strandline.replica.directories import Directories
-from strandline.replica.follower import Follower
-from strandline.replica.leader import Cluster, Leader
-from strandline.replica.ledger import Ledger
+from strandline.replica.following.follower import Follower
+from strandline.replica.losses.ledger import Ledger
+from strandline.replica.losses.wholeness import Whole
+from strandline.replica.losses.withdrawals import Withdrawals
 from strandline.replica.scrubbing.suspects import Suspects
+from strandline.replica.serving.leader import Cluster, Leader
+from strandline.replica.storage.directories import Directories
 from strandline.replica.timers import Timers
-from strandline.replica.wholeness import Whole
-from strandline.replica.withdrawals import Withdrawals
 
 Status = tuple[str, int, str, int, int, int, tuple[NodeId, ...]]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
-from strandline.metadata.dynamic_configs import dynamic_value
+from strandline.metadata.configs.dynamic_configs import dynamic_value
 from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.replica.config import ReplicaConfig
 

@@ -18,10 +18,10 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
-from strandline.log.clean_shutdown import LogsLeft
+from strandline.log.evidence.clean_shutdown import LogsLeft
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
-from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.image import (
     BROKER_RESOURCE,
     CLUSTER_DEFAULT,
@@ -32,40 +32,40 @@ from strandline.metadata.image import (
     Topic,
     directory_of,
 )
-from strandline.replica.adopting import adopted_or_new
-from strandline.replica.alterations import Alterations
-from strandline.replica.arrivals import Arrivals
-from strandline.replica.assignments import Assignments
-from strandline.replica.cleaning import Cleaner
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.directories import Directories
-from strandline.replica.double import chosen as chosen_of
-from strandline.replica.epoch_files import EpochFiles
-from strandline.replica.fetcher import Fetcher, configure_quotas
-from strandline.replica.fetching import Fetching, complete_deletions
-from strandline.replica.follower import Follower
-from strandline.replica.future import Futures
-from strandline.replica.hanging import Hanging
-from strandline.replica.hints import LeaderHints
+from strandline.replica.following.fetcher import Fetcher, configure_quotas
+from strandline.replica.following.follower import Follower
 from strandline.replica.hosted import Host, Hosted, Status, status_of
-from strandline.replica.leader import Leader
-from strandline.replica.ledger import Ledger
-from strandline.replica.losing import Notes, begins
-from strandline.replica.offline import is_absent, take_offline, tell_absent
-from strandline.replica.offsets import Offsets
-from strandline.replica.owners import part_with_misnamed
-from strandline.replica.producing import Done, Producing
+from strandline.replica.losses.hanging import Hanging
+from strandline.replica.losses.ledger import Ledger
+from strandline.replica.losses.losing import Notes, begins
+from strandline.replica.losses.withdrawing import withdraw
 from strandline.replica.quota import quota_of
-from strandline.replica.retention import retain
 from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
-from strandline.replica.storage import Storage
+from strandline.replica.serving.alterations import Alterations
+from strandline.replica.serving.fetching import Fetching, complete_deletions
+from strandline.replica.serving.hints import LeaderHints
+from strandline.replica.serving.leader import Leader
+from strandline.replica.serving.offsets import Offsets
+from strandline.replica.serving.producing import Done, Producing
+from strandline.replica.storage.adopting import adopted_or_new
+from strandline.replica.storage.arrivals import Arrivals
+from strandline.replica.storage.assignments import Assignments
+from strandline.replica.storage.cleaning import Cleaner
+from strandline.replica.storage.directories import Directories
+from strandline.replica.storage.double import chosen as chosen_of
+from strandline.replica.storage.epoch_files import EpochFiles
+from strandline.replica.storage.future import Futures
+from strandline.replica.storage.offline import is_absent, take_offline, tell_absent
+from strandline.replica.storage.owners import part_with_misnamed
+from strandline.replica.storage.retention import retain
+from strandline.replica.storage.storage import Storage
 from strandline.replica.timers import Every
-from strandline.replica.withdrawing import withdraw
-from strandline.wire.messages.delete_records import DeleteRecordsRequest
-from strandline.wire.messages.fetch import FetchRequest
-from strandline.wire.messages.list_offsets import ListOffsetsRequest
-from strandline.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from strandline.wire.messages.produce import ProduceRequest
+from strandline.wire.messages.records.delete_records import DeleteRecordsRequest
+from strandline.wire.messages.records.fetch import FetchRequest
+from strandline.wire.messages.records.list_offsets import ListOffsetsRequest
+from strandline.wire.messages.records.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from strandline.wire.messages.records.produce import ProduceRequest
 
 
 class Replicas:

@@ -22,7 +22,7 @@ import random
 import resource
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -32,30 +32,36 @@ from strandline.base.effects import AwaitRoom, Endpoint, Save, Sync
 from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
-from strandline.log.wholeness import distrust
+from strandline.log.evidence.wholeness import distrust
 from strandline.server import lifeline
 from strandline.server.clock import Clock
-from strandline.server.disk import RealDisk
-from strandline.server.flusher import Flusher
-from strandline.server.lock import InUse, lock_directory
-from strandline.server.metrics import MetricsServer
-from strandline.server.net import Listener, Net, NetConfig
-from strandline.server.peers import Peers
-from strandline.server.power_loss import disk_of
+from strandline.server.metrics.metrics import MetricsServer
+from strandline.server.network.net import Listener, Net, NetConfig
+from strandline.server.network.peers import Peers
 from strandline.server.pump import CRASHED, OUT_OF_ROOM, Node, Pump
-from strandline.server.remover import Remover
-from strandline.server.room import LOOKS, OF_DIRECTORY, Steady, next_pause, why_no_room
+from strandline.server.storage.disk import RealDisk
+from strandline.server.storage.flusher import Flusher
+from strandline.server.storage.lock import InUse, lock_directory
+from strandline.server.storage.remover import Remover
+from strandline.server.storage.room import LOOKS, OF_DIRECTORY, Steady, next_pause, why_no_room
 
 log = logging.getLogger("strandline")
 
 # Builds the node from its configuration, disk, randomness, and where its listeners (by name) really are.
 MakeNode = Callable[[NodeConfig, Disk, Rng, Mapping[str, Endpoint]], Node]
 
+# The disk below these directories.
+DiskOf = Callable[[Sequence[str]], RealDisk]
+
 CANNOT_START = 1
 INTERRUPTED = 130
 
 
-def serve(config: NodeConfig, make_node: MakeNode) -> int:
+def real_disk(roots: Sequence[str]) -> RealDisk:
+    return RealDisk()
+
+
+def serve(config: NodeConfig, make_node: MakeNode, disk_of: DiskOf = real_disk) -> int:
     """Run one node until it halts; returns the exit status."""
     log_to_stderr()
     raise_file_limit()
@@ -72,22 +78,24 @@ def serve(config: NodeConfig, make_node: MakeNode) -> int:
                 return CANNOT_START
             log.error("a log directory may be offline: %s", error)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        status = runner.run(run(config, make_node))
+        status = runner.run(run(config, make_node, disk_of))
     for lock in locks:
         os.close(lock)
     return status
 
 
-async def run(config: NodeConfig, make_node: MakeNode) -> int:
+async def run(config: NodeConfig, make_node: MakeNode, disk_of: DiskOf = real_disk) -> int:
     """The node's lives inside a running loop: it begins anew where it ran out of room, as soon as there is some. For
     `serve`, and for tests that have a loop already."""
-    return await Lives(asyncio.get_running_loop(), config, make_node).run()
+    return await Lives(asyncio.get_running_loop(), config, make_node, disk_of).run()
 
 
 class Lives:
     """One node, from start to start. Whoever ends the process while the node waits for room ends it at once."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, config: NodeConfig, make_node: MakeNode) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, config: NodeConfig, make_node: MakeNode, disk_of: DiskOf
+    ) -> None:
         self.loop = loop
         self.config = config
         self.make_node = make_node

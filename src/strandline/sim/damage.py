@@ -22,10 +22,10 @@ from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Partition
 from strandline.metadata.strategy import Strategy, strategy_of
 from strandline.sim.stranger.hostile import TOPIC as STRANGE_TOPIC
-from strandline.sim.trace import Kind
+from strandline.sim.world.trace import Kind
 
 if TYPE_CHECKING:
-    from strandline.sim.world import World
+    from strandline.sim.world.world import World
 
 
 class Loss:

@@ -6,15 +6,15 @@ Where no replica has it, nothing can repair it: then the machine gets new disks,
 
 from typing import TYPE_CHECKING
 
+from strandline.log.evidence.soundness import damages
 from strandline.log.log import Log
-from strandline.log.soundness import damages
-from strandline.sim.laws.durable import why_not_durable
-from strandline.sim.trace import Kind
+from strandline.sim.laws.logs.durable import why_not_durable
+from strandline.sim.world.trace import Kind
 
 if TYPE_CHECKING:
     from strandline.replica.hosted import Hosted
-    from strandline.sim.machine import Machine
-    from strandline.sim.world import World
+    from strandline.sim.world.machine import Machine
+    from strandline.sim.world.world import World
 
 Range = tuple[int, int]
 

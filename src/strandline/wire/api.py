@@ -18,7 +18,7 @@ from strandline.base.value import Value
 from strandline.wire.schema import Message, parse_versions
 
 if TYPE_CHECKING:
-    from strandline.wire.messages.api_versions import ApiVersion
+    from strandline.wire.messages.cluster.api_versions import ApiVersion
 
 API_VERSIONS = 18
 OWN_KEYS = 1000  # our own begin here, far above Kafka's
@@ -27,6 +27,7 @@ OWN_KEYS = 1000  # our own begin here, far above Kafka's
 class Api(Value, frozen=True):
     key: int
     name: str
+    folder: str  # below wire/messages
     advertised: range | None  # to clients
     on_controller: bool
 
@@ -40,16 +41,16 @@ class Api(Value, frozen=True):
 
     @property
     def request(self) -> type[Message]:
-        return _messages(self.name)[0]
+        return _messages(self.folder, self.name)[0]
 
     @property
     def response(self) -> type[Message]:
-        return _messages(self.name)[1]
+        return _messages(self.folder, self.name)[1]
 
 
 @cache
-def _messages(name: str) -> tuple[type[Message], type[Message]]:
-    module: Any = import_module(f"strandline.wire.messages.{module_name(name)}")
+def _messages(folder: str, name: str) -> tuple[type[Message], type[Message]]:
+    module: Any = import_module(f"strandline.wire.messages.{folder}.{module_name(name)}")
     return getattr(module, f"{name}Request"), getattr(module, f"{name}Response")
 
 
@@ -58,69 +59,72 @@ def module_name(name: str) -> str:
     return sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def _client(key: int, name: str, versions: str, *, on_controller: bool = False) -> Api:
-    return Api(key, name, parse_versions(versions, 0), on_controller)
+def _client(key: int, place: str, versions: str, *, on_controller: bool = False) -> Api:
+    folder, name = place.split(".")
+    return Api(key, name, folder, parse_versions(versions, 0), on_controller)
 
 
-def _controller(key: int, name: str) -> Api:
-    return Api(key, name, None, on_controller=True)
+def _controller(key: int, place: str) -> Api:
+    folder, name = place.split(".")
+    return Api(key, name, folder, None, on_controller=True)
 
 
-def _own(key: int, name: str, *, on_controller: bool = False) -> Api:
+def _own(key: int, place: str, *, on_controller: bool = False) -> Api:
     assert key >= OWN_KEYS
-    return Api(key, name, None, on_controller)
+    folder, name = place.split(".")
+    return Api(key, name, folder, None, on_controller)
 
 
 APIS = (
     # Minimum 0 although 0-2 are refused: librdkafka needs it (KAFKA-18659). 12 promises transactions v2.
-    _client(0, "Produce", "0-11"),
-    _client(1, "Fetch", "4-18", on_controller=True),
-    _client(2, "ListOffsets", "1-11"),
-    _client(3, "Metadata", "0-13"),
-    _client(8, "OffsetCommit", "2-9"),
-    _client(9, "OffsetFetch", "1-9"),
-    _client(10, "FindCoordinator", "0-4"),
-    _client(11, "JoinGroup", "0-9"),
-    _client(12, "Heartbeat", "0-4"),
-    _client(13, "LeaveGroup", "0-5"),
-    _client(14, "SyncGroup", "0-5"),
-    _client(15, "DescribeGroups", "0-6"),
-    _client(16, "ListGroups", "0-5"),
-    _client(17, "SaslHandshake", "0-1", on_controller=True),
-    _client(API_VERSIONS, "ApiVersions", "0-4", on_controller=True),
-    _client(19, "CreateTopics", "2-7", on_controller=True),
-    _client(20, "DeleteTopics", "1-6", on_controller=True),
-    _client(21, "DeleteRecords", "0-2"),
-    _client(22, "InitProducerId", "0-5"),
-    _client(23, "OffsetForLeaderEpoch", "2-4"),
-    _client(32, "DescribeConfigs", "1-4", on_controller=True),
-    _client(33, "AlterConfigs", "0-2", on_controller=True),
-    _client(34, "AlterReplicaLogDirs", "1-2"),
-    _client(35, "DescribeLogDirs", "1-4"),
-    _client(36, "SaslAuthenticate", "0-2", on_controller=True),
-    _client(37, "CreatePartitions", "0-3", on_controller=True),
-    _client(42, "DeleteGroups", "0-2"),
-    _client(43, "ElectLeaders", "0-2", on_controller=True),
-    _client(44, "IncrementalAlterConfigs", "0-1", on_controller=True),
-    _client(45, "AlterPartitionReassignments", "0-1", on_controller=True),
-    _client(46, "ListPartitionReassignments", "0", on_controller=True),
-    _controller(52, "Vote"),
-    _controller(53, "BeginQuorumEpoch"),
-    _controller(54, "EndQuorumEpoch"),
-    _client(55, "DescribeQuorum", "0-2", on_controller=True),
-    _controller(56, "AlterPartition"),
-    _client(57, "UpdateFeatures", "0-2", on_controller=True),
-    _controller(59, "FetchSnapshot"),
-    _client(60, "DescribeCluster", "0-2", on_controller=True),
-    _controller(62, "BrokerRegistration"),
-    _controller(63, "BrokerHeartbeat"),
-    _client(64, "UnregisterBroker", "0", on_controller=True),
-    _controller(67, "AllocateProducerIds"),
-    _controller(73, "AssignReplicasToDirs"),
-    _client(75, "DescribeTopicPartitions", "0"),
-    _own(1000, "GetReplicaLogInfo"),
-    _own(1001, "DescribeLosses"),
-    _own(1002, "AcknowledgeLosses", on_controller=True),
+    _client(0, "records.Produce", "0-11"),
+    _client(1, "records.Fetch", "4-18", on_controller=True),
+    _client(2, "records.ListOffsets", "1-11"),
+    _client(3, "topics.Metadata", "0-13"),
+    _client(8, "groups.OffsetCommit", "2-9"),
+    _client(9, "groups.OffsetFetch", "1-9"),
+    _client(10, "groups.FindCoordinator", "0-4"),
+    _client(11, "groups.JoinGroup", "0-9"),
+    _client(12, "groups.Heartbeat", "0-4"),
+    _client(13, "groups.LeaveGroup", "0-5"),
+    _client(14, "groups.SyncGroup", "0-5"),
+    _client(15, "groups.DescribeGroups", "0-6"),
+    _client(16, "groups.ListGroups", "0-5"),
+    _client(17, "cluster.SaslHandshake", "0-1", on_controller=True),
+    _client(API_VERSIONS, "cluster.ApiVersions", "0-4", on_controller=True),
+    _client(19, "topics.CreateTopics", "2-7", on_controller=True),
+    _client(20, "topics.DeleteTopics", "1-6", on_controller=True),
+    _client(21, "records.DeleteRecords", "0-2"),
+    _client(22, "records.InitProducerId", "0-5"),
+    _client(23, "records.OffsetForLeaderEpoch", "2-4"),
+    _client(32, "cluster.DescribeConfigs", "1-4", on_controller=True),
+    _client(33, "cluster.AlterConfigs", "0-2", on_controller=True),
+    _client(34, "cluster.AlterReplicaLogDirs", "1-2"),
+    _client(35, "cluster.DescribeLogDirs", "1-4"),
+    _client(36, "cluster.SaslAuthenticate", "0-2", on_controller=True),
+    _client(37, "topics.CreatePartitions", "0-3", on_controller=True),
+    _client(42, "groups.DeleteGroups", "0-2"),
+    _client(43, "topics.ElectLeaders", "0-2", on_controller=True),
+    _client(44, "cluster.IncrementalAlterConfigs", "0-1", on_controller=True),
+    _client(45, "topics.AlterPartitionReassignments", "0-1", on_controller=True),
+    _client(46, "topics.ListPartitionReassignments", "0", on_controller=True),
+    _controller(52, "quorum.Vote"),
+    _controller(53, "quorum.BeginQuorumEpoch"),
+    _controller(54, "quorum.EndQuorumEpoch"),
+    _client(55, "cluster.DescribeQuorum", "0-2", on_controller=True),
+    _controller(56, "brokers.AlterPartition"),
+    _client(57, "cluster.UpdateFeatures", "0-2", on_controller=True),
+    _controller(59, "quorum.FetchSnapshot"),
+    _client(60, "cluster.DescribeCluster", "0-2", on_controller=True),
+    _controller(62, "brokers.BrokerRegistration"),
+    _controller(63, "brokers.BrokerHeartbeat"),
+    _client(64, "cluster.UnregisterBroker", "0", on_controller=True),
+    _controller(67, "brokers.AllocateProducerIds"),
+    _controller(73, "brokers.AssignReplicasToDirs"),
+    _client(75, "topics.DescribeTopicPartitions", "0"),
+    _own(1000, "own.GetReplicaLogInfo"),
+    _own(1001, "own.DescribeLosses"),
+    _own(1002, "own.AcknowledgeLosses", on_controller=True),
 )
 
 API_BY_KEY = {api.key: api for api in APIS}
@@ -147,7 +151,7 @@ def is_allowed(key: int, *, is_controller: bool) -> bool:
 @cache
 def advertised_versions(*, on_controller: bool) -> tuple["ApiVersion", ...]:
     """What ApiVersions answers on this kind of listener."""
-    from strandline.wire.messages.api_versions import ApiVersion  # not before it is needed: see above
+    from strandline.wire.messages.cluster.api_versions import ApiVersion  # not before it is needed: see above
 
     rows = []
     for api in APIS:

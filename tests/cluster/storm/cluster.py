@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from tests.cluster.driving import partition_of
 
-from strandline.server.ask import ask
+from strandline.client.ask import ask
 from strandline.server.clock import AHEAD_MS
-from strandline.server.local_cluster import HOST, LocalCluster, NodeProcess
-from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
-from strandline.wire.messages.metadata import MetadataRequest
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
+from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from strandline.wire.messages.topics.metadata import MetadataRequest
 
 NODES = 3
 PROPERTIES = {

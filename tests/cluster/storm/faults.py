@@ -17,14 +17,14 @@ from random import Random
 from tests.cluster.storm.clients import TOPIC, Writer
 from tests.cluster.storm.cluster import StormCluster, Wrong, until
 
-from strandline.server.ask import ask
-from strandline.server.local_cluster import HOST, NodeProcess
-from strandline.wire.messages.alter_partition_reassignments import (
+from strandline.client.ask import ask
+from strandline.testing.local_cluster import HOST, NodeProcess
+from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest
 
 HEAL_S = 180.0  # on a busy machine, too
 SYNC_S = 30.0

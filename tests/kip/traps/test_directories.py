@@ -13,12 +13,12 @@ from tests.unit.replica.test_directories import HOME, Jbod
 from strandline.base.effects import ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, Uuid
-from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
+from strandline.controller.partitions.partition import Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Partition
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import AssignReplicasToDirsRequest
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 E = ErrorCode
 ELR_ON = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)

@@ -19,13 +19,13 @@ from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.controller.configs import plan_alter_configs
 from strandline.metadata import records as r
 from strandline.metadata.image import TOPIC_RESOURCE, Image
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest
 
 E = ErrorCode
 ELR_ON = r.FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)

@@ -20,11 +20,11 @@ from strandline.log.opening import EPOCHS_FILE
 from strandline.log.reading import Read
 from strandline.metadata import records as r
 from strandline.metadata.losses import AT_MOST, EXACTLY
-from strandline.replica.follower import Follower, Next, Position, Served
-from strandline.server.disk import RealDisk
-from strandline.sim.disk import SimDisk
+from strandline.replica.following.follower import Follower, Next, Position, Served
+from strandline.server.storage.disk import RealDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 
 E = ErrorCode
 

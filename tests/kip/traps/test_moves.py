@@ -8,12 +8,12 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.errors import ErrorCode
 from strandline.metadata.image import RECOVERING, TOPIC_RESOURCE
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
-from strandline.wire.messages.alter_partition_reassignments import (
+from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from strandline.wire.messages.topics.list_partition_reassignments import ListPartitionReassignmentsRequest
 
 E = ErrorCode
 ELR_ON = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)

@@ -13,13 +13,13 @@ from strandline.base.ports import DiskError
 from strandline.broker.parts import prepare
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
-from strandline.log.clean_shutdown import FILE, Place, Stop, take_clean_shutdown, write_clean_shutdown
-from strandline.log.inventory import Left
+from strandline.log.evidence.clean_shutdown import FILE, Place, Stop, take_clean_shutdown, write_clean_shutdown
+from strandline.log.evidence.inventory import Left
 from strandline.metadata.image import Image
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.sim.disk import SimDisk, SimFile
-from strandline.sim.machine import Machine
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.sim.world.disk import SimDisk, SimFile
+from strandline.sim.world.machine import Machine
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
 
 E = ErrorCode
 ELR_ON = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)

@@ -8,8 +8,8 @@ from tests.unit.replica.conftest import AT, World
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId
 from strandline.metadata.losses import NO_END, UNKNOWN
 from strandline.metadata.registrations import RECOVERING
-from strandline.replica import hanging
-from strandline.replica.hanging import NOTED_MAX
+from strandline.replica.losses import hanging
+from strandline.replica.losses.hanging import NOTED_MAX
 from strandline.wire.batch import build
 
 

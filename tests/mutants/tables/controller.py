@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 CONTROLLER = table(
     Mutant(
         "a proposal of an older partition epoch is accepted",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         "    if proposal.partition_epoch < old.partition_epoch:\n        return E.INVALID_UPDATE_VERSION\n",
         "",
         Breaks.DURABILITY,
@@ -23,7 +23,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "every stop counts as unclean",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "lost_tail=not is_clean",
         "lost_tail=True",
         Breaks.AGREEMENT,
@@ -32,7 +32,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "every stop counts as clean",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "lost_tail=not is_clean",
         "lost_tail=False",
         Breaks.DURABILITY,
@@ -47,7 +47,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a registration that names no epoch counts as clean",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "== request.previous_broker_epoch\n",
         "== request.previous_broker_epoch or request.previous_broker_epoch == -1\n",
         Breaks.DURABILITY,
@@ -59,7 +59,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "finished recoveries are counted once",
-        "controller/recovery.py",
+        "controller/partitions/recovery.py",
         "        self.finished += len(changes)\n",
         "        self.finished = max(self.finished, min(1, len(changes)))\n",
         Breaks.ANSWERS,
@@ -68,7 +68,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "who has consent to stop is let in by a late heartbeat",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "    shutdown = START_SHUTDOWN if is_leaving and not broker.in_controlled_shutdown else 0\n",
         "    shutdown = 0\n",
         Breaks.AGREEMENT,
@@ -77,7 +77,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a shutdown is taken back",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         (
             "    if broker.in_controlled_shutdown:\n"
             "        return Next(fenced=broker.fenced, shutting_down=True)  # A shutdown is not taken back.\n"
@@ -92,7 +92,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a proposal of who leads no longer is accepted",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         "    if proposal.leader_epoch < old.leader_epoch:\n        return E.FENCED_LEADER_EPOCH\n",
         "",
         Breaks.DURABILITY,
@@ -101,7 +101,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "who does not lead may propose",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         "    if broker != old.leader:\n        return E.INVALID_REQUEST\n",
         "",
         Breaks.AGREEMENT,
@@ -110,7 +110,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a leader that knows more than the controller is fenced",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         (
             "    if proposal.leader_epoch > old.leader_epoch or proposal.partition_epoch > old.pa"
             "rtition_epoch:\n"
@@ -123,7 +123,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "an ineligible broker is left out of a proposed ISR",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         "    if any(is_ineligible(state, old, basis) for state in states):",
         "    if all(is_ineligible(state, old, basis) for state in states):",
         Breaks.DURABILITY,
@@ -156,7 +156,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "only the newcomer's broker epoch is compared",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         "    if any(is_ineligible(state, old, basis) for state in states):",
         ("    if any(is_ineligible(state, old, basis) for state in states if state.broker_id not in old.isr):"),
         Breaks.DURABILITY,
@@ -165,7 +165,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "no epoch helps a broker that is fenced",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         "    if broker is None or not broker.is_active:\n        return True\n",
         (
             "    if broker is None or not (broker.is_active or state.broker_epoch == EPOCH_UNKNOWN):\n"
@@ -177,7 +177,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a restarted broker stays in the ISR until it is fenced",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "    return Plan((*changes, record), BrokerRegistrationResponse(broker_epoch=epoch))\n\n\ndef why",
         ("    return Plan((record,), BrokerRegistrationResponse(broker_epoch=basis.next_offset))\n\n\ndef why"),
         Breaks.DURABILITY,
@@ -204,7 +204,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "Balanced recovers without all of LastKnownELR",
-        "controller/recovery.py",
+        "controller/partitions/recovery.py",
         (
             "        is_enough = bool(asked_for) and all(node in known for node in asked_for) and"
             " (have_all_answered or is_over)"
@@ -219,7 +219,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "the longest log wins over a later epoch",
-        "controller/recovery.py",
+        "controller/partitions/recovery.py",
         "key=lambda node: known[node].evidence.rank)",
         "key=lambda node: known[node].evidence.rank[::-1])",
         Breaks.DURABILITY,
@@ -235,7 +235,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "answers of an earlier incarnation count in a recovery",
-        "controller/recovery.py",
+        "controller/partitions/recovery.py",
         "            and answers[node].broker_epoch == brokers[node].epoch\n",
         "",
         Breaks.DURABILITY,
@@ -253,7 +253,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "answers of an earlier leader epoch count in a recovery",
-        "controller/recovery.py",
+        "controller/partitions/recovery.py",
         "            and answers[node].leader_epoch == partition.leader_epoch\n",
         "",
         Breaks.DURABILITY,
@@ -262,7 +262,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "Aggressive waits for all answers for ever",
-        "controller/recovery.py",
+        "controller/partitions/recovery.py",
         "        is_enough = all(node in known for node in candidates(partition)) or is_over",
         "        is_enough = all(node in known for node in candidates(partition))",
         Breaks.AGREEMENT,
@@ -274,7 +274,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a designated leader need not be alive",
-        "controller/recovery.py",
+        "controller/partitions/recovery.py",
         "        return recovery.designated if recovery.designated in known else None",
         "        return recovery.designated",
         Breaks.AGREEMENT,
@@ -283,7 +283,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "an ISR need not have its leader",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         " or not set(isr) <= set(old.replicas) or old.leader not in isr:",
         " or not set(isr) <= set(old.replicas):",
         Breaks.AGREEMENT,
@@ -292,7 +292,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "an ISR may have others than replicas",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         " or not set(isr) <= set(old.replicas) or old.leader not in isr:",
         " or old.leader not in isr:",
         Breaks.AGREEMENT,
@@ -301,7 +301,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a recovering leader may add members",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         (
             "    if proposal.leader_recovery_state == RECOVERING and (len(isr) > 1 or old.leader_"
             "recovery_state == RECOVERED):\n"
@@ -314,7 +314,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "who was replaced by its own proposal is not told",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         "        return refused(at, E.NEW_LEADER_ELECTED), change\n",
         "        return refused(at, E.NONE), change\n",
         Breaks.AGREEMENT,
@@ -323,7 +323,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a cancel may leave too few in sync",
-        "controller/reassignments.py",
+        "controller/partitions/reassignments.py",
         "        if len(left) >= needed:\n            return None\n",
         "        return None\n",
         Breaks.DURABILITY,
@@ -336,7 +336,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "a new partition's ISR has fenced replicas",
-        "controller/assignment.py",
+        "controller/topics/assignment.py",
         "    isr = tuple(node for node in replicas if basis.image.is_active(node))\n",
         "    isr = tuple(replicas)\n",
         Breaks.AGREEMENT,
@@ -345,7 +345,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "None recovers as Balanced does",
-        "controller/standing.py",
+        "controller/partitions/standing.py",
         "    if strategy is Strategy.NONE:\n        return Standing.OPERATOR\n",
         "",
         Breaks.DURABILITY,
@@ -354,7 +354,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "answers outlive their controller",
-        "controller/recovery.py",
+        "controller/partitions/recovery.py",
         "        self.leaderless = dict.fromkeys(image.leaderless())\n        self.is_due",
         "        self.is_due",
         Breaks.AGREEMENT,
@@ -369,7 +369,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "the limit of elections is one higher",
-        "controller/manual.py",
+        "controller/partitions/manual.py",
         "            if count >= PARTITIONS_MAX:",
         "            if count > PARTITIONS_MAX:",
         Breaks.ANSWERS,
@@ -378,7 +378,7 @@ CONTROLLER = table(
     ),
     Mutant(
         "designated leaders are taken from the end",
-        "controller/manual.py",
+        "controller/partitions/manual.py",
         "designated[position] if position < len(designated)",
         "designated[-1 - position] if position < len(designated)",
         Breaks.AGREEMENT,

@@ -9,7 +9,7 @@ ONE_REQUEST = (
 COPYING = table(
     Mutant(
         "who has nothing in common with its leader goes back to its high watermark",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "            return min(own_end, end)\n",
         "            return max(min(own_end, end), self.high_watermark)\n",
         Breaks.AGREEMENT,
@@ -23,7 +23,7 @@ COPYING = table(
     ),
     Mutant(
         "a log that is thrown away begins at the high watermark",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "            return Cut(answer.log_start_offset, True,",
         "            return Cut(max(answer.log_start_offset, self.high_watermark), True,",
         Breaks.AGREEMENT,
@@ -37,7 +37,7 @@ COPYING = table(
     ),
     Mutant(
         "a follower with an empty log does not begin at its leader's first batch",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "        if first is not None and first.base_offset < log.log_end_offset < first.next_offset:\n",
         "        if False:\n",
         Breaks.ANSWERS,
@@ -60,7 +60,7 @@ COPYING = table(
     ),
     Mutant(
         "answers of an earlier leader epoch are taken",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "        return asked.leader_epoch == self.epoch and asked.offset == self.log.log_end_offset\n",
         "        return asked.offset == self.log.log_end_offset\n",
         Breaks.DURABILITY,
@@ -87,7 +87,7 @@ COPYING = table(
                 "        self.reconfigure(",
             ),
             (
-                "replica/arrivals.py",
+                "replica/storage/arrivals.py",
                 "        for namesake in namesakes:\n            replicas.delete(namesake, effects, now)\n",
                 "",
             ),
@@ -95,7 +95,7 @@ COPYING = table(
     ),
     Mutant(
         "a broker has many requests under way",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         "        if not self.waiting or not self.outbox.is_free:\n",
         "        if not self.waiting or not self.outbox.pause.done:\n",
         Breaks.ANSWERS,
@@ -108,7 +108,7 @@ COPYING = table(
     ),
     Mutant(
         "a request has one partition",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         "        for at in self.waiting:\n            leader =",
         "        for at in list(self.waiting)[:1]:\n            leader =",
         Breaks.ANSWERS,
@@ -126,7 +126,7 @@ COPYING = table(
     ),
     Mutant(
         "a leader waits for nobody",
-        "replica/leader.py",
+        "replica/serving/leader.py",
         "            if state.log_end_offset < new and (\n",
         "            if False and (\n",
         Breaks.DURABILITY,
@@ -145,7 +145,7 @@ COPYING = table(
     ),
     Mutant(
         "who lags never leaves",
-        "replica/leader.py",
+        "replica/serving/leader.py",
         "        if len(kept) == len(self.isr.isr):\n            return None\n        self.isr = PendingShrink",
         "        if True:\n            return None\n        self.isr = PendingShrink",
         Breaks.ANSWERS,
@@ -157,7 +157,7 @@ COPYING = table(
     ),
     Mutant(
         "who has caught up does not come back",
-        "replica/leader.py",
+        "replica/serving/leader.py",
         '        if node in self.isr.maximal:\n            return "it is in the ISR"\n',
         '        if True:\n            return "it is in the ISR"\n',
         Breaks.ANSWERS,
@@ -166,7 +166,7 @@ COPYING = table(
     ),
     Mutant(
         "a new leader keeps its ISR from others",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "        return node in sets.isr and lives(node)\n",
         "        return lives(node)\n",
         Breaks.DURABILITY,
@@ -175,7 +175,7 @@ COPYING = table(
     ),
     Mutant(
         "a producer that a new leader does not know is refused",
-        "log/producers.py",
+        "log/producers/producers.py",
         "            return None  # never seen, or forgotten: any sequence may be its first\n",
         "            return ErrorCode.UNKNOWN_PRODUCER_ID\n",
         Breaks.ANSWERS,
@@ -184,7 +184,7 @@ COPYING = table(
     ),
     Mutant(
         "the last stable offset runs ahead of the high watermark",
-        "replica/leader.py",
+        "replica/serving/leader.py",
         "        return self.high_watermark\n\n    @property\n    def is_end_unknown",
         "        return self.log.log_end_offset\n\n    @property\n    def is_end_unknown",
         Breaks.DURABILITY,
@@ -227,7 +227,7 @@ COPYING = table(
     ),
     Mutant(
         "a transaction with an end is told as open",
-        "replica/hanging.py",
+        "replica/losses/hanging.py",
         "                self.open.pop(header.producer_id, None)\n",
         "                pass\n",
         Breaks.ANSWERS,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 DIRECTORIES = table(
     Mutant(
         "replicas of a failed directory go on",
-        "replica/offline.py",
+        "replica/storage/offline.py",
         "            hosted.gone = True\n            host.drop(hosted)\n",
         "            hosted.gone = True\n",
         Breaks.AGREEMENT,
@@ -14,7 +14,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "checkpoints are written to a failed directory",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         (
             "    def save_high_watermarks(self, now: Instant) -> list[Effect]:\n"
             "        return [\n"
@@ -33,7 +33,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "the controller is not told where the replicas of a failed directory are",
-        "replica/offline.py",
+        "replica/storage/offline.py",
         "    if replicas.has_caught_up:\n        tell_absent(replicas)\n",
         "",
         Breaks.AGREEMENT,
@@ -44,7 +44,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "what was to be told of a replica is forgotten with its directory",
-        "replica/offline.py",
+        "replica/storage/offline.py",
         "            replicas.storage.flushing.pop(hosted.at, None)\n",
         "            replicas.assignments.forget(hosted.at)\n",
         Breaks.AGREEMENT,
@@ -55,11 +55,11 @@ DIRECTORIES = table(
             ),
         ),
         ("Its replicas are copied no longer",),
-        (("replica/offline.py", "    if replicas.has_caught_up:\n        tell_absent(replicas)\n", ""),),
+        (("replica/storage/offline.py", "    if replicas.has_caught_up:\n        tell_absent(replicas)\n", ""),),
     ),
     Mutant(
         "a replica in a lost directory comes into the ISR",
-        "controller/isr.py",
+        "controller/partitions/isr.py",
         "    if not basis.image.is_online(node, old):\n        return True\n",
         "",
         Breaks.DURABILITY,
@@ -89,7 +89,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "replicas move into a cordoned directory",
-        "replica/future.py",
+        "replica/storage/future.py",
         "        if log_dir in cordoned(self.host):\n            return E.INVALID_REPLICA_ASSIGNMENT\n",
         "",
         Breaks.ANSWERS,
@@ -98,7 +98,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "new replicas go into a cordoned directory",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "        free = [log_dir for log_dir in live if log_dir.path not in closed] or live[:1]\n",
         "        free = live\n",
         Breaks.ANSWERS,
@@ -107,7 +107,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "high watermarks lie in a file of our own",
-        "replica/rows.py",
+        "replica/storage/rows.py",
         '"replication-offset-checkpoint"',
         '"high-watermark-checkpoint"',
         Breaks.ANSWERS,
@@ -116,7 +116,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "an answer settles a newer wish",
-        "replica/assignments.py",
+        "replica/storage/assignments.py",
         "                    if row.error_code in settled and at in asked and self.wanted.get(at) == asked[at]:\n",
         "                    if row.error_code in settled and at in asked and at in self.wanted:\n",
         Breaks.AGREEMENT,
@@ -129,7 +129,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "a wish that got no answer is forgotten",
-        "replica/assignments.py",
+        "replica/storage/assignments.py",
         "        self.outbox.take()\n        self.outbox.back_off(now)\n",
         (
             "        for at in self.outbox.take():\n"
@@ -142,7 +142,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "a lost topic id stays lost",
-        "replica/owners.py",
+        "replica/storage/owners.py",
         "    if saved is not None and (topic_id is None",
         "    if False and (topic_id is None",
         Breaks.DURABILITY,
@@ -150,7 +150,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "another topic's log is taken for that of the checkpoint",
-        "replica/owners.py",
+        "replica/storage/owners.py",
         "(topic_id != saved and is_nearly(topic_id, saved))",
         "topic_id != saved",
         Breaks.DURABILITY,
@@ -158,7 +158,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "a log is opened under a name that is not its topic's by the checkpoint",
-        "replica/owners.py",
+        "replica/storage/owners.py",
         "topic_id == saved or topic_id not in rows.values()",
         "True",
         Breaks.DURABILITY,
@@ -177,7 +177,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "what a log had that is kept aside is not in the ledger",
-        "replica/owners.py",
+        "replica/storage/owners.py",
         "        storage.findings.is_another(hosted)\n",
         "",
         Breaks.DURABILITY,
@@ -185,7 +185,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "a copy under another name is a second log of the topic",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "                refuse_other_name(first, path)\n",
         "",
         Breaks.DURABILITY,
@@ -193,7 +193,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "a log that cannot be kept aside is forgotten",
-        "replica/owners.py",
+        "replica/storage/owners.py",
         "            host.fail(directory, error)\n            continue\n",
         "            pass\n",
         Breaks.DURABILITY,
@@ -201,7 +201,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "the checkpoint says whose a name was when it is used again",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         (
             "            self.write_now(log_dir, TOPIC_IDS, *self.topic_ids(log_dir))\n"
             "            for file, offsets in rows.items():\n"

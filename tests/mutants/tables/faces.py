@@ -34,7 +34,7 @@ FACES = table(
     ),
     Mutant(
         "brokers that are gone for good are waited for",
-        "controller/standing.py",
+        "controller/partitions/standing.py",
         "            return standing if any(map(is_registered, nodes)) else Standing.OPERATOR\n",
         "            return standing\n",
         Breaks.ANSWERS,
@@ -61,7 +61,7 @@ FACES = table(
     ),
     Mutant(
         "a shrink is counted when it is proposed",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         "        self.waiting[hosted.at] = None\n",
         "        self.waiting[hosted.at] = None\n        self.shrinks += 1\n",
         Breaks.ANSWERS,
@@ -70,7 +70,7 @@ FACES = table(
     ),
     Mutant(
         "a refused change is counted as made",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         "            self.refusals += 1\n",
         "            self.shrinks += 1\n",
         Breaks.ANSWERS,
@@ -135,7 +135,7 @@ FACES = table(
     ),
     Mutant(
         "a described partition has no ELR",
-        "cli/topics.py",
+        "cli/admin/topics.py",
         '\\tElr: {elr}\\tLastKnownElr: {known}"',
         '\\tLastKnownElr: {known}"',
         Breaks.ANSWERS,
@@ -144,7 +144,7 @@ FACES = table(
     ),
     Mutant(
         "one of the KIP's names of a leader is not known",
-        "cli/partitions_file.py",
+        "cli/admin/partitions_file.py",
         'DESIGNATED = ("designatedLeader", "desiredLeader")',
         'DESIGNATED = ("designatedLeader",)',
         Breaks.ANSWERS,
@@ -155,7 +155,7 @@ FACES = table(
     ),
     Mutant(
         "a plan says nothing of what is lost",
-        "cli/election_plan.py",
+        "diagnosis/election_plan.py",
         '    lines += [f"  lost: {text}" for text in losses_of(plan)]\n',
         "",
         Breaks.ANSWERS,
@@ -164,7 +164,7 @@ FACES = table(
     ),
     Mutant(
         "what is certainly lost is not told",
-        "cli/election_plan.py",
+        "diagnosis/election_plan.py",
         "    if end > start:\n",
         "    if False:\n",
         Breaks.ANSWERS,
@@ -187,7 +187,7 @@ FACES = table(
     ),
     Mutant(
         "a default is not Kafka's",
-        "metadata/node_configs.py",
+        "metadata/configs/node_configs.py",
         'ConfigKey("replica.lag.time.max.ms", LONG, 30_000, at_least(1))',
         'ConfigKey("replica.lag.time.max.ms", LONG, 10_000, at_least(1))',
         Breaks.ANSWERS,
@@ -199,7 +199,7 @@ FACES = table(
     ),
     Mutant(
         "a limit is not Kafka's",
-        "metadata/node_configs.py",
+        "metadata/configs/node_configs.py",
         'ConfigKey("replica.fetch.wait.max.ms", INT, 500, at_least(0))',
         'ConfigKey("replica.fetch.wait.max.ms", INT, 500, at_least(-1))',
         Breaks.ANSWERS,
@@ -232,7 +232,7 @@ FACES = table(
     ),
     Mutant(
         "a member of an ISR has no epoch",
-        "wire/messages/alter_partition.py",
+        "wire/messages/brokers/alter_partition.py",
         '    broker_epoch: Annotated[Int64, V("3+")] = -1\n',
         "",
         Breaks.AGREEMENT,
@@ -253,7 +253,7 @@ FACES = table(
     ),
     Mutant(
         "a new key's default is not the KIP's",
-        "metadata/node_configs.py",
+        "metadata/configs/node_configs.py",
         'ConfigKey("max.request.partition.size.limit", INT, 2000, ',
         'ConfigKey("max.request.partition.size.limit", INT, 1000, ',
         Breaks.ANSWERS,

@@ -13,7 +13,7 @@ GROUP = table(
     ),
     Mutant(
         "sessions count from the beginning of a write that its members have waited for",
-        "replica/producing.py",
+        "replica/serving/producing.py",
         "        waiter = InternalAppend(self.host, then, appended.base_offset, appended.last_offset + 1)\n",
         (
             "        waiter = InternalAppend(\n"

@@ -159,7 +159,7 @@ LOG = table(
     ),
     Mutant(
         "of the epochs of a segment only its beginning is compared",
-        "log/proof.py",
+        "log/evidence/proof.py",
         "for at in (first, *starts, end) for",
         "for at in (first,) for",
         Breaks.AGREEMENT,
@@ -167,7 +167,7 @@ LOG = table(
     ),
     Mutant(
         "of the epochs of a segment only its ends are compared",
-        "log/proof.py",
+        "log/evidence/proof.py",
         "for at in (first, *starts, end) for",
         "for at in (first, end) for",
         Breaks.AGREEMENT,
@@ -175,7 +175,7 @@ LOG = table(
     ),
     Mutant(
         "a batch in which an epoch begins agrees with it",
-        "log/proof.py",
+        "log/evidence/proof.py",
         "return first == epochs.epoch_at(header.last_offset) == header",
         "return epochs.epoch_at(header.last_offset) == header",
         Breaks.AGREEMENT,
@@ -191,7 +191,7 @@ LOG = table(
     ),
     Mutant(
         "epochs of deleted records are compared",
-        "log/proof.py",
+        "log/evidence/proof.py",
         "    if header.last_offset < log_start:\n        return True\n",
         "",
         Breaks.AGREEMENT,
@@ -199,7 +199,7 @@ LOG = table(
     ),
     Mutant(
         "an epoch before all batches cuts them",
-        "log/proof.py",
+        "log/evidence/proof.py",
         "    is_right = not falls(log.epochs.epoch_at(segment.base_offset - 1), segment)\n",
         "    is_right = True\n",
         Breaks.DURABILITY,
@@ -211,7 +211,7 @@ LOG = table(
     ),
     Mutant(
         "a batch whose epoch has rotted outweighs the file",
-        "log/proof.py",
+        "log/evidence/proof.py",
         "    if told is None or falls(told.latest, segment):\n",
         "    if told is None:\n",
         Breaks.DURABILITY,
@@ -219,7 +219,7 @@ LOG = table(
     ),
     Mutant(
         "batches whose epochs fall outweigh the file",
-        "log/proof.py",
+        "log/evidence/proof.py",
         "        if header.partition_leader_epoch < epochs.latest:\n            return False\n",
         "",
         Breaks.DURABILITY,

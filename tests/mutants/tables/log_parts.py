@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 LOG_PARTS = table(
     Mutant(
         "a swap's old segments go before its names are durable",
-        "log/swapping.py",
+        "log/cleaning/swapping.py",
         "    log.disk.sync([log.directory])\n",
         "",
         Breaks.DURABILITY,
@@ -16,7 +16,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "the directory is not synced after a swap's names",
-        "log/swapping.py",
+        "log/cleaning/swapping.py",
         "    log.unsynced_others[log.directory] = None\n    gone = ",
         "    gone = ",
         Breaks.DURABILITY,
@@ -24,7 +24,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "compaction takes the entries of epochs without records",
-        "log/swapping.py",
+        "log/cleaning/swapping.py",
         "    if log.warm in group:\n        log.warm = None\n",
         ("    if log.warm in group:\n        log.warm = None\n    log.epochs.entries = log.epochs.entries[-1:]\n"),
         Breaks.DURABILITY,
@@ -36,7 +36,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "the marker stays when the broker has started",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "            disk.remove(path)\n            disk.sync([directory])\n",
         "            pass\n",
         Breaks.DURABILITY,
@@ -55,7 +55,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "the marker is taken away and may come back",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "            disk.remove(path)\n            disk.sync([directory])\n",
         "            disk.remove(path)\n",
         Breaks.DURABILITY,
@@ -64,7 +64,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "a marker of another node or cluster is believed",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "    of_here = Marker.of(as_it_was(place, marker),",
         (
             "    place = Place(marker.cluster_id, marker.node_id, place.directories, place.dead)\n"
@@ -79,7 +79,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "a producer's older epoch is accepted",
-        "log/producers.py",
+        "log/producers/producers.py",
         ("        if batch.producer_epoch < producer.epoch:\n            return ErrorCode.INVALID_PRODUCER_EPOCH\n"),
         "",
         Breaks.DURABILITY,
@@ -87,7 +87,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "the second batch of a producer in flight counts as a duplicate of the first",
-        "log/producers.py",
+        "log/producers/producers.py",
         ("            if old.first_sequence == batch.base_sequence and old.last_sequence == batch.last_sequence:"),
         ("            if old.first_sequence <= batch.base_sequence and batch.last_sequence <= old.last_sequence + 1:"),
         Breaks.DURABILITY,
@@ -95,7 +95,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "four batches of a producer are remembered",
-        "log/producers.py",
+        "log/producers/producers.py",
         "BATCHES_MAX = 5",
         "BATCHES_MAX = 4",
         Breaks.AGREEMENT,
@@ -119,7 +119,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "producer snapshots ahead of the log are believed",
-        "log/producer_snapshot.py",
+        "log/producers/producer_snapshot.py",
         "if offset <= log.log_end_offset and offset < believed_below]",
         "if offset <= log.log_end_offset]",
         Breaks.DURABILITY,
@@ -127,7 +127,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "records at the high watermark are cleaned",
-        "log/cleanable.py",
+        "log/cleaning/cleanable.py",
         "    bound = min(stable_end, log.recovery_point)\n",
         "    bound = log.recovery_point\n",
         Breaks.DURABILITY,
@@ -135,7 +135,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "what is not durable decides what is cleaned",
-        "log/cleanable.py",
+        "log/cleaning/cleanable.py",
         "    bound = min(stable_end, log.recovery_point)\n",
         "    bound = stable_end\n",
         Breaks.DURABILITY,
@@ -143,7 +143,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "the last record of a key is taken too",
-        "log/compaction.py",
+        "log/cleaning/compaction.py",
         ("        if record.key is None or record.offset < self.last_of_key.get(fingerprint(record.key), -1):"),
         ("        if record.key is None or record.offset <= self.last_of_key.get(fingerprint(record.key), -1):"),
         Breaks.DURABILITY,
@@ -151,7 +151,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "batches that producers are remembered by are cleaned away",
-        "log/compaction.py",
+        "log/cleaning/compaction.py",
         "(empty(header) if begins_epoch or self.is_kept_empty(header) else None)",
         "(empty(header) if begins_epoch else None)",
         Breaks.AGREEMENT,
@@ -159,7 +159,7 @@ LOG_PARTS = table(
     ),
     Mutant(
         "the first batches of epochs are cleaned away",
-        "log/compaction.py",
+        "log/cleaning/compaction.py",
         "(empty(header) if begins_epoch or self.is_kept_empty(header) else None)",
         "(empty(header) if self.is_kept_empty(header) else None)",
         Breaks.AGREEMENT,

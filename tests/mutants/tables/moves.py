@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 MOVES = table(
     Mutant(
         "more than there are brokers may not be asked for",
-        "controller/topics.py",
+        "controller/topics/topics.py",
         "    why = why_not_together(\n",
         (
             '    if int(str(own.get("min.insync.replicas", 1))) > len(basis.image.brokers):\n'
@@ -18,7 +18,7 @@ MOVES = table(
     ),
     Mutant(
         "a change of the ELR begins a leader epoch",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "leads_anew = elected.leader != old.leader\n",
         "leads_anew = elected.leader != old.leader or sets.elr != old.elr\n",
         Breaks.ANSWERS,
@@ -27,7 +27,7 @@ MOVES = table(
     ),
     Mutant(
         "a designation replaces who leads",
-        "controller/manual.py",
+        "controller/partitions/manual.py",
         (
             "    if partition.leader != NOBODY:\n"
             "        return Refusal(E.ELECTION_NOT_NEEDED, message_of(E.ELECTION_NOT_NEEDED))\n"
@@ -65,7 +65,7 @@ MOVES = table(
     ),
     Mutant(
         "a cancel goes back to the order of the move",
-        "controller/reassignments.py",
+        "controller/partitions/reassignments.py",
         "    original = old.original_replicas or without(old.replicas, old.adding_replicas)\n",
         "    original = without(old.replicas, old.adding_replicas)\n",
         Breaks.ANSWERS,
@@ -76,7 +76,7 @@ MOVES = table(
     ),
     Mutant(
         "another move starts from what the first one was to make",
-        "controller/reassignments.py",
+        "controller/partitions/reassignments.py",
         "    assignment = towards(old, target, original, basis)\n",
         "    assignment = towards(old, target, without(old.replicas, old.removing_replicas), basis)\n",
         Breaks.AGREEMENT,
@@ -87,7 +87,7 @@ MOVES = table(
     ),
     Mutant(
         "a move that costs nothing cannot be cancelled under min ISR",
-        "controller/reassignments.py",
+        "controller/partitions/reassignments.py",
         "        if keeps_isr and keeps_elr:\n            return None\n",
         "",
         Breaks.ANSWERS,
@@ -96,7 +96,7 @@ MOVES = table(
     ),
     Mutant(
         "who leads cannot be replaced by the preferred leader",
-        "controller/elections.py",
+        "controller/partitions/elections.py",
         "    wish = Wish(election=Election.PREFERRED) if kind == PREFERRED else Wish(cause=cause)\n",
         "    wish = Wish(cause=cause)\n",
         Breaks.ANSWERS,
@@ -162,7 +162,7 @@ MOVES = table(
     ),
     Mutant(
         "a waiting reassignment names no replica",
-        "controller/reassignments.py",
+        "controller/partitions/reassignments.py",
         '    reasons = [f"replica {node} is not in sync{state_of(node, basis)}" for node in missing]\n',
         '    reasons = ["a replica is not in sync" for _ in missing]\n',
         Breaks.ANSWERS,
@@ -213,7 +213,7 @@ MOVES = table(
     ),
     Mutant(
         "a replica says that it has an epoch that nobody has led",
-        "controller/inquiries.py",
+        "controller/partitions/inquiries.py",
         "    is_epoch = -1 <= row.last_written_leader_epoch <= row.current_leader_epoch\n",
         "    is_epoch = -1 <= row.last_written_leader_epoch\n",
         Breaks.DURABILITY,
@@ -221,7 +221,7 @@ MOVES = table(
     ),
     Mutant(
         "a replica is asked for its log once",
-        "controller/inquiries.py",
+        "controller/partitions/inquiries.py",
         "            if node in self.under_way or node in self.again_at:\n",
         "            if node in self.under_way or node in self.again_at or node in self.asked:\n",
         Breaks.ANSWERS,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 PARTITIONS = table(
     Mutant(
         "a reassignment ends below min ISR",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    return (missing, lacking) if missing or lacking else None",
         "    return (missing, lacking) if missing else None",
         Breaks.DURABILITY,
@@ -26,7 +26,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "removed replicas stay eligible",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    elr = tuple(n for n in replicas if n in candidates and n not in isr and n not in lost_tail)",
         (
             "    elr = tuple(n for n in (*replicas, *without(old.replicas, replicas)) if n in can"
@@ -38,7 +38,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an unchanged ISR begins a partition epoch",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    return None if change == unchanged and not wish.renews_epoch else change",
         "    return change",
         Breaks.ANSWERS,
@@ -50,7 +50,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "without ELR the last member leaves the ISR",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "        isr = old.isr\n    isr = within(isr, replicas)",
         "        isr = ()\n    isr = within(isr, replicas)",
         Breaks.DURABILITY,
@@ -68,7 +68,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "who leaves below min ISR is not eligible",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    candidates = set(old.elr) | set(old.isr)\n",
         "    candidates = set(old.elr)\n",
         Breaks.AGREEMENT,
@@ -100,7 +100,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an ISR that is large enough keeps the ELR",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    if len(isr) >= min_isr:\n        return (), ()\n",
         "",
         Breaks.DURABILITY,
@@ -116,7 +116,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "min ISR 1 drops the ELR of an ISR without members",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    if len(isr) >= min_isr:\n        return (), ()\n",
         "    if len(isr) >= min_isr - 1:\n        return (), ()\n",
         Breaks.DURABILITY,
@@ -128,7 +128,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an unclean shutdown leaves eligibility",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "and n not in isr and n not in lost_tail)\n    known",
         "and n not in isr)\n    known",
         Breaks.DURABILITY,
@@ -151,7 +151,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an eligible leader stays in the ELR",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "        isr, elr = (leader,), without(sets.elr, (leader,))\n",
         "        isr, elr = (leader,), sets.elr\n",
         Breaks.AGREEMENT,
@@ -168,7 +168,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "eligible replicas lead while they are fenced",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "            if node in sets.elr and lives(node):",
         "            if node in sets.elr:",
         Breaks.AGREEMENT,
@@ -190,7 +190,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "lost tails are not remembered",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    known = set(old.last_known_elr) | (candidates & set(lost_tail))\n",
         "    known = set(old.last_known_elr)\n",
         Breaks.AGREEMENT,
@@ -202,7 +202,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "who led last is not remembered",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader\n",
         "    last_leader = old.last_known_leader\n",
         Breaks.AGREEMENT,
@@ -217,7 +217,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "nobody is remembered as the last leader",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader\n",
         "    last_leader = old.leader\n",
         Breaks.AGREEMENT,
@@ -226,7 +226,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an unclean election does not say so",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         '    if elected.how == "unclean":\n        recovery = RECOVERING\n',
         "",
         Breaks.AGREEMENT,
@@ -241,7 +241,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an unclean election has no entry in the ledger",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         '        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" and not is_lossless else (),\n',
         "",
         Breaks.ANSWERS,
@@ -253,7 +253,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "a downgrade keeps who was eligible",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         "    if rules.is_elr_enabled or not isr:",
         "    if rules.is_elr_enabled or not isr or old.elr:",
         Breaks.AGREEMENT,

@@ -9,7 +9,7 @@ KNOWN = "unit/log/test_producers.py::"
 PRODUCERS = table(
     Mutant(
         "a duplicate is answered before it is committed",
-        "replica/producing.py",
+        "replica/serving/producing.py",
         "if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:",
         "if acks == ACKS_ALL and not appended.duplicate and leader.high_watermark <= appended.last_offset:",
         Breaks.DURABILITY,
@@ -22,7 +22,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "a duplicate is answered under min ISR",
-        "replica/producing.py",
+        "replica/serving/producing.py",
         "if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:",
         "if acks == ACKS_ALL and not leader.log.producers.known and len(leader.isr.isr) < leader.min_isr:",
         Breaks.ANSWERS,
@@ -34,7 +34,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "six batches are remembered",
-        "log/producers.py",
+        "log/producers/producers.py",
         "BATCHES_MAX = 5",
         "BATCHES_MAX = 6",
         Breaks.ANSWERS,
@@ -46,7 +46,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "four batches are remembered",
-        "log/producers.py",
+        "log/producers/producers.py",
         "BATCHES_MAX = 5",
         "BATCHES_MAX = 4",
         Breaks.ANSWERS,
@@ -55,7 +55,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "a batch that begins like another one is its duplicate",
-        "log/producers.py",
+        "log/producers/producers.py",
         " and old.last_sequence == batch.last_sequence:",
         ":",
         Breaks.DURABILITY,
@@ -64,7 +64,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "a truncation leaves what is known of producers",
-        "log/producer_snapshot.py",
+        "log/producers/producer_snapshot.py",
         "    if log.producers.end_offset > log.log_end_offset:\n        rebuild",
         "    if False:\n        rebuild",
         Breaks.DURABILITY,
@@ -85,7 +85,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "a start reads nothing behind a snapshot",
-        "log/producer_snapshot.py",
+        "log/producers/producer_snapshot.py",
         "    if start < log.log_end_offset:",
         "    if False:",
         Breaks.DURABILITY,
@@ -97,7 +97,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "what a snapshot says is believed",
-        "log/duplicates.py",
+        "log/producers/duplicates.py",
         "and not is_there(log, batch, verdict)",
         "and False",
         Breaks.DURABILITY,
@@ -110,7 +110,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "a snapshot may say more than its name",
-        "log/producer_snapshot.py",
+        "log/producers/producer_snapshot.py",
         "            if found.end_offset > offset:",
         "            if False:",
         Breaks.DURABILITY,
@@ -119,7 +119,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "what was deleted is no duplicate any more",
-        "log/duplicates.py",
+        "log/producers/duplicates.py",
         "said.base_offset < log.log_start_offset or log.has_gaps",
         "log.has_gaps",
         Breaks.DURABILITY,
@@ -128,7 +128,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "what was compacted is no duplicate any more",
-        "log/duplicates.py",
+        "log/producers/duplicates.py",
         "said.base_offset < log.log_start_offset or log.has_gaps",
         "said.base_offset < log.log_start_offset",
         Breaks.DURABILITY,
@@ -137,7 +137,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "a batch behind one that was refused is taken",
-        "replica/awaited.py",
+        "replica/serving/awaited.py",
         "        return is_behind(header.base_sequence, sequence)\n",
         "        return False\n",
         Breaks.DURABILITY,
@@ -150,7 +150,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "the last batch that was refused is awaited",
-        "replica/awaited.py",
+        "replica/serving/awaited.py",
         "now <= known[1] and is_behind(header.base_sequence, known[0]):",
         "now > known[1]:",
         Breaks.DURABILITY,
@@ -159,7 +159,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "what was refused is awaited for ever",
-        "replica/awaited.py",
+        "replica/serving/awaited.py",
         "now > until or ",
         "",
         Breaks.ANSWERS,
@@ -168,7 +168,7 @@ PRODUCERS = table(
     ),
     Mutant(
         "a producer that the log knows is held up, too",
-        "replica/awaited.py",
+        "replica/serving/awaited.py",
         " or header.producer_id in log.producers.known",
         "",
         Breaks.ANSWERS,

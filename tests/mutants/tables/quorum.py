@@ -13,7 +13,7 @@ QUORUM = table(
     ),
     Mutant(
         "a snapshot that is written during a sync counts as durable",
-        "quorum/metadata_log.py",
+        "quorum/storage/metadata_log.py",
         "        if not self.is_dirty:\n            self.unsynced_snapshots.clear()\n",
         "        self.unsynced_snapshots.clear()\n",
         Breaks.DURABILITY,
@@ -111,7 +111,7 @@ QUORUM = table(
     ),
     Mutant(
         "the newest snapshot alone is kept",
-        "quorum/metadata_log.py",
+        "quorum/storage/metadata_log.py",
         "SNAPSHOTS_KEPT = 2",
         "SNAPSHOTS_KEPT = 1",
         Breaks.AGREEMENT,
@@ -119,7 +119,7 @@ QUORUM = table(
     ),
     Mutant(
         "the log is cut below a snapshot that is not durable",
-        "quorum/metadata_log.py",
+        "quorum/storage/metadata_log.py",
         "        if len(keep) < SNAPSHOTS_KEPT or self.snapshot_path(keep[0]) in self.unsynced_snapshots:",
         "        if len(keep) < SNAPSHOTS_KEPT:",
         Breaks.DURABILITY,
@@ -130,7 +130,7 @@ QUORUM = table(
     ),
     Mutant(
         "a snapshot that is torn is believed",
-        "quorum/metadata_log.py",
+        "quorum/storage/metadata_log.py",
         "            if content is not None and why_incomplete(content, snapshot) is None:",
         "            if content is not None:",
         Breaks.DURABILITY,
@@ -138,7 +138,7 @@ QUORUM = table(
     ),
     Mutant(
         "a snapshot that ends elsewhere than its name says is believed",
-        "quorum/snapshot_file.py",
+        "quorum/storage/snapshot_file.py",
         "    if named is not None and begins[0].end_offset not in (NOT_SAID, named.end_offset):",
         "    if False:",
         Breaks.DURABILITY,
@@ -146,7 +146,7 @@ QUORUM = table(
     ),
     Mutant(
         "a voter throws its log away beside an older quorum-state",
-        "quorum/metadata_log.py",
+        "quorum/storage/metadata_log.py",
         "    return applied != 0 and (applied == VOTES_LOST or election.epoch >= log.latest_epoch)",
         "    return applied != 0",
         Breaks.AGREEMENT,
@@ -276,7 +276,7 @@ QUORUM = table(
     ),
     Mutant(
         "a short metadata log is no evidence",
-        "quorum/impaired.py",
+        "quorum/storage/impaired.py",
         "    elif not why and log.log_end_offset < applied:\n",
         "    elif False:\n",
         Breaks.DURABILITY,
@@ -285,7 +285,7 @@ QUORUM = table(
     ),
     Mutant(
         "an old high watermark makes a voter whole",
-        "quorum/impaired.py",
+        "quorum/storage/impaired.py",
         "    return log.end_of_epoch(epoch - 1).end_offset < high_watermark\n",
         "    return True\n",
         Breaks.DURABILITY,
@@ -297,7 +297,7 @@ QUORUM = table(
     ),
     Mutant(
         "later epochs of other voters are not asked for",
-        "quorum/impaired.py",
+        "quorum/storage/impaired.py",
         "outreach(others if mark == VOTES_LOST else (), now)",
         "outreach((), now)",
         Breaks.AGREEMENT,
@@ -306,7 +306,7 @@ QUORUM = table(
     ),
     Mutant(
         "what cannot be applied is cut before the loss is noted",
-        "quorum/unfit.py",
+        "quorum/storage/unfit.py",
         "    if evidence.impairment is not None and evidence.saved not in (SHORT, VOTES_LOST):\n",
         "    if evidence.impairment is None and quorum.is_voter:\n",
         Breaks.DURABILITY,
@@ -314,7 +314,7 @@ QUORUM = table(
     ),
     Mutant(
         "what the leader has too is cut",
-        "quorum/unfit.py",
+        "quorum/storage/unfit.py",
         "    if not is_elsewhere and is_same(",
         "    if False and is_same(",
         Breaks.DURABILITY,
@@ -322,7 +322,7 @@ QUORUM = table(
     ),
     Mutant(
         "a voter that cannot apply its log stands for election",
-        "quorum/unfit.py",
+        "quorum/storage/unfit.py",
         "    elif quorum.is_voter and evidence.impairment is None:",
         "    elif False:",
         Breaks.AGREEMENT,
@@ -338,7 +338,7 @@ QUORUM = table(
     ),
     Mutant(
         "the note that votes are lost is overwritten",
-        "quorum/unfit.py",
+        "quorum/storage/unfit.py",
         "        if evidence.impairment.mark != VOTES_LOST:\n            evidence.impairment.mark = SHORT\n",
         "        evidence.impairment.mark = SHORT\n",
         Breaks.AGREEMENT,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 REPLICA = table(
     Mutant(
         "a follower cuts its log at a start that no log can have",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "0 <= answer.log_start_offset <= OFFSET_MAX:",
         "0 <= answer.log_start_offset:",
         Breaks.DURABILITY,
@@ -32,7 +32,7 @@ REPLICA = table(
     ),
     Mutant(
         "records are deleted up to the log's end",
-        "replica/offsets.py",
+        "replica/serving/offsets.py",
         "if not 0 <= offset <= leader.high_watermark:",
         "if not 0 <= offset <= leader.log.log_end_offset:",
         Breaks.DURABILITY,
@@ -40,7 +40,7 @@ REPLICA = table(
     ),
     Mutant(
         "a cut of one committed record is not noted",
-        "replica/follower.py",
+        "replica/following/follower.py",
         ("if cut.target < high_watermark:\n            events.append(self.loss(cut.target, high_watermark, EXACTLY"),
         (
             "if cut.target < high_watermark - 1:\n"
@@ -52,7 +52,7 @@ REPLICA = table(
     ),
     Mutant(
         "an answer about another leader epoch is taken",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         "            if row.leader_epoch != leader.epoch:\n                return False\n",
         "",
         Breaks.AGREEMENT,
@@ -64,7 +64,7 @@ REPLICA = table(
     ),
     Mutant(
         "a flush vouches for what was cut and written anew meanwhile",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "was == (end, hosted.role, cuts_of(hosted)):",
         "was[:2] == (end, hosted.role):",
         Breaks.DURABILITY,
@@ -72,7 +72,7 @@ REPLICA = table(
     ),
     Mutant(
         "a log of which all is deleted refuses the batch that holds its start",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "        if log.log_start_offset != log.log_end_offset:\n            return\n",
         "        if log.log_start_offset != log.log_end_offset or log.size_bytes:\n            return\n",
         Breaks.AGREEMENT,
@@ -80,7 +80,7 @@ REPLICA = table(
     ),
     Mutant(
         "a log that begins anew keeps its high watermark",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "            log.truncate_fully_and_start_at(first.base_offset)\n            self.clamp()\n",
         "            log.truncate_fully_and_start_at(first.base_offset)\n",
         Breaks.AGREEMENT,
@@ -88,7 +88,7 @@ REPLICA = table(
     ),
     Mutant(
         "the ledger is written after the cut",
-        "replica/follower.py",
+        "replica/following/follower.py",
         (
             "        events = self.losses_by(cut, now)\n"
             "        if events:\n"
@@ -178,7 +178,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower takes its leader's high watermark before it cuts",
-        "replica/follower.py",
+        "replica/following/follower.py",
         (
             "        cut = self.cut_by(answer)\n"
             "        if cut is not None:\n"
@@ -205,7 +205,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower takes its leader's high watermark beyond its own end",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "        high_watermark = min(answer.high_watermark, end)\n",
         "        high_watermark = answer.high_watermark\n",
         Breaks.DURABILITY,
@@ -217,7 +217,7 @@ REPLICA = table(
     ),
     Mutant(
         "a smaller epoch of the leader is no divergence",
-        "replica/reading.py",
+        "replica/serving/reading.py",
         "            if epoch < last_epoch or end < offset:",
         "            if end < offset:",
         Breaks.DURABILITY,
@@ -239,7 +239,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower that lacks the named epoch cuts at the leader's end",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "        return min(own_end, self.log.log_end_offset)\n",
         "        return min(end, self.log.log_end_offset)\n",
         Breaks.DURABILITY,
@@ -248,7 +248,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower asks without its last epoch",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "        return Position(self.epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)",
         "        return Position(self.epoch, log.log_end_offset, -1, log.log_start_offset)",
         Breaks.DURABILITY,
@@ -263,7 +263,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower cuts nothing at a divergence",
-        "replica/follower.py",
+        "replica/following/follower.py",
         ('            return Cut(max(target, self.log.log_start_offset), False, "the leader\'s log differs")'),
         '            return Cut(self.log.log_end_offset, False, "the leader\'s log differs")',
         Breaks.DURABILITY,
@@ -310,7 +310,7 @@ REPLICA = table(
     ),
     Mutant(
         "ends of epochs are told by followers",
-        "replica/offsets.py",
+        "replica/serving/offsets.py",
         (
             "        leader = self.leader_of(topic, asked.partition, asked.current_leader_epoch)\n"
             "        if isinstance(leader, ErrorCode):\n"
@@ -328,7 +328,7 @@ REPLICA = table(
     ),
     Mutant(
         "min ISR is measured on what is proposed",
-        "replica/producing.py",
+        "replica/serving/producing.py",
         "if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:",
         "if acks == ACKS_ALL and len(leader.isr.maximal) < leader.min_isr:",
         Breaks.DURABILITY,
@@ -340,7 +340,7 @@ REPLICA = table(
     ),
     Mutant(
         "a proposal without an answer is given up",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         (
             "        for at in self.outbox.take():\n"
             "            self.waiting[at] = None\n"
@@ -353,7 +353,7 @@ REPLICA = table(
     ),
     Mutant(
         "the answer waits for its metadata",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         "        if error is ErrorCode.NONE:\n            if row.leader_epoch",
         "        if error is ErrorCode.NONE:\n            return False\n            if row.leader_epoch",
         Breaks.AGREEMENT,
@@ -365,7 +365,7 @@ REPLICA = table(
     ),
     Mutant(
         "what may have been done is taken for refused",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         "        ErrorCode.INVALID_UPDATE_VERSION,\n        ErrorCode.INVALID_REQUEST,\n",
         "        ErrorCode.INVALID_REQUEST,\n",
         Breaks.AGREEMENT,
@@ -380,7 +380,7 @@ REPLICA = table(
     ),
     Mutant(
         "what was certainly not done stays pending",
-        "replica/alterations.py",
+        "replica/serving/alterations.py",
         "            leader.refused(pending)\n            return True",
         "            return True",
         Breaks.AGREEMENT,
@@ -403,7 +403,7 @@ REPLICA = table(
     ),
     Mutant(
         "a fetch says no broker epoch",
-        "replica/fetcher.py",
+        "replica/following/fetcher.py",
         "replica_state=AskingReplica(replica_id=self.host.me, replica_epoch=self.host.cluster.broker_epoch)",
         "replica_state=AskingReplica(replica_id=self.host.me, replica_epoch=-1)",
         Breaks.AGREEMENT,
@@ -428,7 +428,7 @@ REPLICA = table(
     ),
     Mutant(
         "the high watermark of a checkpoint is believed beyond the log",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         ("        high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)\n"),
         "        high_watermark = max(found.high_watermark, log.log_start_offset)\n",
         Breaks.DURABILITY,
@@ -437,7 +437,7 @@ REPLICA = table(
     ),
     Mutant(
         "acks=all below min ISR is written first",
-        "replica/producing.py",
+        "replica/serving/producing.py",
         "        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:\n",
         "        if False:\n",
         Breaks.ANSWERS,
@@ -449,7 +449,7 @@ REPLICA = table(
     ),
     Mutant(
         "a parked produce is not looked at",
-        "replica/fetching.py",
+        "replica/serving/fetching.py",
         "        if hosted.waiting:\n            effects += hosted.complete_waiting(leader, now)\n",
         "",
         Breaks.ANSWERS,
@@ -461,7 +461,7 @@ REPLICA = table(
     ),
     Mutant(
         "high watermarks are not saved",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "            Every(config.high_watermark_checkpoint_interval_ms, self.save_high_watermarks),\n",
         "",
         Breaks.DURABILITY,
@@ -486,7 +486,7 @@ REPLICA = table(
     ),
     Mutant(
         "a leader hands out what it has not committed",
-        "replica/reading.py",
+        "replica/serving/reading.py",
         "            upto = log.log_end_offset if is_follower else high_watermark\n",
         "            upto = log.log_end_offset\n",
         Breaks.DURABILITY,
@@ -494,7 +494,7 @@ REPLICA = table(
     ),
     Mutant(
         "a duplicate is acknowledged before it is committed",
-        "replica/producing.py",
+        "replica/serving/producing.py",
         "if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:",
         "if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset and not appended.duplicate:",
         Breaks.DURABILITY,
@@ -524,7 +524,7 @@ REPLICA = table(
     ),
     Mutant(
         "a flush vouches in another role",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "was == (end, hosted.role, cuts_of(hosted)):",
         "(was[0], was[2]) == (end, cuts_of(hosted)):",
         Breaks.DURABILITY,
@@ -532,7 +532,7 @@ REPLICA = table(
     ),
     Mutant(
         "an old recovery point stays after a cut",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         (
             "            self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))\n"
             "            if self.host"
@@ -543,7 +543,7 @@ REPLICA = table(
     ),
     Mutant(
         "a deleted topic's checkpoints speak for its namesake",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "        if name not in self.listed:\n            return\n        self.listed = {}\n",
         "        return\n",
         Breaks.DURABILITY,
@@ -559,7 +559,7 @@ REPLICA = table(
     ),
     Mutant(
         "a truncated log's high watermark is kept",
-        "replica/follower.py",
+        "replica/following/follower.py",
         ("        self.high_watermark = max(log.log_start_offset, min(self.high_watermark, log.log_end_offset))"),
         "        self.high_watermark = max(log.log_start_offset, self.high_watermark)",
         Breaks.AGREEMENT,
@@ -567,7 +567,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower deletes beyond its high watermark",
-        "replica/follower.py",
+        "replica/following/follower.py",
         "            log.advance_log_start(min(answer.log_start_offset, self.high_watermark))",
         "            log.advance_log_start(min(answer.log_start_offset, log.log_end_offset))",
         Breaks.AGREEMENT,
@@ -575,7 +575,7 @@ REPLICA = table(
     ),
     Mutant(
         "acks=1 is refused below min ISR",
-        "replica/producing.py",
+        "replica/serving/producing.py",
         "        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:",
         "        if acks != 0 and len(leader.isr.isr) < leader.min_isr:",
         Breaks.ANSWERS,
@@ -609,7 +609,7 @@ REPLICA = table(
     ),
     Mutant(
         "a replica out of range begins at offset 0",
-        "replica/follower.py",
+        "replica/following/follower.py",
         ('            return Cut(answer.log_start_offset, True, "the leader\'s log has none of its offsets")'),
         '            return Cut(0, True, "the leader\'s log has none of its offsets")',
         Breaks.AGREEMENT,
@@ -618,7 +618,7 @@ REPLICA = table(
     ),
     Mutant(
         "other acks are taken for 1",
-        "replica/producing.py",
+        "replica/serving/producing.py",
         "                if acks not in (ACKS_ALL, 0, 1):",
         "                if acks < ACKS_ALL:",
         Breaks.ANSWERS,

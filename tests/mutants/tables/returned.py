@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 RETURNED = table(
     Mutant(
         "a stop counts as clean without the marker of one that stopped",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         " or any(marker.directory_ids != together for marker in found.values())",
         "",
         Breaks.DURABILITY,
@@ -17,7 +17,7 @@ RETURNED = table(
     ),
     Mutant(
         "a directory that nobody knows is one that is back",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "if uuid_text(row[1]) not in marker.offline)",
         "if uuid_text(row[1]) in marker.directory_ids)",
         Breaks.DURABILITY,
@@ -25,7 +25,7 @@ RETURNED = table(
     ),
     Mutant(
         "a directory that is back makes the whole stop unclean",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "    dead = place.dead + len(place.directories) - len(there)\n",
         "    dead = place.dead\n",
         Breaks.ANSWERS,
@@ -35,7 +35,7 @@ RETURNED = table(
     ),
     Mutant(
         "what lay in a directory that is back is forgotten",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "        logs[first] += marker.offline.get(uuid_text(directory_id), ())\n",
         "        pass\n",
         Breaks.DURABILITY,
@@ -46,7 +46,7 @@ RETURNED = table(
     ),
     Mutant(
         "the checksum of a marker leaves out what is offline",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "logs + tuple(row for rows in offline.values() for row in rows)",
         "logs",
         Breaks.DURABILITY,
@@ -66,7 +66,7 @@ RETURNED = table(
     ),
     Mutant(
         "what may lie in an offline directory is not named",
-        "replica/offline.py",
+        "replica/storage/offline.py",
         "if where in (offline, LOST_DIRECTORY))",
         "if where == offline)",
         Breaks.DURABILITY,
@@ -74,7 +74,7 @@ RETURNED = table(
     ),
     Mutant(
         "a stop without metadata says that nothing is offline",
-        "replica/offline.py",
+        "replica/storage/offline.py",
         "    if not replicas.has_caught_up or replicas.arrivals.waiting:",
         "    if replicas.arrivals.waiting:",
         Breaks.DURABILITY,
@@ -82,7 +82,7 @@ RETURNED = table(
     ),
     Mutant(
         "a stop before each replica was looked for says what is offline",
-        "replica/offline.py",
+        "replica/storage/offline.py",
         "    if not replicas.has_caught_up or replicas.arrivals.waiting:",
         "    if not replicas.has_caught_up:",
         Breaks.DURABILITY,
@@ -90,7 +90,7 @@ RETURNED = table(
     ),
     Mutant(
         "a directory that is back is trusted like the others",
-        "replica/losing.py",
+        "replica/losses/losing.py",
         "return self.is_clean and (self.left is None or log_dir.path in self.vouched)",
         "return self.is_clean",
         Breaks.DURABILITY,
@@ -102,7 +102,7 @@ RETURNED = table(
     ),
     Mutant(
         "what comes back with a directory stays eligible",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "            state = State.OFFLINE if self.findings.is_clean and not clean else None\n",
         "            state = None\n",
         Breaks.DURABILITY,
@@ -113,7 +113,7 @@ RETURNED = table(
     ),
     Mutant(
         "what did not come back with its directory stays eligible",
-        "replica/losing.py",
+        "replica/losses/losing.py",
         "if self.host.find(at) is None and end != 0:",
         "if self.host.find(at) is None and end > 0:",
         Breaks.DURABILITY,
@@ -124,7 +124,7 @@ RETURNED = table(
     ),
     Mutant(
         "of two logs the older one comes first",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "sorted(self.directories.live, key=lambda one: not self.findings.vouches_for(one))",
         "list(self.directories.live)",
         Breaks.AGREEMENT,
@@ -132,7 +132,7 @@ RETURNED = table(
     ),
     Mutant(
         "a full directory comes back beside one that has failed",
-        "replica/directories.py",
+        "replica/storage/directories.py",
         "return tuple(self.full) if self.full.keys() == self.offline.keys() else ()",
         "return tuple(self.full)",
         Breaks.DURABILITY,
@@ -140,7 +140,7 @@ RETURNED = table(
     ),
     Mutant(
         "a directory comes back in which a flush failed",
-        "replica/directories.py",
+        "replica/storage/directories.py",
         "if log_dir.path in self.full and not isinstance(error, DiskFull):  # a flush that was under way",
         "if False:",
         Breaks.DURABILITY,
@@ -148,7 +148,7 @@ RETURNED = table(
     ),
     Mutant(
         "a directory that failed is waited for like a full one",
-        "replica/directories.py",
+        "replica/storage/directories.py",
         "        if isinstance(error, DiskFull):\n            self.full",
         "        if True:\n            self.full",
         Breaks.DURABILITY,
@@ -156,7 +156,7 @@ RETURNED = table(
     ),
     Mutant(
         "a directory that cannot be looked at has room",
-        "server/room.py",
+        "server/storage/room.py",
         "    except DiskError:\n        return False\n",
         "    except DiskError:\n        return True\n",
         Breaks.ANSWERS,
@@ -164,7 +164,7 @@ RETURNED = table(
     ),
     Mutant(
         "looks that found room count though one between found none",
-        "server/room.py",
+        "server/storage/room.py",
         "        self.found = {root: self.found.get",
         "        self.found |= {root: self.found.get",
         Breaks.ANSWERS,
@@ -190,7 +190,7 @@ RETURNED = table(
     ),
     Mutant(
         "a file that a thread saves is written without waiting",
-        "server/disk.py",
+        "server/storage/disk.py",
         "        with self.writers.alone(path), naming(path):",
         "        with naming(path):",
         Breaks.DURABILITY,
@@ -198,7 +198,7 @@ RETURNED = table(
     ),
     Mutant(
         "a file that a thread saves is written without waiting, where power can be lost",
-        "server/power_loss.py",
+        "testing/power_loss.py",
         "        with self.writers.alone(path), self.lock:",
         "        with self.lock:",
         Breaks.DURABILITY,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 STOPS = table(
     Mutant(
         "a stop vouches for a log without the segments that somebody took while the process ran",
-        "log/inventory.py",
+        "log/evidence/inventory.py",
         "        segments=tuple(segments_of(disk, log)),",
         "        segments=tuple(segments_in(disk, log.directory)),",
         Breaks.DURABILITY,
@@ -27,7 +27,7 @@ STOPS = table(
     ),
     Mutant(
         "only the first directory gets a marker",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "    for path, directory_id in place.directories:\n",
         "    for path, directory_id in place.directories[:1]:\n",
         Breaks.AGREEMENT,
@@ -38,7 +38,7 @@ STOPS = table(
     ),
     Mutant(
         "a marker has no version",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "        return cls(0, broker_epoch,",
         "        return cls(1, broker_epoch,",
         Breaks.ANSWERS,
@@ -60,7 +60,7 @@ STOPS = table(
     ),
     Mutant(
         "a marker of an earlier life is one of the last",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "(NEVER_REGISTERED if old is None else old.epoch) == request.previous_broker_epoch\n",
         "(NEVER_REGISTERED if old is None else old.epoch) >= request.previous_broker_epoch >= 0\n",
         Breaks.DURABILITY,
@@ -69,7 +69,7 @@ STOPS = table(
     ),
     Mutant(
         "a start does not look at how the stop left the records",
-        "log/inventory.py",
+        "log/evidence/inventory.py",
         "    if tuple(segments_in(disk, directory)) != row.segments:\n        return State.RECORDS_CHANGED\n",
         "",
         Breaks.DURABILITY,
@@ -78,7 +78,7 @@ STOPS = table(
     ),
     Mutant(
         "a log that is not as the stop left it is believed",
-        "replica/losing.py",
+        "replica/losses/losing.py",
         "        if not as_left or (clean and start < high_watermark):\n",
         "        if False:\n",
         Breaks.DURABILITY,
@@ -90,7 +90,7 @@ STOPS = table(
     ),
     Mutant(
         "a stop says how it left the logs of one directory",
-        "log/clean_shutdown.py",
+        "log/evidence/clean_shutdown.py",
         "    logs = {directory: marker.logs for directory, marker in found.items()}\n",
         "    logs = dict([(directory, marker.logs) for directory, marker in found.items()][:1])\n",
         Breaks.DURABILITY,
@@ -99,7 +99,7 @@ STOPS = table(
     ),
     Mutant(
         "a registration takes nothing of what was lost",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "    changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)\n",
         "    changes = basis.departure(node, lost_tail=not is_clean)\n",
         Breaks.DURABILITY,
@@ -108,7 +108,7 @@ STOPS = table(
     ),
     Mutant(
         "with one lost replica all of its broker's leave",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "    changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)\n",
         "    changes = basis.departure(node, lost_tail=not is_clean or bool(withdrawn), withdrawn=withdrawn)\n",
         Breaks.AGREEMENT,
@@ -117,7 +117,7 @@ STOPS = table(
     ),
     Mutant(
         "a heartbeat lets a broker in before it takes what was lost",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "    elif withdrawn:\n",
         "    elif withdrawn and not broker.fenced:\n",
         Breaks.DURABILITY,
@@ -128,7 +128,7 @@ STOPS = table(
     ),
     Mutant(
         "a replica that lost records takes part before metadata says so",
-        "replica/withdrawing.py",
+        "replica/losses/withdrawing.py",
         "    if host.withdrawals.holds(at, partition):\n        return False\n",
         "",
         Breaks.DURABILITY,
@@ -139,7 +139,7 @@ STOPS = table(
     ),
     Mutant(
         "a replica in neither ISR nor ELR cuts its log while it may be proposed",
-        "replica/withdrawals.py",
+        "replica/losses/withdrawals.py",
         "        may_be_member = lost.was_taking_part or self.me in partition.isr + partition.elr\n",
         "        may_be_member = self.me in partition.isr + partition.elr\n",
         Breaks.DURABILITY,
@@ -150,7 +150,7 @@ STOPS = table(
     ),
     Mutant(
         "what a replica fetched before it lost records counts",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         " or counts_more(old, sets, rules) or wish.withdrawn\n",
         " or counts_more(old, sets, rules)\n",
         Breaks.DURABILITY,

@@ -13,7 +13,7 @@ CLUSTER = "kip/test_whole_replicas.py::"
 WHOLENESS = table(
     Mutant(
         "another run of the system is believed",
-        "log/wholeness.py",
+        "log/evidence/wholeness.py",
         "(boot_id and page.boot_id == boot_id)",
         "boot_id",
         ANSWERS,
@@ -21,7 +21,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a system that does not say which run it is is believed",
-        "log/wholeness.py",
+        "log/evidence/wholeness.py",
         "(boot_id and page.boot_id == boot_id)",
         "page.boot_id == boot_id",
         ANSWERS,
@@ -29,7 +29,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "directories may vouch for one another's processes",
-        "log/wholeness.py",
+        "log/evidence/wholeness.py",
         " if len(processes) == 1 else None",
         "",
         ANSWERS,
@@ -37,7 +37,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "what vouches for logs stays while a start opens them",
-        "log/wholeness.py",
+        "log/evidence/wholeness.py",
         '            disk.remove(f"{path}/{FILE}")\n',
         "            pass\n",
         ANSWERS,
@@ -45,7 +45,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a log that a start cut is whole",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "as_left and not log.was_cut and",
         "as_left and",
         ANSWERS,
@@ -53,7 +53,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a log that ends below its high watermark is whole",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         " and log.log_end_offset >= found.known_end",
         "",
         ANSWERS,
@@ -61,7 +61,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "whoever was registered vouches",
-        "controller/brokers.py",
+        "controller/brokers/brokers.py",
         "old is not None and old.incarnation_id == request.whole_after",
         "old is not None",
         ANSWERS,
@@ -72,7 +72,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a process believes files of one that was not the last",
-        "replica/wholeness.py",
+        "replica/losses/wholeness.py",
         "        if not follows_on:\n            self.logs.clear()\n",
         "",
         ANSWERS,
@@ -83,7 +83,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a start writes down what it takes over as its own",
-        "replica/wholeness.py",
+        "replica/losses/wholeness.py",
         "            self.process, self.before = vouched.process, vouched.logs\n",
         "            self.process, self.before = ZERO_UUID, vouched.logs\n",
         ANSWERS,
@@ -91,7 +91,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a replica that is withdrawn stays whole",
-        "replica/withdrawing.py",
+        "replica/losses/withdrawing.py",
         "    host.whole.discard(at)\n",
         "",
         ANSWERS,
@@ -99,7 +99,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "that a replica is in doubt is written down later",
-        "replica/wholeness.py",
+        "replica/losses/wholeness.py",
         "        if self.logs.pop(at, None) is not None:\n            self.save()\n",
         "        self.forget(at)\n",
         ANSWERS,
@@ -131,7 +131,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a follower out of sync becomes whole",
-        "replica/wholeness.py",
+        "replica/losses/wholeness.py",
         "if partition.leader != NOBODY and me in partition.isr:",
         "if partition.leader != NOBODY:",
         ANSWERS,
@@ -139,7 +139,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "the last one in the ISR becomes whole before it leads",
-        "replica/wholeness.py",
+        "replica/losses/wholeness.py",
         "if partition.leader != NOBODY and me in partition.isr:",
         "if me in partition.isr:",
         ANSWERS,
@@ -147,7 +147,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "one whole replica is enough",
-        "controller/lossless.py",
+        "controller/partitions/lossless.py",
         "(elected, *eligible)",
         "(elected,)",
         ANSWERS,
@@ -155,7 +155,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "the elected one may be in doubt",
-        "controller/lossless.py",
+        "controller/partitions/lossless.py",
         "(elected, *eligible)",
         "eligible",
         ANSWERS,
@@ -163,7 +163,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "where nobody was eligible last nobody is asked for",
-        "controller/lossless.py",
+        "controller/partitions/lossless.py",
         " or partition.replicas",
         "",
         ANSWERS,
@@ -171,7 +171,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "another one may have more",
-        "controller/lossless.py",
+        "controller/partitions/lossless.py",
         "answer.evidence.rank <= best.rank and ",
         "",
         ANSWERS,
@@ -179,7 +179,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "another one may know of more that was committed",
-        "controller/lossless.py",
+        "controller/partitions/lossless.py",
         " and answer.evidence.high_watermark <= best.end_offset",
         "",
         ANSWERS,
@@ -187,7 +187,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "an election that may lose records has no entry either",
-        "controller/partition.py",
+        "controller/partitions/partition.py",
         " and wish.is_lossless and elected.leader == wish.designated",
         "",
         ANSWERS,
@@ -195,7 +195,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a leader notes that it may lack records though nothing is lost",
-        "replica/losing.py",
+        "replica/losses/losing.py",
         "    if partition.lossless_epoch == epoch:\n        return []\n",
         "",
         ANSWERS,
@@ -203,7 +203,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a last member of the ISR that is whole notes that nothing is known",
-        "replica/losing.py",
+        "replica/losses/losing.py",
         "hosted.is_doubtful and not is_whole",
         "hosted.is_doubtful",
         ANSWERS,
@@ -211,7 +211,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "that metadata made a replica whole is written down later",
-        "replica/storage.py",
+        "replica/storage/storage.py",
         "        self.host.whole.save_changes()\n",
         "",
         ANSWERS,
@@ -219,7 +219,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a withdrawn replica that is back is still named",
-        "cli/situation.py",
+        "diagnosis/situation.py",
         " if one.replica not in state.isr + state.elr)",
         ")",
         ANSWERS,
@@ -227,7 +227,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "the first withdrawal of a replica is told, not the last",
-        "cli/ledger_facts.py",
+        "diagnosis/ledger_facts.py",
         "last[loss.replica].time_ms <= loss.time_ms",
         "last[loss.replica].time_ms > loss.time_ms",
         ANSWERS,
@@ -235,7 +235,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "acknowledged entries count like others",
-        "cli/ledger_facts.py",
+        "diagnosis/ledger_facts.py",
         "len(rows) - seen, seen,",
         "len(rows), 0,",
         ANSWERS,

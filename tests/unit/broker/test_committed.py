@@ -9,10 +9,10 @@ from strandline.broker.committed import Committed
 from strandline.metadata.features import METADATA_VERSION
 from strandline.metadata.framing import encode_record
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.quorum.metadata_log import UNFIT_SUFFIX, MetadataLog
 from strandline.quorum.ports import EpochEnd, SnapshotId
-from strandline.quorum.snapshot_file import encode_snapshot
-from strandline.sim.disk import SimDisk
+from strandline.quorum.storage.metadata_log import UNFIT_SUFFIX, MetadataLog
+from strandline.quorum.storage.snapshot_file import encode_snapshot
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import build
 from strandline.wire.control import LeaderChangeMessage, build_control
 from strandline.wire.schema import Message

@@ -4,9 +4,15 @@ import pytest
 
 from strandline.base.effects import Endpoint
 from strandline.broker.config import ConfigError, ListenerConfig, NodeConfig, parse_properties
-from strandline.metadata.config_key import show_value
-from strandline.metadata.node_configs import NODE_CONFIGS
-from strandline.metadata.topic_configs import SHOWN, TOPIC_CONFIGS, topic_default, topic_default_text, why_invalid
+from strandline.metadata.configs.config_key import show_value
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.topic_configs import (
+    SHOWN,
+    TOPIC_CONFIGS,
+    topic_default,
+    topic_default_text,
+    why_invalid,
+)
 
 COMBINED = {
     "process.roles": "broker,controller",

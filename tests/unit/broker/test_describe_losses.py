@@ -15,9 +15,9 @@ from strandline.metadata import records as r
 from strandline.metadata.acknowledgements import id_of, key_of, resource_of, value_of
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END
 from strandline.metadata.records import LossEvent
-from strandline.replica.ledger import Lost
+from strandline.replica.losses.ledger import Lost
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.describe_losses import DescribeLossesRequest, Loss
+from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, Loss
 
 ELECTION = LossEvent(start=4, certainty=AT_MOST, replica=2, old_epoch=0, new_epoch=1, time_ms=50, cause="elected")
 CUT = LossEvent(start=4, end=6, certainty=EXACTLY, replica=1, old_epoch=0, new_epoch=1, time_ms=60, cause="cut")

@@ -11,33 +11,36 @@ from strandline.broker.forward import ANSWER_MS, RETRY_MS, WAITING_MAX, Forwardi
 from strandline.broker.refusals import error_in, refusal_of
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, pass_on, to_controller
 from strandline.wire.codec import encode_bytes
-from strandline.wire.messages import alter_configs
-from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest, SeenLosses
-from strandline.wire.messages.alter_configs import AlterConfigsRequest
-from strandline.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from strandline.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicResult,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest
-from strandline.wire.messages.describe_quorum import (
+from strandline.wire.messages.cluster import alter_configs
+from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest
+from strandline.wire.messages.cluster.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     PartitionDataResponse,
     TopicDataResponse,
 )
-from strandline.wire.messages.elect_leaders import LONGEST_LOG_AGGRESSIVE, ElectLeadersRequest, TopicPartitions
-from strandline.wire.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
-from strandline.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
-from strandline.wire.messages.update_features import UpdateFeaturesRequest
+from strandline.wire.messages.cluster.incremental_alter_configs import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
+from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest, SeenLosses
+from strandline.wire.messages.topics.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from strandline.wire.messages.topics.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest
+from strandline.wire.messages.topics.elect_leaders import LONGEST_LOG_AGGRESSIVE, ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.topics.list_partition_reassignments import ListPartitionReassignmentsRequest
 
 T = Instant(1000)
 TO = ReplyTo(1, 0, 7, CreateTopicsRequest.api_key, 7)

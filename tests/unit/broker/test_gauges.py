@@ -29,8 +29,8 @@ from strandline.broker.lifecycle import Leaving, Left, Lifecycle, LifecycleConfi
 from strandline.broker.metric_table import MANUAL_ELECTIONS, RECOVERIES_FINISHED, RECOVERING_PARTITIONS
 from strandline.metadata import records as r
 from strandline.wire.batch import build
-from strandline.wire.messages.elect_leaders import LONGEST_LOG_AGGRESSIVE
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.topics.elect_leaders import LONGEST_LOG_AGGRESSIVE
 
 ABOVE = "strandline_partition_records_above_high_watermark_under_min_isr"
 

@@ -14,7 +14,7 @@ from strandline.broker.handlers import get_replica_log_info
 from strandline.broker.lifecycle import Identity, Lifecycle, LifecycleConfig, Registered
 from strandline.metadata import records as r
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.get_replica_log_info import (
+from strandline.wire.messages.own.get_replica_log_info import (
     PARTITIONS_MAX,
     GetReplicaLogInfoRequest,
     PartitionLogInfo,

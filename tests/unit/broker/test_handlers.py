@@ -19,18 +19,22 @@ from strandline.broker.handlers import (
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.group.partitioning import partition_for
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
-from strandline.metadata.node_configs import NODE_CONFIGS
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.api_versions import ApiVersionsRequest
-from strandline.wire.messages.describe_cluster import DescribeClusterRequest
-from strandline.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from strandline.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
-from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
-from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from strandline.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from strandline.wire.messages.sasl_handshake import SaslHandshakeRequest
+from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
+from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
+from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest
+from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
+from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.topics.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
 
 NOW = Instant(0)
 LATER = Instant(GLANCE_MS)

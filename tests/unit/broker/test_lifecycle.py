@@ -19,9 +19,9 @@ from strandline.broker.lifecycle import (
     Registering,
 )
 from strandline.metadata.losses import Cause
-from strandline.replica.withdrawals import Withdrawn
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from strandline.replica.losses.withdrawals import Withdrawn
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
 IDENTITY = Identity(
     NodeId(3),

@@ -14,12 +14,12 @@ from strandline.broker.handlers import alter_replica_log_dirs, describe_log_dirs
 from strandline.metadata.image import UNASSIGNED_DIRECTORY
 from strandline.metadata.records import ConfigRecord
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.alter_replica_log_dirs import (
+from strandline.wire.messages.cluster.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from strandline.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from strandline.wire.messages.cluster.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 
 
 class FakeBroker:

@@ -11,10 +11,10 @@ from strandline.base.time import Instant
 from strandline.broker.bootstrap_file import write_bootstrap
 from strandline.broker.config import NodeConfig
 from strandline.broker.parts import Parts, prepare
-from strandline.log.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.directory import DirectoryMeta, write_meta
+from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 
 WHERE = {"PLAINTEXT": Endpoint("here", 9092), "CONTROLLER": Endpoint("here", 9093)}
 CONFIG = {

@@ -8,8 +8,8 @@ from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant
 from strandline.broker.producer_ids import WAITING_MAX, ProducerIds
-from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsResponse
-from strandline.wire.messages.init_producer_id import InitProducerIdRequest
+from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsResponse
+from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 
 T = Instant(1000)
 PLAIN = InitProducerIdRequest(transactional_id=None)

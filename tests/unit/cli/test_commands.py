@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from strandline.bench.load import Latency
+from strandline.bench.usage import Usage, usage, used_between
 from strandline.broker.metric_table import METRICS
-from strandline.cli import metrics
-from strandline.cli.consume import json_line, line
-from strandline.cli.load import Latency
-from strandline.cli.produce import split
-from strandline.cli.usage import Usage, usage, used_between
-from strandline.server.local_cluster import LocalCluster
+from strandline.cli.admin import metrics
+from strandline.cli.records.consume import json_line, line
+from strandline.cli.records.produce import split
+from strandline.testing.local_cluster import LocalCluster
 
 
 def strandline(*arguments: str, **environment: str) -> tuple[int, str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from strandline.cli.configs import entity, line_of, parse_added
+from strandline.cli.admin.configs import entity, line_of, parse_added
 
 ADDED = [
     ("", {}),

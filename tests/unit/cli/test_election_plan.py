@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from strandline.cli.election_plan import Kind, Outcome, lines_of, losses_of, plan_election
-from strandline.cli.partitions import PartitionState, Place
-from strandline.cli.replica_logs import ReplicaLog, Told, Unasked
+from strandline.diagnosis.election_plan import Kind, Outcome, lines_of, losses_of, plan_election
+from strandline.diagnosis.partitions import PartitionState, Place
+from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked
 from strandline.metadata.losses import AT_MOST, UNKNOWN
 
 # Nobody leads since epoch 6 began; broker 1 led in epoch 5, and is gone.

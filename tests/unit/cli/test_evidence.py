@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from strandline.cli.evidence import are_logs_equal, digest_log, interruption, judge
+from strandline.demo.evidence import are_logs_equal, digest_log, interruption, judge
 from strandline.wire.batch import build
 
 

@@ -10,8 +10,8 @@ from strandline.base.ids import parse_uuid
 from strandline.broker.bootstrap_file import initial_features
 from strandline.broker.config import NodeConfig
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
-from strandline.server.disk import RealDisk
-from strandline.server.storage import NotFormattable, format_node, random_uuid_text
+from strandline.server.storage.disk import RealDisk
+from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
 
 
 def test_a_directory_is_formatted_once_and_for_one_node(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from io import StringIO
 
 from rich.console import Console
 
-from strandline.cli.last_replica import as_json, is_shown, show
-from strandline.cli.last_replica_page import page
-from strandline.cli.last_replica_story import HAPPENS, Moment, Seen, judged, ledger_words, remark
+from strandline.cli.lab.last_replica import as_json, is_shown, show
+from strandline.client.loss_ledger import Ledger
+from strandline.demo.last_replica.page import page
+from strandline.demo.last_replica.story import HAPPENS, Moment, Seen, judged, ledger_words, remark
 from strandline.metadata.losses import EXACTLY
-from strandline.server.loss_ledger import Ledger
-from strandline.wire.messages.describe_losses import Loss
+from strandline.wire.messages.own.describe_losses import Loss
 
 
 def moment(step: str, **fields: object) -> Moment:

@@ -11,18 +11,18 @@ import pytest
 from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode as E
-from strandline.cli.election_plan import Kind, plan_election
-from strandline.cli.leader_election import entry_for, outcome_lines, plans_of, rows_of, wanted_of, why
-from strandline.cli.partitions import PartitionState, Place
-from strandline.server.ask import receive
+from strandline.cli.admin.leader_election import entry_for, outcome_lines, plans_of, rows_of, wanted_of, why
+from strandline.client.ask import receive
+from strandline.diagnosis.election_plan import Kind, plan_election
+from strandline.diagnosis.partitions import PartitionState, Place
 from strandline.wire.frame import encode_response
-from strandline.wire.messages.describe_losses import Loss
-from strandline.wire.messages.describe_topic_partitions import (
+from strandline.wire.messages.own.describe_losses import Loss
+from strandline.wire.messages.topics.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from strandline.wire.messages.elect_leaders import TopicPartitions
+from strandline.wire.messages.topics.elect_leaders import TopicPartitions
 
 T0, T1, U0 = Place("t", 0), Place("t", 1), Place("u", 0)
 

@@ -20,14 +20,14 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 from rich.console import Console
 
-from strandline.cli.pipeline import demo
-from strandline.cli.pipeline.demo import TOPIC, Moment, Outcome, Play, sentence
-from strandline.cli.pipeline.demo_events import KINDS, Shop, ShopWriter
-from strandline.cli.pipeline.demo_page import page
-from strandline.cli.produce import acknowledgements
-from strandline.pipeline.tables import manifest
-from strandline.pipeline.tables.account import Account
-from strandline.server.local_cluster import LocalCluster, StartFailed
+from strandline.cli.records.produce import acknowledgements
+from strandline.testing.local_cluster import LocalCluster, StartFailed
+from strandline_spark.cli import demo
+from strandline_spark.cli.demo import TOPIC, Moment, Outcome, Play, sentence
+from strandline_spark.cli.demo_events import KINDS, Shop, ShopWriter
+from strandline_spark.cli.demo_page import page
+from strandline_spark.tables import manifest
+from strandline_spark.tables.account import Account
 
 CLEAN = {"status": "clean", "verdict": "no findings", "findings": [], "counts": {}}
 FOUND = {

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 
-from strandline.cli.produce import acknowledgements
+from strandline.cli.records.produce import acknowledgements
 
 
 class Stored:

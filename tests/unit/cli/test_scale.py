@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from strandline.cli.scale import as_json, cell, growth, sizes_of
-from strandline.cli.scale_steps import Scaled, Step, fenced_at
-from strandline.server.local_cluster import NodeProcess
+from strandline.bench.scale_steps import Scaled, Step, fenced_at
+from strandline.cli.lab.scale import as_json, cell, growth, sizes_of
+from strandline.testing.local_cluster import NodeProcess
 
 
 def scaled(partitions: int, cpu_s: float) -> Scaled:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from strandline.cli.sim import is_eligible
+from strandline.cli.lab.sim import is_eligible
 from strandline.history.judge import anomalies
 from strandline.history.policy import why_tolerated
 from strandline.history.recorded import Known, Recorded, read_line
 from strandline.history.view import views
-from strandline.sim.plan import draw_plan, read_plan, write_plan
+from strandline.sim.runs.plan import draw_plan, read_plan, write_plan
 
 PLANTED = "joins-below-high-watermark"
 SEED = 2  # finds it

@@ -5,17 +5,26 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from strandline.cli.behind import Behind
-from strandline.cli.explain import is_healthy, judge, lines_of, max_status
-from strandline.cli.ledger_facts import Written, written
-from strandline.cli.partitions import PartitionState, Place
-from strandline.cli.replica_logs import ReplicaLog, Told, Unasked, words
-from strandline.cli.situation import ACTION, HEALTHY, MISSING, Facts, Finding, judge_control, judge_withdrawn, status_of
+from strandline.cli.admin.explain import is_healthy, judge, lines_of, max_status
+from strandline.client.brokers import BrokerAt
+from strandline.client.loss_ledger import WITHDRAWN, Ledger
+from strandline.diagnosis.behind import Behind
+from strandline.diagnosis.ledger_facts import Written, written
+from strandline.diagnosis.partitions import PartitionState, Place
+from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked, words
+from strandline.diagnosis.situation import (
+    ACTION,
+    HEALTHY,
+    MISSING,
+    Facts,
+    Finding,
+    judge_control,
+    judge_withdrawn,
+    status_of,
+)
 from strandline.metadata.acknowledgements import Acknowledged
 from strandline.metadata.losses import AT_MOST, CAUSES, Cause
-from strandline.server.brokers import BrokerAt
-from strandline.server.loss_ledger import WITHDRAWN, Ledger
-from strandline.wire.messages.describe_losses import Loss
+from strandline.wire.messages.own.describe_losses import Loss
 
 BROKERS = {node: BrokerAt(node, "h", 9000 + node) for node in (1, 2, 3)}
 DOWN = "does not run: nobody listens at h:1"

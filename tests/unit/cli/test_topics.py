@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from strandline.cli.partitions import PartitionState, Place, as_json, parse_place
-from strandline.cli.topics import is_shown, line_of, table_of
+from strandline.cli.admin.topics import is_shown, line_of, table_of
+from strandline.diagnosis.partitions import PartitionState, Place, as_json, parse_place
 
 HEALTHY = PartitionState(Place("t", 0), (1, 2, 3), (1, 2, 3), 1, min_isr=2)
 AT_MIN = PartitionState(Place("t", 1), (1, 2, 3), (1, 2), 1, min_isr=2, offline=(3,))

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from strandline.cli import up as command
-from strandline.server import cluster_folder
-from strandline.server.cluster_folder import Occupied, refuse_busy_ports
-from strandline.server.local_cluster import HOST, LocalCluster
-from strandline.server.lock import lock_directory
-from strandline.server.storage import NotFormattable
+from strandline.cli.nodes import up as command
+from strandline.server.storage.formatting import NotFormattable
+from strandline.server.storage.lock import lock_directory
+from strandline.testing import cluster_folder
+from strandline.testing.cluster_folder import Occupied, refuse_busy_ports
+from strandline.testing.local_cluster import HOST, LocalCluster
 
 
 @pytest.fixture(autouse=True)

@@ -19,13 +19,18 @@ from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
-from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.features import SUPPORTED_FEATURES, initial_levels, ranges
 from strandline.metadata.image import Image, Partition
-from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
-from strandline.wire.messages.create_topics import (
+from strandline.wire.messages.brokers.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest, Listener
+from strandline.wire.messages.topics.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreateTopicsRequest,

@@ -8,12 +8,12 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.effects import Answered, Failed, Failure, Send
 from strandline.metadata import records as r
 from strandline.metadata.strategy import STRATEGY_KEY
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from strandline.wire.messages.get_replica_log_info import (
+from strandline.wire.messages.own.get_replica_log_info import (
     GetReplicaLogInfoResponse,
     PartitionLogInfo,
     TopicPartitionLogInfo,
 )
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 TIMEOUT = 10_000
 Log = tuple[int, int]  # what it ends with: epoch, offset

@@ -15,8 +15,8 @@ from strandline.metadata.acknowledgements import SEEN_RESOURCE, Acknowledged, ac
 from strandline.metadata.framing import decode_record, encode_record
 from strandline.metadata.image import Image
 from strandline.metadata.records import ConfigRecord
-from strandline.wire.messages.acknowledge_losses import AcknowledgeLossesRequest, SeenLosses
-from strandline.wire.messages.describe_losses import Loss
+from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest, SeenLosses
+from strandline.wire.messages.own.describe_losses import Loss
 
 ID = Uuid(b"a topic deleted.")
 LOSS = Loss(topic="gone", topic_id=ID, partition=7, where="replica", node_id=1, start=3, time_ms=50)

@@ -9,11 +9,11 @@ from strandline.base.effects import Failure
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.time import Instant
-from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import Feature, Listener
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_registration import Feature, Listener
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 
 E = ErrorCode
 

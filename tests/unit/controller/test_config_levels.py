@@ -5,16 +5,16 @@ from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.test_configs import DELETE, SET, alter, broker, ready, topic
 
 from strandline.base.errors import ErrorCode
-from strandline.metadata.config_key import ConfigKey, ConfigValue, show_value
-from strandline.metadata.dynamic_configs import (
+from strandline.metadata.configs.config_key import ConfigKey, ConfigValue, show_value
+from strandline.metadata.configs.dynamic_configs import (
     DYNAMIC_NODE_KEYS,
     FOR_ONE_BROKER,
     ONE_FOR_ALL,
     TOPIC_DEFAULTS,
     dynamic_value,
 )
-from strandline.metadata.node_configs import NODE_CONFIGS
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 
 E = ErrorCode
 OTHERS = sorted(DYNAMIC_NODE_KEYS - TOPIC_DEFAULTS.keys() - FOR_ONE_BROKER)

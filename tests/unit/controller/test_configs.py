@@ -9,8 +9,8 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.errors import ErrorCode
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
-from strandline.wire.messages import alter_configs
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.cluster import alter_configs
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,

@@ -16,18 +16,18 @@ from strandline.controller.refusals import REFUSALS
 from strandline.metadata.image import Image
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord, NoOpRecord
 from strandline.metadata.strategy import UNCLEAN_KEY
-from strandline.wire.messages import alter_configs
-from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from strandline.wire.messages.alter_configs import AlterConfigsRequest
-from strandline.wire.messages.alter_partition import AlterPartitionRequest
-from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from strandline.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
+from strandline.wire.messages.cluster import alter_configs
+from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 E = ErrorCode
 

@@ -9,17 +9,21 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid
 from strandline.metadata.image import Image
 from strandline.metadata.records import BrokerRegistrationChangeRecord
-from strandline.wire.messages.alter_partition_reassignments import (
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.cluster.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
-from strandline.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
+from strandline.wire.messages.topics.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
 )
 
 E = ErrorCode

@@ -4,7 +4,7 @@ from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.test_brokers import with_elr
 
 from strandline.controller.counts import Counts
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 UNCLEAN = 1
 

@@ -8,13 +8,13 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
-from strandline.wire.messages.assign_replicas_to_dirs import (
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     DirectoryData,
     PartitionData,
     TopicData,
 )
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
 
 E = ErrorCode
 

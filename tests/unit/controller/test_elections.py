@@ -7,7 +7,7 @@ from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
 from strandline.metadata.image import RECOVERING
-from strandline.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 E = ErrorCode
 PREFERRED, UNCLEAN = 0, 1

@@ -7,16 +7,16 @@ from tests.unit.controller.cluster import Cluster
 from strandline.metadata.framing import decode_record, encode_record
 from strandline.wire.api import response_of
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 
 def requests(cluster: Cluster) -> list[Any]:

@@ -4,12 +4,12 @@ import pytest
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
+from strandline.metadata.configs.topic_configs import MIN_ISR_KEY
 from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
-from strandline.metadata.topic_configs import MIN_ISR_KEY
-from strandline.wire.messages.broker_registration import Feature
-from strandline.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from strandline.wire.messages.brokers.broker_registration import Feature
+from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 E = ErrorCode
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3

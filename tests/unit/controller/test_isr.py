@@ -9,7 +9,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.metadata.image import RECOVERED, RECOVERING
 from strandline.metadata.records import PartitionChangeRecord
-from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState
+from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest, BrokerState
 
 E = ErrorCode
 

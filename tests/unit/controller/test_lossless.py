@@ -6,11 +6,11 @@ from tests.unit.controller.recovered import Recovered, elect
 
 from strandline.base.effects import Report
 from strandline.base.ids import NodeId
-from strandline.controller.inquiries import Answer
-from strandline.controller.lossless import loses_nothing
+from strandline.controller.partitions.inquiries import Answer
+from strandline.controller.partitions.lossless import loses_nothing
 from strandline.metadata.image import RECOVERING, Partition
 from strandline.metadata.losses import Evidence
-from strandline.wire.messages.elect_leaders import DESIGNATION
+from strandline.wire.messages.topics.elect_leaders import DESIGNATION
 
 NODES = tuple(map(NodeId, (1, 2, 3)))
 

@@ -5,8 +5,8 @@ from tests.unit.controller.recovered import TIMEOUT, Recovered, elect
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from strandline.wire.messages.elect_leaders import DESIGNATION, LONGEST_LOG_AGGRESSIVE, LONGEST_LOG_BALANCED
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.topics.elect_leaders import DESIGNATION, LONGEST_LOG_AGGRESSIVE, LONGEST_LOG_BALANCED
 
 E = ErrorCode
 LONG_MS = 60_000

@@ -5,7 +5,7 @@ from tests.unit.controller.recovered import Recovered, elect
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY
-from strandline.wire.messages.elect_leaders import (
+from strandline.wire.messages.topics.elect_leaders import (
     DESIGNATION,
     LONGEST_LOG_AGGRESSIVE,
     LONGEST_LOG_BALANCED,

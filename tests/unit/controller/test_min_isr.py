@@ -9,7 +9,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
-from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.image import Image
 from strandline.metadata.records import ConfigRecord
 

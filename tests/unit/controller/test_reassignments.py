@@ -8,17 +8,17 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.errors import ErrorCode
 from strandline.metadata.framing import decode_record, encode_record
 from strandline.metadata.image import Image, Partition
-from strandline.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from strandline.wire.messages.list_partition_reassignments import (
+from strandline.wire.messages.topics.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from strandline.wire.messages.topics.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )

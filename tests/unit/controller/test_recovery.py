@@ -9,18 +9,18 @@ from tests.unit.controller.recovered import TIMEOUT, Recovered
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.controller.inquiries import Answer, Inquiries
-from strandline.controller.recovery import best_of
+from strandline.controller.partitions.inquiries import Answer, Inquiries
+from strandline.controller.partitions.recovery import best_of
 from strandline.metadata import records as r
 from strandline.metadata.image import RECOVERING
 from strandline.metadata.losses import AT_MOST, NO_END, Evidence
 from strandline.metadata.strategy import STRATEGY_KEY
-from strandline.wire.messages.get_replica_log_info import PARTITIONS_MAX
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from strandline.wire.messages.own.get_replica_log_info import PARTITIONS_MAX
 
 E = ErrorCode
 

@@ -11,7 +11,7 @@ from strandline.base.effects import Failure, Probe
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.metadata import records as r
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "controller"
 OUTCOMES = {"refused": Failure.REFUSED, "timed-out": Failure.TIMED_OUT, "accepted": None}

@@ -7,9 +7,9 @@ from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.test_brokers import with_elr
 
 from strandline.base.ids import NOBODY, NodeId
-from strandline.controller.standing import Standing, standing_of, standings
+from strandline.controller.partitions.standing import Standing, standing_of, standings
 from strandline.metadata.strategy import Strategy
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 
 NONE, BALANCED, AGGRESSIVE = Strategy
 MANAGED, NOT_MANAGED = True, False

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.effects import Report
-from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image
 from strandline.metadata.records import ConfigRecord
 from strandline.metadata.strategy import STRATEGY_KEY, UNCLEAN_KEY, Strategy, strategy_of

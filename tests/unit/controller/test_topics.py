@@ -8,18 +8,18 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.metadata.image import TOPIC_RESOURCE
-from strandline.wire.messages.create_partitions import (
+from strandline.wire.messages.topics.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from strandline.wire.messages.create_topics import (
+from strandline.wire.messages.topics.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 E = ErrorCode
 

@@ -11,8 +11,8 @@ from strandline.metadata.losses import CAUSES, NO_END, Cause
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.registrations import RECOVERED, RECOVERING
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import LostPartition, LostTopic
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_registration import LostPartition, LostTopic
 
 
 def lost(cluster: Cluster, *names: str, start: int = 50, end: int = 100, time_ms: int = 7) -> tuple[LostTopic, ...]:

@@ -14,15 +14,15 @@ from strandline.group.shard import Shard
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.heartbeat import HeartbeatRequest
-from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from strandline.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from strandline.wire.messages.offset_commit import (
+from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
+from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from strandline.wire.messages.groups.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from strandline.wire.record import Record, all_records
 
 START = 1_000_000

@@ -8,10 +8,10 @@ from strandline.base.ids import LeaderEpoch
 from strandline.base.time import Instant
 from strandline.group.classic import State
 from strandline.group.partitioning import partition_for
-from strandline.wire.messages.delete_groups import DeleteGroupsRequest
-from strandline.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
-from strandline.wire.messages.leave_group import MemberIdentity
-from strandline.wire.messages.list_groups import ListGroupsRequest
+from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
+from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribeGroupsRequest
+from strandline.wire.messages.groups.leave_group import MemberIdentity
+from strandline.wire.messages.groups.list_groups import ListGroupsRequest
 
 
 def described(c: Coordination, group_id: str = "g", version: int = 6) -> DescribedGroup:

@@ -13,7 +13,7 @@ from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import LeaderEpoch
 from strandline.base.time import Instant
 from strandline.group.classic import State
-from strandline.wire.messages.delete_groups import DeleteGroupsRequest
+from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 
 SESSION = 5000
 LAST = ("heartbeat", "commit", "rejoin", "sync")

@@ -8,8 +8,8 @@ from strandline.base.time import Instant
 from strandline.group.classic import State
 from strandline.group.offsets import batch_of
 from strandline.group.shard import GENERATION_END
-from strandline.wire.messages.group_records import GroupMetadataKey, GroupMetadataValue
-from strandline.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from strandline.wire.messages.groups.group_records import GroupMetadataKey, GroupMetadataValue
+from strandline.wire.messages.groups.leave_group import LeaveGroupRequest, MemberIdentity
 
 
 def test_a_new_member_is_given_its_id_and_joins_with_it() -> None:

@@ -8,15 +8,15 @@ from strandline.base.ids import LeaderEpoch
 from strandline.base.time import NEVER, Instant
 from strandline.group.classic import GroupConfig
 from strandline.group.offsets import CommittedOffset, batch_of, offset_record
-from strandline.wire.messages.leave_group import MemberIdentity
-from strandline.wire.messages.list_groups import ListGroupsRequest
-from strandline.wire.messages.offset_commit import (
+from strandline.wire.messages.groups.leave_group import MemberIdentity
+from strandline.wire.messages.groups.list_groups import ListGroupsRequest
+from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from strandline.wire.messages.offset_fetch import (
+from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

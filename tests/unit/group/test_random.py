@@ -6,8 +6,8 @@ from tests.unit.group.coordination import Coordination, commit_request
 
 from strandline.base.errors import ErrorCode as E
 from strandline.group.classic import State
-from strandline.wire.messages.delete_groups import DeleteGroupsRequest
-from strandline.wire.messages.leave_group import MemberIdentity
+from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
+from strandline.wire.messages.groups.leave_group import MemberIdentity
 
 STEPS = st.lists(
     st.tuples(

@@ -8,7 +8,7 @@ from tests.datadriven import run
 from tests.unit.group.coordination import Coordination
 
 from strandline.base.errors import ErrorCode
-from strandline.wire.messages.leave_group import MemberIdentity
+from strandline.wire.messages.groups.leave_group import MemberIdentity
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "group"
 

@@ -5,8 +5,8 @@ from tests.unit.group.coordination import Coordination
 
 from strandline.base.errors import ErrorCode as E
 from strandline.group.classic import State
-from strandline.wire.messages.heartbeat import HeartbeatRequest
-from strandline.wire.messages.sync_group import SyncGroupRequest
+from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
+from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 
 
 def pair() -> tuple[Coordination, str, str]:

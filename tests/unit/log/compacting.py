@@ -3,11 +3,11 @@
 from tests.unit.log.logs import NOW, ROOT, append, content, small
 
 from strandline.base.time import Instant
-from strandline.log.cleanable import cleanable
-from strandline.log.compaction import Compaction
+from strandline.log.cleaning.cleanable import cleanable
+from strandline.log.cleaning.compaction import Compaction
 from strandline.log.config import LogConfig
 from strandline.log.log import Log
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import BatchHeader, batches, build
 from strandline.wire.compress import Codec
 from strandline.wire.record import Record, records

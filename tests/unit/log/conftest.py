@@ -5,7 +5,7 @@ from tests.unit.log.compacting import compacted
 from tests.unit.log.logs import open_log
 
 from strandline.log.log import Log
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.log import Appended, Log
 from strandline.log.reading import Read
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import HEADER_SIZE, batches, build
 
 ROOT = "/d/t-0"

@@ -16,10 +16,10 @@ from tests.unit.log.compacting import (
 from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced, small
 
 from strandline.base.time import Instant
-from strandline.log.cleanable import cleanable
+from strandline.log.cleaning.cleanable import cleanable
 from strandline.log.log import Appended, Log
 from strandline.log.reading import Read
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches, build
 from strandline.wire.compress import Codec
 

@@ -6,10 +6,10 @@ import pytest
 from tests.unit.log.compacting import begin, compact, compacted, finish, headers, keyed, pairs, roll, write
 from tests.unit.log.logs import NOW, append, open_log, small
 
-from strandline.log.compaction import Uncleanable
+from strandline.log.cleaning.compaction import Uncleanable
 from strandline.log.config import LONG_MAX
 from strandline.log.log import Appended
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import CRC_AT, MAX_TIMESTAMP_AT, Draft, build, crc_of, read_header
 
 BASE_TIMESTAMP_AT = 27

@@ -17,10 +17,10 @@ from tests.unit.log.compacting import (
 from tests.unit.log.logs import NOW, ROOT, append, open_log
 
 from strandline.base.time import Instant
-from strandline.log.compaction import KEY_COST, Uncleanable
+from strandline.log.cleaning.compaction import KEY_COST, Uncleanable
+from strandline.log.cleaning.swapping import CLEANED, SWAP
 from strandline.log.log import Log
-from strandline.log.swapping import CLEANED, SWAP
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 
 
 def test_where_the_map_is_full_a_pass_ends_and_the_next_goes_on(disk: SimDisk, log: Log) -> None:

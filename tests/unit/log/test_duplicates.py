@@ -6,10 +6,10 @@ from tests.unit.log.logs import NOW, append, open_log, produced, small
 from tests.unit.log.test_producers import send
 
 from strandline.base.errors import ErrorCode
-from strandline.log import producer_snapshot
 from strandline.log.log import Appended, Log
-from strandline.log.producers import BATCHES_MAX, Producers, Remembered
-from strandline.sim.disk import SimDisk
+from strandline.log.producers import producer_snapshot
+from strandline.log.producers.producers import BATCHES_MAX, Producers, Remembered
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import read_header
 
 

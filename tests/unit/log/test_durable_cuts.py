@@ -3,7 +3,7 @@
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.log import Log
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import build
 
 NOW = Instant(1_700_000_000_000)

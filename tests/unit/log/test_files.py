@@ -8,7 +8,6 @@ import pytest
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, parse_uuid
 from strandline.base.ports import DiskError
 from strandline.log.checkpoints import Unreadable, format_epochs, format_offsets, parse_epochs, parse_offsets
-from strandline.log.clean_shutdown import FILE, Place, Stop, take_clean_shutdown, write_clean_shutdown
 from strandline.log.directory import (
     DirectoryMeta,
     directory_name,
@@ -19,8 +18,9 @@ from strandline.log.directory import (
     write_partition_metadata,
 )
 from strandline.log.epochs import EpochStart
-from strandline.log.inventory import Left
-from strandline.sim.disk import SimDisk
+from strandline.log.evidence.clean_shutdown import FILE, Place, Stop, take_clean_shutdown, write_clean_shutdown
+from strandline.log.evidence.inventory import Left
+from strandline.sim.world.disk import SimDisk
 
 ID_TEXT = "AAECAwQFBgcICQoLDA0ODw"
 

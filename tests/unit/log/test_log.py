@@ -13,7 +13,7 @@ from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.log.tail import TailBudget
 from strandline.log.timestamps import Found
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import Draft, build, patch, read_header
 from strandline.wire.record import all_records
 

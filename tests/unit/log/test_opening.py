@@ -2,7 +2,7 @@
 
 from tests.unit.log.logs import ROOT, append, open_log, produced, small
 
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 
 
 def test_a_closed_segment_below_the_recovery_point_is_believed_only_if_it_goes_on_to_the_next() -> None:

@@ -11,10 +11,10 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.log.config import DAY_MS
 from strandline.log.log import Appended, Log
-from strandline.log.producer_snapshot import Damaged, decode, encode, offsets_in
-from strandline.log.producers import Producers
+from strandline.log.producers.producer_snapshot import Damaged, decode, encode, offsets_in
+from strandline.log.producers.producers import Producers
 from strandline.log.refusals import Refused
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 
 
 def send(log: Log, sequence: int, *, epoch: int = 0, pid: int = 7, size: int = 10) -> Appended | ErrorCode:

@@ -7,9 +7,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.log.config import DAY_MS as EXPIRATION_MS
 from strandline.log.log import Appended, Log
-from strandline.log.producers import Producers, Remembered
+from strandline.log.producers.producers import Producers, Remembered
 from strandline.log.refusals import Refused
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches
 
 SEQUENCE_MAX = (1 << 31) - 1

@@ -9,7 +9,7 @@ from strandline.log.epochs import EpochStart
 from strandline.log.log import Log
 from strandline.log.opening import EPOCHS_FILE
 from strandline.log.segment import file_name
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches, patch, read_header
 
 FILE = f"{ROOT}/{EPOCHS_FILE}"

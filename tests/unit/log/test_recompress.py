@@ -11,8 +11,8 @@ from strandline.log.config import LogConfig
 from strandline.log.log import Appended, Log
 from strandline.log.recompress import CODEC_OF
 from strandline.log.refusals import Refused
-from strandline.metadata.topic_configs import COMPRESSION_TYPES
-from strandline.sim.disk import SimDisk
+from strandline.metadata.configs.topic_configs import COMPRESSION_TYPES
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import HEADER_SIZE, BatchHeader, batches, build, read_header, repacked, why_invalid
 from strandline.wire.compress import Codec, compress
 from strandline.wire.record import PRODUCED_SIZE_MAX, Record, all_records

@@ -8,7 +8,7 @@ from strandline.base.time import Instant
 from strandline.log.config import LONG_MAX, LogConfig
 from strandline.log.log import Log
 from strandline.log.refusals import Refused
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import HEADER_SIZE, NO_TIMESTAMP, batches, build, read_header, repacked, why_invalid
 from strandline.wire.compress import Codec
 from strandline.wire.record import all_records

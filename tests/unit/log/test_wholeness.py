@@ -6,8 +6,8 @@ import pytest
 from tests.unit.replica.disk import DictDisk
 
 from strandline.base.ids import TopicIdPartition, Uuid
-from strandline.log.clean_shutdown import Place
-from strandline.log.wholeness import FILE, Vouched, page_of, take_vouched
+from strandline.log.evidence.clean_shutdown import Place
+from strandline.log.evidence.wholeness import FILE, Vouched, page_of, take_vouched
 
 ONE, TWO = Uuid(b"1" * 16), Uuid(b"2" * 16)
 PLACE = Place("cluster", 1, (("/d1", ONE), ("/d2", TWO)))

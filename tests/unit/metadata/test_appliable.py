@@ -6,11 +6,11 @@ import pytest
 from tests.unit.controller.cluster import Cluster
 from tests.unit.replica.conftest import World
 
-from strandline.metadata.dynamic_configs import DYNAMIC_NODE_KEYS
+from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from strandline.metadata.records import ConfigRecord
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from strandline.metadata.config_key import LONG, read_value
+from strandline.metadata.configs.config_key import LONG, read_value
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ The tables are read from Kafka's source (`.define(…)` of its configuration cla
 
 import pytest
 
-from strandline.metadata.config_key import ConfigKey, show_value
-from strandline.metadata.dynamic_configs import update_mode
-from strandline.metadata.node_configs import NODE_CONFIGS
-from strandline.metadata.topic_configs import TOPIC_CONFIGS
+from strandline.metadata.configs.config_key import ConfigKey, show_value
+from strandline.metadata.configs.dynamic_configs import update_mode
+from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 
 NODES = """
 process.roles LIST required read-only =

@@ -5,7 +5,7 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.quorum import describing
-from strandline.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 
 NO_QUORUM: Any = None
 

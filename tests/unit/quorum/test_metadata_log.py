@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.quorum.election_state import VOTES_LOST, ElectionState, encode_election
-from strandline.quorum.metadata_log import CONFIG, DIRECTORY, MetadataLog
 from strandline.quorum.ports import EpochEnd, SnapshotId
-from strandline.quorum.snapshot_file import encode_snapshot, why_incomplete
-from strandline.server.disk import RealDisk
+from strandline.quorum.storage.election_state import VOTES_LOST, ElectionState, encode_election
+from strandline.quorum.storage.metadata_log import CONFIG, DIRECTORY, MetadataLog
+from strandline.quorum.storage.snapshot_file import encode_snapshot, why_incomplete
+from strandline.server.storage.disk import RealDisk
 from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, build, crc_of, read_header
 from strandline.wire.control import LeaderChangeMessage, build_control
 

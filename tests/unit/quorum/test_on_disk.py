@@ -7,8 +7,8 @@ from tests.unit.quorum.network import World
 
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
-from strandline.quorum.metadata_log import MetadataLog
-from strandline.server.disk import RealDisk
+from strandline.quorum.storage.metadata_log import MetadataLog
+from strandline.server.storage.disk import RealDisk
 
 
 class DiskLog(MetadataLog):

@@ -7,7 +7,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, NodeId
 from strandline.base.ports import Buffer
 from strandline.wire.batch import batches, build
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")
 

@@ -28,30 +28,30 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.clean_shutdown import LogsLeft
+from strandline.log.evidence.clean_shutdown import LogsLeft
 from strandline.metadata import records as r
-from strandline.metadata.config_key import ConfigValue
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.replica.config import LogDir, ReplicaConfig
-from strandline.replica.directories import Directories
 from strandline.replica.replicas import Replicas
+from strandline.replica.storage.directories import Directories
 from strandline.wire.batch import build
 from strandline.wire.codec import decode_all, encode_bytes
-from strandline.wire.messages.alter_partition import (
+from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     PartitionDataResponse,
     TopicDataResponse,
 )
-from strandline.wire.messages.assign_replicas_to_dirs import (
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
     DirectoryDataResponse,
 )
-from strandline.wire.messages.assign_replicas_to_dirs import PartitionDataResponse as AssignedPartition
-from strandline.wire.messages.assign_replicas_to_dirs import TopicDataResponse as AssignedTopic
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import PartitionDataResponse as AssignedPartition
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import TopicDataResponse as AssignedTopic
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 AT = TopicIdPartition(Uuid(b"id of topic t  ."), 0)
 CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")

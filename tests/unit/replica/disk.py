@@ -4,7 +4,7 @@ Names are no longer than a real disk takes."""
 from collections.abc import Sequence
 
 from strandline.base.ports import Buffer, DiskError
-from strandline.sim.disk import has_long_name
+from strandline.sim.world.disk import has_long_name
 
 
 class DictFile:

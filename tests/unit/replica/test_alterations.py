@@ -9,13 +9,13 @@ from strandline.base.effects import Answered, Failed, Failure, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, Uuid
 from strandline.metadata import records as r
-from strandline.replica.isr import Committed, PendingShrink
-from strandline.wire.messages.alter_partition import (
+from strandline.replica.serving.isr import Committed, PendingShrink
+from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionResponse,
     PartitionDataResponse,
     TopicDataResponse,
 )
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 
 def lagging(world: Any) -> None:

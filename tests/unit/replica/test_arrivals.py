@@ -8,7 +8,7 @@ from tests.unit.replica.conftest import AT
 from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.metadata import records as r
 from strandline.metadata.image import Image
-from strandline.replica import arrivals
+from strandline.replica.storage import arrivals
 
 PARTITIONS = 10
 

@@ -13,7 +13,7 @@ from strandline.log.directory import future_name
 from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.replica.cleaning import Cleaner
+from strandline.replica.storage.cleaning import Cleaner
 
 COMPACT = {"cleanup.policy": "compact", "internal.segment.bytes": "300"}
 CHECKPOINT = "cleaner-offset-checkpoint"

@@ -9,8 +9,8 @@ from tests.unit.replica.conftest import World, a_batch, registration
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.selection import LEADER_ONLY, RACK_AWARE
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.replica.serving.selection import LEADER_ONLY, RACK_AWARE
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 
 E = ErrorCode
 

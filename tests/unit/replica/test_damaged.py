@@ -8,7 +8,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid, uuid_text
 from strandline.base.ports import DiskError
 from strandline.metadata import records as r
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 
 ME = NodeId(1)
 HIGH_WATERMARKS = "replication-offset-checkpoint"

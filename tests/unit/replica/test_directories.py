@@ -12,18 +12,18 @@ from strandline.base.ports import DiskError, DiskFull
 from strandline.log.directory import write_partition_metadata
 from strandline.metadata import records as r
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
-from strandline.replica.assignments import REPLICAS_MAX
 from strandline.replica.config import LogDir
-from strandline.replica.directories import Directories
-from strandline.replica.leader import Leader
-from strandline.sim.disk import SimDisk
-from strandline.wire.messages.assign_replicas_to_dirs import (
+from strandline.replica.serving.leader import Leader
+from strandline.replica.storage.assignments import REPLICAS_MAX
+from strandline.replica.storage.directories import Directories
+from strandline.sim.world.disk import SimDisk
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
     DirectoryDataResponse,
 )
-from strandline.wire.messages.assign_replicas_to_dirs import PartitionDataResponse as AssignedPartition
-from strandline.wire.messages.assign_replicas_to_dirs import TopicDataResponse as AssignedTopic
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import PartitionDataResponse as AssignedPartition
+from strandline.wire.messages.brokers.assign_replicas_to_dirs import TopicDataResponse as AssignedTopic
 
 E = ErrorCode
 ROOTS = ("/d0", "/d1")

@@ -9,7 +9,7 @@ from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.log.checkpoints import parse_epochs
 from strandline.metadata import records as r
-from strandline.replica import epoch_files
+from strandline.replica.storage import epoch_files
 
 PARTITIONS = 10
 

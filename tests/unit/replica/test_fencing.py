@@ -9,9 +9,9 @@ from tests.unit.replica.conftest import AT, CALLER, World, a_batch
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
-from strandline.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from strandline.wire.messages.offset_for_leader_epoch import (
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from strandline.wire.messages.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,

@@ -6,7 +6,7 @@ from strandline.base.effects import Answered, Caller, Failed, Failure, ReplyTo, 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.metadata import records as r
-from strandline.wire.messages.fetch import FetchResponse
+from strandline.wire.messages.records.fetch import FetchResponse
 
 CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")
 

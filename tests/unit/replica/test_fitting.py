@@ -4,10 +4,10 @@ import pytest
 from tests.unit.log.compacting import compacted, keyed
 from tests.unit.log.logs import ROOT, append, open_log, produced
 
+from strandline.log.evidence.soundness import Damage, check
 from strandline.log.log import Log
-from strandline.log.soundness import Damage, check
 from strandline.replica.scrubbing.fitting import fitting
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import CRC_AT, PREFIX, BatchHeader, batches, build
 
 SEGMENT = f"{ROOT}/00000000000000000000.log"

@@ -6,7 +6,7 @@ from tests.unit.replica.conftest import CALLER, World
 
 from strandline.base.effects import ToController
 from strandline.base.ids import NodeId
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 
 LAGGARD = NodeId(3)
 

@@ -12,11 +12,11 @@ from strandline.log.checkpoints import format_topic_ids, parse_topic_ids
 from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE
-from strandline.replica import future
-from strandline.replica.follower import Cut, Follower
-from strandline.replica.future import Futures
+from strandline.replica.following.follower import Cut, Follower
 from strandline.replica.hosted import Hosted
-from strandline.replica.rows import TOPIC_IDS
+from strandline.replica.storage import future
+from strandline.replica.storage.future import Futures
+from strandline.replica.storage.rows import TOPIC_IDS
 
 E = ErrorCode
 T0 = TopicPartition("t", 0)

@@ -9,8 +9,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
 from strandline.metadata import records as r
 from strandline.replica.config import LogDir
-from strandline.replica.directories import Directories
-from strandline.server.disk import RealDisk
+from strandline.replica.storage.directories import Directories
+from strandline.server.storage.disk import RealDisk
 
 ME = NodeId(1)
 ID = Uuid(b"a topic's own id")

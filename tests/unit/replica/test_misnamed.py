@@ -16,7 +16,7 @@ from strandline.base.ports import DiskError
 from strandline.metadata import records as r
 from strandline.metadata.image import Image
 from strandline.metadata.losses import AT_MOST
-from strandline.replica.follower import Follower
+from strandline.replica.following.follower import Follower
 from strandline.replica.hosted import Hosted
 from strandline.replica.replicas import Replicas
 

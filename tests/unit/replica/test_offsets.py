@@ -10,13 +10,13 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, BrokerEpoch, NodeId
 from strandline.metadata import records as r
 from strandline.wire.batch import build
-from strandline.wire.messages.delete_records import (
+from strandline.wire.messages.records.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from strandline.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from strandline.wire.messages.offset_for_leader_epoch import (
+from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from strandline.wire.messages.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,

@@ -18,7 +18,7 @@ from tests.unit.replica.test_directories import HOME, Jbod
 
 from strandline.base.effects import Answered
 from strandline.base.ids import NodeId
-from strandline.wire.messages.fetch import FetchResponse
+from strandline.wire.messages.records.fetch import FetchResponse
 
 TWO, THREE = NodeId(2), NodeId(3)
 

@@ -12,8 +12,8 @@ from strandline.base.ids import OFFSETS_TOPIC, NodeId
 from strandline.base.time import Instant
 from strandline.wire.batch import batches, build
 from strandline.wire.compress import Codec
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 # --- produce
 

@@ -6,13 +6,13 @@ from tests.unit.replica.test_directories import Jbod, directory
 
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.ports import DiskFull
-from strandline.log.clean_shutdown import LogsLeft
-from strandline.log.inventory import Left
+from strandline.log.evidence.clean_shutdown import LogsLeft
+from strandline.log.evidence.inventory import Left
 from strandline.metadata import records as r
 from strandline.metadata.image import LOST_DIRECTORY
 from strandline.metadata.losses import NO_END, Cause
-from strandline.replica.offline import left_offline
-from strandline.replica.withdrawing import left_in
+from strandline.replica.losses.withdrawing import left_in
+from strandline.replica.storage.offline import left_offline
 
 ME = NodeId(2)
 OTHER = TopicIdPartition(AT.topic_id, 1)

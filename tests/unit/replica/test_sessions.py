@@ -12,8 +12,8 @@ from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.sessions import Context, Sessions
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from strandline.replica.serving.sessions import Context, Sessions
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
 CONSUMER, FOLLOWER, OTHER_FOLLOWER = -1, 2, 3
 EVICTION = 120_000

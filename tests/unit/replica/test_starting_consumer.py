@@ -16,8 +16,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid
 from strandline.metadata import records as r
 from strandline.wire.batch import batches, build
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
-from strandline.wire.messages.list_offsets import (
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from strandline.wire.messages.records.list_offsets import (
     EARLIEST,
     ListOffsetsPartition,
     ListOffsetsRequest,

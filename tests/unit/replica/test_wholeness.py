@@ -7,10 +7,10 @@ from tests.unit.replica.test_directories import HOME, Jbod
 
 from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
-from strandline.log.clean_shutdown import Place
-from strandline.log.wholeness import FILE, Vouched, take_vouched
-from strandline.replica.wholeness import Whole
-from strandline.replica.withdrawing import withdraw
+from strandline.log.evidence.clean_shutdown import Place
+from strandline.log.evidence.wholeness import FILE, Vouched, take_vouched
+from strandline.replica.losses.wholeness import Whole
+from strandline.replica.losses.withdrawing import withdraw
 
 PLACE = Place("cluster", 1, (("/d1", Uuid(b"1" * 16)), ("/d2", Uuid(b"2" * 16))))
 BEFORE, NOW = Uuid(b"p" * 16), Uuid(b"q" * 16)

@@ -9,14 +9,14 @@ from tests.unit.replica.test_losing import noted
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
-from strandline.log.clean_shutdown import LogsLeft
-from strandline.log.inventory import Left
+from strandline.log.evidence.clean_shutdown import LogsLeft
+from strandline.log.evidence.inventory import Left
 from strandline.metadata.losses import EXACTLY, Cause, withdrawal
-from strandline.replica.follower import Follower
-from strandline.replica.leader import Leader
+from strandline.replica.following.follower import Follower
+from strandline.replica.losses.withdrawals import Withdrawals, Withdrawn
+from strandline.replica.losses.withdrawing import left_in, withdraw
 from strandline.replica.replicas import Replicas
-from strandline.replica.withdrawals import Withdrawals, Withdrawn
-from strandline.replica.withdrawing import left_in, withdraw
+from strandline.replica.serving.leader import Leader
 
 ME = NodeId(2)
 FOLDER = "/data2/t-0"

@@ -16,16 +16,21 @@ import uvloop
 from strandline.base.effects import Effect, Endpoint, Event, Halt, Received, Reply
 from strandline.base.time import NEVER, Instant
 from strandline.server.clock import Clock
-from strandline.server.disk import RealDisk
-from strandline.server.flusher import Flusher
-from strandline.server.net import Listener, Net, NetConfig
-from strandline.server.peers import Peers
+from strandline.server.network.net import Listener, Net, NetConfig
+from strandline.server.network.peers import Peers
 from strandline.server.pump import Pump
-from strandline.server.remover import Remover
+from strandline.server.storage.disk import RealDisk
+from strandline.server.storage.flusher import Flusher
+from strandline.server.storage.remover import Remover
 from strandline.wire.frame import decode_response, encode_request
-from strandline.wire.messages.fetch import FetchRequest, FetchResponse
-from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
+from strandline.wire.messages.records.fetch import FetchRequest, FetchResponse
+from strandline.wire.messages.records.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 
 
 class EchoNode:

@@ -8,9 +8,9 @@ import pytest
 from tests.conformance.disk import DiskConformance
 
 from strandline.base.ports import DiskError, DiskFull
-from strandline.server import disk as disk_module
-from strandline.server.disk import RealDisk
-from strandline.server.lock import lock_directory
+from strandline.server.storage import disk as disk_module
+from strandline.server.storage.disk import RealDisk
+from strandline.server.storage.lock import lock_directory
 
 
 class TestRealDisk(DiskConformance):

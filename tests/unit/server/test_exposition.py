@@ -3,8 +3,8 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from strandline.base.metrics import Family, Histogram, Kind, Metric
-from strandline.server import process
-from strandline.server.exposition import LINES_PER_PIECE, read_samples, text_of
+from strandline.server.metrics import process
+from strandline.server.metrics.exposition import LINES_PER_PIECE, read_samples, text_of
 
 MS = 1_000_000
 

@@ -11,10 +11,10 @@ import pytest
 from tests.conformance.saving import Driver, Make, SavingConformance
 
 from strandline.base.effects import Save
-from strandline.server.disk import RealDisk
-from strandline.server.flusher import Flusher
-from strandline.server.power_loss import PowerLossDisk
-from strandline.server.writers import Writers
+from strandline.server.storage.disk import RealDisk
+from strandline.server.storage.flusher import Flusher
+from strandline.server.storage.writers import Writers
+from strandline.testing.power_loss import PowerLossDisk
 
 
 class Real:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from strandline.server.lifeline import LIFELINE, Lifeline, inherited
-from strandline.server.lock import Holder, InUse, holder_of, lock_directory
+from strandline.server.storage.lock import Holder, InUse, holder_of, lock_directory
 
 
 def test_the_lock_says_who_has_it_until_it_is_given_back(tmp_path: Path) -> None:

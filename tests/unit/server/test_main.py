@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from strandline.server.lifeline import LIFELINE
-from strandline.server.lock import Holder, holder_of
 from strandline.server.main import CANNOT_START, INTERRUPTED
 from strandline.server.pump import CRASHED
+from strandline.server.storage.lock import Holder, holder_of
 
 # A node that halts only on the order that it is given: at shutdown ("polite"), never ("stubborn"), or it crashes.
 PROGRAM = """
@@ -24,7 +24,7 @@ from strandline.base.effects import Halt, Report
 from strandline.base.time import NEVER
 from strandline.broker.config import NodeConfig
 from strandline.server.lifeline import LIFELINE
-from strandline.server.lock import Holder, holder_of
+from strandline.server.storage.lock import Holder, holder_of
 from strandline.server.main import serve
 
 class Lonely:

@@ -6,10 +6,10 @@ from struct import pack
 import pytest
 
 from strandline.base.effects import Close, Disconnected, Received
-from strandline.server.net import UNANSWERED_MAX, NetConfig
+from strandline.server.network.net import UNANSWERED_MAX, NetConfig
 from strandline.wire.frame import decode_response, encode_request
-from strandline.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from strandline.wire.messages.vote import VoteRequest
+from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from strandline.wire.messages.quorum.vote import VoteRequest
 
 from .echo import heartbeat, produce, rig, run
 

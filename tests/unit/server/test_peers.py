@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from strandline.base.effects import Answered, Endpoint, Failed, Failure, Probe, Probed, Send
-from strandline.wire.messages.heartbeat import HeartbeatRequest
+from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 
 from .echo import Rig, rig, run
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.conformance.disk import DiskConformance
 
-from strandline.server.disk import RealDisk
-from strandline.server.power_loss import DURABLE, PowerLossDisk, disk_of, durable_files, restore
+from strandline.server.storage.disk import RealDisk
+from strandline.testing.power_loss import DURABLE, PowerLossDisk, disk_of, durable_files, restore
 
 
 class TestPowerLossDisk(DiskConformance):
@@ -202,7 +202,7 @@ def test_appends_and_syncs_at_the_same_time_lose_nothing_that_was_synced(data: s
 
 PROGRAM = """
 import sys, time
-from strandline.server.power_loss import disk_of
+from strandline.testing.power_loss import disk_of
 disk = disk_of([sys.argv[1]])
 file = disk.open(sys.argv[1] + "/log")
 file.append([b"kept"])

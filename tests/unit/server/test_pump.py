@@ -9,9 +9,9 @@ from strandline.base.effects import Report, Save, Sync, Synced, SyncFailed
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import Instant
 from strandline.server.clock import AHEAD_MS, Clock
-from strandline.server.disk import RealDisk
-from strandline.server.flusher import Flusher
 from strandline.server.pump import CRASHED, DISK_FAILED, OUT_OF_ROOM
+from strandline.server.storage.disk import RealDisk
+from strandline.server.storage.flusher import Flusher
 
 from .echo import rig, run
 

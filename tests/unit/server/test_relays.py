@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from strandline.server.local_cluster import HOST, free_ports
-from strandline.server.relays import HEAD, Relays
+from strandline.testing.local_cluster import HOST, free_ports
+from strandline.testing.relays import HEAD, Relays
 
 
 @pytest.fixture

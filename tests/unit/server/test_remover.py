@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from strandline.base.effects import Remove
-from strandline.server import disk as disk_module
-from strandline.server.disk import RealDisk
-from strandline.server.remover import Remover
+from strandline.server.storage import disk as disk_module
+from strandline.server.storage.disk import RealDisk
+from strandline.server.storage.remover import Remover
 
 
 def test_a_tree_is_removed_and_what_lies_beside_it_stays(tmp_path: Path) -> None:

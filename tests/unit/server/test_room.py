@@ -14,13 +14,13 @@ from strandline.base.effects import AwaitRoom, Effect, Endpoint, Event, Halt
 from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.base.time import NEVER, Instant
 from strandline.broker.config import NodeConfig
+from strandline.log.evidence.wholeness import FILE
 from strandline.log.room import needed_room
-from strandline.log.wholeness import FILE
 from strandline.server import main
-from strandline.server import room as room_module
-from strandline.server.main import Lives
+from strandline.server.main import Lives, real_disk
 from strandline.server.pump import DISK_FAILED, OUT_OF_ROOM
-from strandline.server.room import LOOKS, OF_DIRECTORY, Steady, has_room, next_pause, why_no_room
+from strandline.server.storage import room as room_module
+from strandline.server.storage.room import LOOKS, OF_DIRECTORY, Steady, has_room, next_pause, why_no_room
 
 MIB = 1 << 20
 
@@ -201,7 +201,7 @@ class Play:
         )
 
         async def lives() -> int:
-            self.process = Lives(asyncio.get_running_loop(), config, self.make)
+            self.process = Lives(asyncio.get_running_loop(), config, self.make, real_disk)
             return await self.process.run()
 
         return asyncio.run(asyncio.wait_for(lives(), 20))

@@ -10,18 +10,18 @@ import pytest
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.metrics import Histogram
-from strandline.server.metrics import CONNECTIONS_MAX, MetricsServer
-from strandline.server.traffic import Traffic, codes_of
+from strandline.server.metrics.metrics import CONNECTIONS_MAX, MetricsServer
+from strandline.server.metrics.traffic import Traffic, codes_of
 from strandline.wire.api import APIS
 from strandline.wire.frame import encode_request
-from strandline.wire.messages.fetch import (
+from strandline.wire.messages.records.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
     ReplicaState,
 )
-from strandline.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from strandline.wire.messages.records.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 
 from .echo import Rig, heartbeat, rig, run
 

@@ -10,7 +10,7 @@ from strandline.sim.diagram import svg, write_page
 from strandline.sim.diagram.layout import spread, tick_ms
 from strandline.sim.diagram.messages import ELECTION, FETCH, READ, choose, kind_of
 from strandline.sim.diagram.spans import controllers, leaderships, lives, pauses, states, steps
-from strandline.sim.trace import Kind, Moment, Passage, Trace
+from strandline.sim.world.trace import Kind, Moment, Passage, Trace
 
 NS = "{http://www.w3.org/2000/svg}"
 BYTES_MAX = 5_000_000

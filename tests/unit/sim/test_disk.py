@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.disk import DiskConformance
 
 from strandline.base.ports import DiskError
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 
 
 class TestSimDisk(DiskConformance):

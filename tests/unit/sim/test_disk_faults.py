@@ -9,7 +9,7 @@ from strandline.base.ports import DiskError
 from strandline.log.config import LogConfig
 from strandline.log.log import Log
 from strandline.log.reading import Read
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import Tail, batches, scan, why_invalid
 
 SEEDS = range(40)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.base.ports import DiskError
-from strandline.sim.disk import SimDisk
+from strandline.sim.world.disk import SimDisk
 
 FILE = "/d/a"
 START = 8  # bytes that are synced before anything else, and mostly left alone

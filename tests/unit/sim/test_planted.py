@@ -70,7 +70,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 
 
 TALK = """
-from strandline.log.producers import BATCHES_MAX
+from strandline.log.producers.producers import BATCHES_MAX
 print(BATCHES_MAX)
 """
 PLANT = """
@@ -95,10 +95,8 @@ def test_compiled_files_are_neither_read_nor_written_for_a_planted_module() -> N
 
 def test_other_modules_see_the_changed_one_however_they_import_it() -> None:
     asks = """
-import sys
-from strandline.log import log, producers
-print(log.Producers is producers.Producers is sys.modules["strandline.log.producers"].Producers, producers.BATCHES_MAX)
-"""
+import sys from strandline.log import log from strandline.log.producers import producers print(log.Producers is
+producers.Producers is sys.modules["strandline.log.producers.producers"].Producers, producers.BATCHES_MAX) """
     seen = run(PLANT + asks)
     assert seen.stdout == "True 1\n", seen.stderr
 
@@ -111,7 +109,7 @@ def test_planting_imports_nothing_that_a_bug_may_be_planted_in() -> None:
 
 
 def test_a_bug_in_a_module_that_is_imported_already_is_refused() -> None:
-    importlib.import_module("strandline.log.producers")
+    importlib.import_module("strandline.log.producers.producers")
     with pytest.raises(NotPlanted, match="imported already"):
         install("one-batch-remembered")
 

@@ -2,8 +2,8 @@
 
 import re
 
-from strandline.sim.story import concerned, story, tell
-from strandline.sim.trace import Kind, Moment, Passage, Trace
+from strandline.sim.runs.story import concerned, story, tell
+from strandline.sim.world.trace import Kind, Moment, Passage, Trace
 
 
 def trace_of(*moments: Moment) -> Trace:

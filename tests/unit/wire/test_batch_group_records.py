@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from strandline.base.ids import Uuid
 from strandline.wire.compress import Corrupt
-from strandline.wire.messages.group_records import (
+from strandline.wire.messages.groups.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     GroupValue,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.ids import TopicPartition
 from strandline.base.time import Instant
-from strandline.wire.messages.alter_replica_log_dirs import (
+from strandline.wire.messages.cluster.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,

@@ -8,7 +8,7 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.time import Instant
 from strandline.metadata.features import SUPPORTED_FEATURES
 from strandline.wire.api import advertised_versions
-from strandline.wire.messages.api_versions import (
+from strandline.wire.messages.cluster.api_versions import (
     ApiVersionsResponse,
     FinalizedFeatureKey,
     SupportedFeatureKey,

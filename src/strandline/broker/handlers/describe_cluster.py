@@ -9,7 +9,7 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.operations import ON_CLUSTER, UNKNOWN_OPERATIONS
 from strandline.base.time import Instant
 from strandline.broker.handlers.metadata import controller_to_name
-from strandline.wire.messages.describe_cluster import (
+from strandline.wire.messages.cluster.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,

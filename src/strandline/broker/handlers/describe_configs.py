@@ -14,12 +14,12 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.broker.config import NODE_CONFIGS
-from strandline.metadata.config_docs import documentation
-from strandline.metadata.config_key import TYPE_NUMBERS, ConfigKey, show_value
-from strandline.metadata.dynamic_configs import DYNAMIC_NODE_KEYS, synonyms_of
+from strandline.metadata.configs.config_docs import documentation
+from strandline.metadata.configs.config_key import TYPE_NUMBERS, ConfigKey, show_value
+from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, synonyms_of
+from strandline.metadata.configs.topic_configs import SHOWN, STATE_KEYS
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
-from strandline.metadata.topic_configs import SHOWN, STATE_KEYS
-from strandline.wire.messages.describe_configs import (
+from strandline.wire.messages.cluster.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

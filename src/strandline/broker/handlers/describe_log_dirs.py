@@ -18,11 +18,11 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
-from strandline.replica.cordoned import cordoned
-from strandline.replica.future import Future
 from strandline.replica.hosted import Hosted
-from strandline.replica.leader import Leader, ReplicaState
-from strandline.wire.messages.describe_log_dirs import (
+from strandline.replica.serving.leader import Leader, ReplicaState
+from strandline.replica.storage.cordoned import cordoned
+from strandline.replica.storage.future import Future
+from strandline.wire.messages.cluster.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

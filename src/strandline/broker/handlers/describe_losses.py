@@ -18,8 +18,8 @@ from strandline.base.time import Instant
 from strandline.metadata.acknowledgements import acknowledged
 from strandline.metadata.image import Image
 from strandline.metadata.records import LossEvent
-from strandline.replica.ledger import Ledger
-from strandline.wire.messages.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
+from strandline.replica.losses.ledger import Ledger
+from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
 if TYPE_CHECKING:
     from strandline.broker.node import Node

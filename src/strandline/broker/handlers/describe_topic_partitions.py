@@ -13,7 +13,7 @@ from strandline.broker.handlers.metadata import offline_replicas
 from strandline.metadata.image import Topic
 from strandline.metadata.strategy import strategy_of
 from strandline.metadata.topic_names import why_illegal
-from strandline.wire.messages.describe_topic_partitions import (
+from strandline.wire.messages.topics.describe_topic_partitions import (
     Cursor,
     CursorResponse,
     DescribeTopicPartitionsRequest,

@@ -9,7 +9,11 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
 from strandline.base.time import Instant
 from strandline.group.partitioning import partition_for
-from strandline.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from strandline.wire.messages.groups.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 
 if TYPE_CHECKING:
     from strandline.broker.node import Node

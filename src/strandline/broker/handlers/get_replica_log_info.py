@@ -22,7 +22,7 @@ from strandline.base.time import Instant
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Partition, directory_of
 from strandline.metadata.registrations import MIGRATING_DIRECTORY
 from strandline.replica.hosted import Host
-from strandline.wire.messages.get_replica_log_info import (
+from strandline.wire.messages.own.get_replica_log_info import (
     PARTITIONS_MAX,
     GetReplicaLogInfoRequest,
     GetReplicaLogInfoResponse,

@@ -13,7 +13,7 @@ from strandline.base.operations import ON_CLUSTER, ON_TOPIC, UNKNOWN_OPERATIONS
 from strandline.base.time import Instant
 from strandline.metadata.image import Image, Partition, Topic
 from strandline.metadata.topic_names import why_illegal
-from strandline.wire.messages.metadata import (
+from strandline.wire.messages.topics.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,

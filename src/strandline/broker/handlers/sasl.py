@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
-from strandline.wire.messages.sasl_authenticate import SaslAuthenticateResponse
-from strandline.wire.messages.sasl_handshake import SaslHandshakeResponse
+from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateResponse
+from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeResponse
 
 if TYPE_CHECKING:
     from strandline.broker.node import Node

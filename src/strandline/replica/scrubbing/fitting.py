@@ -11,9 +11,9 @@ Replicas of a compacted topic clean each its own log, and so may have different 
 only if the damaged bytes still have its CRC, or all that the CRC covers.
 """
 
+from strandline.log.evidence.soundness import Damage, batch_at, is_sound
 from strandline.log.log import Log
 from strandline.log.segment import Segment
-from strandline.log.soundness import Damage, batch_at, is_sound
 from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, BatchHeader, batches, why_invalid
 
 FETCH_BYTES_MAX = 8 << 20

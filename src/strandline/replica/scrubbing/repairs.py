@@ -24,18 +24,24 @@ from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log import producer_snapshot
+from strandline.log.evidence.soundness import Damage
 from strandline.log.log import Log
+from strandline.log.producers import producer_snapshot
 from strandline.log.segment import Segment
-from strandline.log.soundness import Damage
 from strandline.metadata.losses import AT_MOST, EXACTLY
 from strandline.metadata.records import LossEvent
-from strandline.replica.follower import buffers_of
+from strandline.replica.following.follower import buffers_of
 from strandline.replica.hosted import Host, Hosted
-from strandline.replica.losing import Notes, told
+from strandline.replica.losses.losing import Notes, told
 from strandline.replica.scrubbing.fitting import FETCH_BYTES_MAX, fitting
 from strandline.replica.timers import Alarm
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from strandline.wire.messages.records.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
 
 VERSION = 18
 RETRY_MS, RETRY_MAX_MS = 1_000, 60_000

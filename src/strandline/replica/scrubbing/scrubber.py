@@ -14,9 +14,9 @@ from strandline.base.effects import Effect
 from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.evidence.soundness import Checked, check, damages, find
 from strandline.log.log import Log
 from strandline.log.segment import Segment
-from strandline.log.soundness import Checked, check, damages, find
 from strandline.replica.hosted import Host, Hosted
 from strandline.replica.scrubbing.repairs import Repairs, Withdraw
 from strandline.replica.timers import Alarm

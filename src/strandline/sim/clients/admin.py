@@ -6,24 +6,28 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition, Uuid
 from strandline.sim.clients.client import Client, Life, Request, Stage
-from strandline.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from strandline.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from strandline.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from strandline.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from strandline.wire.messages.elect_leaders import OWN_VERSION, ElectLeadersRequest, TopicPartitions
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
-from strandline.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from strandline.wire.messages.records.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from strandline.wire.messages.topics.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.topics.elect_leaders import OWN_VERSION, ElectLeadersRequest, TopicPartitions
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
 
 E = ErrorCode
 TOPIC = 2  # the resource type

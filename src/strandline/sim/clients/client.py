@@ -13,7 +13,7 @@ from strandline.base.effects import Endpoint
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.base.value import Value
 from strandline.history.operation import History, Key, Operation
-from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
 
 Life = Generator[Any, Any, None]
 

@@ -7,13 +7,13 @@ from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
 from strandline.sim.clients.client import Client, Life, Request, Stage
-from strandline.wire.messages.find_coordinator import FindCoordinatorRequest
-from strandline.wire.messages.offset_commit import (
+from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from strandline.wire.messages.offset_fetch import (
+from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

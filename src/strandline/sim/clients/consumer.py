@@ -8,7 +8,7 @@ from strandline.history.operation import Kind as Action
 from strandline.history.operation import Operation, Outcome, Read
 from strandline.sim.clients.client import Client, Life, Request, Route, Stage, key_of
 from strandline.wire.batch import batches, why_invalid
-from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.record import records
 
 E = ErrorCode

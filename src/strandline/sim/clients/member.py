@@ -11,10 +11,10 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
 from strandline.sim.clients.client import Life, Request, Stage
 from strandline.sim.clients.committer import Coordinated
-from strandline.wire.messages.heartbeat import HeartbeatRequest
-from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from strandline.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
+from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from strandline.wire.messages.groups.leave_group import LeaveGroupRequest, MemberIdentity
+from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 E = ErrorCode
 PARTITIONS = 3

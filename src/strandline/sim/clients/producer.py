@@ -9,8 +9,8 @@ from strandline.history.operation import Kind as Action
 from strandline.history.operation import Operation, Outcome, Write
 from strandline.sim.clients.client import Client, Life, Request, Route, Stage, key_of
 from strandline.wire.batch import SEQUENCE_MAX, Draft, build
-from strandline.wire.messages.init_producer_id import InitProducerIdRequest
-from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
+from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 E = ErrorCode
 FOR_EVER = 1 << 40

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from strandline.sim.diagram.element import element, hint
 from strandline.sim.diagram.frame import Frame
 from strandline.sim.diagram.messages import LABELS, Ribbon, kind_of
-from strandline.sim.trace import Passage
+from strandline.sim.world.trace import Passage
 
 # How far below the sender's life line a ribbon of this kind runs.
 BESIDE = {"fetch": 5, "broker": 8, "produce": 5, "read": 5, "group": 8, "other": 8}

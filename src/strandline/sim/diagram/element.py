@@ -1,6 +1,6 @@
 """Elements of XML, written in one way: every text and every value is escaped here and nowhere else."""
 
-from strandline.sim.story import clean, flat
+from strandline.sim.runs.story import clean, flat
 
 TEXT_MAX = 400  # of what is shown when pointed at
 

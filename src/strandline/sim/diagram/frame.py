@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from strandline.sim.diagram.layout import CLIENT, CLUSTER, HEAD, LIFE, NODE, TRACK, Lane, Layout
 from strandline.sim.diagram.messages import Chosen
 from strandline.sim.diagram.spans import leaderships
-from strandline.sim.story import end_of, machines, natural, partitions_of
-from strandline.sim.trace import Trace
+from strandline.sim.runs.story import end_of, machines, natural, partitions_of
+from strandline.sim.world.trace import Trace
 
 WIDTH = 1500
 

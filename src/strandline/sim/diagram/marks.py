@@ -7,8 +7,8 @@ from strandline.sim.diagram.element import at, element, escaped, hidden, hint
 from strandline.sim.diagram.frame import Frame
 from strandline.sim.diagram.layout import CLUSTER, LETTER, LIFE, NODE, TOP, Lane, spread
 from strandline.sim.diagram.spans import DEATHS
-from strandline.sim.story import flat
-from strandline.sim.trace import Kind, Moment
+from strandline.sim.runs.story import flat
+from strandline.sim.world.trace import Kind, Moment
 
 LESSER = (Kind.REPORT, Kind.CLIENT)
 LESSER_MAX = 200  # of them one lane shows, the latest

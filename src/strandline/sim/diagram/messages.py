@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from strandline.base.value import Value
-from strandline.sim.trace import Kind, Passage, Trace
+from strandline.sim.world.trace import Kind, Passage, Trace
 
 LIMIT = 10_000
 GAP_MS = 250  # between two messages of one ribbon, at most

@@ -12,7 +12,7 @@ from strandline.sim.diagram.marks import LESSER_MAX
 from strandline.sim.diagram.messages import LABELS, Chosen, choose
 from strandline.sim.diagram.spans import DEATHS, lives, pauses
 from strandline.sim.diagram.svg import document, style, svg
-from strandline.sim.story import (
+from strandline.sim.runs.story import (
     CLUSTER,
     Telling,
     concerned,
@@ -24,7 +24,7 @@ from strandline.sim.story import (
     violated_at,
     words,
 )
-from strandline.sim.trace import Kind, Trace
+from strandline.sim.world.trace import Kind, Trace
 
 WINDOW_MS = 2_500
 ROWS = 1_500

@@ -7,7 +7,7 @@ another claim after the last time that it was heard of: so two that claim the sa
 from collections.abc import Iterable, Sequence
 
 from strandline.base.value import Value
-from strandline.sim.trace import Kind, Moment, Trace
+from strandline.sim.world.trace import Kind, Moment, Trace
 
 DEATHS = (Kind.KILLED, Kind.POWER_LOST, Kind.HALTED)
 

@@ -14,8 +14,8 @@ from strandline.sim.diagram.frame import Frame
 from strandline.sim.diagram.layout import HEAD, LEFT, LIFE, NEAR, RIGHT, TOP, Lane
 from strandline.sim.diagram.marks import marks, violations
 from strandline.sim.diagram.messages import choose
-from strandline.sim.story import machines
-from strandline.sim.trace import Trace
+from strandline.sim.runs.story import machines
+from strandline.sim.world.trace import Trace
 
 NAME_MAX = 15  # letters of a partition's name beside its track
 

@@ -16,17 +16,17 @@ from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
 from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import Machine
-from strandline.sim.station import Station
-from strandline.sim.world import World
-from strandline.wire.messages.alter_partition import (
+from strandline.sim.world.machine import Machine
+from strandline.sim.world.station import Station
+from strandline.sim.world.world import World
+from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerState,
     PartitionData,
     TopicData,
 )
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
 
 PROPOSAL_VERSION, HEARTBEAT_VERSION, TIMEOUT_MS = 3, 1, 1000
 TAKEN = (ErrorCode.NONE, ErrorCode.NEW_LEADER_ELECTED)

@@ -6,8 +6,8 @@ from random import Random
 from strandline.sim.faults.process import BACK_MS, STILL_MS, lose_power
 from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import Machine
-from strandline.sim.trace import Kind
+from strandline.sim.world.machine import Machine
+from strandline.sim.world.trace import Kind
 
 EVENTS = (
     Kind.LEADS,

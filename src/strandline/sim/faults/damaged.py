@@ -18,13 +18,13 @@ the second has lost. Metadata lies on a disk of its own.
 from collections.abc import Callable, Mapping
 from random import Random
 
-from strandline.log.clean_shutdown import FILE as MARKER
 from strandline.log.directory import PARTITION_METADATA, parse_directory_name
-from strandline.sim.disk import is_topic_segment
+from strandline.log.evidence.clean_shutdown import FILE as MARKER
 from strandline.sim.faults.disks import is_metadata
 from strandline.sim.faults.scripted import cast, when
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import Machine
+from strandline.sim.world.disk import is_topic_segment
+from strandline.sim.world.machine import Machine
 
 BACK_MS = (0, 30, 300, 1500, 4000)
 AGE_MS = (300, 1500, 3000)  # how old what comes back is

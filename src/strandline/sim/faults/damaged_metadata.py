@@ -24,13 +24,13 @@ from strandline.metadata.records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
-from strandline.quorum.election_state import SHORT, decode_quorum_state
-from strandline.quorum.metadata_log import DIRECTORY, QUORUM_STATE, parse_snapshot_name
-from strandline.sim.disk import Image
+from strandline.quorum.storage.election_state import SHORT, decode_quorum_state
+from strandline.quorum.storage.metadata_log import DIRECTORY, QUORUM_STATE, parse_snapshot_name
 from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.laws.votes import has_a_say_for_good
-from strandline.sim.machine import METADATA_DIR, Machine
+from strandline.sim.laws.cluster.votes import has_a_say_for_good
+from strandline.sim.world.disk import Image
+from strandline.sim.world.machine import METADATA_DIR, Machine
 from strandline.wire.batch import BatchHeader, batches, build
 from strandline.wire.schema import Message
 

@@ -2,11 +2,11 @@
 
 from random import Random
 
-from strandline.log.clean_shutdown import FILE as MARKER
+from strandline.log.evidence.clean_shutdown import FILE as MARKER
 from strandline.sim.faults.damaged import folders, tamper
 from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import Machine
+from strandline.sim.world.machine import Machine
 
 BACK_MS = (300, 1500, 4000)
 DRAINED_MS = 60  # a flush that was under way is over

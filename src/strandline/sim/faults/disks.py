@@ -7,10 +7,10 @@ from random import Random
 from strandline.base.effects import Effect
 from strandline.base.time import Instant
 from strandline.broker.node import Node
-from strandline.sim.disk import Image, is_topic_segment
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.faults.wires import UNPROTECTED
-from strandline.sim.machine import METADATA_DIR, Machine
+from strandline.sim.world.disk import Image, is_topic_segment
+from strandline.sim.world.machine import METADATA_DIR, Machine
 from strandline.wire.batch import CRC_AT, HEADER_SIZE, batches
 
 BACK_MS = (300, 1500, 5000)

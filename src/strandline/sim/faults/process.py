@@ -4,7 +4,7 @@ from random import Random
 
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import Machine
+from strandline.sim.world.machine import Machine
 
 BACK_MS = (0, 30, 300, 1500, 4000)
 STILL_MS = (50, 700, 2500, 5000)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from strandline.base.ids import NodeId, TopicIdPartition
-from strandline.replica.follower import Follower
+from strandline.replica.following.follower import Follower
 from strandline.replica.hosted import Hosted
-from strandline.replica.leader import Leader
+from strandline.replica.serving.leader import Leader
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.machine import Machine
+from strandline.sim.world.machine import Machine
 
 CONTROLLER_PORT = 9093
 PATIENCE = 4000  # looks, one each millisecond

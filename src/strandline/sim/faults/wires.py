@@ -4,11 +4,11 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from strandline.sim.connection import Connection
 from strandline.sim.faults.turmoil import Turmoil
-from strandline.sim.trace import Kind
+from strandline.sim.world.connection import Connection
+from strandline.sim.world.trace import Kind
 from strandline.wire.batch import CRC_AT, read_header
-from strandline.wire.messages.fetch import FetchResponse
+from strandline.wire.messages.records.fetch import FetchResponse
 
 UNPROTECTED = (*range(8), *range(12, 16))  # base offset and leader epoch, which no checksum covers
 

@@ -8,27 +8,27 @@ from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
-from strandline.sim.laws.answers import Answers
-from strandline.sim.laws.checkpoints import Checkpoints
-from strandline.sim.laws.directories import look_at_directories, why_not_located
-from strandline.sim.laws.durable import Durable
-from strandline.sim.laws.fetches import Fetches
-from strandline.sim.laws.groups import Groups
-from strandline.sim.laws.incarnations import Incarnations
-from strandline.sim.laws.indexes import check_indexes
-from strandline.sim.laws.logs import Logs
-from strandline.sim.laws.metadata import Metadata
-from strandline.sim.laws.offers import look_at_offers
-from strandline.sim.laws.partitions import Partitions, Seen
-from strandline.sim.laws.producers import check_producers
-from strandline.sim.laws.recoveries import Recoveries
-from strandline.sim.laws.standing import Standing
-from strandline.sim.laws.stops import Stops
-from strandline.sim.laws.votes import Votes
+from strandline.sim.laws.clients.answers import Answers
+from strandline.sim.laws.clients.groups import Groups
+from strandline.sim.laws.cluster.incarnations import Incarnations
+from strandline.sim.laws.cluster.metadata import Metadata
+from strandline.sim.laws.cluster.standing import Standing
+from strandline.sim.laws.cluster.stops import Stops
+from strandline.sim.laws.cluster.votes import Votes
+from strandline.sim.laws.logs.checkpoints import Checkpoints
+from strandline.sim.laws.logs.directories import look_at_directories, why_not_located
+from strandline.sim.laws.logs.durable import Durable
+from strandline.sim.laws.logs.indexes import check_indexes
+from strandline.sim.laws.logs.logs import Logs
+from strandline.sim.laws.logs.producers import check_producers
+from strandline.sim.laws.partitions.fetches import Fetches
+from strandline.sim.laws.partitions.offers import look_at_offers
+from strandline.sim.laws.partitions.partitions import Partitions, Seen
+from strandline.sim.laws.partitions.recoveries import Recoveries
 
 if TYPE_CHECKING:
-    from strandline.sim.machine import Machine
-    from strandline.sim.world import World
+    from strandline.sim.world.machine import Machine
+    from strandline.sim.world.world import World
 
 
 REFUSED_METADATA = re.compile(r"node \d+ (sent records that are|reports a divergence that is|offers a snapshot below)")

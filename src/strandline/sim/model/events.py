@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from strandline.base.ids import NodeId, Uuid
 from strandline.controller.basis import Basis, ControllerConfig
-from strandline.controller.brokers import plan_fencing, plan_heartbeat, plan_registration, plan_unregistration
+from strandline.controller.brokers.brokers import plan_fencing, plan_heartbeat, plan_registration, plan_unregistration
+from strandline.controller.brokers.directories import plan_assign_replicas
 from strandline.controller.configs import MIN_ISR_KEY, plan_alter_configs
-from strandline.controller.directories import plan_assign_replicas
-from strandline.controller.elections import plan_elections
-from strandline.controller.isr import plan_alter_partition
-from strandline.controller.partition import Election
-from strandline.controller.reassignments import completions, plan_reassignments
+from strandline.controller.partitions.elections import plan_elections
+from strandline.controller.partitions.isr import plan_alter_partition
+from strandline.controller.partitions.partition import Election
+from strandline.controller.partitions.reassignments import completions, plan_reassignments
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Image
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.sim.model import requests
@@ -44,7 +44,7 @@ from strandline.sim.model.state import (
     Ids,
     State,
 )
-from strandline.wire.messages.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 
 CONFIGS = {is_managed: ControllerConfig(is_recovery_managed=is_managed) for is_managed in (False, True)}
 RNG = Random(0)  # nothing here draws from it

@@ -1,4 +1,5 @@
-"""Recoveries in the model: the controller's own (`controller.recovery`), with answers and with time that is up.
+"""Recoveries in the model: the controller's own (`controller.partitions.recovery`), with answers and with time that is
+up.
 
 Who has the most data is not in the model, so any replica that lives may be the best of those that have answered. The
 least that could be enough has answered, and there is no more time: where that is not enough, nothing would be.
@@ -11,8 +12,8 @@ from msgspec.structs import replace
 from strandline.base.ids import NodeId
 from strandline.base.time import after
 from strandline.controller.basis import Basis
-from strandline.controller.inquiries import Answer
-from strandline.controller.recovery import Recoveries
+from strandline.controller.partitions.inquiries import Answer
+from strandline.controller.partitions.recovery import Recoveries
 from strandline.metadata.losses import Evidence
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import Strategy

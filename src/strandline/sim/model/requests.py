@@ -15,21 +15,26 @@ from strandline.sim.model.state import (
     TOPIC_ID,
     Ids,
 )
-from strandline.wire.messages import assign_replicas_to_dirs as assign
-from strandline.wire.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
-from strandline.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
+from strandline.wire.messages.brokers import assign_replicas_to_dirs as assign
+from strandline.wire.messages.brokers.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
 )
-from strandline.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.messages.broker_registration import BrokerRegistrationRequest, LostPartition, LostTopic
-from strandline.wire.messages.elect_leaders import UNCLEAN, ElectLeadersRequest
-from strandline.wire.messages.incremental_alter_configs import (
+from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
+from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest, LostPartition, LostTopic
+from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from strandline.wire.messages.topics.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from strandline.wire.messages.topics.elect_leaders import UNCLEAN, ElectLeadersRequest
 
 OFFSET_OF_A_RESTART = 60  # of a registration since: an epoch that a proposal from before it cannot know
 

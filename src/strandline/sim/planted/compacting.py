@@ -2,12 +2,12 @@
 
 from strandline.sim.planted.planted import Planted, table
 
-COMPACTION = "strandline.log.compaction"
+COMPACTION = "strandline.log.cleaning.compaction"
 
 COMPACTING = table(
     Planted(
         name="cleaned-above-the-high-watermark",
-        module="strandline.log.cleanable",
+        module="strandline.log.cleaning.cleanable",
         old="    bound = min(stable_end, log.recovery_point)\n",
         new="    bound = log.log_end_offset\n",
         trap="Kafka cleans below the last stable offset",
@@ -37,7 +37,7 @@ COMPACTING = table(
     ),
     Planted(
         name="swapped-before-durable",
-        module="strandline.replica.cleaning",
+        module="strandline.replica.storage.cleaning",
         old='        return [Sync(run.compaction.unsynced(), ("replica", "cleaned", self.count, run.directory))]\n',
         new='        return self.synced(Synced(("replica", "cleaned", self.count, run.directory)), now)\n',
         trap="Kafka flushes `.cleaned` first",

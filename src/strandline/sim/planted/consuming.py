@@ -2,7 +2,7 @@
 
 from strandline.sim.planted.planted import Planted, table
 
-READING = "strandline.replica.reading"
+READING = "strandline.replica.serving.reading"
 
 CONSUMING: dict[str, Planted] = table(
     Planted(
@@ -17,7 +17,7 @@ CONSUMING: dict[str, Planted] = table(
     ),
     Planted(
         name="lagging-replica-offered",
-        module="strandline.replica.selection",
+        module="strandline.replica.serving.selection",
         old="        if node in leader.isr.isr and state.log_start_offset <= offset <= state.log_end_offset:\n",
         new="        if state.log_start_offset <= offset <= state.log_end_offset:\n",
         trap="KIP-392",

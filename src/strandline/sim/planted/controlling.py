@@ -2,9 +2,9 @@
 
 from strandline.sim.planted.planted import MODEL, Planted, table
 
-BROKERS = "strandline.controller.brokers"
-ISR = "strandline.controller.isr"
-PARTITION = "strandline.controller.partition"
+BROKERS = "strandline.controller.brokers.brokers"
+ISR = "strandline.controller.partitions.isr"
+PARTITION = "strandline.controller.partitions.partition"
 CONTROLLER = "strandline.controller.controller"
 BASIS = "strandline.controller.basis"
 REGISTRATIONS = "strandline.metadata.registrations"

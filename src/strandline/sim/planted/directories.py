@@ -5,7 +5,7 @@ from strandline.sim.planted.planted import Planted, table
 DIRECTORIES: dict[str, Planted] = table(
     Planted(
         name="lost-directory-keeps-its-leaders",
-        module="strandline.controller.brokers",
+        module="strandline.controller.brokers.brokers",
         old="    return (*basis.departure(broker.node_id, False, lost, withdrawn), record)\n",
         new="    return (record,)\n",
         trap="KIP-858",
@@ -35,7 +35,7 @@ DIRECTORIES: dict[str, Planted] = table(
     ),
     Planted(
         name="empty-log-in-place-of-an-offline-one",
-        module="strandline.replica.directories",
+        module="strandline.replica.storage.directories",
         old="        if directory in self.offline_ids:\n            return True\n"
         "        return bool(self.offline) and not is_new\n",
         new="        return False\n",
@@ -46,7 +46,7 @@ DIRECTORIES: dict[str, Planted] = table(
     ),
     Planted(
         name="failed-flush-taken-for-done",
-        module="strandline.replica.storage",
+        module="strandline.replica.storage.storage",
         old="                self.flushing.pop(at, None)\n                self.host.fail(log_dir, event.error)\n"
         "            case",
         new="                self.flushed(event.token[2:])\n            case",
@@ -57,7 +57,7 @@ DIRECTORIES: dict[str, Planted] = table(
     ),
     Planted(
         name="future-log-not-cut",
-        module="strandline.replica.future",
+        module="strandline.replica.storage.future",
         old="            align(future.log, current)\n",
         new="",
         trap="KIP-101, KIP-113",

@@ -2,7 +2,7 @@
 
 from strandline.sim.planted.planted import MODEL, Change, Planted, table
 
-PARTITION = "strandline.controller.partition"
+PARTITION = "strandline.controller.partitions.partition"
 
 ELIGIBLE = table(
     Planted(
@@ -25,7 +25,7 @@ ELIGIBLE = table(
     ),
     Planted(
         name="let-in-before-its-losses-are-heard",
-        module="strandline.controller.brokers",
+        module="strandline.controller.brokers.brokers",
         old="    elif withdrawn:\n",
         new="    elif withdrawn and not broker.fenced:\n",
         trap="T5",
@@ -133,7 +133,7 @@ ELIGIBLE = table(
     ),
     Planted(
         name="clearing-forgets-the-last-eligible",
-        module="strandline.controller.partition",
+        module="strandline.controller.partitions.partition",
         old="        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)",
         new=(
             "        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)\n"
@@ -159,7 +159,7 @@ ELIGIBLE = table(
     ),
     Planted(
         name="unregistered-broker-stays-eligible",
-        module="strandline.controller.brokers",
+        module="strandline.controller.brokers.brokers",
         old="    changes = basis.departure(broker.node_id, lost_tail=True)\n    record = UnregisterBrokerRecord",
         new="    changes = basis.departure(broker.node_id, lost_tail=False)\n    record = UnregisterBrokerRecord",
         trap="L4",
@@ -236,14 +236,14 @@ ELIGIBLE = table(
     ),
     Planted(
         name="recovery-without-all-who-were-eligible",
-        module="strandline.controller.recovery",
+        module="strandline.controller.partitions.recovery",
         old="is_enough = bool(asked_for) and all(",
         new="is_enough = bool(asked_for) and any(",
         trap="KIP-966: Balanced waits for all of LastKnownElr",
         harm="a Balanced recovery elects without the one who may have everything",
         found_by=MODEL,
         also=Change(
-            module="strandline.controller.standing",
+            module="strandline.controller.partitions.standing",
             old="    return Standing.RECOVERY if all(map(lives, known)) else Standing.LAST_ELIGIBLE",
             new="    return Standing.RECOVERY if any(map(lives, known)) else Standing.LAST_ELIGIBLE",
         ),
@@ -259,7 +259,7 @@ ELIGIBLE = table(
     ),
     Planted(
         name="added-replica-recovered",
-        module="strandline.controller.recovery",
+        module="strandline.controller.partitions.recovery",
         old="for node in partition.replicas if node not in partition.adding_replicas or node in known)",
         new="for node in partition.replicas)",
         trap="an unclean recovery in the middle of a reassignment",
@@ -269,7 +269,7 @@ ELIGIBLE = table(
     # --- directories
     Planted(
         name="eligible-in-an-empty-directory",
-        module="strandline.controller.directories",
+        module="strandline.controller.brokers.directories",
         old="    if former != directory and not broker.is_online(former) and rules.is_elr_enabled:",
         new="    if False:",
         trap="L5",
@@ -278,7 +278,7 @@ ELIGIBLE = table(
     ),
     Planted(
         name="move-without-elr",
-        module="strandline.controller.directories",
+        module="strandline.controller.brokers.directories",
         old="return plan_change(at, old, Wish(located=located), basis.rules(topic))",
         new="return plan_change(at, old, Wish(located=located), __import__('msgspec').structs.replace(rules,"
         " is_elr_enabled=False))",

@@ -2,14 +2,14 @@
 
 from strandline.sim.planted.planted import MODEL, Change, Planted, table
 
-PARTITION = "strandline.controller.partition"
+PARTITION = "strandline.controller.partitions.partition"
 CONFIGS = "strandline.controller.configs"
 
 LAST_REPLICAS = table(
     # --- who is eligible
     Planted(
         name="call-site-without-elr",
-        module="strandline.controller.directories",
+        module="strandline.controller.brokers.directories",
         old="        return plan_change(at, old, Wish(located=located), basis.rules(topic))",
         new=(
             "        from msgspec.structs import replace\n"
@@ -42,7 +42,7 @@ LAST_REPLICAS = table(
     ),
     Planted(
         name="unregistered-broker-eligible",
-        module="strandline.controller.brokers",
+        module="strandline.controller.brokers.brokers",
         old="    changes = basis.departure(broker.node_id, lost_tail=True)",
         new="    changes = basis.departure(broker.node_id, lost_tail=False)",
         trap="L4",
@@ -52,7 +52,7 @@ LAST_REPLICAS = table(
     ),
     Planted(
         name="eligible-in-any-directory",
-        module="strandline.controller.directories",
+        module="strandline.controller.brokers.directories",
         old="    if former != directory and not broker.is_online(former) and rules.is_elr_enabled:",
         new="    if False:",
         trap="L5",
@@ -60,7 +60,7 @@ LAST_REPLICAS = table(
         seeds=(1, 3),
         plan="eligible-in-any-directory.json",
         also=Change(
-            "strandline.log.clean_shutdown",
+            "strandline.log.evidence.clean_shutdown",
             "uuid_text(directory_id), together, place.dead)",
             "uuid_text(directory_id))",
         ),

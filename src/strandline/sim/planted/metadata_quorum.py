@@ -21,7 +21,7 @@ METADATA_QUORUM = table(
     ),
     Planted(
         name="vote-forgotten-at-restart",
-        module="strandline.quorum.election_state",
+        module="strandline.quorum.storage.election_state",
         old="NodeId(stored.leader_id), NodeId(stored.voted_id))",
         new="NodeId(stored.leader_id))",
         trap="Raft 5.2",
@@ -71,7 +71,7 @@ METADATA_QUORUM = table(
     ),
     Planted(
         name="lost-metadata-unnoticed",
-        module="strandline.quorum.impaired",
+        module="strandline.quorum.storage.impaired",
         old="elif not why and log.log_end_offset < applied:",
         new="elif not why and log.log_end_offset < 0:",
         trap="Raft 5.4.1",

@@ -2,12 +2,12 @@
 
 from strandline.sim.planted.planted import Change, Planted, table
 
-LEADER = "strandline.replica.leader"
-FOLLOWER = "strandline.replica.follower"
-FETCHER = "strandline.replica.fetcher"
+LEADER = "strandline.replica.serving.leader"
+FOLLOWER = "strandline.replica.following.follower"
+FETCHER = "strandline.replica.following.fetcher"
 REPLICAS = "strandline.replica.replicas"
-READING = "strandline.replica.reading"
-PRODUCING = "strandline.replica.producing"
+READING = "strandline.replica.serving.reading"
+PRODUCING = "strandline.replica.serving.producing"
 HOSTED = "strandline.replica.hosted"
 
 REPLICATION = table(

@@ -7,16 +7,16 @@ LOG = "strandline.log.log"
 CUTTING = "strandline.log.cutting"
 SEGMENT = "strandline.log.segment"
 EPOCHS = "strandline.log.epochs"
-PRODUCERS = "strandline.log.producers"
-PRODUCING = "strandline.replica.producing"
-SNAPSHOTS = "strandline.log.producer_snapshot"
-MARKER = "strandline.log.clean_shutdown"
-STORAGE = "strandline.replica.storage"
+PRODUCERS = "strandline.log.producers.producers"
+PRODUCING = "strandline.replica.serving.producing"
+SNAPSHOTS = "strandline.log.producers.producer_snapshot"
+MARKER = "strandline.log.evidence.clean_shutdown"
+STORAGE = "strandline.replica.storage.storage"
 REPLICAS = "strandline.replica.replicas"
 
 # A start compares its logs with what the marker says of them, and would find what these bugs let through.
 UNCOMPARED = Change(
-    "strandline.replica.storage",
+    "strandline.replica.storage.storage",
     "rows = left.get(log_dir.path) if clean and left is not None else None",
     "rows = None",
 )
@@ -200,7 +200,7 @@ STORING = table(
     ),
     Planted(
         name="scrubber-trusts-every-crc",
-        module="strandline.log.soundness",
+        module="strandline.log.evidence.soundness",
         old="    if why_invalid(header, buffer) is not None:\n        return False\n",
         new="",
         trap="beyond Kafka",

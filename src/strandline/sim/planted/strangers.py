@@ -23,7 +23,7 @@ STRANGERS = table(
     ),
     Planted(
         name="numbers-of-any-length",
-        module="strandline.metadata.config_key",
+        module="strandline.metadata.configs.config_key",
         old="    if len(digits) > LONGEST_NUMBER:",
         new="    if not digits:",
         trap="strangers' texts",

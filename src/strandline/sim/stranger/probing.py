@@ -14,18 +14,18 @@ from strandline.base.effects import Answered, Event, Reply, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, NodeId, Uuid
 from strandline.base.value import Value
 from strandline.sim.clients.admin import Admin
-from strandline.sim.connection import Connection
 from strandline.sim.laws.laws import Laws
-from strandline.sim.machine import CLUSTER_ID, METADATA_DIR, Machine
-from strandline.sim.options import Options
+from strandline.sim.runs.options import Options
 from strandline.sim.scene import Scene
-from strandline.sim.station import Station
 from strandline.sim.stranger.hostile import GROUP, TOPIC, Known, Wrong, altered, batches, message, served, single_faults
-from strandline.sim.world import World
+from strandline.sim.world.connection import Connection
+from strandline.sim.world.machine import CLUSTER_ID, METADATA_DIR, Machine
+from strandline.sim.world.station import Station
+from strandline.sim.world.world import World
 from strandline.wire.api import API_BY_KEY, APIS, Api
 from strandline.wire.batch import build
-from strandline.wire.messages.join_group import JoinGroupResponse
-from strandline.wire.messages.produce import (
+from strandline.wire.messages.groups.join_group import JoinGroupResponse
+from strandline.wire.messages.records.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,

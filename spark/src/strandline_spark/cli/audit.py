@@ -1,0 +1,174 @@
+"""`strandline pipeline audit`: is every replica sound, do they agree, and is all there that was acknowledged?"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from strandline.cli.connect import Json, fail
+from strandline_spark.cli.options import Conf, Master, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from strandline_spark.jobs.audit.ledger import Losses
+    from strandline_spark.jobs.audit.told import Told
+
+Many = Parameter(negative="", consume_multiple=True)
+# The queries are many and mostly small: what Spark does to make large ones fast costs these more than it saves.
+LOCAL_CONF = (
+    "spark.sql.adaptive.enabled=false",
+    "spark.sql.codegen.wholeStage=false",
+    f"spark.sql.shuffle.partitions={os.cpu_count() or 1}",
+)
+
+
+def audit(
+    *directories: str,
+    bootstrap_server: Annotated[
+        str | None, Parameter(name=("--bootstrap-server", "--bootstrap"), env_var="STRANDLINE_BOOTSTRAP")
+    ] = None,
+    acknowledged: Annotated[Sequence[str], Many] = (),
+    topic: Annotated[Sequence[str], Many] = (),
+    html: str | None = None,
+    limit: int = 20,
+    json_output: Json = False,
+    master: Master = None,
+    conf: Conf = (),
+) -> int:
+    """Audit all replicas of a cluster: from the log directories of its nodes, also while they write; or over the wire.
+
+    Exit status 0 if all is sound, 2 if there are findings, 3 if something could not be read.
+
+    Parameters
+    ----------
+    directories
+        the log directories of all nodes (what log.dirs names), mounted or copied; wildcards are fine
+    bootstrap_server
+        host:port of any nodes: the loss ledger is asked there and, if no directories are named, all brokers' logs
+    acknowledged
+        files in which producers wrote down what was acknowledged (`strandline produce --acknowledged FILE`), JSON lines
+        or Parquet: each record in them is sought
+    topic
+        only these
+    html
+        where to write the report, one page
+    limit
+        how many findings of each rule are told
+    """
+    if not directories and bootstrap_server is None:
+        fail("nothing to audit", "name the log directories of all nodes, or --bootstrap-server", status=2)
+    if limit < 1:
+        fail(f"--limit {limit} shows nothing", "name how many findings of each rule are told, 1 at least", status=2)
+    is_local = master is None or master.startswith("local")
+    with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
+        told = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
+    where = ", ".join(directories) if directories else f"all brokers of {bootstrap_server}"
+    if html is not None:
+        write(told, html, where)
+    if json_output:
+        print(json.dumps(told.as_json()))
+    else:
+        show(told)
+    return told.status
+
+
+def local_conf() -> list[str]:
+    """The bytes are judged in Python, and what is left for the JVM is over before its best compiler has paid off."""
+    from strandline_spark.spark import local_settings
+
+    options = local_settings()["spark.driver.extraJavaOptions"]
+    return [*LOCAL_CONF, f"spark.driver.extraJavaOptions={options} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+
+
+def audited(
+    spark: "SparkSession",
+    directories: Sequence[str],
+    bootstrap: str | None,
+    acknowledged: Sequence[str],
+    topics: Sequence[str],
+    limit: int,
+) -> "Told":
+    from strandline_spark.jobs.audit.files import read_acknowledged, readable_directories
+    from strandline_spark.jobs.audit.job import audit as run
+    from strandline_spark.jobs.audit.ledger import as_rows
+    from strandline_spark.jobs.audit.told import told, without_replicas
+    from strandline_spark.progress import progress
+
+    found = readable_directories(directories)
+    if directories and not found.paths:
+        fail("none of the directories can be read: " + "; ".join(found.unread), status=3)
+    options = {"path": ",".join(found.paths)} if found.paths else {"kafka.bootstrap.servers": bootstrap or ""}
+    options |= {"subscribe": ",".join(topics)} if topics else {}
+    compacted = None if found.paths else compacted_topics(bootstrap or "")
+    with ExitStack() as kept:
+        kept.enter_context(progress(spark, "audit"))
+        acks, unread = kept.enter_context(read_acknowledged(spark, acknowledged)) if acknowledged else (None, ())
+        if acks is not None and topics:
+            acks = acks.where(acks["topic"].isin(list(topics)))
+        count = None if acks is None else acks.select("topic", "partition", "offset").distinct().count()
+        losses = known_losses(found.paths, bootstrap)
+        result = run(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows), compacted=compacted)
+        missing = without_replicas(topics, result) if found.paths else ()  # brokers say themselves what is not there
+        return told(result, limit, losses, (*found.unread, *unread, *missing), count)
+
+
+def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":
+    from strandline_spark.errors import StrandlineError
+    from strandline_spark.jobs.audit.ledger import Losses, losses_in, losses_of
+
+    own = losses_in(directories)
+    if bootstrap is None:
+        return own
+    try:
+        asked = losses_of(bootstrap)
+    except StrandlineError as error:
+        return Losses(own.rows, (*own.unread, error.problem))
+    return Losses(tuple(dict.fromkeys((*asked.rows, *own.rows))), (*own.unread, *asked.unread))
+
+
+def compacted_topics(bootstrap: str) -> list[str]:
+    """Their logs may have gaps, and brokers clean them each at its own time."""
+    from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
+
+    from strandline.cli.connect import TIMEOUT_S, admin
+
+    client = admin(bootstrap)
+    names = list(client.list_topics(timeout=TIMEOUT_S).topics)
+    asked = (
+        client.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]) if names else {}
+    )
+    return [one.name for one, future in asked.items() if "compact" in future.result()["cleanup.policy"].value]
+
+
+def write(told: "Told", html: str, where: str) -> None:
+    from strandline_spark.jobs.audit.page import audit_page
+    from strandline_spark.report import write_page
+
+    try:
+        write_page(html, audit_page(told, where))
+    except OSError as error:
+        fail(f"{html} cannot be written: {error.strerror}")
+
+
+def show(told: "Told") -> None:
+    for row in told.findings:
+        broker = "" if row["broker"] is None else f" on broker {row['broker']}"
+        last = row["end"] - 1
+        offsets = f"{row['offset']}" if last == row["offset"] else f"{row['offset']} to {last}"
+        place = f"{row['topic']}-{row['partition']}{broker}"
+        print(f"{row['severity']} {row['rule']}: {place}, offset {offsets}: {row['what']}")
+    shown = {rule: sum(row["rule"] == rule for row in told.findings) for rule in told.counts}
+    for rule, count in told.counts.items():
+        if count > shown[rule]:
+            print(f"{rule}: {count - shown[rule]:,} more")
+    for one in told.unread:
+        print(f"not read: {one}", file=sys.stderr)
+    totals = told.totals
+    sought = f", {told.acknowledged:,} acknowledged records sought" if told.acknowledged is not None else ""
+    size = f"{totals['bytes'] / 1e6:,.1f} MB"
+    print(f"{told.verdict} ({totals['replicas']:,} replicas of {totals['partitions']:,} partitions, {size}{sought})")

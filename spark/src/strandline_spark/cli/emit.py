@@ -1,0 +1,143 @@
+"""`strandline pipeline emit`: a table or the result of a query into a topic, each row exactly once."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline_spark.cli.options import Conf, Master, Options, kafka_options, setting, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from strandline_spark.jobs.emit.plan import Finished
+
+Views = Annotated[Sequence[str], Parameter(name="--view", negative="")]
+SHOWN_MAX = 20
+
+
+def emit(
+    *,
+    topic: str,
+    checkpoint: str,
+    table: str | None = None,
+    query: str | None = None,
+    view: Views = (),
+    format_: Annotated[str, Parameter(name="--format")] = "parquet",
+    catalog: Annotated[Sequence[str], Parameter(negative="")] = (),
+    key: str | None = None,
+    value: str | None = None,
+    lanes: int | None = None,
+    verify: bool = True,
+    option: Options = (),
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    master: Master = None,
+    conf: Conf = (),
+    json_output: Json = False,
+) -> None:
+    """Write a table, or what a query gives, to a topic; each row is there once, whatever is killed meanwhile.
+
+    After a crash, or Ctrl-C, run the same command again: it goes on where it stopped. After its end it does nothing.
+    Exit status 0: all rows are there, 1: they are not, and why.
+
+    Parameters
+    ----------
+    topic
+        an existing topic
+    checkpoint
+        a folder for this run and no other, that all of Spark's machines see: the rows are staged there, and what is
+        needed to go on is kept
+    table
+        path of the table
+    query
+        SQL instead of a table; files are tables there, as in parquet.`/path`
+    view
+        NAME=PATH: a table that the query calls NAME; repeatable
+    format_
+        what the tables are: parquet, iceberg, delta, or a format that Spark reads (orc, json, csv, …)
+    catalog
+        a property of an Iceberg catalog, key=value; repeatable
+    key
+        SQL expression of the key, a string or binary; by default the column key if there are key and value
+    value
+        SQL expression of the value; by default the column value, or else each row as JSON
+    lanes
+        how many files are written side by side; one keeps the order of a sorted query in each partition
+    verify
+        count the rows in the topic at the end, by reading it once
+    """
+    if (table is None) == (query is None):
+        fail("give either --table or --query", status=2)
+    if lanes is not None and lanes < 1:
+        fail(f"--lanes wants at least 1, and got {lanes}", status=2)
+    views = dict(setting(entry, "--view") for entry in view)
+    catalogs = dict(setting(entry, "--catalog") for entry in catalog)
+    options = kafka_options(bootstrap, option)
+    with spark_session(master, conf, "emit") as spark:
+        from strandline_spark.jobs.emit.checkpoint import Checkpoint
+        from strandline_spark.jobs.emit.job import run
+        from strandline_spark.jobs.emit.staged.staging import message_rows
+
+        named = [f"table {table} ({format_})"] if table else [f"query {query}"]
+        named += [f"view {name} {path} ({format_})" for name, path in sorted(views.items())]
+        named += [f"{name} {text}" for name, text in (("key", key), ("value", value)) if text]
+        finished = run(
+            spark,
+            lambda: message_rows(
+                read(spark, table, query, views, lambda path: load(spark, path, format_, catalogs)),
+                key=key,
+                value=value,
+            ),
+            checkpoint=Checkpoint(checkpoint),
+            options=options,
+            source="\n".join(named),
+            topic=topic,
+            lanes=lanes,
+            verify=verify,
+            tell=lambda text: print(text, file=sys.stderr),
+        )
+    show(topic, finished, json_output)
+
+
+def read(
+    spark: "SparkSession",
+    table: str | None,
+    query: str | None,
+    views: dict[str, str],
+    load: "Callable[[str], DataFrame]",
+) -> "DataFrame":
+    for name, path in views.items():
+        load(path).createOrReplaceTempView(name)
+    if query is not None:
+        return spark.sql(query)
+    assert table is not None
+    return load(table)
+
+
+def load(spark: "SparkSession", path: str, form: str, catalog: dict[str, str]) -> "DataFrame":
+    """A table of ours by what is committed, another as Spark reads it."""
+    from strandline_spark.tables import read_table
+    from strandline_spark.tables.manifest import FOLDER
+
+    if form in ("iceberg", "delta") or (form == "parquet" and (Path(path) / FOLDER).is_dir()):
+        return read_table(spark, form, path, catalog or None)
+    return spark.read.format(form).load(path)
+
+
+def show(topic: str, finished: "Finished", json_output: bool) -> None:
+    partitions: dict[int, int] = {}
+    for row in finished.written:
+        partitions[row.partition] = partitions.get(row.partition, 0) + row.rows
+    if json_output:
+        lanes = len({row.lane for row in finished.written})
+        print(json.dumps({"topic": topic, "rows": finished.rows, "lanes": lanes, "partitions": partitions}))
+        return
+    print(f"{finished.rows:,} rows are in topic '{topic}', each once")
+    for partition, rows in sorted(partitions.items())[:SHOWN_MAX]:
+        print(f"  partition {partition}: {rows:,}")
+    if len(partitions) > SHOWN_MAX:
+        print(f"  and {len(partitions) - SHOWN_MAX} more")

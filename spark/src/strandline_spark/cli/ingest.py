@@ -1,0 +1,206 @@
+"""`strandline pipeline ingest`: a topic becomes a table, exactly once, by a TOML file or by flags."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich import box
+from rich.table import Table
+
+from strandline.cli.connect import Json, fail
+from strandline.cli.show import show_rows
+from strandline_spark.cli.options import Conf, Master, require_spark, setting, spark_session
+
+if TYPE_CHECKING:
+    from strandline_spark.jobs.ingest.declaration import Pipeline
+    from strandline_spark.jobs.ingest.running import Outcome
+
+FINDINGS, INCOMPLETE = 2, 3
+Repeatable = Annotated[Sequence[str], Parameter(negative="")]
+
+
+def ingest(
+    file: str | None = None,
+    *,
+    topic: str | None = None,
+    bootstrap: Annotated[
+        str | None, Parameter(name=("--bootstrap-server", "--bootstrap"), env_var="STRANDLINE_BOOTSTRAP")
+    ] = None,
+    table: str | None = None,
+    format: Literal["parquet", "iceberg", "delta"] | None = None,  # noqa: A002 as in the file
+    value: Literal["json", "text", "binary"] | None = None,
+    columns: str | None = None,
+    schema: str | None = None,
+    sql: str | None = None,
+    partition_by: Repeatable = (),
+    quarantine: str | None = None,
+    checkpoint: str | None = None,
+    trigger: str | None = None,
+    starting: str | None = None,
+    max_offsets_per_trigger: int | None = None,
+    compact_every: int | None = None,
+    option: Repeatable = (),
+    catalog: Repeatable = (),
+    strict: Annotated[bool, Parameter(negative="")] = False,
+    master: Master = None,
+    conf: Conf = (),
+    json_output: Json = False,
+) -> None:
+    """Write a topic's records into a table, each exactly once, however often this is killed and started again.
+
+    Exit status: 0 done; 1 an error, what was committed stays; 2 with --strict: some rows were not as expected;
+    3 stopped by a signal before everything was read.
+
+    Parameters
+    ----------
+    file
+        a pipeline's declaration in TOML; flags win over it
+    topic
+        which topic, or several with commas
+    bootstrap
+        host:port of any nodes
+    table
+        a folder, or an Iceberg table's name in a catalog
+    format
+        parquet (the default), iceberg or delta
+    value
+        what values are: json, text or binary (the default)
+    columns
+        of JSON values: "id long not null, tags array<string>"
+    schema
+        of JSON values: a file with a JSON Schema, or Spark's JSON; or infer: from the topic's first records
+    sql
+        a query over `source`, whose rows the table takes
+    partition_by
+        a column, or name = SQL: "day = date(timestamp)"; repeatable
+    quarantine
+        a folder for records that are not as declared; default: the table's name with _quarantine
+    checkpoint
+        a folder that keeps how far this pipeline is; default: inside the table's folder
+    trigger
+        available-now (the default): read what there is, and end; or a time between batches: 10s
+    starting
+        where the first run begins: earliest (the default), latest, or JSON as startingOffsets has it
+    max_offsets_per_trigger
+        records of one batch, at most
+    compact_every
+        make few files of many small ones after every so many batches
+    option
+        an option of the source, key=value: kafka.security.protocol=SSL; repeatable
+    catalog
+        a property of an Iceberg catalog, key=value; repeatable
+    strict
+        exit with 2 if rows were quarantined, or did not meet an expectation
+    """
+    require_spark()
+    columns_of_flag = given_columns(columns)
+    changes: dict[str, dict[str, Any]] = {
+        "source": given(
+            topic=topic,
+            bootstrap=bootstrap,
+            starting=starting,
+            max_offsets_per_trigger=max_offsets_per_trigger,
+            options=dict(setting(entry, "--option") for entry in option) or None,
+        ),
+        "value": given(format=value or ("json" if columns or schema else None), columns=columns_of_flag, schema=schema),
+        "transform": given(sql=sql),
+        "sink": given(
+            table=table,
+            format=format,
+            partition_by=list(partition_by) or None,
+            quarantine=quarantine,
+            catalog=dict(setting(entry, "--catalog") for entry in catalog) or None,
+            compaction=None if compact_every is None else {"every": compact_every},
+        ),
+        "run": given(checkpoint=checkpoint, trigger=trigger),
+    }
+    run(declared(file, {name: told for name, told in changes.items() if told}), master, conf, json_output, strict)
+
+
+def given(**flags: Any) -> dict[str, Any]:
+    return {name: told for name, told in flags.items() if told is not None}
+
+
+def given_columns(text: str | None) -> dict[str, Any] | None:
+    """The flag's columns as the file has them."""
+    from strandline_spark.errors import StrandlineError
+    from strandline_spark.jobs.ingest.columns import columns_of_text
+
+    if text is None:
+        return None
+    try:
+        return {each.name: {"type": each.type, "required": each.required} for each in columns_of_text(text)}
+    except StrandlineError as error:
+        fail(f"--columns: {error.problem}", error.advice)
+
+
+def declared(file: str | None, changes: dict[str, dict[str, Any]]) -> "Pipeline":
+    """Everything that can be checked before Spark starts."""
+    from strandline_spark.errors import StrandlineError
+    from strandline_spark.jobs.ingest.declaration import pipeline, read_file
+
+    if file is None and not ("topic" in changes.get("source", {}) and "table" in changes.get("sink", {})):
+        fail("what shall become which table?", "give a TOML file, or --topic and --table")
+    try:
+        return pipeline(changes, where="flags") if file is None else read_file(file, changes)
+    except StrandlineError as error:
+        fail(error.problem, error.advice)
+
+
+def run(pipeline: "Pipeline", master: str | None, conf: Sequence[str], json_output: bool, strict: bool) -> None:
+    with spark_session(master, conf, "ingest") as spark:
+        from strandline_spark.jobs.ingest.job import ingesting
+        from strandline_spark.jobs.ingest.running import stopping_on_signals
+        from strandline_spark.progress import progress
+
+        running = ingesting(pipeline, spark=spark)
+        with stopping_on_signals(running), progress(spark, f"ingest {pipeline.told.name}"):
+            outcome = running.wait()
+    show(outcome, pipeline, json_output)
+    if outcome.was_stopped and pipeline.trigger_ms is None:
+        raise SystemExit(INCOMPLETE)
+    if strict and (outcome.run.quarantined or any(outcome.run.failed.values())):
+        raise SystemExit(FINDINGS)
+
+
+def show(outcome: "Outcome", pipeline: "Pipeline", json_output: bool) -> None:
+    told = outcome.as_json() | {"path": pipeline.told.sink.table, "format": pipeline.told.sink.format}
+    if json_output:
+        print(json.dumps(told))
+        return
+    if told["table"]["partitions"]:
+        show_rows(told["table"]["partitions"], False, table_of, line_of)
+    for name, count in outcome.run.failed.items():
+        if count:
+            print(f"expectation {name!r} was not met by {count} rows")
+    print(sentence(outcome, pipeline))
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    shown = Table(*rows[0], box=box.SIMPLE)
+    for row in rows:
+        shown.add_row(*("" if told is None else str(told) for told in row.values()))
+    return shown
+
+
+def line_of(row: dict[str, Any]) -> str:
+    return " ".join(f"{name}={told}" for name, told in row.items() if told is not None)
+
+
+DENSE = {
+    True: "every offset is accounted for, once",
+    False: "offsets are missing or there twice (compaction and transactions leave gaps)",
+    None: "SQL left records out, so gaps say nothing",
+}
+
+
+def sentence(outcome: "Outcome", pipeline: "Pipeline") -> str:
+    run, table = outcome.run, outcome.table
+    also = [(run.quarantined, "quarantined"), (run.dropped, "dropped"), (run.filtered, "left out by SQL")]
+    parts = [f"{run.rows} rows written", *(f"{count} {word}" for count, word in also if count > 0)]
+    dense = DENSE[table.is_dense]
+    return (
+        f"{run.rows_in} records read, {', '.join(parts)} in {outcome.batches} batches and {outcome.seconds:.1f} s;"
+        f" {pipeline.told.sink.table} has {table.rows} rows: {dense}"
+    )

@@ -1,0 +1,327 @@
+"""`strandline pipeline lag`: who is behind, by how much, and whether that grows. Only reports need Spark."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from msgspec import to_builtins
+from rich.console import Console
+from rich.live import Live
+
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline_spark.cli.options import (
+    DISK_ADVICE,
+    Conf,
+    Master,
+    Options,
+    kafka_options,
+    of_disk,
+    require_folder_of,
+    require_spark,
+    setting,
+    spark_session,
+    write_report,
+)
+from strandline_spark.errors import StrandlineError
+from strandline_spark.jobs.lag.samples import GROUP, QUERY, TOPIC, Sample, append
+from strandline_spark.jobs.lag.table import line_of, rows_of, summary_line, table_of
+from strandline_spark.jobs.lag.watching import KEPT_MAX, Kept, watch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from strandline_spark.jobs.lag.sampling import Sampler
+
+Names = Annotated[Sequence[str], Parameter(negative="")]
+BEHIND = 2
+HASTE = {"kafka.request.timeout.ms": "5000"}  # a broker that hangs is not waited for half a minute in each sample
+
+
+def lag(
+    *,
+    group: Names = (),
+    query: Names = (),
+    topic: Names = (),
+    every: float = 1.0,
+    for_: Annotated[float | None, Parameter(name="--for")] = None,
+    once: bool = False,
+    file: Path | None = None,
+    from_: Annotated[Sequence[str], Parameter(name="--from", negative="")] = (),
+    html: Path | None = None,
+    commit_to: str | None = None,
+    max_lag: int | None = None,
+    read_committed: bool = False,
+    option: Options = (),
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    master: Master = None,
+    conf: Conf = (),
+    json_output: Json = False,
+) -> None:
+    """Lag of consumer groups and streaming queries, throughput, delay and skew, until Ctrl-C or as long as you say.
+
+    Lag is how many records lie between a reader's position and the end of what may be read. Delay is the age of the
+    record that is to be read next, by its timestamp. Without --group, --query and --topic all groups are watched.
+    Exit status 0: fine, 1: an error, 2: more behind than --max-lag at the end.
+
+    Parameters
+    ----------
+    group
+        a consumer group; repeatable
+    query
+        a streaming query's checkpoint folder, or NAME=FOLDER; it may be running; repeatable
+    topic
+        a topic that is watched though nobody reads it; repeatable
+    every
+        seconds between two samples
+    for_
+        how many seconds to watch; until Ctrl-C if not given
+    once
+        one sample, and no more
+    file
+        append the samples to this file, JSON lines
+    from_
+        report on files of samples instead of a cluster; Parquet too, where the name ends so; repeatable
+    html
+        write a page with plots in the end
+    commit_to
+        commit the positions of the one --query to this consumer group with each sample, so that other tools see it
+    max_lag
+        exit with status 2 if a reader is more than so many records behind at the end
+    read_committed
+        the end is the last stable offset, as consumers with that isolation level have it, not the high watermark
+    """
+    if from_ and (group or query or topic or file or commit_to or once):
+        fail("--from reports on files: it goes with --html, --json and --max-lag alone", status=2)
+    if every <= 0 or (for_ is not None and for_ < 0):
+        fail("--every is a number of seconds above 0, and --for is not below 0", status=2)
+    if commit_to is not None and len(query) != 1:
+        fail("--commit-to goes with one --query", status=2)
+    require_folder_of(html, "--html")
+    if from_:
+        with spark_session(master, conf, "lag") as spark:
+            from strandline_spark.jobs.lag.frames import read_samples
+
+            samples = read_samples(spark, *from_)
+            report(spark, samples, html, json_output)
+            last = last_rows(samples) if max_lag is not None else []
+        judge(last, max_lag)
+        return
+    if html is not None:
+        require_spark()  # not after an hour of watching
+    options = kafka_options(bootstrap, option)
+    with sampling(options, group, query, topic, read_committed, commit_to) as sampler:
+        watched = Watched(Kept(KEPT_MAX if html is not None else 0))
+        run(sampler, watched, every, 0.0 if once else for_, file, json_output)
+    if html is not None:
+        with spark_session(master, conf, "lag") as spark:
+            from strandline_spark.jobs.lag.frames import frame_of
+
+            report(spark, frame_of(spark, watched.kept.all()), html, json_output=False, quiet=True)
+    if watched.lacking and not watched.found:
+        fail("there is no sample", "see to what is told above, and ask again")
+    last = [to_builtins(sample) for sample in watched.last]
+    judge(last, max_lag)
+    if max_lag is not None:
+        require_whole(watched.lacking)
+        require_positions(last, [(GROUP, name) for name in group] + [(QUERY, name) for name in named_queries(query)])
+
+
+class Watched:
+    """What a watch leaves: the last samples, what they lack, and those of the whole time."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
+        self.last: Sequence[Sample] = ()
+        self.lacking: Sequence[str] = ()  # a sentence each
+        self.found = False  # any sample
+
+    def add(self, samples: Sequence[Sample], lacking: Sequence[str]) -> None:
+        self.last, self.lacking = samples, lacking
+        self.found = self.found or bool(samples)
+        self.kept.add(samples)
+
+
+@contextmanager
+def sampling(
+    options: dict[str, str],
+    groups: Sequence[str],
+    queries: Sequence[str],
+    topics: Sequence[str],
+    read_committed: bool,
+    commit_to: str | None,
+) -> "Iterator[Sampler]":
+    """Whatever fails in the block ends the command with a sentence."""
+    from strandline.client.cluster import Cluster
+    from strandline.client.config import ClientConfig
+    from strandline_spark.jobs.lag.sampling import Sampler
+
+    named = named_queries(queries)
+    try:
+        with Cluster(ClientConfig.of({**HASTE, **options})) as cluster:
+            yield Sampler(
+                cluster,
+                groups=None if not (groups or queries or topics) else groups,
+                queries=named,
+                topics=topics,
+                isolation=int(read_committed),
+                commit_to=commit_to,
+                tell=lambda sentence: print(sentence, file=sys.stderr),
+            )
+    except StrandlineError as error:
+        fail(error.problem, error.advice)
+    except BrokenPipeError:
+        raise  # whoever read our output is gone; no disk is to blame
+    except OSError as error:
+        fail(of_disk(error), DISK_ADVICE)
+
+
+def named_queries(entries: Sequence[str]) -> dict[str, str]:
+    """Name -> checkpoint. Without a name it is the folder's; where two would have the same, the whole path."""
+    found: dict[str, str] = {}
+    folders = [entry for entry in entries if not is_named(entry)]
+    names = [Path(folder).name for folder in folders]
+    for entry in entries:
+        name, folder = setting(entry, "--query") if is_named(entry) else (Path(entry).name, entry)
+        if not is_named(entry) and names.count(name) > 1:
+            name = entry
+        if found.setdefault(name, folder) != folder:
+            fail(f"--query names two checkpoints {name}", "give them names: --query NAME=FOLDER", status=2)
+    return found
+
+
+def is_named(entry: str) -> bool:
+    """NAME=FOLDER; a folder may have = in it as well, behind a slash."""
+    name, equals, _ = entry.partition("=")
+    return bool(equals) and "/" not in name
+
+
+def run(
+    sampler: "Sampler",
+    watched: Watched,
+    every: float,
+    for_s: float | None,
+    file: Path | None,
+    json_output: bool,
+) -> None:
+    """Watch, show and keep."""
+    console = Console()
+    live = Live(console=console, auto_refresh=False) if console.is_terminal and not json_output else None
+    before: Sequence[Sample] = ()
+    written = 0
+
+    def failed(error: StrandlineError) -> None:
+        watched.lacking = [f"no sample: {error.problem}"]
+        print(watched.lacking[0], file=sys.stderr)
+
+    try:
+        if live is not None:
+            live.start()
+        for samples in watch(sampler.sample, every_s=every, for_s=for_s, failed=failed):
+            watched.add(samples, list(sampler.lacking.values()))
+            if file is not None:
+                written += wrote(file, samples, must=written == 0)
+            show(before, samples, live, json_output, is_whole=not sampler.lacking)
+            before = samples
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if live is not None:
+            live.stop()
+
+
+def wrote(file: Path, samples: Sequence[Sample], *, must: bool) -> bool:
+    """A disk that is full in the night ends no watch: the next samples may find room."""
+    try:
+        append(file, samples)
+    except OSError as error:
+        if must:
+            raise
+        print(f"samples are not written: {of_disk(error)}", file=sys.stderr)
+        return False
+    return True
+
+
+def show(
+    before: Sequence[Sample], samples: Sequence[Sample], live: Live | None, json_output: bool, *, is_whole: bool
+) -> None:
+    if json_output:
+        print(json.dumps([to_builtins(sample) for sample in samples]), flush=True)
+        return
+    if not samples and not is_whole:
+        return  # what is lacking was told
+    if not samples:
+        print("nobody has committed offsets, and no --topic is given", file=sys.stderr)
+        return
+    rows, time_ms = rows_of(before, samples), samples[0].time_ms
+    if live is not None:
+        live.update(table_of(rows, time_ms), refresh=True)
+    else:
+        print("\n".join(line_of(row, time_ms) for row in rows), flush=True)
+
+
+def report(spark: "SparkSession", samples: Any, html: Path | None, json_output: bool, *, quiet: bool = False) -> None:
+    """The summary, as a table or JSON, and the page."""
+    from strandline_spark.jobs.lag.job import lag as job
+    from strandline_spark.jobs.lag.page import lag_page
+    from strandline_spark.jobs.lag.transforms import thinned
+    from strandline_spark.persisted import persisted
+
+    with persisted(samples):
+        tables = job(samples)
+        summary = [row.asDict() for row in tables["summary"].collect()]
+        if json_output:
+            skew = [row.asDict() for row in tables["skew"].collect()]
+            print(json.dumps({"summary": summary, "skew": skew}, default=str))
+        elif not quiet:
+            for row in summary:
+                print(summary_line(row))
+        if html is not None:
+            write_report(html, lag_page(job(thinned(samples))))
+
+
+def last_rows(samples: Any) -> list[dict[str, Any]]:
+    from strandline_spark.jobs.lag.transforms import last_of
+
+    return [row.asDict() for row in last_of(samples).collect()]
+
+
+def require_positions(rows: Sequence[dict[str, Any]], wanted: Sequence[tuple[str, str]]) -> None:
+    """Ends the command where somebody who was asked for by name is nowhere: that is not the same as not behind."""
+    known = [(row["kind"], row["reader"]) for row in rows if row.get("position") is not None]
+    for kind, name in wanted:
+        if (kind, name) not in known:
+            fail(f"{kind} {name} has committed nothing: how far it is behind is not known", "is its name right?")
+
+
+def require_whole(lacking: Sequence[str]) -> None:
+    """Ends the command where the end of the watch was not seen, or not all of it."""
+    if lacking:
+        fail(lacking[0], "how far everybody is behind is not known: see to that, and ask again")
+
+
+def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
+    """Ends the command with status 2 if somebody is too far behind, and with 1 if that cannot be told of all. `rows`:
+    the last samples. Lags of one reader and topic are added up."""
+    if max_lag is None:
+        return
+    lags: dict[tuple[str, str, str], int] = {}
+    for row in rows:
+        if row["kind"] != TOPIC:
+            key = (row["kind"], row["reader"], row["topic"])
+            lags[key] = lags.get(key, 0) + (row.get("lag") or 0)
+    behind = {key: value for key, value in lags.items() if value > max_lag}
+    if behind:
+        (kind, reader, topic), value = max(behind.items(), key=lambda item: item[1])
+        fail(f"{kind} {reader} is {value:,} records behind in topic '{topic}': more than {max_lag:,}", status=BEHIND)
+    for row in rows:
+        if row["kind"] != TOPIC and row.get("position") is None and row["end_offset"] > row["log_start_offset"]:
+            where = f"{row['topic']}-{row['partition']}"
+            fail(
+                f"{row['kind']} {row['reader']} has committed nothing for {where}, which has records: how far it is"
+                " behind is not known",
+                "does it read all of the topic's partitions?",
+            )

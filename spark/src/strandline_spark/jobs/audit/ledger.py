@@ -1,0 +1,74 @@
+"""The loss ledger as rows: what the cluster itself wrote down as lost, or perhaps lost.
+
+All of it is known to a cluster that runs (`losses_of`). Log directories have only what their own brokers cut or missed
+(`losses_in`): what unclean elections lost is in the metadata log.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from strandline.client.ask import ask
+from strandline.client.brokers import DESCRIBE, DESCRIBE_VERSION, brokers_in
+from strandline.client.loss_ledger import ask_ledger
+from strandline.replica.losses.ledger import FILE, Book, read
+from strandline.wire.frame import Malformed
+from strandline_spark.errors import StrandlineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLUMNS = "topic string, partition int, start long, end long, certainty int, cause string"
+
+
+class Losses(NamedTuple):
+    rows: tuple[tuple[str, int, int, int, int, str], ...]  # as `COLUMNS`; end −1: nobody knows
+    unread: tuple[str, ...] = ()  # what could not be read, in words
+
+
+def losses_in(directories: Iterable[str]) -> Losses:
+    rows, unread = [], []
+    for directory in directories:
+        path = f"{directory}/{FILE}"
+        book = Book()
+        try:
+            with open(path, "rb") as file:
+                lines = read(book, file.read())
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            unread.append(f"{path}: {error.strerror}")
+            continue
+        if lines:
+            unread.append(f"{path}: {len(lines)} lines make no sense")
+        for lost, _ in book.entries:
+            event = lost.event
+            rows.append((lost.topic, lost.at.partition, event.start, event.end, event.certainty, event.cause))
+    return Losses(tuple(rows), tuple(unread))
+
+
+def losses_of(bootstrap: str) -> Losses:
+    """Asks all brokers. Raises StrandlineError if none of `bootstrap` answers."""
+    problems = []
+    for server in bootstrap.split(","):
+        host, _, port = server.strip().rpartition(":")
+        if not port.isdigit():
+            raise StrandlineError(f"{server!r} is no host:port")
+        try:
+            brokers = brokers_in(ask(host.strip("[]") or "127.0.0.1", int(port), DESCRIBE, DESCRIBE_VERSION))
+            break
+        except (OSError, Malformed) as error:
+            problems.append(f"{server}: {error}")
+    else:
+        raise StrandlineError(f"no broker tells of the loss ledger ({'; '.join(problems)})")
+    ledger = ask_ledger(brokers)
+    unread = [f"broker {node} {why}" for node, why in ledger.silent.items()]
+    unread += [
+        f"broker {node} has log directory {path} offline, and its ledger with it" for node, path in ledger.unread
+    ]
+    unread += [f"{ledger.left_out} older entries of the loss ledger"] if ledger.left_out else []
+    rows = ((one.topic, one.partition, one.start, one.end, one.certainty, one.cause) for one in ledger.losses)
+    return Losses(tuple(rows), tuple(unread))
+
+
+def as_rows(spark: "SparkSession", rows: Sequence[tuple[str, int, int, int, int, str]]) -> "DataFrame":
+    return spark.createDataFrame(list(rows), COLUMNS)

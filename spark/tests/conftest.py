@@ -1,0 +1,57 @@
+"""One Spark session and two clusters of real processes for all tests here; one worker of pytest runs them."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from strandline.testing.local_cluster import LocalCluster
+from strandline_spark.spark import session
+
+ROOT = Path(__file__).parents[2]
+TESTED = [str(ROOT / "src"), str(ROOT)]  # Spark's workers import them too
+# Every JVM of the tests, those of commands too, lives for seconds: it starts a third faster with one compiler and one
+# thread that collects garbage.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
+os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.spark)
+    item.add_marker(pytest.mark.filterwarnings("default"))  # PySpark's own
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ["PYTHONPATH"] = os.pathsep.join([*TESTED, os.environ.get("PYTHONPATH", "")])
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"}  # one for all: a command has 1g
+    running = session("local[2]", conf, "tests")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_is_left_persisted() -> Iterator[None]:
+    """What a job has persisted and does not let go stays in the session of whoever called it."""
+    yield
+    running: Any = SparkSession.getActiveSession()
+    if running is not None and not running._jsparkSession.sharedState().cacheManager().isEmpty():
+        running.catalog.clearCache()
+        pytest.fail("a DataFrame is left persisted")
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """One node that no test stops."""
+    with LocalCluster(tmp_path_factory.mktemp("broker"), 1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def cluster3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Three nodes that no test stops."""
+    with LocalCluster(tmp_path_factory.mktemp("cluster3"), 3) as cluster:
+        yield cluster

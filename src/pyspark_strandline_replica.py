@@ -1,5 +1,0 @@
-"""PySpark imports modules with such names by itself: `spark.read.format("strandline-replica")` works without more."""
-
-from strandline.pipeline.replica import ReplicaSource as DefaultSource
-
-__all__ = ["DefaultSource"]

@@ -1,5 +1,0 @@
-"""Spark finds the format "strandline" by this module's name, without a register() call."""
-
-from strandline.pipeline.topic.source import DefaultSource
-
-__all__ = ["DefaultSource"]

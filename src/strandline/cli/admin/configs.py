@@ -1,0 +1,179 @@
+"""`strandline configs`: what topics and brokers are set to, and where from; changes of it. Options as kafka-configs."""
+
+import json
+import re
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from strandline.base.errors import ErrorCode
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.ask import ask_any
+from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from strandline.wire.messages.cluster.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from strandline.wire.messages.topics.metadata import MetadataRequest
+
+app = App(name="configs", help="Describe and alter the configurations of topics and brokers.")
+
+NUMBERS = {"topics": 2, "brokers": 4}
+SOURCES = {
+    1: "DYNAMIC_TOPIC_CONFIG",
+    2: "DYNAMIC_BROKER_CONFIG",
+    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    4: "STATIC_BROKER_CONFIG",
+    5: "DEFAULT_CONFIG",
+}
+SET, DELETE = 0, 1
+CLUSTER_DEFAULT = ""
+
+Type = Annotated[Literal["topics", "brokers"], Parameter(help="what is configured")]
+Name = Annotated[str | None, Parameter(help="the topic, or the broker's id; all of them if none is given")]
+Default = Annotated[bool, Parameter(negative="", help="what holds for all brokers")]
+
+
+@app.command
+def describe(
+    *,
+    entity_type: Type,
+    entity_name: Name = None,
+    entity_default: Default = False,
+    all_: Annotated[bool, Parameter(name="--all", negative="", help="also what was never altered")] = False,
+    docs: Annotated[bool, Parameter(negative="", help="with what each key is for")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    json_output: Json = False,
+) -> None:
+    """Show configurations: those that were altered, or with --all every one."""
+    name = entity(entity_type, entity_name, entity_default)
+    names = [name] if name is not None else every(bootstrap, entity_type)
+    rows = [row for each in names for row in rows_of(bootstrap, entity_type, each, all_)]
+    if json_output:
+        print(json.dumps(rows))
+        return
+    for each in names:
+        print(f"{'All' if all_ else 'Dynamic'} configs for {title(entity_type, each)} are:")
+        for row in rows:
+            if row["entity_name"] == each:
+                print(line_of(row, docs))
+
+
+@app.command
+def alter(
+    *,
+    entity_type: Type,
+    entity_name: Annotated[str | None, Parameter(help="the topic, or the broker's id")] = None,
+    entity_default: Default = False,
+    add_config: Annotated[str, Parameter(help="k1=v1,k2=[v1,v2]: brackets around a value with commas")] = "",
+    delete_config: Annotated[str, Parameter(help="k1,k2: back to the default")] = "",
+    validate_only: Annotated[bool, Parameter(negative="", help="say whether it could be done, and do nothing")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Alter configurations, all that are named or none."""
+    name = entity(entity_type, entity_name, entity_default)
+    if name is None:
+        fail("alter wants --entity-name, or --entity-default for all brokers", status=2)
+    added, deleted = parse_added(add_config), [key.strip() for key in delete_config.split(",") if key.strip()]
+    if not added and not deleted:
+        fail("at least one of --add-config and --delete-config must be given", status=2)
+    unset = [key for key in deleted if key not in altered_keys(bootstrap, entity_type, name)] if deleted else []
+    if unset:
+        fail(f"Invalid config(s): {','.join(unset)}", f"--delete-config takes back what was set for {name or 'all'}")
+    changes = [AlterableConfig(name=key, config_operation=SET, value=value) for key, value in added.items()]
+    changes += [AlterableConfig(name=key, config_operation=DELETE) for key in deleted]
+    resource = AlterConfigsResource(resource_type=NUMBERS[entity_type], resource_name=name, configs=tuple(changes))
+    request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
+    (result,) = ask_any(bootstrap, request, 1).responses
+    refuse(result)
+    print(f"{'Could update' if validate_only else 'Completed updating'} config for {title(entity_type, name)}.")
+
+
+def entity(kind: str, name: str | None, is_default: bool) -> str | None:
+    """The resource's name; None for every one."""
+    if is_default and (name is not None or kind != "brokers"):
+        fail("--entity-default is for brokers, and stands in the place of --entity-name", status=2)
+    return CLUSTER_DEFAULT if is_default else name
+
+
+def every(bootstrap: str, kind: str) -> list[str]:
+    metadata = ask_any(bootstrap, MetadataRequest(topics=None), 12)
+    if kind == "topics":
+        return sorted(topic.name for topic in metadata.topics)
+    return [str(node) for node in sorted(broker.node_id for broker in metadata.brokers)] + [CLUSTER_DEFAULT]
+
+
+def server_for(bootstrap: str, kind: str, name: str) -> str:
+    """Only a broker itself knows what its file says."""
+    if kind != "brokers" or name == CLUSTER_DEFAULT:
+        return bootstrap
+    for broker in ask_any(bootstrap, MetadataRequest(topics=()), 12).brokers:
+        if str(broker.node_id) == name:
+            return f"{broker.host}:{broker.port}"
+    return fail(f"broker '{name}' is not in the cluster, or does not run")
+
+
+def described(bootstrap: str, kind: str, name: str) -> Any:
+    resource = DescribeConfigsResource(resource_type=NUMBERS[kind], resource_name=name)
+    request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True, include_documentation=True)
+    (result,) = ask_any(server_for(bootstrap, kind, name), request, 4).results
+    refuse(result)
+    return result.configs
+
+
+def altered_keys(bootstrap: str, kind: str, name: str) -> list[str]:
+    own = {"topics": 1, "brokers": 2}[kind] if name != CLUSTER_DEFAULT else 3
+    return [c.name for c in described(bootstrap, kind, name) if any(s.source == own for s in c.synonyms)]
+
+
+def refuse(result: Any) -> None:
+    error = ErrorCode(result.error_code)
+    if error is not ErrorCode.NONE:
+        fail(f"{result.error_message or error.name} ({error.name})")
+
+
+def rows_of(bootstrap: str, kind: str, name: str, everything: bool) -> list[dict[str, Any]]:
+    dynamic = (1,) if kind == "topics" else (2, 3)
+    return [
+        {
+            "entity_type": kind,
+            "entity_name": name,
+            "name": config.name,
+            "value": config.value,
+            "source": SOURCES[config.config_source],
+            "read_only": config.read_only,
+            "sensitive": config.is_sensitive,
+            "synonyms": [{"name": s.name, "value": s.value, "source": SOURCES[s.source]} for s in config.synonyms],
+            "documentation": config.documentation,
+        }
+        for config in described(bootstrap, kind, name)
+        if everything or config.config_source in dynamic
+    ]
+
+
+def title(kind: str, name: str) -> str:
+    if name == CLUSTER_DEFAULT:
+        return "the default of all brokers"
+    return f"{kind.removesuffix('s')} {name}"
+
+
+def line_of(row: dict[str, Any], docs: bool = False) -> str:
+    """As kafka-configs has it."""
+    synonyms = ", ".join(f"{s['source']}:{s['name']}={s['value']}" for s in row["synonyms"])
+    sensitive = str(row["sensitive"]).lower()
+    value = "null" if row["value"] is None else row["value"]
+    line = f"  {row['name']}={value} sensitive={sensitive} synonyms={{{synonyms}}}"
+    return f"{line}\n      {row['documentation']}" if docs else line
+
+
+def parse_added(text: str) -> dict[str, str]:
+    """ "a=b,c=[d,e]"; a comma within brackets separates nothing."""
+    found: dict[str, str] = {}
+    for entry in re.split(r",(?=[^\]]*(?:\[|$))", text) if text else []:
+        key, equals, value = entry.partition("=")
+        if not (key.strip() and equals):
+            fail(f"--add-config wants key=value, not '{entry}'", status=2)
+        value = value.strip()
+        found[key.strip()] = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    return found

@@ -1,0 +1,204 @@
+"""`strandline explain`: why a partition is as it is, what it waits for, and which ways there are out of it."""
+
+import json
+import time
+from typing import Any
+
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.ask import ask_any
+from strandline.client.brokers import BrokerAt, Silence, ask_each, brokers_of
+from strandline.client.loss_ledger import ask_ledger
+from strandline.diagnosis import replica_logs, situation
+from strandline.diagnosis.behind import out_of_sync
+from strandline.diagnosis.leaderless import judge_leaderless
+from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, written
+from strandline.diagnosis.partitions import PartitionState, Place, chosen, numbers
+from strandline.diagnosis.partitions import as_json as state_as_json
+from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked, ask_replicas, words
+from strandline.diagnosis.situation import (
+    WATCHED_S,
+    Facts,
+    Finding,
+    judge_control,
+    judge_damage,
+    judge_led,
+    judge_withdrawn,
+    status_of,
+)
+from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from strandline.wire.messages.topics.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+
+QUORUM_VERSION = 1
+LOOKS, BETWEEN_S = WATCHED_S, 1.0  # that tell whether a replica that is out of sync moves
+
+
+def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> int:
+    """Say why a partition has no leader, too few in sync, or waits; who has which records; and what can be done.
+
+    Each way out comes with what it costs in records, and the command. Exit status 0 if nothing need be done, 2 if
+    somebody must act, 3 if a broker that should tell does not.
+
+    Parameters
+    ----------
+    place
+        TOPIC or TOPIC:PARTITION
+    """
+    states = chosen(bootstrap, place)
+    if not all(state.is_of_our_own for state in states):
+        fail("this cluster runs a program that does not tell what its partitions wait for", status=2)
+    found = [(facts, judge(facts)) for facts in gathered(bootstrap, states)]
+    if json_output:
+        print(json.dumps([as_json(facts, findings) for facts, findings in found]))
+    else:
+        for facts, findings in found:
+            print("\n".join(lines_of(facts, findings)))
+    return max_status([status_of(findings) for _, findings in found])
+
+
+def judge(facts: Facts) -> tuple[Finding, ...]:
+    of_itself = judge_leaderless(facts) if facts.state.leader < 0 else judge_led(facts)
+    return (*judge_control(facts), *of_itself, *judge_withdrawn(facts), *judge_damage(facts))
+
+
+def max_status(statuses: list[int]) -> int:
+    """That somebody must act goes before that facts are missing."""
+    return next((status for status in (situation.ACTION, situation.MISSING) if status in statuses), situation.HEALTHY)
+
+
+# --- facts
+
+
+def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
+    """Of healthy partitions nothing is asked but their replicas."""
+    brokers = brokers_of(bootstrap)
+    ill = [state for state in states if not is_healthy(state)]
+    told = ask_replicas(states, brokers)
+    lagging = [state for state in ill if state.leader >= 0 and missing(state)]
+    alive = [state for state in lagging if any(is_log(row) and row.replica in missing(state) for row in told[state.at])]
+    moved = moved_since(told, alive, brokers) if alive else {}
+    behind = out_of_sync(bootstrap, [state.at for state in lagging]) if lagging else {}
+    waits = waits_of(bootstrap, [state.at for state in ill if state.adding or state.removing])
+    hanging = {row.replica for rows in told.values() for row in rows if isinstance(row, Unasked) and row.hangs}
+    answering = {node: at for node, at in brokers.items() if node not in hanging}
+    ledger = written(ask_ledger(answering, dict.fromkeys(state.at.topic for state in states)))
+    has_controller = has_active_controller(brokers)
+    options = "" if bootstrap == DEFAULT_BOOTSTRAP else f" --bootstrap-server {bootstrap}"
+    return [
+        Facts(
+            state=state,
+            brokers=brokers,
+            told=told.get(state.at, ()),
+            moved=moved.get(state.at, frozenset()),
+            behind=behind.get(state.at, ""),
+            waits_for=waits.get(state.at),
+            ledger=ledger.get(state.at, NOTHING_WRITTEN),
+            has_controller=has_controller,
+            options=options,
+        )
+        for state in states
+    ]
+
+
+def has_active_controller(brokers: dict[int, BrokerAt]) -> bool:
+    """Does any broker get through to one? That which has none to ask waits for one."""
+    topic = TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),))
+    answers = ask_each(brokers, dict.fromkeys(brokers, DescribeQuorumRequest(topics=(topic,))), QUORUM_VERSION)
+    found = [answer for answer in answers.values() if not isinstance(answer, Silence) and not answer.error_code]
+    return any(row.leader_id >= 0 for answer in found for told in answer.topics for row in told.partitions)
+
+
+def is_healthy(state: PartitionState) -> bool:
+    return not (state.is_unavailable or missing(state) or state.adding or state.removing or state.is_recovering)
+
+
+def is_log(row: Told) -> bool:
+    return isinstance(row, ReplicaLog)
+
+
+def missing(state: PartitionState) -> list[int]:
+    return [node for node in state.replicas if node not in state.isr]
+
+
+def moved_since(
+    before: dict[Place, tuple[Told, ...]], states: list[PartitionState], brokers: dict[int, BrokerAt]
+) -> dict[Place, frozenset[int]]:
+    """Whose logs have changed, some moments later? It is enough that those have which are out of sync."""
+    found: dict[Place, frozenset[int]] = {}
+    for _ in range(LOOKS):
+        time.sleep(BETWEEN_S)
+        after = ask_replicas(states, brokers)
+        found = {at: found.get(at, frozenset()) | grown(before[at], told) for at, told in after.items()}
+        if all(found[state.at].issuperset(missing(state)) for state in states):
+            break
+    return found
+
+
+def grown(before: tuple[Told, ...], after: tuple[Told, ...]) -> frozenset[int]:
+    return frozenset(
+        new.replica
+        for old, new in zip(before, after, strict=True)
+        if isinstance(old, ReplicaLog) and isinstance(new, ReplicaLog) and old.rank != new.rank
+    )
+
+
+def waits_of(bootstrap: str, places: list[Place]) -> dict[Place, str | None]:
+    if not places:
+        return {}
+    topics = tuple(
+        ListPartitionReassignmentsTopics(
+            name=name, partition_indexes=tuple(at.partition for at in places if at.topic == name)
+        )
+        for name in dict.fromkeys(at.topic for at in places)
+    )
+    answer = ask_any(bootstrap, ListPartitionReassignmentsRequest(topics=topics), 0)
+    return {
+        Place(topic.name, row.partition_index): row.waits_for for topic in answer.topics for row in topic.partitions
+    }
+
+
+# --- for a person
+
+
+def lines_of(facts: Facts, findings: tuple[Finding, ...]) -> list[str]:
+    state = facts.state
+    said = facts.ledger.words
+    ledger = [f"  the loss ledger has {said} of it: {ledger_command(facts)}"] if said else []
+    if not findings:
+        return [f"{state.at}: healthy: broker {state.leader} leads, {numbers(state.isr)} in sync", *ledger]
+    lines: list[str] = []
+    for finding in findings:
+        lines.append(f"{state.at}: {finding.what}")
+        lines += [f"  why: {text}" for text in finding.why]
+        lines += [f"  waits for: {finding.waits_for}"] if finding.waits_for else []
+    told = [words(row) for row in facts.told if isinstance(row, ReplicaLog)]
+    lines += [f"  data: {text}" for text in told]
+    known = {text for finding in findings for text in finding.why}
+    unasked = [words(row) for row in facts.told if isinstance(row, Unasked)]
+    lines += [f"  not asked: {text}" for text in unasked if text not in known]
+    lines += ledger
+    for finding in findings:
+        for way in finding.ways:
+            lines += [f"  way out: {way.what}", f"    costs: {way.costs}", f"    $ {way.command}"]
+    if not any(finding.needs_action for finding in findings):
+        lines.append("  nothing need be done" if status_of(findings) == 0 else "  not all that should tell did")
+    return lines
+
+
+def ledger_command(facts: Facts) -> str:
+    seen = " --all" if facts.ledger.acknowledged else ""
+    return f"strandline losses {facts.state.at.topic}:{facts.state.at.partition}{seen}{facts.options}"
+
+
+def as_json(facts: Facts, findings: tuple[Finding, ...]) -> dict[str, Any]:
+    return {
+        **state_as_json(facts.state),
+        "status": status_of(findings),
+        "findings": [situation.as_json(finding) for finding in findings],
+        "logs": [replica_logs.as_json(row) for row in facts.told],
+        "ledger_entries": facts.ledger.open + facts.ledger.acknowledged,
+        "acknowledged_entries": facts.ledger.acknowledged,
+        "withdrawn": [loss.replica for loss in facts.ledger.withdrawn],
+    }

@@ -1,0 +1,124 @@
+"""`strandline features`: which features the cluster has and at which level; kafka-features, in short."""
+
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+from rich import box
+from rich.table import Table
+
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.show import show_rows
+from strandline.client.ask import ask_any
+from strandline.metadata.features import METADATA_VERSION, RELEASE_OF
+from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
+from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+
+app = App(name="features", help="Show the features of a cluster, and change their levels.")
+Levels = Annotated[list[str], Parameter(name="--feature", negative="")]
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+@app.command
+def describe(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+    """Show each feature: the levels that a node of the cluster knows, and the one that is in force."""
+    answer = ask_any(bootstrap, ApiVersionsRequest(), 4)
+    in_force = {row.name: row.max_version_level for row in answer.finalized_features}
+    rows = [
+        {
+            "feature": row.name,
+            "min_supported": row.min_version,
+            "max_supported": row.max_version,
+            "level": in_force.get(row.name, 0),
+            "epoch": answer.finalized_features_epoch,
+        }
+        for row in sorted(answer.supported_features, key=lambda row: row.name)
+    ]
+    show_rows(rows, json_output, table_of, line_of)
+
+
+@app.command
+def upgrade(*, feature: Levels, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+    """Raise the levels of features: all of them, or none.
+
+    Parameters
+    ----------
+    feature
+        NAME=LEVEL; may be given more than once
+    dry_run
+        ask whether it could be done, and do nothing
+    """
+    update("upgraded", [parsed(text) for text in feature], UPGRADE, dry_run, bootstrap)
+
+
+@app.command
+def downgrade(
+    *, feature: Levels, unsafe: Flag = False, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP
+) -> None:
+    """Lower the levels of features: all of them, or none.
+
+    Parameters
+    ----------
+    feature
+        NAME=LEVEL; may be given more than once
+    unsafe
+        even if metadata is lost by it
+    dry_run
+        ask whether it could be done, and do nothing
+    """
+    kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
+    update("downgraded", [parsed(text) for text in feature], kind, dry_run, bootstrap)
+
+
+@app.command
+def disable(
+    *, feature: Levels, unsafe: Flag = False, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP
+) -> None:
+    """End features: the same as a downgrade to level 0.
+
+    Parameters
+    ----------
+    feature
+        its name; may be given more than once
+    unsafe
+        even if metadata is lost by it
+    dry_run
+        ask whether it could be done, and do nothing
+    """
+    kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
+    update("disabled", [(name, 0) for name in feature], kind, dry_run, bootstrap)
+
+
+def parsed(text: str) -> tuple[str, int]:
+    name, equals, level = text.partition("=")
+    if not equals or not level.strip().isdigit():
+        fail(f"'{text}' is no NAME=LEVEL", "for example eligible.leader.replicas.version=1", status=2)
+    return name.strip(), int(level)
+
+
+def update(done: str, levels: list[tuple[str, int]], kind: int, dry_run: bool, bootstrap: str) -> None:
+    rows = tuple(FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind) for name, level in levels)
+    ask_any(bootstrap, UpdateFeaturesRequest(feature_updates=rows, validate_only=dry_run), 2)
+    for name, level in levels:
+        print(f"{name} {'could be' if dry_run else 'was'} {done} to {shown(name, level)}")
+
+
+def shown(name: str, level: int) -> str:
+    release = RELEASE_OF.get(level) if name == METADATA_VERSION else None
+    return str(level) if release is None else f"{level} ({release})"
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("feature", "level", "supported"):
+        table.add_column(name)
+    for row in rows:
+        low, high = (shown(row["feature"], row[key]) for key in ("min_supported", "max_supported"))
+        table.add_row(row["feature"], shown(row["feature"], row["level"]), f"{low} to {high}")
+    return table
+
+
+def line_of(row: dict[str, Any]) -> str:
+    low, high = (shown(row["feature"], row[key]) for key in ("min_supported", "max_supported"))
+    return f"{row['feature']}  level {shown(row['feature'], row['level'])}  supported {low} to {high}"

@@ -1,0 +1,152 @@
+"""`strandline log-dirs`: what lies in the brokers' log directories, what room there is, and moving logs about."""
+
+import json
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from strandline.base.errors import ErrorCode
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail
+from strandline.client.ask import ask
+from strandline.diagnosis.sizes import readable
+from strandline.wire.frame import Malformed
+from strandline.wire.messages.cluster.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+)
+from strandline.wire.messages.cluster.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+)
+
+VERSION = 5
+ALTER_VERSION = 2
+
+app = App(name="log-dirs", help="The brokers' log directories.")
+
+
+@app.command
+def describe(
+    *,
+    broker: Annotated[list[int] | None, Parameter(help="of this broker only, repeatable", negative="")] = None,
+    topic: Annotated[list[str] | None, Parameter(help="logs of this topic only, repeatable", negative="")] = None,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    json_output: Json = False,
+) -> None:
+    """Each log directory of each broker: is it online, what is in it, how much room is left.
+
+    Exit status 1 if a broker does not answer or a directory is offline.
+    """
+    rows: list[dict[str, Any]] = []
+    for node, address in addresses(bootstrap, broker).items():
+        try:
+            request = DescribeLogDirsRequest(topics=None)
+            answer: DescribeLogDirsResponse = ask(*address, request, VERSION, TIMEOUT_S)
+        except (OSError, Malformed) as error:
+            rows.append({"broker": node, "error": f"no answer: {error}"})
+            continue
+        rows += [row_of(node, result, topic) for result in answer.results]
+    if json_output:
+        print(json.dumps(rows))
+    else:
+        Console(width=None).print(table_of(rows))
+    if any(row["error"] for row in rows):
+        raise SystemExit(1)
+
+
+@app.command
+def move(
+    *,
+    broker: int,
+    topic: str,
+    partition: list[int],
+    to: Annotated[str, Parameter(help="one of this broker's log directories")],
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Move a broker's replicas to another of its log directories, while they lead and follow.
+
+    It ends when this command has long ended: `log-dirs describe` shows what is moving, and how far it is behind.
+    """
+    wanted = AlterReplicaLogDirTopic(name=topic, partitions=tuple(partition))
+    request = AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=to, topics=(wanted,)),))
+    host, port = addresses(bootstrap, [broker])[broker]
+    try:
+        answer: AlterReplicaLogDirsResponse = ask(host, port, request, ALTER_VERSION, TIMEOUT_S)
+    except (OSError, Malformed) as error:
+        fail(f"broker {broker} does not answer: {error}")
+    errors = [
+        f"{result.topic_name}-{row.partition_index}: {ErrorCode(row.error_code).name}"
+        for result in answer.results
+        for row in result.partitions
+        if row.error_code
+    ]
+    if errors:
+        fail("; ".join(errors))
+
+
+def addresses(bootstrap: str, wanted: list[int] | None) -> dict[int, tuple[str, int]]:
+    """Of these brokers, or of all."""
+    found = admin(bootstrap).list_topics(timeout=TIMEOUT_S).brokers.values()
+    brokers = {node.id: (str(node.host), node.port) for node in found}
+    unknown = [node for node in wanted or [] if node not in brokers]
+    if unknown:
+        fail(f"no broker {unknown[0]} in this cluster", f"there are {', '.join(map(str, sorted(brokers)))}")
+    return {node: brokers[node] for node in sorted(wanted or brokers)}
+
+
+def row_of(node: int, result: DescribeLogDirsResult, topics: list[str] | None) -> dict[str, Any]:
+    error = ErrorCode(result.error_code)
+    return {
+        "broker": node,
+        "log_dir": result.log_dir,
+        "error": None if error is ErrorCode.NONE else error.name,
+        "is_cordoned": result.is_cordoned,
+        "total_bytes": result.total_bytes,
+        "usable_bytes": result.usable_bytes,
+        "partitions": [
+            {
+                "topic": topic.name,
+                "partition": log.partition_index,
+                "size_bytes": log.partition_size,
+                "offset_lag": log.offset_lag,
+                "is_future": log.is_future_key,
+            }
+            for topic in sorted(result.topics, key=lambda topic: topic.name)
+            if topics is None or topic.name in topics
+            for log in sorted(topic.partitions, key=lambda log: (log.partition_index, log.is_future_key))
+        ],
+    }
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE)
+    for title in ("broker", "log dir", "state", "logs", "moving here", "size", "free", "of"):
+        table.add_column(title, justify="left" if title in ("log dir", "state") else "right")
+    for row in rows:
+        if "log_dir" not in row:
+            table.add_row(str(row["broker"]), "", row["error"])
+            continue
+        logs = row["partitions"]
+        table.add_row(
+            str(row["broker"]),
+            row["log_dir"],
+            state_of(row),
+            str(len(logs)),
+            str(sum(log["is_future"] for log in logs)),
+            readable(sum(log["size_bytes"] for log in logs)),
+            readable(row["usable_bytes"]),
+            readable(row["total_bytes"]),
+        )
+    return table
+
+
+def state_of(row: dict[str, Any]) -> str:
+    if row["error"] is not None:
+        return f"offline ({row['error']})"
+    return "online, cordoned" if row["is_cordoned"] else "online"

@@ -1,0 +1,189 @@
+"""`strandline losses`: what was lost of what had been acknowledged, or may have been; and whether all brokers told."""
+
+import getpass
+import json
+import os
+import socket
+import sys
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from msgspec.structs import replace
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from strandline.base.errors import ErrorCode
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.ask import ask_any
+from strandline.client.brokers import brokers_of
+from strandline.client.loss_acknowledgement import acknowledgement, seen_losses
+from strandline.client.loss_ledger import (
+    METADATA,
+    WITHDRAWN,
+    Ledger,
+    as_json,
+    ask_ledger,
+    entries,
+    exactly_lost,
+    missing_copies,
+)
+from strandline.diagnosis.loss_words import CERTAINTIES, range_words, records, when
+from strandline.diagnosis.partitions import pages, parse_place
+from strandline.metadata.losses import EXACTLY, NO_END
+
+NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
+ACKNOWLEDGE_S = 35.0  # longer than the broker tries
+
+
+def losses(
+    place: str | None = None,
+    /,
+    *,
+    acknowledge: Annotated[bool, Parameter(negative="")] = False,
+    show_all: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    json_output: Json = False,
+) -> int:
+    """List the loss ledger: each unclean election, and each record that a replica's log lost although it was committed.
+
+    Exit status 0 if nothing was lost but what is acknowledged, 2 if there are other entries, 3 if some broker could not
+    be asked, or not tell all.
+
+    Parameters
+    ----------
+    place
+        TOPIC or TOPIC:PARTITION; everything if none is given
+    acknowledge
+        list the entries, and note in the metadata log that they were seen: they are hidden from then on
+    show_all
+        list acknowledged entries too; with --json they are always there
+    """
+    topic, index = (None, None) if place is None else parse_place(place)
+    brokers = brokers_of(bootstrap)
+    ledger = ask_ledger(brokers, None if topic is None else [topic])
+    chosen = [loss for loss in ledger.losses if index in (None, loss.partition)]
+    every = entries(chosen)
+    if topic is not None and not every and not is_there(bootstrap, topic, index):
+        fail(f"{place} does not exist, and the ledger does not name it", "`strandline topics list` names the topics")
+    if acknowledge:
+        unseen = [loss for loss in chosen if loss not in ledger.acknowledged]
+        for request in seen_losses(unseen):
+            ask_any(bootstrap, replace(request, asked_by=operator()), 0, ACKNOWLEDGE_S)
+    rows = [as_json(entry, acknowledgement(entry, ledger.acknowledged)) for entry in every]
+    open_rows = [row for row in rows if not row["acknowledged"]]
+    if json_output or show_all:
+        shown, told = rows, chosen
+    else:
+        shown = open_rows
+        told = [loss for entry, row in zip(every, rows, strict=True) if row in shown for loss in entry.losses]
+    counts = {"exactly_lost_records": exactly_lost(told), "missing_copies": missing_copies(told)}
+    if json_output:
+        print(json.dumps({"losses": shown, **counts, **gaps_of(ledger)}))
+    else:
+        tell(shown, len(rows) - len(shown), counts, ledger, len(brokers))
+        if acknowledge and open_rows:
+            print(f"{counted(len(open_rows))} {'is' if len(open_rows) == 1 else 'are'} acknowledged now")
+    if not ledger.is_complete:
+        return INCOMPLETE
+    return LOST if open_rows and not acknowledge else NOTHING_LOST
+
+
+def operator() -> str:
+    """Who asks, as this machine names him."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a user without a name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+def gaps_of(ledger: Ledger) -> dict[str, Any]:
+    silent = [{"broker": node, "why": why} for node, why in ledger.silent.items()]
+    unread = [{"broker": node, "directory": path} for node, path in ledger.unread]
+    return {"not_asked": silent, "left_out": ledger.left_out, "unread": unread}
+
+
+def tell(rows: list[dict[str, Any]], hidden: int, counts: dict[str, int], ledger: Ledger, brokers: int) -> None:
+    show(rows, ledger)
+    told = summary(rows, ledger, **counts)
+    if hidden:
+        told = f"{told if rows else 'nothing else was lost'}; not shown (--all): {counted(hidden, 'acknowledged ')}"
+    print(f"{told} ({brokers - len(ledger.silent)} of {brokers} brokers asked)")
+
+
+def is_there(bootstrap: str, topic: str, index: int | None) -> bool:
+    told = pages(lambda request: ask_any(bootstrap, request, 0), [topic])
+    found = [row.partition_index for page in told if page.error_code == ErrorCode.NONE for row in page.partitions]
+    return bool(found) if index is None else index in found
+
+
+def show(rows: list[dict[str, Any]], ledger: Ledger) -> None:
+    if rows and sys.stdout.isatty():
+        Console().print(table_of(rows))
+    else:
+        for row in rows:
+            print(line_of(row))
+    for node, why in ledger.silent.items():
+        print(f"not asked: broker {node} {why}")
+    for node, path in ledger.unread:
+        print(f"not read: broker {node} has log directory {path} offline, and with it what was lost there")
+    if ledger.left_out:
+        print(f"not told: {ledger.left_out} older entries")
+
+
+def summary(rows: list[dict[str, Any]], ledger: Ledger, exactly_lost_records: int, missing_copies: int) -> str:
+    if not rows:
+        return "nothing was lost" if ledger.is_complete else "nothing that the others know of was lost"
+    loose = sum(row["certainty"] != EXACTLY for row in rows)
+    told_of = counted(len(rows))
+    if loose == len(rows):
+        return f"{told_of}: it is not known exactly how much was lost"
+    copies = f"; {records(missing_copies)} that a single replica missed, copied again if its leader had them"
+    unknown = f"; of {loose} it is not known exactly how much"
+    told = f"exactly {records(exactly_lost_records)} lost"
+    return f"{told_of}: {told}{copies if missing_copies else ''}{unknown if loose else ''}"
+
+
+def line_of(row: dict[str, Any]) -> str:
+    what = range_words(row["start"], row["end"], row["certainty"])
+    epochs = f"epoch {row['old_epoch']} to {row['new_epoch']}"
+    place = f"{row['topic']}-{row['partition']}"
+    cause = f"{row['cause']}{repeated(row)}{acknowledged(row)}"
+    return f"{when(row['time_ms'])} {place}: {what}; {who(row)}, {epochs}; {cause}"
+
+
+def counted(entries: int, kind: str = "") -> str:
+    return f"{entries} {kind}entr{'y' if entries == 1 else 'ies'}"
+
+
+def repeated(row: dict[str, Any]) -> str:
+    return f" ({row['count']} times, last at {when(row['last_time_ms'])})" if row["count"] > 1 else ""
+
+
+def acknowledged(row: dict[str, Any]) -> str:
+    if not row["acknowledged"]:
+        return ""
+    return f" [acknowledged by {row['acknowledged_by']} at {when(row['acknowledged_ms'])}]"
+
+
+def who(row: dict[str, Any]) -> str:
+    if row["where"] == WITHDRAWN:
+        return f"broker {row['replica']} left ISR and ELR"
+    return f"broker {row['replica']} was elected" if row["where"] == METADATA else f"broker {row['replica']}'s log"
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("time", "partition", "from", "to", "certainty", "whose log", "epochs", "cause"):
+        table.add_column(column, justify="right" if column in ("from", "to") else "left")
+    for row in rows:
+        end = "?" if row["end"] == NO_END else str(row["end"] - 1)
+        start = "?" if not row["certainty"] else str(row["start"])
+        place = f"{row['topic']}-{row['partition']}"
+        epochs = f"{row['old_epoch']} → {row['new_epoch']}"
+        known = CERTAINTIES.get(row["certainty"], "unknown")
+        style = "red" if row["certainty"] == EXACTLY else "yellow"
+        cells = (start, end, known, who(row), epochs, row["cause"] + repeated(row) + acknowledged(row))
+        table.add_row(when(row["time_ms"]), place, *cells, style=style)
+    return table

@@ -1,0 +1,114 @@
+"""`strandline metrics`: the main gauges of every node of a cluster, side by side."""
+
+from collections import defaultdict
+from typing import Any
+from urllib.request import urlopen
+
+from confluent_kafka.admin import AdminClient
+from rich import box
+from rich.table import Table
+
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail
+from strandline.cli.show import show_rows
+from strandline.client.ask import ask
+from strandline.metadata.configs.node_configs import METRICS_LISTENER
+from strandline.metadata.image import BROKER_RESOURCE
+from strandline.server.metrics.exposition import read_samples
+from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+EVERYWHERE = ("0.0.0.0", "::", "[::]")
+
+# What is shown of a node: the column, the metrics whose samples it sums, and whether anything above 0 needs attention.
+COLUMNS: tuple[tuple[str, str, bool], ...] = (
+    ("partitions", "kafka_server_ReplicaManager_PartitionCount", False),
+    ("leads", "kafka_server_ReplicaManager_LeaderCount", False),
+    ("under replicated", "kafka_server_ReplicaManager_UnderReplicatedPartitions", True),
+    ("under min ISR", "kafka_server_ReplicaManager_UnderMinIsrPartitionCount", True),
+    ("at min ISR", "kafka_server_ReplicaManager_AtMinIsrPartitionCount", False),
+    ("records held back", "strandline_partition_records_above_high_watermark_under_min_isr", True),
+    ("offline replicas", "kafka_server_ReplicaManager_OfflineReplicaCount", True),
+    ("offline directories", "kafka_log_LogManager_OfflineLogDirectoryCount", True),
+    ("moves of directories", "strandline_log_directory_moves", False),
+    ("largest lag", "kafka_server_ReplicaFetcherManager_MaxLag", False),
+    ("records in", "kafka_server_BrokerTopicMetrics_MessagesIn_total", False),
+    ("bytes in", "kafka_server_BrokerTopicMetrics_BytesIn_total", False),
+    ("bytes out", "kafka_server_BrokerTopicMetrics_BytesOut_total", False),
+    ("bytes replicated in", "kafka_server_BrokerTopicMetrics_ReplicationBytesIn_total", False),
+    ("ISR shrinks", "kafka_server_ReplicaManager_IsrShrinks_total", False),
+    ("ISR expands", "kafka_server_ReplicaManager_IsrExpands_total", False),
+    ("active controller", "kafka_controller_KafkaController_ActiveControllerCount", False),
+    ("offline partitions", "kafka_controller_KafkaController_OfflinePartitionsCount", True),
+    ("wait for an operator", "kafka_controller_manual_leader_election_required_partition_count", True),
+    ("under recovery", "kafka_controller_unclean_recovery_partitions_count", True),
+    ("leader elections", "strandline_controller_leader_elections_total", False),
+    ("unclean elections", "kafka_controller_ControllerStats_UncleanLeaderElections_total", True),
+    ("fenced brokers", "kafka_controller_KafkaController_FencedBrokerCount", True),
+    ("metadata offset", "kafka_server_raftmetrics_log_end_offset", False),
+)
+
+
+def metrics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+    """The main gauges of every node that serves metrics; `docs/metrics.md` names all that there are.
+
+    A node serves them where its setting strandline.metrics.listener says; `strandline up` sets it.
+    """
+    client = admin(bootstrap)
+    found = {node: gauges_of(url) for node, url in urls(client).items()}
+    if not any(found.values()):
+        fail("no node serves metrics", f"set {METRICS_LISTENER}=127.0.0.1:9404 in its properties")
+    rows = [{"node": node, **(summed or {})} for node, summed in sorted(found.items())]
+    show_rows(rows, json_output, table_of, line_of)
+
+
+def urls(client: AdminClient) -> dict[int, str | None]:
+    """Where each broker serves metrics, as its own configuration tells; None: nowhere that can be known."""
+    brokers = client.list_topics(timeout=TIMEOUT_S).brokers
+    return {node: url_of(node, str(broker.host), broker.port) for node, broker in brokers.items()}
+
+
+def url_of(node: int, host: str, port: int) -> str | None:
+    asked = DescribeConfigsResource(
+        resource_type=BROKER_RESOURCE, resource_name=str(node), configuration_keys=(METRICS_LISTENER,)
+    )
+    try:
+        answer = ask(host, port, DescribeConfigsRequest(resources=(asked,)), 4, TIMEOUT_S)
+    except OSError:
+        return None
+    for entry in answer.results[0].configs:
+        own_host, _, own_port = (entry.value or "").rpartition(":")
+        if own_port not in ("", "0"):
+            return f"http://{host if own_host in EVERYWHERE else own_host or '127.0.0.1'}:{own_port}/metrics"
+    return None
+
+
+def gauges_of(url: str | None) -> dict[str, int] | None:
+    """By column; None if the node does not answer."""
+    if url is None:
+        return None
+    try:
+        with urlopen(url, timeout=TIMEOUT_S) as answer:
+            text = answer.read().decode()
+        sums: dict[str, float] = defaultdict(float)
+        for name, _, value in read_samples(text):
+            sums[name] += value
+    except (OSError, ValueError):
+        return None
+    return {column: int(sums[name]) for column, name, _ in COLUMNS if name in sums}
+
+
+def line_of(row: dict[str, Any]) -> str:
+    values = [f"{column.replace(' ', '-')}={row[column]}" for column, _, _ in COLUMNS if column in row]
+    return f"node={row['node']} " + (" ".join(values) or "no-metrics")
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    """One line a gauge and one column a node: a cluster has more gauges than nodes."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for row in rows:
+        table.add_column(f"node {row['node']}", justify="right")
+    for column, _, is_trouble in COLUMNS:
+        values = [row.get(column) for row in rows]
+        style = "yellow" if is_trouble and any(values) else ""
+        table.add_row(column, *("–" if value is None else str(value) for value in values), style=style)
+    return table

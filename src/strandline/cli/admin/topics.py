@@ -1,0 +1,149 @@
+"""`strandline topics`: create, list, describe, delete."""
+
+import json
+from typing import Annotated, Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.cimpl import NewTopic
+from cyclopts import App, Parameter
+from rich import box
+from rich.table import Table
+
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail, why
+from strandline.cli.show import show_rows
+from strandline.diagnosis.partitions import PartitionState, as_json, describe_partitions, numbers
+
+app = App(name="topics", help="Create, list, describe and delete topics.")
+
+
+@app.command
+def create(
+    name: str,
+    *,
+    partitions: int = -1,
+    replication_factor: int = -1,
+    config: Annotated[list[str] | None, Parameter(help="key=value, repeatable", negative="")] = None,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Create a topic. Without numbers the cluster's defaults hold.
+
+    Parameters
+    ----------
+    partitions
+        how many partitions
+    replication_factor
+        how many replicas each of them has
+    """
+    settings = dict(key_value(entry, "--config") for entry in config or [])
+    topic = NewTopic(name, partitions, replication_factor, config=settings)
+    client = admin(bootstrap)  # kept by name: it answers its futures only while it lives
+    finish(client.create_topics([topic], request_timeout=TIMEOUT_S), "created")
+
+
+@app.command(name="list")
+def list_topics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+    """The names of all topics, one a line."""
+    names = sorted(admin(bootstrap).list_topics(timeout=TIMEOUT_S).topics)
+    print(json.dumps(names) if json_output else "\n".join(names))
+
+
+def filter_of(name: str, help_text: str) -> Parameter:
+    return Parameter(name=(f"--{name}", f"--{name}-partitions"), negative="", help=help_text)
+
+
+@app.command
+def describe(
+    name: str | None = None,
+    *,
+    unavailable: Annotated[bool, filter_of("unavailable", "only those without a leader")] = False,
+    under_min_isr: Annotated[bool, filter_of("under-min-isr", "only those with fewer in sync, or no leader")] = False,
+    at_min_isr: Annotated[bool, filter_of("at-min-isr", "only those with no more in sync than they need")] = False,
+    under_replicated: Annotated[bool, filter_of("under-replicated", "only those with replicas out of sync")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    json_output: Json = False,
+) -> None:
+    """Partitions with their leaders, replicas, in-sync and eligible replicas. Of several filters any one lets through.
+
+    Parameters
+    ----------
+    name
+        the topic; all if none is given
+    """
+    states = describe_partitions(bootstrap, [] if name is None else [name])
+    if (under_min_isr or at_min_isr) and any(state.min_isr < 0 for state in states):
+        fail("this cluster does not tell what of min.insync.replicas counts: it runs another program")
+    filters = (unavailable, under_min_isr, at_min_isr, under_replicated)
+    shown = [state for state in states if not any(filters) or is_shown(state, *filters)]
+    show_rows([as_json(state) for state in shown], json_output, table_of, line_of)
+
+
+def is_shown(
+    state: PartitionState, unavailable: bool, under_min_isr: bool, at_min_isr: bool, under_replicated: bool
+) -> bool:
+    """Kafka's meanings, but for min ISR: here it is what of it counts, and never more than there are replicas (T44)."""
+    return (
+        (unavailable and state.is_unavailable)
+        or (under_min_isr and state.is_under_min_isr)
+        or (at_min_isr and state.is_at_min_isr)
+        or (under_replicated and len(state.isr) < len(state.replicas) - len(state.adding))
+    )
+
+
+@app.command
+def delete(names: list[str], /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+    """Delete topics and all their records."""
+    client = admin(bootstrap)
+    finish(client.delete_topics(names, request_timeout=TIMEOUT_S), "deleted")
+
+
+def key_value(entry: str, option: str) -> tuple[str, str]:
+    key, equals, value = entry.partition("=")
+    if not equals:
+        fail(f"{option} wants key=value, not '{entry}'", status=2)
+    return key, value
+
+
+def finish(futures: dict[str, Any], done: str) -> None:
+    """Wait for each topic's outcome; fail if one failed, after all have been reported."""
+    failed = []
+    for name, future in futures.items():
+        try:
+            future.result(TIMEOUT_S + 5)
+            print(f"{done} topic {name}")
+        except KafkaException as error:
+            failed.append(f"{name}: {why(error)}")
+        except TimeoutError:
+            failed.append(f"{name}: no answer in time; it may still happen")
+    if failed:
+        fail("; ".join(failed))
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """As kafka-topics.sh has it; unlike a table it is never cut to a width, so a pipe gets whole names."""
+    replicas, isr, elr, known = (numbers(row[key]) for key in ("replicas", "isr", "elr", "last_known_elr"))
+    where = f"Topic: {row['topic']}\tPartition: {row['partition']}\tLeader: {node_or_none(row['leader'])}"
+    sets = f"Replicas: {replicas}\tIsr: {isr}\tMinIsr: {row['effective_min_isr']}\tElr: {elr}\tLastKnownElr: {known}"
+    last = f"LastKnownLeader: {node_or_none(row['last_known_leader'])}"
+    return f"{where}\t{sets}\t{last}\tLeaderRecoveryState: {row['leader_recovery_state']}"
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    lists = ("replicas", "isr", "elr", "last known elr")
+    for column in ("topic", "partition", "leader", "replicas", "isr", "min isr", "elr", "last known elr", "led last"):
+        table.add_column(column, justify="left" if column in ("topic", *lists) else "right")
+    for row in rows:
+        short = set(row["isr"]) < set(row["replicas"])
+        style = "red" if row["leader"] < 0 else "yellow" if short else ""
+        replicas, isr, elr, known = (numbers(row[key.replace(" ", "_")]) for key in lists)
+        leader = node_or_none(row["leader"])
+        if row["leader_recovery_state"] != "recovered":
+            leader, style = f"{leader} ({row['leader_recovery_state']})", "red"
+        last = str(row["last_known_leader"]) if row["last_known_leader"] >= 0 else ""
+        cells = (leader, replicas, isr, str(row["effective_min_isr"]), elr, known, last)
+        table.add_row(row["topic"], str(row["partition"]), *cells, style=style)
+    return table
+
+
+def node_or_none(node: int) -> str:
+    return str(node) if node >= 0 else "none"

@@ -1,0 +1,167 @@
+"""`strandline bench`: throughput and latency of a Kafka-compatible cluster, or of two in alternation."""
+
+import json
+from typing import Annotated, Any
+
+import msgspec
+from confluent_kafka import KafkaException
+from cyclopts import Parameter
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from strandline.bench.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
+from strandline.bench.usage import usage
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, admin, fail, why
+
+WIDTH = 120
+
+
+def bench(
+    *,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    peer: str | None = None,
+    record_size: int = 1024,
+    acks: str = "all",
+    linger_ms: float = 5,
+    batch_bytes: int = 16384,
+    partitions: int = 1,
+    replication_factor: int = 3,
+    rate: int = 0,
+    seconds: float = 10,
+    warmup: float = 3,
+    rounds: int = 1,
+    consume: Annotated[bool, Parameter(negative="")] = False,
+    pids: str = "",
+    json_output: Json = False,
+) -> None:
+    """Write records as fast as the cluster takes them, or at a rate, and say how fast and how late.
+
+    Parameters
+    ----------
+    bootstrap
+        the cluster, host:port
+    peer
+        another cluster; the two are measured in turn, and the ratio is shown
+    record_size
+        bytes of a record's value
+    acks
+        0, 1 or all
+    linger_ms
+        how long the producer waits for a batch to fill
+    batch_bytes
+        how large a batch may become
+    rate
+        records a second; 0 for as many as possible
+    seconds
+        of one measurement, after the warm-up
+    warmup
+        seconds that do not count
+    rounds
+        measurements of each cluster
+    consume
+        also read: end-to-end latency with a rate, read throughput without one
+    pids
+        processes of this machine, with commas between, whose processor time and memory are shown too
+    """
+    if record_size < 8 or seconds <= 0 or rounds < 1 or partitions < 1:
+        fail("record size (at least 8), seconds, rounds and partitions must be positive", status=2)
+    config = LoadConfig(
+        record_size,
+        acks,
+        linger_ms,
+        batch_bytes,
+        partitions,
+        replication_factor,
+        rate,
+        seconds,
+        warmup,
+        consume,
+        process_ids(pids),
+    )
+    clusters = [bootstrap] if peer is None else [bootstrap, peer]
+    for cluster in clusters:
+        admin(cluster)
+    console = Console(stderr=json_output)
+    results = measure_in_turn(clusters, config, rounds, console)
+    if json_output:
+        print(json.dumps(as_json(config, results, bootstrap, peer)))
+    else:
+        show(console, results, bootstrap, peer)
+    errors = sum(m.errors for measured in results.values() for m in measured)
+    if errors:
+        fail(f"{errors} records were not acknowledged", "the figures are of those that were")
+
+
+def measure_in_turn(
+    clusters: list[str], config: LoadConfig, rounds: int, console: Console
+) -> dict[str, list[Measured]]:
+    results: dict[str, list[Measured]] = {cluster: [] for cluster in clusters}
+    try:
+        for number in range(rounds):
+            for cluster in clusters:
+                with console.status(
+                    f"round {number + 1} of {rounds}: {cluster} for {config.warmup_s + config.seconds:.0f} s"
+                ):
+                    results[cluster].append(measure(cluster, config))
+    except KafkaException as error:
+        fail(why(error))
+    except FileNotFoundError as error:
+        fail(f"a process of --pids is gone: no {error.filename}")
+    return results
+
+
+def show(console: Console, results: dict[str, list[Measured]], bootstrap: str, peer: str | None) -> None:
+    if not console.is_terminal:
+        console = Console(width=WIDTH)  # a pipe has no width of its own
+    console.print(table_of([m for measured in results.values() for m in measured]))
+    for m in (m for measured in results.values() for m in measured):
+        for used in m.processes:
+            console.print(f"{m.bootstrap}, pid {used.pid}: {used.cpu_s:.2f} s of processor, {used.resident_mb:.0f} MB")
+    if peer is not None:
+        console.print(f"ratio {bootstrap} / {peer}: {median_ratio(results[bootstrap], results[peer]):.2f}")
+
+
+def process_ids(text: str) -> tuple[int, ...]:
+    """Checked before anything is measured: a wrong one should not cost a run."""
+    try:
+        pids = tuple(int(pid) for pid in text.split(",") if pid)
+        for pid in pids:
+            usage(pid)
+    except ValueError:
+        fail(f"--pids wants numbers with commas between, not '{text}'", status=2)
+    except OSError as error:
+        fail(f"no such process: {error.filename} is not there", "--pids needs Linux, and processes that run", status=2)
+    return pids
+
+
+def as_json(config: LoadConfig, results: dict[str, list[Measured]], bootstrap: str, peer: str | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "config": msgspec.to_builtins(config),
+        "percentiles": PERCENTILES,
+        "results": [msgspec.to_builtins(m) for measured in results.values() for m in measured],
+    }
+    if peer is not None:
+        shown["ratio"] = median_ratio(results[bootstrap], results[peer])
+    return shown
+
+
+def table_of(results: list[Measured]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("cluster")
+    for column in ("MB/s", "records/s", "errors", "read MB/s", "latency"):
+        table.add_column(column, justify="right")
+    for column in (*(f"p{p:g}" for p in PERCENTILES), "max ms"):
+        table.add_column(column, justify="right")
+    for m in results:
+        read = "" if m.read_mb_s is None else f"{m.read_mb_s:.1f}"
+        first = [m.bootstrap, f"{m.write_mb_s:.1f}", f"{m.records_s:,.0f}", str(m.errors), read]
+        table.add_row(*first, "produce", *cells(m.produce))
+        if m.end_to_end is not None:
+            table.add_row("", "", "", "", "", "end to end", *cells(m.end_to_end))
+    return table
+
+
+def cells(latency: Latency | None) -> list[str]:
+    values = () if latency is None else (*latency.percentiles, latency.max)
+    return [f"{value:.2f}" for value in values]

@@ -1,0 +1,184 @@
+"""`strandline demo last-replica`: an acknowledged record survives the last replica's power cut, or does not."""
+
+import json
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from confluent_kafka import KafkaException
+from cyclopts import App, Parameter
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from strandline.cli.connect import Json, fail, why
+from strandline.cli.lab.demo import demo
+from strandline.cli.signals import interrupted_by_signals
+from strandline.demo.demonstration import folder_for
+from strandline.demo.last_replica.page import page
+from strandline.demo.last_replica.story import HAPPENS, Moment, Seen, Story, ledger_words, play, remark
+from strandline.testing.local_cluster import StartFailed
+
+app = App(name="demo", help="Demonstrations on clusters of real processes, which they start themselves.")
+app.default(demo)
+
+MARKS = {
+    "leader": ("★", "bold green"),
+    "in sync": ("●", "green"),
+    "eligible": ("◆", "cyan"),
+    "out of sync": ("○", "dim"),
+}
+
+
+@app.command
+def last_replica(
+    *,
+    records: int = 1000,
+    html: Annotated[Path, Parameter(help="where the page is put")] = Path("last-replica.html"),
+    dir: Annotated[Path | None, Parameter(help="keep the nodes' folders here")] = None,  # noqa: A002  # the option's name
+    json_output: Json = False,
+) -> int:
+    """The scenario of KIP-966: two of three brokers are cut off, and the last one loses power. Played twice on real
+    processes: with Eligible Leader Replicas switched off, acknowledged records are gone; switched on, none is.
+
+    Parameters
+    ----------
+    records
+        how many are written in each step
+    """
+    if records < 1:
+        fail("--records must be positive", status=2)
+    interrupted_by_signals()
+    folder = folder_for(dir, "strandline-last-replica-")
+    console = Console(stderr=json_output)
+    try:
+        off, on = played(folder, records, console)
+    except (KafkaException, StartFailed, OSError) as error:
+        text = why(error) if isinstance(error, KafkaException) else str(error)
+        fail(text, f"the nodes' folders are kept for a look: {folder}")
+    html.write_text(page(off, on), "utf-8")
+    if json_output:
+        print(json.dumps(as_json(off, on)))
+    else:
+        show(off, on, console)
+        console.print(f"The same as a page: {html}")
+    if is_shown(off, on):
+        if dir is None:
+            shutil.rmtree(folder)
+        return 0
+    print(f"the nodes' folders are kept for a look: {folder}", file=sys.stderr)
+    return 1
+
+
+def played(folder: Path, records: int, console: Console) -> list[Story]:
+    """Both at the same time, since most of it is waiting: without ELR, and with."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"))
+    progress = Progress(*columns, console=console, disable=not console.is_terminal)
+
+    def one(name: str, is_elr_on: bool) -> Story:
+        task = progress.add_task(f"ELR {name}")
+
+        def say(text: str) -> None:
+            progress.update(task, description=f"ELR {name:3}  {text}")
+            if not console.is_terminal:
+                console.print(f"ELR {name:3}  {text}", soft_wrap=True)
+
+        return play(folder / f"elr-{name}", is_elr_on, records, say)
+
+    with progress, ThreadPoolExecutor(2) as threads:
+        stories = [threads.submit(one, name, is_elr_on) for name, is_elr_on in (("off", False), ("on", True))]
+        return [story.result() for story in stories]
+
+
+def is_shown(off: Story, on: Story) -> bool:
+    """Something is lost without, and nothing with. Where nothing was acknowledged nothing is shown."""
+    return off.lost > 0 and on.lost == 0 and on.acknowledged > 0
+
+
+def as_json(off: Story, on: Story) -> dict[str, object]:
+    return {"elr_off": msgspec.to_builtins(off), "elr_on": msgspec.to_builtins(on), "holds": is_shown(off, on)}
+
+
+# --- in the terminal
+
+
+def show(off: Story, on: Story, console: Console) -> None:
+    most = max(
+        seen.log_end + seen.missing for story in (off, on) for moment in story.moments for seen in moment.brokers
+    )
+    bar = max(8, min(30, console.width // 2 - 32))
+    console.print()
+    console.print(
+        Text.assemble(
+            *(part for mark in MARKS for part in ((f"{MARKS[mark][0]} ", MARKS[mark][1]), f"{mark}   ")),
+            ("█", "green"),
+            " on disk  ",
+            ("▒", "yellow"),
+            " in the page cache only  ",
+            ("╳", "red"),
+            " acknowledged, but not here",
+        )
+    )
+    for before, after in zip(off.moments, on.moments, strict=True):
+        title = before.step if before.step != "before" else "At first"
+        console.print()
+        console.print(Text.assemble((f" {title} ", "reverse bold"), "  ", (HAPPENS[before.step], "bold")))
+        table = Table.grid(padding=(0, 2), expand=True)
+        table.add_column(ratio=1)
+        table.add_column(ratio=1)
+        table.add_row(cell(off, before, most, bar), cell(on, after, most, bar))
+        console.print(table)
+    console.print()
+    verdicts = Table.grid(padding=(0, 2), expand=True)
+    verdicts.add_column(ratio=1)
+    verdicts.add_column(ratio=1)
+    verdicts.add_row(verdict(off), verdict(on))
+    console.print(verdicts)
+
+
+def cell(story: Story, moment: Moment, most: int, bar: int) -> Panel:
+    lines = [line(seen, most, bar) for seen in moment.brokers]
+    text = Text.assemble(remark(story, moment.step))
+    title = "ELR on" if story.is_elr_on else "ELR off"
+    return Panel(Group(*lines, Text(), text), title=title, title_align="left", border_style=colour(story, moment))
+
+
+def colour(story: Story, moment: Moment) -> str:
+    if story.lost and moment is story.moments[-1]:
+        return "red"
+    return "yellow" if moment.leader < 0 or moment.acknowledged < moment.sent else "green"
+
+
+def line(seen: Seen, most: int, bar: int) -> Text:
+    mark, style = MARKS[seen.role]
+    trouble = {"cut off": " cut off", "no power": " no power"}.get(seen.condition, "")
+    durable, written, wanted = (
+        round(bar * n / max(1, most))
+        for n in (min(seen.durable_end, seen.log_end), seen.log_end, seen.log_end + seen.missing)
+    )
+    return Text.assemble(
+        (f"{mark} ", style),
+        f"broker {seen.broker} ",
+        ("█" * durable, "green"),
+        ("▒" * (written - durable), "yellow"),
+        ("╳" * (wanted - written), "red"),
+        " " * (bar - wanted + 1),
+        f"{seen.log_end:,}",
+        (trouble, "bold red"),
+        overflow="ellipsis",
+        no_wrap=True,
+    )
+
+
+def verdict(story: Story) -> Panel:
+    colour = "red" if story.lost else "green"
+    text = Text.assemble((f"{story.lost:,} lost", f"bold {colour}"), f" of {story.acknowledged:,} acknowledged records")
+    if story.lost:
+        text.append(f": numbers {story.first_lost:,} to {story.last_lost:,}. No broker has them any more")
+    text.append(f".\n{ledger_words(story)}")
+    return Panel(text, title="ELR on" if story.is_elr_on else "ELR off", border_style=colour)

@@ -1,0 +1,141 @@
+"""`strandline bench scale`: what many partitions cost, on clusters of three that the command starts itself."""
+
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from cyclopts import App
+from rich import box
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+
+from strandline.bench.scale_cluster import NotMeasured
+from strandline.bench.scale_steps import Say, ScaleConfig, Scaled, Step, measure
+from strandline.cli.connect import Json, fail
+from strandline.cli.lab.bench import WIDTH, bench
+from strandline.testing.local_cluster import StartFailed
+
+app = App(name="bench", help="Throughput and latency of a cluster, or what many partitions cost.")
+app.default(bench)
+
+ROWS = {
+    "create": "created, led and in sync everywhere",
+    "write": "one record in each, acks=all",
+    "leaders": "a live leader after SIGKILL of a node",
+    "restart": "in sync again after its restart",
+    "controller": "a live leader after SIGKILL of the controller",
+    "restart_controller": "in sync again after its restart",
+    "stop": "a controlled shutdown",
+    "start": "in sync again after the clean start",
+    "delete": "deleted, and no files left",
+}
+
+
+@app.command
+def scale(
+    *,
+    partitions: str = "250,1000",
+    topics: int = 10,
+    idle: float = 20,
+    dir: Path | None = None,  # noqa: A002  # the option's name
+    json_output: Json = False,
+) -> None:
+    """Start three nodes, give them many partitions with replication factor 3, take nodes away, and say what it costs.
+
+    Needs Linux, and up to a minute for 1,000 partitions. Each number of partitions gets a cluster of its own.
+
+    Parameters
+    ----------
+    partitions
+        how many partitions, several numbers with commas between
+    topics
+        over how many topics they are spread
+    idle
+        seconds over which the processor time at rest is measured
+    dir
+        a folder for the clusters' data, which stays; a temporary one if none is given
+    """
+    sizes = sizes_of(partitions)
+    if topics < 1 or idle <= 0:
+        fail("topics and idle must be positive", status=2)
+    console = Console(stderr=json_output)
+    config = ScaleConfig(topics=topics, idle_s=idle)
+    results: list[Scaled] = []
+    with tempfile.TemporaryDirectory(prefix="strandline-scale-") as temporary:
+        for size in sizes:
+            folder = (dir or Path(temporary)).absolute() / f"{size}-partitions"
+            if folder.exists():
+                fail(f"{folder} is there already", "name another folder with --dir")
+            folder.mkdir(parents=True)
+            try:
+                with console.status("") as status:
+                    results.append(measure(size, config, folder, progress(status, size)))
+            except (NotMeasured, StartFailed, OSError) as error:
+                fail(f"{size} partitions: {error}")
+            if not json_output:
+                console.print(f"{size} partitions: measured")
+    if json_output:
+        print(json.dumps(as_json(results)))
+    else:
+        show(console, results)
+
+
+def progress(status: Status, size: int) -> Say:
+    return lambda text: status.update(f"{size:,} partitions: {text}")
+
+
+def sizes_of(text: str) -> list[int]:
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        fail(f"--partitions wants numbers with commas between, not '{text}'", status=2)
+    if min(sizes) < 1 or len(set(sizes)) < len(sizes):
+        fail("--partitions wants positive numbers, each once", status=2)
+    return sizes
+
+
+def as_json(results: list[Scaled]) -> dict[str, Any]:
+    return {
+        "results": [msgspec.to_builtins(scaled) for scaled in results],
+        "growth": {name: growth(results, name) for name in ROWS},
+    }
+
+
+def growth(results: list[Scaled], name: str) -> float | None:
+    """The power of the number of partitions with which processor time grew from the smallest to the largest: 1 is
+    linear, 2 quadratic, and what is below 1 has a part that does not grow."""
+    first, last = min(results, key=lambda s: s.partitions), max(results, key=lambda s: s.partitions)
+    before, after = getattr(first, name).cpu_s, getattr(last, name).cpu_s
+    if first is last or before <= 0 or after <= 0:
+        return None
+    return round(math.log(after / before) / math.log(last.partitions / first.partitions), 2)
+
+
+def show(console: Console, results: list[Scaled]) -> None:
+    if not console.is_terminal:
+        console = Console(width=WIDTH)  # a pipe has no width of its own
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("seconds (processor time; longest deaf)")
+    for scaled in results:
+        table.add_column(f"{scaled.partitions:,}", justify="right")
+    if len(results) > 1:
+        table.add_column("growth", justify="right")
+    for name, title in ROWS.items():
+        power = [] if len(results) < 2 else [f"n^{grown:g}" if (grown := growth(results, name)) is not None else "–"]
+        table.add_row(title, *(cell(getattr(scaled, name)) for scaled in results), *power)
+        if name == "leaders":
+            table.add_row("  of that until it is known to be dead", *(f"{s.detected_s:.2f}" for s in results))
+        if name == "controller":
+            table.add_row("  of that until another one serves", *(f"{s.controller_s:.2f}" for s in results))
+    table.add_row("memory of a node per partition", *(f"{s.kib_per_partition:.1f} KiB" for s in results))
+    table.add_row("open files of a node", *(f"{s.open_files:,}" for s in results))
+    table.add_row("a node at rest, of a core", *(f"{s.idle_percent:.2f} %" for s in results))
+    console.print(table)
+
+
+def cell(step: Step) -> str:
+    return f"{step.seconds:.2f} ({step.cpu_s:.2f}; {step.deaf_s:.2f})"

@@ -1,0 +1,291 @@
+"""`strandline sim`: whole clusters in one thread on virtual time, broken in every way, and judged."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from strandline.cli.connect import Json, fail
+from strandline.history.operation import Operation
+from strandline.history.recorded import write_lines
+from strandline.sim.diagram import write_page
+from strandline.sim.planted import PLANTED, Planted
+from strandline.sim.runs.calm import Material
+from strandline.sim.runs.campaign import outcomes
+from strandline.sim.runs.plan import Plan, draw_plan, read_plan, write_plan
+from strandline.sim.runs.run import Outcome, run_plan
+from strandline.sim.runs.shrink import Shrinker
+from strandline.sim.runs.story import story
+from strandline.sim.world.trace import Trace
+
+LISTED_MAX = 50  # failed seeds that are told one by one
+PLANT_AND_RUN = (
+    "import sys; from strandline.sim.planted import install; install(sys.argv.pop(1)); "
+    "from strandline.cli.main import run; run()"
+)
+
+
+def sim(
+    *,
+    seed: int | None = None,
+    seeds: str = "",
+    eligible: Literal["gentle", "ruthless"] | None = None,
+    plan: Path | None = None,
+    jobs: int = os.cpu_count() or 1,
+    twice: Annotated[bool, Parameter(negative="")] = False,
+    planted: str = "",
+    shrink: Annotated[bool, Parameter(negative="")] = False,
+    shrink_runs: int = 150,
+    trace: Annotated[bool, Parameter(negative="")] = False,
+    history: Path | None = None,
+    out: Path = Path(),
+    json_output: Json = False,
+) -> None:
+    """Run simulated clusters under faults; everything follows from the seed. Exit status 1: a law was broken.
+
+    Parameters
+    ----------
+    seed
+        run this one, and tell the whole story if it fails
+    seeds
+        run many, as 1..1000, on several processes
+    eligible
+        with --seeds: only those with Eligible Leader Replicas, and faults that must be survived (gentle: at most
+        min ISR − 1 lossy shutdowns at a time), or more (ruthless: what is lost must be in the loss ledger)
+    plan
+        run what an earlier failure wrote down
+    jobs
+        processes, with --seeds
+    twice
+        with --seeds: each seed in two processes that hash differently, which must do the same
+    planted
+        with a bug of this name planted in the code ("list" lists them); exit status 0 if it is found
+    shrink
+        make a failing run smaller before telling its story
+    shrink_runs
+        runs that this may take
+    trace
+        draw the diagram even if nothing failed
+    history
+        with --seed or --plan: write down what clients did there, for `strandline pipeline histories`
+    out
+        folder for stories, diagrams and plans of failing runs
+    """
+    if planted == "list":
+        list_planted(json_output)
+        return
+    if planted and planted not in PLANTED:
+        fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
+    if sum((seed is not None, bool(seeds), plan is not None)) > 1:
+        fail("one of --seed, --seeds and --plan, please", status=2)
+    if history is not None and seeds:
+        fail("--history is of one run: name it with --seed or --plan", status=2)
+    if planted and (seed is not None or plan is not None):
+        arguments = sys.argv[1:]
+        at = arguments.index("--planted") if "--planted" in arguments else -1
+        if at >= 0:
+            del arguments[at : at + 2]
+        else:
+            arguments = [argument for argument in arguments if not argument.startswith("--planted=")]
+        os.execv(sys.executable, [sys.executable, "-c", PLANT_AND_RUN, planted, *arguments])
+    if planted:
+        sys.exit(hunt(PLANTED[planted], parse_seeds(seeds) if seeds else (), jobs, json_output))
+    if seeds:
+        wanted = [seed for seed in parse_seeds(seeds) if eligible is None or is_eligible(seed, eligible)]
+        if not wanted:
+            fail(f"none of the seeds {seeds} is {eligible}, with Eligible Leader Replicas: name more", status=2)
+        sys.exit(campaign(wanted, jobs, twice=twice, json_output=json_output))
+    chosen = read(plan) if plan is not None else draw_plan(seed if seed is not None else 1)
+    replay = f"strandline sim --plan {plan}" if plan is not None else f"strandline sim --seed {chosen.seed}"
+    most = shrink_runs if shrink else 0
+    sys.exit(one(chosen, replay, out, shrink_runs=most, draws=trace, json_output=json_output, history=history))
+
+
+def read(path: Path) -> Plan:
+    try:
+        return read_plan(path.read_bytes())
+    except (OSError, msgspec.MsgspecError) as error:
+        fail(f"{path}: {error}", status=2)
+
+
+def parse_seeds(text: str) -> range:
+    first, dots, last = text.partition("..")
+    if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
+        fail(f"--seeds wants FIRST..LAST, as 1..1000, and got {text!r}", status=2)
+    return range(int(first), int(last if dots else first) + 1)
+
+
+# --- one
+
+
+def one(
+    plan: Plan,
+    replay: str,
+    out: Path,
+    *,
+    shrink_runs: int,
+    draws: bool,
+    json_output: bool,
+    history: Path | None = None,
+) -> int:
+    kept: list[tuple[Sequence[Operation], Material]] = []  # of the last run
+
+    def keep(operations: Sequence[Operation], material: Material) -> None:
+        kept[:] = [(operations, material)]
+
+    outcome = run_plan(plan, keep=keep)
+    console = Console(stderr=True)
+    if not outcome.is_ok or draws:
+        if shrink_runs and not outcome.is_ok:
+            plan, outcome = shrunk(plan, outcome, shrink_runs, console)
+        seen = Trace()
+        again = run_plan(plan, seen, keep)
+        assert again.digest == outcome.digest, "the same plan ran differently"
+        replay = tell(plan, outcome, seen, replay, out, is_shrunk=shrink_runs > 0, quiet=json_output)
+    if history is not None:
+        write_history(history, f"sim seed {plan.seed}", *kept[0])
+    if json_output:
+        sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+    else:
+        print(verdict(outcome))
+    return 0 if outcome.is_ok else 1
+
+
+def write_history(path: Path, run: str, operations: Sequence[Operation], material: Material) -> None:
+    lines = write_lines(operations, material.facts, material.trimmed, material.finals, run)
+    try:
+        path.write_bytes(b"".join(lines))
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror}")
+    if not material.finals:
+        print(
+            "the run was broken off before everything was read: what nobody had the time to read will count as unseen",
+            file=sys.stderr,
+        )
+
+
+def verdict(outcome: Outcome) -> str:
+    what = "ok" if outcome.is_ok else f"VIOLATION: {outcome.check.splitlines()[0]}"
+    return f"seed {outcome.seed}: {what}, digest {outcome.digest}"
+
+
+def shrunk(plan: Plan, outcome: Outcome, runs: int, console: Console) -> tuple[Plan, Outcome]:
+    with console.status("shrinking") as status:
+
+        def told(smaller: Plan, left: int) -> None:
+            status.update(f"shrinking: {len(smaller.faults)} of {len(plan.faults)} faults, {left} runs left")
+
+        return Shrinker(run_plan, plan, outcome, runs_max=runs, tell=told).shrink()
+
+
+def tell(plan: Plan, outcome: Outcome, seen: Trace, replay: str, out: Path, *, is_shrunk: bool, quiet: bool) -> str:
+    """Write plan, story and diagram; print the story. How to replay what they show."""
+    out.mkdir(parents=True, exist_ok=True)
+    stem = out / f"sim-{plan.seed}"
+    if is_shrunk and not outcome.is_ok:
+        path = stem.with_suffix(".plan.json")
+        path.write_bytes(write_plan(plan))
+        replay = f"strandline sim --plan {path}"
+    title = f"seed {plan.seed}: {'ok' if outcome.is_ok else 'a law was broken'}"
+    text = f"{outcome.check}\n{outcome.evidence}".strip() or "nothing failed"
+    partitions = tuple(sorted({m.partition for m in seen.moments if m.partition and m.partition in outcome.check}))
+    told = story(seen, title=title, verdict_text=text, replay=replay, partitions=partitions)
+    stem.with_suffix(".txt").write_text(told)
+    write_page(
+        str(stem.with_suffix(".html")), seen, title=title, verdict_text=text, replay=replay, partitions=partitions
+    )
+    if not quiet:
+        print(told)
+        print(f"\nstory: {stem.with_suffix('.txt')}   diagram: {stem.with_suffix('.html')}\nreplay: {replay}")
+    return replay
+
+
+# --- many
+
+
+def is_eligible(seed: int, how: str) -> bool:
+    options = draw_plan(seed).options
+    return options.elr and options.is_ruthless == (how == "ruthless")
+
+
+def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool) -> int:
+    failed: list[Outcome] = []
+    seen: Counter[str] = Counter()
+    virtual_ms = events = 0
+    running = outcomes(seeds, jobs, twice=twice)
+    for outcome in followed(running, len(seeds), f"seeds {seeds[0]}..{seeds[-1]}", lambda: len(failed)):
+        virtual_ms += outcome.virtual_ms
+        events += outcome.events
+        seen.update(outcome.seen)
+        if not outcome.is_ok:
+            failed.append(outcome)
+        if json_output:
+            sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+            sys.stdout.buffer.flush()  # a script sees how far it is
+    failed.sort(key=lambda outcome: outcome.seed)
+    if not json_output:
+        for outcome in failed[:LISTED_MAX]:
+            print(f"{verdict(outcome)}\n    strandline sim --seed {outcome.seed}")
+        if len(failed) > LISTED_MAX:
+            print(f"and {len(failed) - LISTED_MAX} more")
+        print("seen: " + ", ".join(f"{what} {count:,}" for what, count in sorted(seen.items())))
+        print(
+            f"seeds {seeds[0]}..{seeds[-1]}: {len(seeds) - len(failed)} ok, {len(failed)} failed"
+            f" ({virtual_ms / 1000:.0f} virtual seconds, {events} events)"
+        )
+    return 1 if failed else 0
+
+
+def followed(found: Iterator[Outcome], total: int, title: str, failures: Callable[[], int]) -> Iterator[Outcome]:
+    """The same, with a bar on a terminal."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]} failed"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(title, total=total, failed=0)
+        for outcome in found:
+            yield outcome
+            progress.update(task, advance=1, failed=failures())
+
+
+# --- planted bugs
+
+
+def hunt(planted: Planted, seeds: range | tuple[()], jobs: int, json_output: bool) -> int:
+    """Run seeds with the bug, or its plan, until one of them finds it."""
+    chosen, path = (seeds, None) if seeds else (planted.tries, planted.path)
+    running = outcomes(chosen, jobs, planted=planted.name, plan=path)
+    for outcome in followed(running, len(chosen), planted.name, lambda: 0):
+        if not outcome.is_ok:
+            if json_output:
+                sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+            else:
+                print(f"{planted.name} ({planted.trap}): {planted.harm}\nfound: {verdict(outcome)}")
+                how = f"--seed {outcome.seed}" if path is None else f"--plan {path}"
+                print(f"    strandline sim --planted {planted.name} {how}")
+            return 0
+    print(f"{planted.name}: not found by seeds {chosen[0]}..{chosen[-1]}", file=sys.stderr)
+    return 1
+
+
+def list_planted(json_output: bool) -> None:
+    if json_output:
+        sys.stdout.buffer.write(msgspec.json.encode(list(PLANTED.values())) + b"\n")
+        return
+    table = Table("name", "trap", "what goes wrong", "found by", box=None)
+    for planted in PLANTED.values():
+        table.add_row(planted.name, planted.trap, planted.harm, planted.found_by)
+    Console().print(table)

@@ -1,0 +1,60 @@
+"""`strandline format` and `strandline random-uuid`: what a node's log directories must have before it starts."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from strandline.base.ids import parse_uuid
+from strandline.base.ports import DiskError
+from strandline.broker.config import ConfigError, NodeConfig, parse_properties
+from strandline.cli.admin.features import parsed
+from strandline.cli.connect import fail
+from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
+
+
+def format_storage(
+    *,
+    config: Path,
+    cluster_id: str,
+    feature: Annotated[list[str] | None, Parameter(negative="")] = None,
+    ignore_formatted: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Format a node's log directories: write cluster id, node id and directory ids into meta.properties, and what a new
+    cluster begins with into bootstrap.checkpoint.
+
+    Parameters
+    ----------
+    config
+        the node's properties
+    cluster_id
+        the same for all nodes of a cluster; `strandline random-uuid` makes one
+    feature
+        NAME=LEVEL that a new cluster begins with; may be given more than once. Eligible leader replicas are on unless
+        eligible.leader.replicas.version=0 is named, or the node's properties say eligible.leader.replicas.enabled=false
+    ignore_formatted
+        leave directories alone that are formatted for this cluster and node
+    """
+    try:
+        parse_uuid(cluster_id)
+    except ValueError:
+        fail(f"'{cluster_id}' is not a cluster id", "`strandline random-uuid` makes one", status=2)
+    levels = dict(parsed(text) for text in feature or ())
+    try:
+        node = NodeConfig.from_properties(parse_properties(config.read_text()))
+    except OSError as error:
+        fail(f"cannot read {config}: {error.strerror}", status=2)
+    except ConfigError as error:
+        fail(f"{config} is not a valid configuration: {'; '.join(error.problems)}", status=2)
+    paths = sorted({*node.log_dirs, node.metadata_log_dir})
+    try:
+        fresh = format_node(node, cluster_id, levels, ignore_formatted=ignore_formatted)
+    except (NotFormattable, DiskError) as error:
+        fail(str(error))
+    for path in paths:
+        print(f"{'formatted' if path in fresh else 'already formatted:'} {path}")
+
+
+def random_uuid() -> None:
+    """Print a new cluster id."""
+    print(random_uuid_text())

@@ -1,0 +1,239 @@
+"""`strandline up`: a cluster for daily use, with a live view, until Ctrl-C."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from strandline.base.ports import DiskError
+from strandline.cli.admin.topics import table_of
+from strandline.cli.connect import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, fail
+from strandline.cli.signals import interrupted_by_signals
+from strandline.client.ask import ask
+from strandline.diagnosis.partitions import PartitionState, as_json, pages, states_of
+from strandline.server.storage.formatting import NotFormattable
+from strandline.server.storage.lock import InUse, holder_of, lock_directory
+from strandline.testing.cluster_folder import (
+    Occupied,
+    await_leftovers,
+    nodes_in,
+    refuse_busy_ports,
+    refuse_running,
+    running,
+)
+from strandline.testing.local_cluster import HOST, PATIENCE_S, LocalCluster, NodeProcess, StartFailed
+from strandline.wire.frame import Malformed
+
+REFRESH_S = 1.0
+TOPIC_ROWS_MAX = 30
+PORT_MAX = 65_535
+NODES, NODES_MAX = 3, 20
+INTERRUPTED = 130
+
+
+def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: int = 9092) -> int:  # noqa: A002  # the option's name
+    """Run a cluster on this machine until Ctrl-C, which stops it in order; a second one kills what still runs.
+
+    Data stays in the folder; the same command goes on with it. If this process dies, its nodes shut down by themselves.
+    A node that somebody started by hand (`strandline node`) is shown and left alone.
+
+    Parameters
+    ----------
+    nodes
+        how many nodes, each broker and controller: three, or as many as the folder has
+    dir
+        the folder for configurations, logs and data
+    port
+        of the first node; the others take the next even ones, controllers the odd ones between, metrics those after
+    """
+    interrupted_by_signals()
+    console = Console()
+    folder = dir.absolute()
+    try:
+        refuse_running(folder)
+        count = wanted_nodes(nodes, folder)
+        ports = wanted_ports(port, count)
+        cluster = LocalCluster(folder, count, ports=ports[: 2 * count], metrics_ports=ports[2 * count :])
+        refuse_busy_ports(cluster)
+        lock = taken(folder)
+        with console.status("nodes of an earlier `strandline up` still stop"):
+            await_leftovers(cluster)
+        refuse_busy_ports(cluster)
+    except Occupied as refused:
+        fail(refused.problem, refused.advice)
+    try:
+        return run(cluster, console)
+    finally:
+        os.close(lock)
+
+
+def wanted_nodes(nodes: int | None, folder: Path) -> int:
+    there = nodes_in(folder)
+    if nodes is not None and not 1 <= nodes <= NODES_MAX:
+        fail(f"--nodes must be between 1 and {NODES_MAX}", status=2)
+    if there and nodes not in (None, there):
+        fail(
+            f"the cluster in {folder} has {there} nodes, and that cannot be changed",
+            "leave --nodes out, or make another cluster with --dir",
+            status=2,
+        )
+    return there or nodes or NODES
+
+
+def wanted_ports(port: int, nodes: int) -> list[int]:
+    last = PORT_MAX - 3 * nodes + 1
+    if not 1 <= port <= last:
+        fail(f"--port must be between 1 and {last}: {nodes} nodes need {3 * nodes} ports from there on", status=2)
+    return [port + i for i in range(3 * nodes)]
+
+
+def taken(folder: Path) -> int:
+    """The descriptor that holds the folder's lock."""
+    if folder.exists() and not folder.is_dir():
+        fail(f"{folder} is not a folder", "name another with --dir")
+    try:
+        return lock_directory(str(folder))
+    except InUse:
+        raise running(folder, holder_of(str(folder))) from None
+    except DiskError as error:
+        return fail(f"the cluster's folder cannot be used: {error}", "name another with --dir")
+
+
+def run(cluster: LocalCluster, console: Console) -> int:
+    """Start, show and stop it; the exit status."""
+    try:
+        return run_in_order(cluster, console)
+    except KeyboardInterrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        cluster.kill()
+        print("interrupted again: the nodes that still ran were killed", file=sys.stderr)
+        return INTERRUPTED
+
+
+def run_in_order(cluster: LocalCluster, console: Console) -> int:
+    started = time.monotonic()
+    try:
+        cluster.start()
+    except KeyboardInterrupt:
+        cluster.stop_together()
+        print("interrupted while the cluster started; all its nodes are stopped", file=sys.stderr)
+        return INTERRUPTED
+    except (StartFailed, NotFormattable, DiskError, OSError) as error:
+        cluster.stop_together()
+        fail(str(error))
+    try:
+        console.print(f"ready after {time.monotonic() - started:.1f} s; data in {cluster.folder}", soft_wrap=True)
+        greet(cluster, console)
+        watch(cluster, console)
+    except KeyboardInterrupt:
+        pass
+    except BrokenPipeError:
+        stop_all(cluster)
+        raise
+    return stop(cluster, console)
+
+
+def greet(cluster: LocalCluster, console: Console) -> None:
+    console.print(f"bootstrap address: [bold]{cluster.bootstrap}[/bold]", soft_wrap=True)
+    console.print(f"metrics for Prometheus: http://{HOST}:{cluster.nodes[0].metrics_port}/metrics and the next ports\n")
+    for command in hints(cluster.nodes[0].address):
+        console.print(f"  {command}", soft_wrap=True, highlight=False)
+    console.print()
+
+
+def hints(address: str) -> list[str]:
+    """Commands to begin with. They go to this cluster, whatever they would go to without being told."""
+    is_default = os.environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP) == address
+    where = "" if is_default else f" --bootstrap-server {address}"
+    return [
+        f"strandline topics create greetings --partitions 3{where}",
+        f"echo hello | strandline produce greetings{where}",
+        f"strandline consume greetings --from-beginning{where}",
+    ]
+
+
+def watch(cluster: LocalCluster, console: Console) -> None:
+    """Show the cluster until Ctrl-C; on something that is no terminal, one line when something changes."""
+    if not console.is_terminal:
+        known: dict[int, str] = {}
+        while True:
+            for node in cluster.nodes:
+                now = state(node)
+                if known.get(node.node_id) != now:
+                    known[node.node_id] = now
+                    print(f"node {node.node_id} {now}", flush=True)
+            time.sleep(REFRESH_S)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            live.update(view(cluster), refresh=True)
+            time.sleep(REFRESH_S)
+
+
+def view(cluster: LocalCluster) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("node", "address", "pid", "state", "leads", "in sync"):
+        table.add_column(column, justify="right" if column in ("node", "pid", "leads", "in sync") else "left")
+    partitions = described(cluster)
+    for node in cluster.nodes:
+        leads = sum(partition.leader == node.node_id for partition in partitions)
+        in_sync = sum(node.node_id in partition.isr for partition in partitions)
+        other = node.other
+        pid = str(node.pid) if node.running else str(other.pid) if other else "–"
+        style = "" if node.running or other else "red"
+        table.add_row(str(node.node_id), node.address, pid, state(node), str(leads), str(in_sync), style=style)
+    shown = [as_json(partition) for partition in partitions if not partition.at.topic.startswith("__")]
+    return Group(
+        table, table_of(shown[:TOPIC_ROWS_MAX]) if shown else Text(), Text("Ctrl-C stops the cluster", style="dim")
+    )
+
+
+def described(cluster: LocalCluster) -> list[PartitionState]:
+    """As the first node tells that answers; nothing if none does."""
+    for node in cluster.nodes:
+        if node.is_up:
+            with suppress(OSError, Malformed):
+                told = pages(partial(ask, HOST, node.port, version=0, timeout_s=REFRESH_S))
+                return [state for topic in told for state in states_of(topic)]
+    return []
+
+
+def state(node: NodeProcess) -> str:
+    if node.running:
+        return "running"
+    other = node.other
+    return f"running, started by hand (process {other.pid})" if other else f"is down; see {node.log_path}"
+
+
+def stop(cluster: LocalCluster, console: Console) -> int:
+    with console.status("stopping…") as status:
+        stopped = stop_all(cluster, status.update)
+    for node in cluster.nodes:
+        other = node.other
+        if other is not None:
+            print(f"node {node.node_id} goes on: it was started by hand (process {other.pid})")
+    console.print("stopped")
+    return 0 if stopped else 1
+
+
+def stop_all(cluster: LocalCluster, say: Callable[[str], None] = lambda _: None) -> bool:
+    """One after another. Did all stop in order?"""
+    in_order = True
+    for node in cluster.nodes:
+        if node.running:
+            say(f"stopping node {node.node_id}: its leaderships move first")
+            node.terminate()
+            if node.wait_stopped(PATIENCE_S) != 0:
+                in_order = False
+                print(f"node {node.node_id} did not stop in order; see {node.log_path}", file=sys.stderr)
+    return in_order

@@ -1,0 +1,384 @@
+"""Serving Fetch, to followers and to consumers: what a follower's fetch proves, what waits, and who is woken.
+
+Rules:
+  - a divergence or any error is answered at once; otherwise a fetch waits for `min_bytes`, at most `max_wait_ms`
+  - the high watermark travels with the next records; a follower that has nothing else to be told learns it within
+    `high_watermark_delay_ms`
+  - what is read, and what cannot be, is `Reading`'s
+"""
+
+from strandline.base.effects import Caller, Effect, Reply, ReplyTo
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
+from strandline.base.ports import Rng
+from strandline.base.time import Instant
+from strandline.replica.hosted import Host, Hosted
+from strandline.replica.quota import quota_of
+from strandline.replica.serving.alterations import Alterations
+from strandline.replica.serving.hints import LeaderHints
+from strandline.replica.serving.leader import Leader
+from strandline.replica.serving.reading import Collected, Reading, is_news
+from strandline.replica.serving.sessions import NO_SESSION, Context, Interest, Sessions
+from strandline.wire.messages.records.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    NodeEndpoint,
+    PartitionData,
+)
+from strandline.wire.schema import RecordsValue
+
+CLOSEST_REPLICA_SINCE = 11
+TOPIC_IDS_SINCE = 13
+REPLICA_STATE_SINCE = 15
+READ_COMMITTED = 1
+UNKNOWN = -1
+NONE = int(ErrorCode.NONE)
+OUR_FAULT = frozenset(map(int, (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.CORRUPT_MESSAGE)))
+
+
+class ParkedFetch:
+    """A Fetch, and if need be one that waits for records, for its time, or for a change of role."""
+
+    __slots__ = (
+        "context",
+        "done",
+        "fetching",
+        "is_hastened",
+        "listener",
+        "max_bytes",
+        "min_bytes",
+        "rack",
+        "read_committed",
+        "reads_followers",
+        "size",
+        "to",
+    )
+
+    def __init__(
+        self, fetching: "Fetching", to: ReplyTo, caller: Caller, request: FetchRequest, context: Context
+    ) -> None:
+        self.fetching = fetching
+        self.to = to
+        self.listener = caller.listener
+        self.context = context
+        limit = fetching.host.config.answer_bytes_max
+        self.min_bytes = request.min_bytes if request.min_bytes < limit else limit
+        self.max_bytes = request.max_bytes if request.max_bytes < limit else limit
+        self.rack = request.rack_id
+        # Consumers that could be told of a closer replica may also read from any.
+        self.reads_followers = context.replica < 0 and to.api_version >= CLOSEST_REPLICA_SINCE
+        self.read_committed = request.isolation_level == READ_COMMITTED
+        self.size = 0  # what was there, and what has been appended since: the answer may have less
+        self.is_hastened = False
+        self.done = False
+
+    def expire(self, now: Instant) -> list[Effect]:
+        return self.fetching.answer(self, now)
+
+
+class Fetching:
+    def __init__(self, host: Host, alterations: Alterations, hints: LeaderHints, rng: Rng) -> None:
+        self.host = host
+        self.alterations = alterations
+        self.hints = hints
+        config = host.config
+        self.quota = quota_of(host.me, "leader", config)
+        self.reading = Reading(host, hints, self.quota)
+        self.sessions = Sessions(config, rng)
+        self.waiting = 0  # Fetches
+        # Followers whose fetch waits here: a new leadership may be news to them.
+        self.parked_followers: dict[NodeId, dict[Context, None]] = {}
+        # Where a follower is not in the ISR. Any fetch of its is a reason to look, also one that does not name the
+        # partition because nothing has changed there: another change of the ISR is over, the broker is unfenced.
+        self.outsiders: dict[NodeId, dict[Hosted, None]] = {}
+
+    # --- a request
+
+    def fetch(self, to: ReplyTo, caller: Caller, request: FetchRequest, now: Instant) -> list[Effect]:
+        if to.api_version >= REPLICA_STATE_SINCE:
+            replica, broker_epoch = NodeId(request.replica_state.replica_id), request.replica_state.replica_epoch
+        else:
+            replica, broker_epoch = NodeId(request.replica_id), -1
+        effects: list[Effect] = []
+        earlier = self.sessions.sessions.get(request.session_id)
+        if earlier is not None and earlier.parked is not None:
+            effects += self.answer(earlier.parked, now)  # its client has given up waiting
+        context = self.sessions.open(request, replica, to.api_version >= TOPIC_IDS_SINCE, now)
+        if isinstance(context, ErrorCode):
+            effects.append(Reply(to, FetchResponse(error_code=context)))
+            return effects
+        named = context.take(request)
+        if not context.interests:
+            self.sessions.end(context)
+        if replica >= 0:
+            context.broker_epoch = broker_epoch
+            self.record(context, named, effects, now)
+        parked = ParkedFetch(self, to, caller, request, context)
+        collected = self.reading.collect(parked, now)
+        if (
+            collected.is_urgent
+            or collected.size >= parked.min_bytes
+            or request.max_wait_ms <= 0
+            or not context.interests
+        ):
+            effects.append(self.reply(parked, collected, now))
+        else:
+            self.park(parked, collected, request.max_wait_ms, now)
+        return effects
+
+    def record(self, context: Context, named: list[Interest], effects: list[Effect], now: Instant) -> None:
+        """A follower asks: so it has what lies before. That may move the high watermark and let it into the ISR."""
+        replica = context.replica
+        self.host.cluster.heard_of(replica, context.broker_epoch, now)
+        for interest in named:
+            hosted = self.reading.resolve(interest)
+            leader = None if hosted is None else hosted.role
+            if hosted is None or type(leader) is not Leader or self.reading.why_not_read(interest, leader) is not None:
+                continue
+            before = leader.followers[replica]
+            if (
+                leader.fetched(replica, interest.offset, interest.log_start_offset, context.broker_epoch, now)
+                is not None
+            ):
+                continue
+            if replica not in leader.isr.maximal:
+                self.outsiders.setdefault(replica, {})[hosted] = None
+            if before.log_end_offset != interest.offset and leader.advance(now):
+                self.high_watermark_moved(hosted, leader, effects, now)
+            if hosted.deletions:
+                effects += complete_deletions(hosted, leader, now)
+
+        if self.outsiders.get(replica):
+            self.expand(replica, now)
+
+    def expand(self, replica: NodeId, now: Instant) -> None:
+        """Propose the follower for every ISR that it may enter."""
+        outside = self.outsiders[replica]
+        for hosted in list(outside):
+            leader = hosted.role
+            if (
+                hosted.gone
+                or type(leader) is not Leader
+                or replica not in leader.followers
+                or replica in leader.isr.isr
+            ):
+                del outside[hosted]
+            elif leader.propose_expansion(replica, now) is not None:
+                self.alterations.propose(hosted)
+
+    def note_outsiders(self, hosted: Hosted, leader: Leader) -> None:
+        """After any change of the ISR or of the replicas."""
+        for node in leader.followers:
+            if node not in leader.isr.isr:
+                self.outsiders.setdefault(node, {})[hosted] = None
+
+    def park(self, parked: ParkedFetch, collected: Collected, max_wait_ms: int, now: Instant) -> None:
+        context = parked.context
+        parked.size = collected.size
+        context.parked = parked
+        self.waiting += 1
+        wait = max_wait_ms
+        if context.session_id == NO_SESSION:
+            for interest in context.interests.values():
+                hosted = self.reading.resolve(interest)
+                if hosted is not None:
+                    interest.watch(hosted)
+        if context.replica >= 0:
+            self.parked_followers.setdefault(context.replica, {})[context] = None
+            if any(is_news(i, data.high_watermark, data.log_start_offset) for i, data in collected.parts):
+                parked.is_hastened = True
+                wait = min(wait, self.host.config.high_watermark_delay_ms)
+        self.host.timers.push(now + wait, parked)
+
+    # --- answers
+
+    def answer(self, parked: ParkedFetch, now: Instant) -> list[Effect]:
+        """Answer a parked fetch with what there is now."""
+        return [self.reply(parked, self.reading.collect(parked, now), now)]
+
+    def reply(self, parked: ParkedFetch, collected: Collected, now: Instant) -> Effect:
+        context = parked.context
+        is_consumer = context.replica < 0
+        if not is_consumer:
+            self.host.replicated_out += collected.size
+            if self.quota.throttled:
+                self.count(collected, now)
+        parked.done = True
+        if context.parked is parked:
+            self.unpark(context)
+        dirty = context.dirty
+        topics: list[FetchableTopicResponse] = []
+        run: list[PartitionData] = []
+        last: Interest | None = None
+        moved: dict[int, None] = {}
+        fed: list[Interest] = []
+        for interest, data in collected.parts:
+            if last is not None and (last.topic_id != interest.topic_id or last.topic != interest.topic):
+                topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
+                run = []
+            last = interest
+            run.append(data)
+            if data.error_code != NONE:
+                # It is an error until the client changes something, and to be told when it no longer is.
+                interest.known_high_watermark = UNKNOWN
+                if data.error_code in OUR_FAULT and interest.hosted is not None:
+                    interest.hosted.counters.failed_fetches += 1
+                if data.current_leader.leader_id >= 0:
+                    moved[data.current_leader.leader_id] = None
+                continue
+            interest.known_high_watermark = data.high_watermark
+            interest.known_log_start_offset = data.log_start_offset
+            if data.records:
+                fed.append(interest)
+                if is_consumer and interest.hosted is not None:
+                    interest.hosted.counters.bytes_out += size_of(data.records)
+            elif data.diverging_epoch.epoch < 0 and data.preferred_read_replica < 0:
+                dirty.pop(interest, None)
+        if last is not None:
+            topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
+        for interest in collected.unread:
+            dirty[interest] = None
+        for interest in fed:  # last, so that the others get their turn first
+            dirty.pop(interest, None)
+            dirty[interest] = None
+        endpoints: tuple[NodeEndpoint, ...] = ()
+        if moved:
+            endpoints = tuple(
+                NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+                for node, host, port, rack in self.hints.endpoints(moved, parked.listener)
+            )
+        return Reply(
+            parked.to,
+            FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints),
+        )
+
+    def count(self, collected: Collected, now: Instant) -> None:
+        """What throttled replicas are sent counts, also where they are in sync."""
+        size = 0
+        for interest, data in collected.parts:
+            if data.records and interest.hosted is not None and self.quota.is_throttled(*interest.hosted.name):
+                size += size_of(data.records)
+        if size:
+            self.quota.record(size, now)
+
+    def unpark(self, context: Context) -> None:
+        context.parked = None
+        self.waiting -= 1
+        self.host.timers.settled()
+        if context.replica >= 0:
+            self.parked_followers[context.replica].pop(context, None)
+        if context.session_id == NO_SESSION:
+            context.close()
+
+    # --- what happened to a partition
+
+    def appended(self, hosted: Hosted, leader: Leader, size: int, effects: list[Effect], now: Instant) -> None:
+        """The leader has appended: its followers' fetches are answered at once."""
+        leader.unseen_bytes += size
+        ready: list[ParkedFetch] = []
+        is_throttled = bool(self.quota.throttled) and self.quota.is_throttled(*hosted.name)
+        for interest in hosted.watchers:
+            assert isinstance(interest, Interest)
+            context = interest.context
+            context.dirty[interest] = None
+            parked = context.parked
+            if parked is not None:
+                if is_throttled and context.replica >= 0 and self.reading.is_held_back(hosted, context.replica, now):
+                    continue
+                parked.size += size
+                if context.replica >= 0 and parked.size >= parked.min_bytes:
+                    ready.append(parked)
+        for parked in ready:
+            if not parked.done:
+                effects.append(self.reply(parked, self.reading.collect(parked, now), now))
+        if leader.advance(now):
+            self.high_watermark_moved(hosted, leader, effects, now)
+
+    def high_watermark_moved(self, hosted: Hosted, leader: Leader, effects: list[Effect], now: Instant) -> None:
+        if hosted.waiting:
+            effects += hosted.complete_waiting(leader, now)
+        ready: list[ParkedFetch] = []
+        is_throttled = bool(self.quota.throttled) and self.quota.is_throttled(*hosted.name)
+        for interest in hosted.watchers:
+            assert isinstance(interest, Interest)
+            context = interest.context
+            context.dirty[interest] = None
+            parked = context.parked
+            if parked is None:
+                continue
+            if context.replica >= 0:
+                if not is_throttled or not self.reading.is_held_back(hosted, context.replica, now):
+                    self.hasten(parked, now)
+            elif parked.size + leader.unseen_bytes >= parked.min_bytes:
+                # What it may see now may have been appended before it came.
+                ready.append(parked)
+        if leader.high_watermark == leader.log.log_end_offset:
+            leader.unseen_bytes = 0
+        for parked in ready:
+            if not parked.done:
+                collected = self.reading.collect(parked, now)
+                if collected.is_urgent or collected.size >= parked.min_bytes:
+                    effects.append(self.reply(parked, collected, now))
+
+    def copied(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
+        """A follower's log or high watermark has moved: consumers that read it here may have something to read."""
+        ready: dict[ParkedFetch, None] = {}
+        for interest in hosted.watchers:
+            assert isinstance(interest, Interest)
+            interest.context.dirty[interest] = None
+            if interest.context.parked is not None:
+                ready[interest.context.parked] = None
+        for parked in ready:
+            collected = self.reading.collect(parked, now)
+            if collected.is_urgent or collected.size >= parked.min_bytes:
+                effects.append(self.reply(parked, collected, now))
+
+    def hasten(self, parked: ParkedFetch, now: Instant) -> None:
+        if not parked.is_hastened:
+            parked.is_hastened = True
+            self.host.timers.push(now + self.host.config.high_watermark_delay_ms, parked)
+
+    def log_start_moved(self, hosted: Hosted, now: Instant) -> None:
+        for interest in hosted.watchers:
+            assert isinstance(interest, Interest)
+            interest.context.dirty[interest] = None
+            if interest.context.parked is not None and interest.context.replica >= 0:
+                self.hasten(interest.context.parked, now)
+
+    def role_changed(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
+        """Whoever waits here learns at once that the leadership is another, or that the partition is gone."""
+        for key in list(hosted.watchers):
+            assert isinstance(key, Interest)
+            key.context.dirty[key] = None
+            parked = key.context.parked
+            if parked is not None and not parked.done:
+                effects += self.answer(parked, now)
+        if hosted.gone:
+            hosted.watchers.clear()
+            for outside in self.outsiders.values():
+                outside.pop(hosted, None)  # a follower that is dead does not ask any more
+
+    def leads_anew(self, leader: Leader, now: Instant) -> None:
+        """Followers whose fetch waits here for other partitions should soon ask for this one too."""
+        for node in leader.followers:
+            for context in self.parked_followers.get(node, ()):
+                if context.parked is not None:
+                    self.hasten(context.parked, now)
+
+
+def complete_deletions(hosted: Hosted, leader: Leader, now: Instant) -> list[Effect]:
+    """DeleteRecords is done where all live replicas' logs start at its offset or later."""
+    effects: list[Effect] = []
+    low = leader.low_watermark()
+    for waiter in [w for w in hosted.deletions if w.required <= low]:
+        hosted.deletions.remove(waiter)
+        if not waiter.done:
+            effects += waiter.complete(ErrorCode.NONE, now)
+    return effects
+
+
+def size_of(records: RecordsValue) -> int:
+    if isinstance(records, tuple):
+        return sum(map(len, records))
+    return 0 if records is None else len(records)

@@ -1,0 +1,339 @@
+"""Produce, and appends by the broker itself: what is written, and when it is acknowledged.
+
+Rules:
+  - acks=−1 is refused before anything is written while the committed ISR is smaller than min.insync.replicas, and
+    acknowledged when the high watermark has passed the last record
+  - acks=1 is acknowledged after the leader's own append; acks=0 never, but an error closes the connection
+  - whoever waits is told REQUEST_TIMED_OUT in time, and NOT_LEADER_OR_FOLLOWER as soon as this leadership ends
+  - a batch that was written before is answered as it was the first time: with its offset, and by the same rules, so
+    with acks=−1 not before it is committed. DUPLICATE_SEQUENCE_NUMBER, which names no offset, is never the answer
+  - a batch is refused that would come before one that was refused, where the log cannot see that: `awaited`
+  - if the committed ISR becomes too small meanwhile, nothing is committed until a replica is back: a producer is told
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on; who asked for them has no better idea
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
+from strandline.base.errors import ErrorCode, message_of
+from strandline.base.ids import OFFSETS_TOPIC
+from strandline.base.ports import DiskError
+from strandline.base.time import Instant
+from strandline.log.log import Appended
+from strandline.log.refusals import Refused, refused
+from strandline.replica.hosted import Host, Hosted
+from strandline.replica.serving.awaited import Awaited, Where
+from strandline.replica.serving.fetching import Fetching
+from strandline.replica.serving.hints import LeaderHints
+from strandline.replica.serving.leader import Leader
+from strandline.wire.batch import read_header, why_no_batch
+from strandline.wire.compress import Codec
+from strandline.wire.messages.records.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+TOPIC_IDS_SINCE = 13
+ZSTD_SINCE = 7
+ADMIN_CLIENT = "__admin_client"  # Kafka lets one that calls itself so write into internal topics
+ACKS_ALL = -1
+Done = Callable[[ErrorCode, int, Instant], list[Effect]]
+NONE = ErrorCode.NONE
+
+
+class ParkedProduce:
+    """A Produce with acks=−1, until all of its partitions are settled."""
+
+    __slots__ = ("done", "open", "producing", "rows", "to")
+
+    def __init__(self, producing: "Producing", to: ReplyTo, rows: list[list[Any]]) -> None:
+        self.producing = producing
+        self.to = to
+        self.rows = rows  # per topic: name, id, then one PartitionProduceResponse or open `Part` for each partition
+        self.open = 0
+        self.done = False
+
+    def settled(self) -> list[Effect]:
+        self.open -= 1
+        if self.open:
+            return []
+        self.done = True
+        self.producing.waiting -= 1
+        self.producing.host.timers.settled()
+        return [Reply(self.to, self.response())]
+
+    def expire(self, now: Instant) -> list[Effect]:
+        self.done = True
+        self.producing.waiting -= 1
+        for row in self.rows:
+            for part in row[2]:
+                if isinstance(part, Part) and not part.done:
+                    part.settle(ErrorCode.REQUEST_TIMED_OUT)
+        return [Reply(self.to, self.response())]
+
+    def response(self) -> ProduceResponse:
+        responses = [
+            TopicProduceResponse(
+                name=name,
+                topic_id=topic_id,
+                partition_responses=tuple([part.row if type(part) is Part else part for part in parts]),
+            )
+            for name, topic_id, parts in self.rows
+        ]
+        return ProduceResponse(responses=tuple(responses))
+
+
+class Part:
+    """One partition of a parked Produce."""
+
+    __slots__ = ("done", "parked", "required", "row")
+
+    def __init__(self, parked: ParkedProduce, required: int, row: PartitionProduceResponse) -> None:
+        self.parked = parked
+        self.required = required
+        self.row = row
+        self.done = False
+
+    def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        if error is NONE:
+            self.done = True
+        else:
+            self.settle(error)
+        return self.parked.settled()
+
+    def settle(self, error: ErrorCode) -> None:
+        self.done = True
+        self.row = PartitionProduceResponse(index=self.row.index, error_code=error, base_offset=-1)
+
+
+class InternalAppend:
+    """An append of the broker's own, until it is committed."""
+
+    __slots__ = ("base_offset", "done", "host", "required", "then")
+
+    def __init__(self, host: Host, then: Done, base_offset: int, required: int) -> None:
+        self.host = host
+        self.then = then
+        self.base_offset = base_offset
+        self.required = required
+        self.done = False
+
+    def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        self.done = True
+        self.host.timers.settled()
+        return self.then(error, self.base_offset, now)
+
+    def expire(self, now: Instant) -> list[Effect]:
+        self.done = True
+        return self.then(ErrorCode.REQUEST_TIMED_OUT, self.base_offset, now)
+
+
+class Producing:
+    def __init__(self, host: Host, fetching: Fetching, hints: LeaderHints) -> None:
+        self.host = host
+        self.fetching = fetching
+        self.hints = hints
+        self.awaited = Awaited()
+        self.waiting = 0  # Produces
+
+    def produce(self, to: ReplyTo, caller: Caller, request: ProduceRequest, now: Instant) -> list[Effect]:
+        acks = request.acks
+        by_id = to.api_version >= TOPIC_IDS_SINCE
+        is_old = to.api_version < ZSTD_SINCE
+        effects: list[Effect] = []
+        rows: list[list[Any]] = []
+        parked = ParkedProduce(self, to, rows)
+        failed = False
+        moved: dict[int, None] = {}
+        waits: list[tuple[Hosted, Part]] = []
+        for topic in request.topic_data:
+            group = self.host.by_id.get(topic.topic_id) if by_id else self.host.by_name.get(topic.name)
+            parts: list[PartitionProduceResponse | Part] = []
+            rows.append([topic.name, topic.topic_id, parts])
+            for data in topic.partition_data:
+                if is_old and has_zstd(data.records):
+                    parts.append(refusal(data.index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, too_old(to.api_version)))
+                    failed = True
+                    continue
+                hosted = None if group is None else group.get(data.index)
+                leader = None if hosted is None else hosted.role
+                if hosted is None or type(leader) is not Leader:
+                    error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, data.index)
+                    parts.append(self.elsewhere(topic, data, error, moved, now))
+                    failed = True
+                    continue
+                if hosted.name.topic == OFFSETS_TOPIC and caller.client_id != ADMIN_CLIENT:
+                    why = f"Cannot append to internal topic {OFFSETS_TOPIC}"
+                    parts.append(refusal(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, why))
+                    failed = True
+                    continue
+                if acks not in (ACKS_ALL, 0, 1):
+                    parts.append(refusal(data.index, ErrorCode.INVALID_REQUIRED_ACKS, None))
+                    failed = True
+                    continue
+                appended = self.append(hosted, leader, data.records, acks, effects, now, where=called(topic, data))
+                if isinstance(appended, Refused):
+                    hosted.counters.refused(appended.error, len(data.records or ()))
+                    parts.append(refusal(data.index, appended.error, appended.message, appended.records))
+                    failed = True
+                    continue
+                row = PartitionProduceResponse(
+                    index=data.index,
+                    base_offset=appended.base_offset,
+                    log_append_time_ms=appended.log_append_time,
+                    log_start_offset=appended.log_start_offset,
+                )
+                if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
+                    part = Part(parked, appended.last_offset + 1, row)
+                    parts.append(part)
+                    waits.append((hosted, part))
+                else:
+                    parts.append(row)
+        if waits:
+            parked.open = len(waits)
+            self.waiting += 1
+            for hosted, part in waits:
+                hosted.wait(part)
+            self.host.timers.push(now + max(request.timeout_ms, 0), parked)
+        elif acks == 0:
+            effects.append(Reply(to, None))
+            if failed:
+                # There is no answer that could say so; a closed connection makes the client ask for metadata.
+                effects.append(Close(to.connection, "a produce request with acks=0 failed"))
+        else:
+            response = parked.response()
+            if moved:
+                response = self.with_endpoints(response, moved, caller.listener)
+            effects.append(Reply(to, response))
+        return effects
+
+    def append(
+        self,
+        hosted: Hosted,
+        leader: Leader,
+        records: Any,
+        acks: int,
+        effects: list[Effect],
+        now: Instant,
+        *,
+        where: Where | None = None,
+    ) -> Appended | Refused:
+        """Append as the leader and tell everyone whom it concerns; `Appended` or `Refused`. `where`: as the client's
+        request calls it; None: the broker itself appends."""
+        counters = hosted.counters
+        counters.produces += 1
+        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:
+            if where is not None:
+                self.awaited.refused(where, records, now)
+            return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, message_of(ErrorCode.NOT_ENOUGH_REPLICAS))
+        if records is None:
+            return Refused(ErrorCode.INVALID_RECORD, "there are no records")
+        if where is not None and self.awaited.rows and self.awaited.is_skipped(where, leader.log, records, now):
+            return refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        leader.stamp_caught_up()
+        try:
+            appended = leader.log.append_as_leader(records, leader.epoch, now, internal=where is None)
+            if leader.log.must_flush:
+                leader.log.flush_if_due()
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+            return Refused(ErrorCode.KAFKA_STORAGE_ERROR, message_of(ErrorCode.KAFKA_STORAGE_ERROR))
+        if not isinstance(appended, Refused) and not appended.duplicate:
+            counters.messages_in += appended.last_offset - appended.base_offset + 1
+            counters.bytes_in += len(records)
+            self.fetching.appended(hosted, leader, appended.size_bytes, effects, now)
+        return appended
+
+    def fail_under_min_isr(self, hosted: Hosted, now: Instant) -> list[Effect]:
+        """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
+        effects: list[Effect] = []
+        parts = [waiter for waiter in hosted.waiting if type(waiter) is Part]
+        if parts:
+            hosted.waiting = deque(waiter for waiter in hosted.waiting if type(waiter) is not Part)
+        for part in parts:
+            if not part.done:
+                effects += part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
+        return effects
+
+    def append_internal(
+        self, topic: str, partition: int, batch: bytearray, now: Instant, then: Done, timeout_ms: int
+    ) -> list[Effect]:
+        hosted = self.host.named(topic, partition)
+        leader = None if hosted is None else hosted.role
+        if hosted is None or type(leader) is not Leader:
+            return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, now)
+        effects: list[Effect] = []
+        appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now)
+        if isinstance(appended, Refused):
+            return effects + then(appended.error, -1, now)
+        if leader.high_watermark > appended.last_offset:
+            return effects + then(NONE, appended.base_offset, now)
+        waiter = InternalAppend(self.host, then, appended.base_offset, appended.last_offset + 1)
+        hosted.wait(waiter)
+        self.host.timers.push(now + timeout_ms, waiter)
+        return effects
+
+    def elsewhere(
+        self,
+        topic: TopicProduceData,
+        data: PartitionProduceData,
+        error: ErrorCode,
+        moved: dict[int, None],
+        now: Instant,
+    ) -> PartitionProduceResponse:
+        self.awaited.refused(called(topic, data), data.records, now)
+        leader, epoch = self.hints.leader_of(topic.topic_id, topic.name, data.index)
+        if leader >= 0:
+            moved[leader] = None
+        return PartitionProduceResponse(
+            index=data.index,
+            error_code=error,
+            base_offset=-1,
+            current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch),
+        )
+
+    def with_endpoints(self, response: ProduceResponse, moved: dict[int, None], listener: str) -> ProduceResponse:
+        return ProduceResponse(
+            responses=response.responses,
+            node_endpoints=tuple(
+                NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+                for node, host, port, rack in self.hints.endpoints(moved, listener)
+            ),
+        )
+
+
+def called(topic: TopicProduceData, data: PartitionProduceData) -> Where:
+    """The partition, as the request calls it: by the topic's name or by its id."""
+    return topic.name or topic.topic_id, data.index
+
+
+def has_zstd(records: Any) -> bool:
+    return records is not None and why_no_batch(records, 0) is None and read_header(records).codec == Codec.ZSTD
+
+
+def too_old(version: int) -> str:
+    return f"Produce requests with version {version} are not allowed to use ZStandard compression"
+
+
+def refusal(
+    index: int, error: ErrorCode, message: str | None, records: tuple[int, ...] = ()
+) -> PartitionProduceResponse:
+    """`records`: those of the batch that are to blame."""
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error,
+        base_offset=-1,
+        error_message=message,
+        record_errors=tuple(
+            BatchIndexAndErrorMessage(batch_index=delta, batch_index_error_message=message) for delta in records
+        ),
+    )

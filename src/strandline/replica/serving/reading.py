@@ -1,0 +1,230 @@
+"""What one fetch gets from each of its partitions: records, a refusal, a divergence, or the name of a closer replica.
+
+Rules:
+  - a follower reads the leader's log up to its end; a consumer reads any replica's up to that one's high watermark
+  - before anything is read, the asker's leader epoch is compared with ours (KIP-320), and the end of the last epoch
+    that it has fetched with that epoch's end here
+  - limits: the first partition that has records yields at least one batch, whatever they say
+  - a throttled follower out of sync gets no records while the quota is exceeded; all else it is told
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import LeaderEpoch, NodeId
+from strandline.base.ports import DiskError
+from strandline.base.time import Instant
+from strandline.log.refusals import Refused
+from strandline.replica.following.follower import Follower
+from strandline.replica.hosted import Host, Hosted, leader_epoch_error
+from strandline.replica.quota import Quota
+from strandline.replica.serving.hints import LeaderHints
+from strandline.replica.serving.leader import Leader
+from strandline.replica.serving.selection import SELECTORS, preferred_read_replica
+from strandline.replica.serving.sessions import NO_SESSION, Interest
+from strandline.wire.messages.records.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
+from strandline.wire.schema import RecordsValue
+
+if TYPE_CHECKING:
+    from strandline.replica.serving.fetching import ParkedFetch
+
+EMPTY = b""  # not null, which librdkafka takes for a malformed answer
+
+
+class Collected(NamedTuple):
+    parts: list[tuple[Interest, PartitionData]]
+    size: int
+    is_urgent: bool
+    unread: list[Interest]  # they have records, but the limits or the quota were reached
+
+
+class Reading:
+    def __init__(self, host: Host, hints: LeaderHints, quota: Quota) -> None:
+        self.host = host
+        self.hints = hints
+        self.quota = quota
+        self.select = SELECTORS[host.config.replica_selector]
+
+    def resolve(self, interest: Interest) -> Hosted | None:
+        hosted = interest.hosted
+        if hosted is not None and not hosted.gone:
+            return hosted
+        if interest.context.by_id:
+            group = self.host.by_id.get(interest.topic_id)
+        else:
+            group = self.host.by_name.get(interest.topic)
+        found = None if group is None else group.get(interest.index)
+        if found is not None and interest.context.session_id != NO_SESSION:
+            interest.watch(found)
+        else:
+            interest.hosted = found
+        return found
+
+    def collect(self, parked: "ParkedFetch", now: Instant) -> Collected:
+        """Read what there is within the limits. Changes nothing but `dirty`, from which it takes what has no news."""
+        context = parked.context
+        incremental = context.is_incremental
+        is_follower = context.replica >= 0
+        rack = not is_follower and self.select is not None and parked.rack
+        has_quota = is_follower and self.quota.throttled
+        parts: list[tuple[Interest, PartitionData]] = []
+        unread: list[Interest] = []
+        size, left, is_urgent = 0, parked.max_bytes, False
+        for interest in list(context.dirty) if incremental else context.interests.values():
+            hosted = self.resolve(interest)
+            role = None if hosted is None else hosted.role
+            if hosted is None or role is None or (type(role) is not Leader and not parked.reads_followers):
+                refused: PartitionData | None = self.not_here(interest)
+            else:
+                refused = self.why_not_read(interest, role)
+                if refused is None and rack and type(role) is Leader:
+                    refused = self.closer(interest, role, parked)
+            if refused is not None:
+                parts.append((interest, refused))
+                is_urgent = True
+                continue
+            assert hosted is not None
+            assert role is not None
+            log = role.log
+            high_watermark = role.high_watermark
+            upto = log.log_end_offset if is_follower else high_watermark
+            if interest.offset < upto:
+                read = None
+                if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
+                    limit = interest.max_bytes if interest.max_bytes < left else left
+                    try:
+                        read = log.read(interest.offset, limit, upto=upto, min_one=size == 0, is_checked=True)
+                    except DiskError as error:
+                        self.host.fail(hosted.directory, error)
+                        read = Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
+                if isinstance(read, Refused):
+                    if read.error is ErrorCode.CORRUPT_MESSAGE:
+                        self.host.suspects.add(hosted, interest.offset, now)
+                    parts.append((interest, self.refusal(interest, read.error)))
+                    is_urgent = True
+                    continue
+                if read is not None and read.size:
+                    size += read.size
+                    left = left - read.size if read.size < left else 0
+                    gaps_end = min(log.gaps_end, high_watermark) if is_follower and log.has_gaps else -1
+                    parts.append((interest, served(interest, role, parked.read_committed, read.buffers, gaps_end)))
+                    continue
+                unread.append(interest)
+                if incremental:
+                    continue
+            if not incremental or is_news(interest, high_watermark, log.log_start_offset):
+                parts.append((interest, served(interest, role, parked.read_committed, EMPTY)))
+            else:
+                context.dirty.pop(interest, None)
+        return Collected(parts, size, is_urgent, unread)
+
+    # --- instead of records
+
+    def why_not_read(self, interest: Interest, role: Leader | Follower) -> PartitionData | None:
+        """The answer for a partition that cannot be read where it was asked for. None if it can."""
+        error = leader_epoch_error(role, interest.leader_epoch)
+        if error is not None:
+            return self.refusal(interest, error)
+        replica = interest.context.replica
+        if replica >= 0 and not (type(role) is Leader and replica in role.followers):
+            # With an epoch, it is our image that may lack the replica: a reassignment has just begun.
+            is_old = interest.leader_epoch < 0
+            return self.refusal(
+                interest, ErrorCode.NOT_LEADER_OR_FOLLOWER if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+            )
+        if type(role) is Leader and replica >= 0 and role.is_left_behind(replica, interest.context.broker_epoch):
+            return self.refusal(interest, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        log = role.log
+        offset, last_epoch = interest.offset, interest.last_fetched_epoch
+        if last_epoch >= 0 and (last_epoch != log.latest_epoch or offset > log.log_end_offset):
+            epoch, end = log.end_offset_for_epoch(LeaderEpoch(last_epoch))
+            if epoch < 0 or offset < log.log_start_offset:
+                return out_of_range(interest, role)
+            if epoch < last_epoch or end < offset:
+                return PartitionData(
+                    partition_index=interest.index,
+                    high_watermark=role.high_watermark,
+                    last_stable_offset=role.last_stable_offset,
+                    log_start_offset=log.log_start_offset,
+                    diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end),
+                    records=EMPTY,
+                )
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            return out_of_range(interest, role)
+        return None
+
+    def not_here(self, interest: Interest) -> PartitionData:
+        topic_id = interest.topic_id if interest.context.by_id else None
+        error = self.host.why_not_leader(interest.topic, topic_id, interest.index, interest.leader_epoch)
+        return self.refusal(interest, error)
+
+    def refusal(self, interest: Interest, error: ErrorCode) -> PartitionData:
+        hint = self.hints.leader_of(interest.topic_id, interest.topic, interest.index)
+        return PartitionData(
+            partition_index=interest.index,
+            error_code=error,
+            high_watermark=-1,
+            records=EMPTY,
+            current_leader=LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1]),
+        )
+
+    def closer(self, interest: Interest, leader: Leader, parked: "ParkedFetch") -> PartitionData | None:
+        """The answer that names a closer replica, if there is one: it has no records."""
+        if self.select is None:
+            return None
+        node = preferred_read_replica(
+            self.select,
+            leader,
+            self.host.image.brokers,
+            offset=interest.offset,
+            rack=parked.rack,
+            listener=parked.listener,
+        )
+        if node is None:
+            return None
+        return PartitionData(
+            partition_index=interest.index,
+            high_watermark=leader.high_watermark,
+            last_stable_offset=leader.last_stable_offset,
+            log_start_offset=leader.log.log_start_offset,
+            preferred_read_replica=node,
+            records=EMPTY,
+        )
+
+    def is_held_back(self, hosted: Hosted, replica: NodeId, now: Instant) -> bool:
+        """Is this follower throttled, and the quota exceeded? Never one in the ISR, or it would fall out of it."""
+        assert type(hosted.role) is Leader
+        return (
+            replica not in hosted.role.isr.isr and self.quota.is_throttled(*hosted.name) and self.quota.is_exceeded(now)
+        )
+
+
+def is_news(interest: Interest, high_watermark: int, log_start_offset: int) -> bool:
+    return high_watermark != interest.known_high_watermark or log_start_offset != interest.known_log_start_offset
+
+
+def served(
+    interest: Interest, role: Leader | Follower, read_committed: bool, records: RecordsValue, gaps_end: int = -1
+) -> PartitionData:
+    high_watermark = role.high_watermark
+    return PartitionData(
+        partition_index=interest.index,
+        high_watermark=high_watermark,
+        last_stable_offset=role.last_stable_offset,
+        log_start_offset=role.log.log_start_offset,
+        gaps_end=gaps_end if gaps_end > interest.offset else -1,
+        aborted_transactions=() if read_committed else None,
+        records=records,
+    )
+
+
+def out_of_range(interest: Interest, role: Leader | Follower) -> PartitionData:
+    """With the log start, so that a follower knows at once where to begin anew."""
+    return PartitionData(
+        partition_index=interest.index,
+        error_code=ErrorCode.OFFSET_OUT_OF_RANGE,
+        high_watermark=role.high_watermark,
+        last_stable_offset=role.last_stable_offset,
+        log_start_offset=role.log.log_start_offset,
+        records=EMPTY,
+    )

@@ -1,0 +1,235 @@
+"""Fetch sessions (KIP-227): a client names only what changed, and is answered only what is new.
+
+A `Context` is what one Fetch is about: a session, or a full fetch without one. Each of its partitions is an `Interest`,
+and watches the partition. What may have something new is `dirty`; an incremental fetch looks at nothing else, so that
+a thousand idle partitions cost nothing.
+
+When all slots are taken, a new session takes the slot of another one (`has_room`): of one that is stale, else of
+one that is worth less. A follower's session is worth more than a consumer's, and a larger one more than a smaller one;
+a session is safe from larger ones while it is young, and a follower's from consumers'.
+
+Invariants (executed by `check`):
+  - at most `fetch_session_slots` sessions; an id belongs to one session; a follower has one at most
+  - `dirty` ⊆ the session's interests
+"""
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
+from strandline.base.ports import Rng
+from strandline.base.time import Instant
+from strandline.replica.config import ReplicaConfig
+from strandline.replica.hosted import Hosted
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
+
+if TYPE_CHECKING:
+    from strandline.replica.serving.fetching import ParkedFetch
+
+NO_SESSION = 0
+FULL_EPOCH, FINAL_EPOCH = 0, -1
+EPOCH_MAX = 0x7FFF_FFFF
+HIGH_WATERMARK_UNTOLD = (1 << 63) - 1
+
+Key = tuple[object, int]  # topic name or topic id, and partition
+
+
+class Interest:
+    """One partition of one context: where it reads, and what its client was last told."""
+
+    __slots__ = (
+        "context",
+        "hosted",
+        "index",
+        "known_high_watermark",
+        "known_log_start_offset",
+        "last_fetched_epoch",
+        "leader_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "offset",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(self, context: "Context", topic: FetchTopic, asked: FetchPartition) -> None:
+        self.context = context
+        self.topic = topic.topic
+        self.topic_id = topic.topic_id
+        self.index = asked.partition
+        self.hosted: Hosted | None = None
+        self.known_high_watermark = -1
+        self.known_log_start_offset = -1
+        self.update(asked)
+
+    def update(self, asked: FetchPartition) -> None:
+        self.offset = asked.fetch_offset
+        self.max_bytes = asked.partition_max_bytes
+        self.leader_epoch = asked.current_leader_epoch
+        self.last_fetched_epoch = asked.last_fetched_epoch
+        self.log_start_offset = asked.log_start_offset
+        if asked.high_watermark != HIGH_WATERMARK_UNTOLD:
+            self.known_high_watermark = asked.high_watermark
+
+    def watch(self, hosted: Hosted) -> None:
+        self.unwatch()
+        self.hosted = hosted
+        hosted.watchers[self] = None
+
+    def unwatch(self) -> None:
+        if self.hosted is not None:
+            self.hosted.watchers.pop(self, None)
+
+
+class Context:
+    __slots__ = (
+        "broker_epoch",
+        "by_id",
+        "created_at",
+        "dirty",
+        "epoch",
+        "interests",
+        "is_incremental",
+        "parked",
+        "replica",
+        "session_id",
+        "used_at",
+    )
+
+    def __init__(self, *, session_id: int, replica: NodeId, by_id: bool, now: Instant) -> None:
+        self.session_id = session_id
+        self.epoch = 1  # the one that the next incremental fetch must have
+        self.replica = replica  # −1: a consumer
+        self.broker_epoch = -1
+        self.by_id = by_id
+        self.created_at = now
+        self.used_at = now
+        self.interests: dict[Key, Interest] = {}
+        self.dirty: dict[Interest, None] = {}
+        self.parked: ParkedFetch | None = None
+        self.is_incremental = False  # is the fetch now being answered an incremental one?
+
+    def take(self, request: FetchRequest) -> list[Interest]:
+        """Bring the interests up to date; return those that the request names."""
+        by_id = self.by_id
+        interests = self.interests
+        named: list[Interest] = []
+        for topic in request.topics:
+            name: object = topic.topic_id if by_id else topic.topic
+            for asked in topic.partitions:
+                key = (name, asked.partition)
+                interest = interests.get(key)
+                if interest is None:
+                    interest = interests[key] = Interest(self, topic, asked)
+                else:
+                    interest.update(asked)
+                self.dirty[interest] = None
+                named.append(interest)
+        for forgotten in request.forgotten_topics_data:
+            name = forgotten.topic_id if by_id else forgotten.topic
+            for index in forgotten.partitions:
+                gone = interests.pop((name, index), None)
+                if gone is not None:
+                    gone.unwatch()
+                    self.dirty.pop(gone, None)
+        return named
+
+    def worth(self) -> tuple[bool, int, int]:
+        """The least is evicted first."""
+        return self.replica >= 0, len(self.interests), self.session_id
+
+    def close(self) -> None:
+        for interest in self.interests.values():
+            interest.unwatch()
+
+
+class Sessions:
+    def __init__(self, config: ReplicaConfig, rng: Rng) -> None:
+        self.config = config
+        self.rng = rng
+        self.sessions: dict[int, Context] = {}
+
+    def open(self, request: FetchRequest, replica: NodeId, by_id: bool, now: Instant) -> Context | ErrorCode:
+        """The context of a request, or the error of the whole answer."""
+        epoch = request.session_epoch
+        if epoch in (FULL_EPOCH, FINAL_EPOCH):
+            self.close(request.session_id)
+            if replica >= 0:
+                self.close_all_of(replica)
+            session_id = NO_SESSION
+            if epoch == FULL_EPOCH and request.topics and self.has_room(size_of(request), replica, now):
+                session_id = self.new_id()
+            context = Context(session_id=session_id, replica=replica, by_id=by_id, now=now)
+            if session_id != NO_SESSION:
+                self.sessions[session_id] = context
+            return context
+        session = self.sessions.get(request.session_id)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        if session.by_id != by_id:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        session.epoch = 1 if epoch == EPOCH_MAX else epoch + 1
+        session.used_at = now
+        session.is_incremental = True
+        return session
+
+    def close(self, session_id: int) -> None:
+        session = self.sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
+
+    def close_all_of(self, replica: NodeId) -> None:
+        """A follower has one session. If this is an old request that was late, its positions are old as well: then the
+        true session must begin anew, or it would never tell again where it is."""
+        for session in [session for session in self.sessions.values() if session.replica == replica]:
+            self.close(session.session_id)
+
+    def has_room(self, size: int, replica: NodeId, now: Instant) -> bool:
+        """Is there a slot for a session of `size` partitions? Evict another session if need be."""
+        if len(self.sessions) < self.config.fetch_session_slots:
+            return True
+        span = self.config.fetch_session_eviction_ms
+        stalest: Context | None = None
+        least: Context | None = None
+        for session in self.sessions.values():
+            if stalest is None or session.used_at < stalest.used_at:
+                stalest = session
+            # Young sessions are safe from their like, or two clients might evict one another in turn.
+            is_evictable = now - session.created_at > span or replica >= 0 > session.replica
+            if is_evictable and (least is None or session.worth() < least.worth()):
+                least = session
+        if stalest is not None and now - stalest.used_at > span:
+            self.end(stalest)
+        elif least is not None and (replica >= 0, size) > least.worth()[:2]:
+            self.end(least)
+        else:
+            return False
+        return True
+
+    def end(self, session: Context) -> None:
+        """Whoever waits in it is still served; its next answer says that the session has ended."""
+        self.sessions.pop(session.session_id, None)
+        session.session_id = NO_SESSION
+        if session.parked is None:
+            session.close()
+
+    def new_id(self) -> int:
+        while True:
+            session_id = self.rng.randrange(1, EPOCH_MAX)
+            if session_id not in self.sessions:
+                return session_id
+
+    def check(self) -> None:
+        assert len(self.sessions) <= self.config.fetch_session_slots
+        followers = [session.replica for session in self.sessions.values() if session.replica >= 0]
+        assert len(followers) == len(set(followers))
+        for session_id, session in self.sessions.items():
+            assert session.session_id == session_id
+            interests = set(session.interests.values())
+            assert all(interest in interests for interest in session.dirty)
+
+
+def size_of(request: FetchRequest) -> int:
+    return sum(len(topic.partitions) for topic in request.topics)

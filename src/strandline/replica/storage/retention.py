@@ -1,0 +1,23 @@
+"""Segments roll and go as their topics' retention says, on every replica alone."""
+
+from strandline.base.effects import Effect
+from strandline.base.ports import DiskError
+from strandline.base.time import Instant
+from strandline.replica.hosted import Host
+from strandline.replica.serving.fetching import Fetching
+
+
+def retain(host: Host, fetching: Fetching, now: Instant) -> list[Effect]:
+    for hosted in host.all():
+        if hosted.role is None:
+            continue
+        before = hosted.log.log_start_offset
+        try:
+            hosted.log.roll_if_due(now)
+            hosted.log.delete_old_segments(now, hosted.high_watermark)
+        except DiskError as error:
+            host.fail(hosted.directory, error)
+            continue
+        if hosted.log.log_start_offset != before:
+            fetching.log_start_moved(hosted, now)
+    return []

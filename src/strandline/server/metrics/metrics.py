@@ -1,0 +1,138 @@
+"""Metrics over HTTP: GET /metrics in Prometheus' text format, on a port of its own.
+
+A scrape reads the node's state between its events, a few hundred partitions at a time, and lets the node work in
+between. One scrape runs at a time; the others wait. What goes wrong in one is an answer with status 500 and a line in
+the log: reading changes nothing, so the node goes on.
+
+Bounds: `CONNECTIONS_MAX` connections, `REQUEST_BYTES_MAX` bytes and `PATIENCE_S` seconds for a request.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from http import HTTPStatus
+
+from strandline.base.effects import Endpoint
+from strandline.base.metrics import Family
+from strandline.broker import gauges
+from strandline.broker.node import Node
+from strandline.server.metrics import process
+from strandline.server.metrics.exposition import CONTENT_TYPE, text_of
+from strandline.server.metrics.traffic import Traffic
+from strandline.server.network.net import Net
+
+log = logging.getLogger("strandline")
+
+CONNECTIONS_MAX = 16
+REQUEST_BYTES_MAX = 16 * 1024
+PATIENCE_S = 10.0
+PARTITIONS_PER_TURN = 500
+
+
+class MetricsServer:
+    def __init__(self, at: Endpoint, net: Net) -> None:
+        self.at = at
+        self.net = net
+        self.traffic = Traffic()
+        net.make_connection = self.traffic.connection
+        self.node: Node | None = None
+        self.sock: socket.socket | None = None
+        self.server: asyncio.Server | None = None
+        self.connections: dict[asyncio.Task[None] | None, None] = {}
+        self.scraping = asyncio.Lock()
+
+    def bind(self) -> Endpoint:
+        """Take the port; nobody is answered before `serve`. Returns where it really is."""
+        family = socket.AF_INET6 if ":" in self.at.host else socket.AF_INET
+        sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((self.at.host, self.at.port))
+        except OSError as error:
+            why = f"cannot serve metrics on {self.at.host}:{self.at.port}: {error.strerror}"
+            raise OSError(error.errno, why) from error
+        return Endpoint(self.at.host, sock.getsockname()[1])
+
+    async def serve(self, node: Node) -> None:
+        self.node = node
+        self.server = await asyncio.start_server(self.connected, sock=self.sock, limit=REQUEST_BYTES_MAX)
+
+    async def close(self) -> None:
+        if self.server is not None:
+            self.server.close()
+        if self.sock is not None:
+            self.sock.close()
+        tasks = [task for task in self.connections if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- HTTP
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        self.connections[task] = None
+        try:
+            if len(self.connections) <= CONNECTIONS_MAX:
+                await asyncio.wait_for(self.answer(reader, writer), PATIENCE_S)
+        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+            pass  # the asker is gone, too slow, or no HTTP client: the connection is closed, which tells it
+        except asyncio.CancelledError:
+            pass  # the node stops; Python 3.11 would report a cancelled task of a server as an error of the loop
+        finally:
+            del self.connections[task]
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        method, _, rest = head.partition(b" ")
+        path = rest.partition(b" ")[0].partition(b"?")[0]
+        if method not in (b"GET", b"HEAD"):
+            status, body = HTTPStatus.METHOD_NOT_ALLOWED, b"only GET\n"
+        elif path != b"/metrics":
+            status, body = HTTPStatus.NOT_FOUND, b"metrics are at /metrics\n"
+        else:
+            status, body = await self.scraped()
+        kind = CONTENT_TYPE if status is HTTPStatus.OK else "text/plain; charset=utf-8"
+        writer.write(
+            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+        )
+        if method != b"HEAD":
+            writer.write(body)
+        await writer.drain()
+
+    async def scraped(self) -> tuple[HTTPStatus, bytes]:
+        try:
+            async with self.scraping:
+                return HTTPStatus.OK, await self.page()
+        except Exception:
+            log.exception("metrics cannot be read")
+            return HTTPStatus.INTERNAL_SERVER_ERROR, b"metrics cannot be read; the node's log says why\n"
+
+    # --- the page
+
+    async def page(self) -> bytes:
+        node = self.node
+        assert node is not None
+        readings: list[gauges.PartitionReading] = []
+        if node.broker is not None:
+            for reading in gauges.partition_readings(node.broker.replicas):
+                readings.append(reading)
+                if len(readings) % PARTITIONS_PER_TURN == 0:
+                    await asyncio.sleep(0)
+        pieces = []
+        for text in text_of(self.families(node, readings)):
+            pieces.append(text)
+            if len(readings) > PARTITIONS_PER_TURN:
+                await asyncio.sleep(0)
+        return "".join(pieces).encode()
+
+    def families(self, node: Node, readings: list[gauges.PartitionReading]) -> Iterator[Family]:
+        yield from gauges.families(node, readings)
+        yield from self.traffic.families(self.net)
+        yield from process.families()

@@ -1,0 +1,294 @@
+"""Inbound: listeners, and connections whose answers go out in the order of their requests.
+
+Invariants:
+  - answers leave in the order of requests, whatever order the node replies in;
+  - a connection has at most `UNANSWERED_MAX` unanswered requests: at the bound, and while its write buffer is above the
+    high-water mark, nothing more is read from it;
+  - a frame that cannot be parsed costs its own connection and one log line, nothing else;
+  - the node hears of every connection's end, once.
+"""
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import cast
+
+from strandline.base.effects import Caller, Close, Disconnected, Endpoint, Event, Received, Reply, ReplyTo
+from strandline.base.errors import ErrorCode
+from strandline.base.ports import Buffer
+from strandline.base.value import Value
+from strandline.server.network.framing import Framed
+from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
+from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
+from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
+from strandline.wire.primitive import Malformed
+
+log = logging.getLogger("strandline")
+
+UNANSWERED_MAX = 64
+WRITE_BUFFER_BYTES = 1024 * 1024
+TLS_HANDSHAKE = 0x1603  # the first two bytes of every TLS connection: a handshake record, of version 3
+# Which APIs a listener answers: key is_controller.
+SERVED = {
+    is_controller: frozenset(api.key for api in APIS if is_allowed(api.key, is_controller=is_controller))
+    for is_controller in (True, False)
+}
+
+Slot = Sequence[Buffer] | None  # None until the node has replied
+
+
+class NetConfig(Value, frozen=True):
+    """What the listeners need of the node's configuration."""
+
+    request_bytes_max: int = 100 * 1024 * 1024
+    send_buffer_bytes: int = 100 * 1024  # -1: the system's default
+    receive_buffer_bytes: int = 100 * 1024
+    backlog: int = 50
+    idle_ms_max: int = 600_000
+
+
+class Listener(Value, frozen=True):
+    name: str
+    host: str
+    port: int  # 0: any free port
+    is_controller: bool
+
+
+class Connection(Framed):
+    looked_at = 0  # when the clock was last read, by a connection that measures
+
+    def __init__(self, net: "Net", number: int, listener: Listener) -> None:
+        super().__init__(net.config.request_bytes_max)
+        self.net = net
+        self.number = number
+        self.on_event: Callable[[Event], None] = net.on_event
+        self.listener = listener
+        self.served = SERVED[listener.is_controller]
+        self.transport: asyncio.Transport
+        self.first = 0  # sequence of slots[0]
+        self.slots: deque[Slot] = deque()
+        self.caller = Caller("", "", listener.name)
+        self.writable = True
+        self.heard = True  # since the last sweep of idle connections
+        self.closed = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        peer = transport.get_extra_info("peername") or ("", 0)
+        self.caller = Caller("", peer[0], self.listener.name)
+        sock = transport.get_extra_info("socket")
+        with suppress(OSError):  # the other side may be gone already, which the transport will tell
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.net.config.send_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.net.config.send_buffer_bytes)
+        self.net.connections[self.number] = self
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.closed = self.stopped = True
+        self.slots.clear()
+        del self.net.connections[self.number]
+        self.net.on_event(Disconnected(self.number))
+
+    def frame_received(self, frame: memoryview) -> None:
+        self.heard = True
+        try:
+            request = decode_request(frame)
+        except UnsupportedVersion as error:
+            self.version_refused(error)
+            return
+        except (Malformed, Unsupported) as error:
+            self.refuse(f"{type(error).__name__}: {error}")
+            return
+        if request.api_key not in self.served:
+            self.refuse(f"API key {request.api_key} is not served on this listener")
+            return
+        caller = self.caller
+        client_id = request.client_id or ""
+        if caller.client_id != client_id:
+            caller = self.caller = Caller(client_id, caller.host, caller.listener)
+        slots = self.slots
+        sequence = self.first + len(slots)
+        to = ReplyTo(
+            self.number, sequence, request.correlation_id, request.api_key, request.api_version, self.looked_at
+        )
+        slots.append(None)
+        if len(slots) >= UNANSWERED_MAX:
+            self.stop()
+        self.on_event(Received(to, caller, request.message))
+
+    def version_refused(self, error: UnsupportedVersion) -> None:
+        """A newer client asks for ApiVersions in a version that we lack: it learns ours from the answer (KIP-511).
+        For any other API it should have asked first."""
+        if error.api_key != API_VERSIONS:
+            self.refuse(str(error))
+            return
+        self.slots.append(None)
+        answer = ApiVersionsResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION,
+            # Just this API, so that the client can ask again in a version that we have (KIP-511).
+            api_keys=tuple(
+                row
+                for row in advertised_versions(on_controller=self.listener.is_controller)
+                if row.api_key == API_VERSIONS
+            ),
+        )
+        self.fill(self.first + len(self.slots) - 1, encode_response(answer, 0, error.correlation_id))
+
+    def reply(self, effect: Reply) -> None:
+        to = effect.to
+        if effect.message is None:
+            self.fill(to.sequence, ())
+        else:
+            self.fill(to.sequence, encode_response(effect.message, to.api_version, to.correlation_id))
+
+    def fill(self, sequence: int, answer: Sequence[Buffer]) -> None:
+        """Put an answer into its slot, and send all answers that no earlier request holds up."""
+        slots = self.slots
+        place = sequence - self.first
+        assert 0 <= place < len(slots), "a request is answered once"
+        if place > 0:
+            assert slots[place] is None, "a request is answered once"
+            slots[place] = answer
+            return
+        slots.popleft()
+        self.first += 1
+        if slots and slots[0] is not None:
+            ready = list(answer)
+            while slots and (following := slots[0]) is not None:
+                ready += following
+                slots.popleft()
+                self.first += 1
+            answer = ready
+        if answer:
+            self.transport.writelines(answer)
+        if self.stopped and self.writable and len(slots) <= UNANSWERED_MAX // 2:
+            # Later, because parsing gives events to the node, which may be performing effects right now.
+            self.net.loop.call_soon(self.resume)
+
+    def stop(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        if self.stopped and self.writable and not self.closed and len(self.slots) < UNANSWERED_MAX:
+            self.stopped = False
+            self.parse_rest()
+            if not self.stopped:
+                self.transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        self.writable = False
+        self.stop()
+
+    def resume_writing(self) -> None:
+        self.writable = True
+        self.net.loop.call_soon(self.resume)
+
+    def size_refused(self, size: int) -> None:
+        if size >> 16 == TLS_HANDSHAKE:
+            self.refuse("this looks like TLS, and the listener speaks PLAINTEXT: check the client's security.protocol")
+        else:
+            self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
+
+    def refuse(self, why: str) -> None:
+        log.warning("closing connection %d from %s on %s: %s", self.number, self.caller.host, self.listener.name, why)
+        self.close()
+
+    def close(self) -> None:
+        """What is already written still goes out."""
+        self.closed = self.stopped = True
+        self.rest = b""
+        self.transport.close()
+
+
+class Net:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        config: NetConfig,
+        on_event: Callable[[Event], None],
+    ) -> None:
+        self.loop = loop
+        self.config = config
+        self.on_event = on_event
+        self.connections: dict[int, Connection] = {}
+        self.last_number = 0
+        self.bound: list[tuple[Listener, socket.socket]] = []
+        self.servers: list[asyncio.AbstractServer] = []
+        self.sweeper: asyncio.TimerHandle | None = None
+        self.make_connection: Callable[[Net, int, Listener], Connection] = Connection  # or one that measures
+
+    def bind(self, listeners: Sequence[Listener]) -> dict[str, Endpoint]:
+        """Take the ports; nobody can connect before `serve`. Returns where each listener really is."""
+        where: dict[str, Endpoint] = {}
+        for listener in listeners:
+            family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+            sock = socket.socket(family, socket.SOCK_STREAM)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self.config.receive_buffer_bytes > 0:
+                # Accepted sockets inherit it; set later, it could not widen the TCP window any more.
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.config.receive_buffer_bytes)
+            try:
+                sock.bind((listener.host, listener.port))
+            except OSError as error:
+                sock.close()
+                at = f"{listener.host}:{listener.port}"
+                raise OSError(error.errno, f"cannot listen on {listener.name}://{at}: {error.strerror}") from error
+            self.bound.append((listener, sock))
+            where[listener.name] = Endpoint(listener.host, sock.getsockname()[1])
+        return where
+
+    async def serve(self) -> None:
+        for listener, sock in self.bound:
+            accept = self.accepting(listener)
+            self.servers.append(await self.loop.create_server(accept, sock=sock, backlog=self.config.backlog))
+        if self.config.idle_ms_max > 0:
+            self.sweep()
+
+    def accepting(self, listener: Listener) -> Callable[[], Connection]:
+        def accept() -> Connection:
+            self.last_number += 1
+            return self.make_connection(self, self.last_number, listener)
+
+        return accept
+
+    def reply(self, effect: Reply) -> None:
+        connection = self.connections.get(effect.to.connection)
+        if connection is not None and not connection.closed:  # else nobody is left to hear the answer
+            connection.reply(effect)
+
+    def close_one(self, effect: Close) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None and not connection.closed:
+            connection.refuse(effect.why)
+
+    def sweep(self) -> None:
+        """Close connections that were silent for a whole round and wait for no answer. A connection is closed after
+        one to two times the idle limit's half, so never before half of it and never after the whole."""
+        for connection in list(self.connections.values()):
+            if not connection.heard and not connection.slots and not connection.closed:
+                log.debug("closing idle connection %d from %s", connection.number, connection.caller.host)
+                connection.close()
+            connection.heard = False
+        self.sweeper = self.loop.call_later(self.config.idle_ms_max / 2000, self.sweep)
+
+    async def close(self, patience: float = 0.5) -> None:
+        """Stop listening; let what is written go out for at most `patience` seconds."""
+        if self.sweeper is not None:
+            self.sweeper.cancel()
+        for server in self.servers:
+            server.close()
+        for _, sock in self.bound:
+            sock.close()
+        for connection in list(self.connections.values()):
+            connection.close()
+        deadline = self.loop.time() + patience
+        while self.connections and self.loop.time() < deadline:
+            await asyncio.sleep(0.005)
+        for connection in list(self.connections.values()):
+            connection.transport.abort()

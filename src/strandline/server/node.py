@@ -1,0 +1,40 @@
+"""`strandline node --config FILE`: run one node until it is told to stop."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from strandline.base.effects import Endpoint
+from strandline.base.ports import Disk, Rng
+from strandline.broker.config import ConfigError, NodeConfig, parse_properties
+from strandline.broker.node import Node
+from strandline.broker.parts import prepare
+from strandline.server.clock import Clock
+from strandline.server.main import DiskOf, real_disk, serve
+
+USAGE = """usage: strandline node --config FILE
+  FILE has Kafka's properties: node.id, process.roles, listeners, log.dirs, …"""
+
+
+def make_node(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint]) -> Node:
+    now = Clock().now()
+    return Node(prepare(config, disk, rng, where, now), now)
+
+
+def run_node(arguments: list[str], disk_of: DiskOf = real_disk) -> int:
+    """The exit status: 0 after a controlled shutdown, 2 for a bad command line or configuration."""
+    if len(arguments) != 2 or arguments[0] != "--config":
+        print(USAGE, file=sys.stderr)
+        return 0 if arguments == ["--help"] else 2
+    path = Path(arguments[1])
+    try:
+        config = NodeConfig.from_properties(parse_properties(path.read_text()))
+    except OSError as error:
+        print(f"cannot read {path}: {error.strerror}", file=sys.stderr)
+        return 2
+    except ConfigError as error:
+        print(f"{path} is not a valid configuration:", file=sys.stderr)
+        for problem in error.problems:
+            print(f"  - {problem}", file=sys.stderr)
+        return 2
+    return serve(config, make_node, disk_of)

@@ -1,0 +1,165 @@
+"""The quorum's promises, as others see them.
+
+- nobody is in an epoch that no voter began, whatever strangers say
+- one voter gives one candidate its vote in an epoch, whatever happens to its process or its power between
+- what the leader calls committed is durable on a majority of the voters, or was on one whose files were damaged, and
+  which does not vote until it has that again
+- who is elected has all that is committed, and calls no more of it committed before a record of its own epoch is
+- what a follower appends is what its leader has there, and follows the same record
+- who follows a leader that has answered it grants no pre-vote, nor does a leader (KIP-996)
+- who has metadata that it cannot apply neither stands for election nor leads
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from strandline.base.effects import Answered, Received, Reply
+from strandline.base.ids import NOBODY
+from strandline.broker.node import Node
+from strandline.quorum.quorum import Quorum
+from strandline.quorum.roles import Candidate, Follower, Leader, Prospective
+from strandline.quorum.storage.election_state import SHORT, VOTES_LOST
+from strandline.sim.laws.logs.logs import content
+from strandline.wire.messages.quorum.vote import VoteRequest, VoteResponse
+from strandline.wire.messages.records.fetch import FetchResponse
+
+if TYPE_CHECKING:
+    from strandline.sim.world.machine import Machine
+    from strandline.sim.world.world import World
+
+Ballot = tuple[int, int]  # epoch, candidate
+
+
+class Votes:
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.asked: dict[tuple[str, int, int], Ballot] = {}  # by machine, connection and sequence; not pre-votes
+        self.pre_votes: set[tuple[str, int, int]] = set()  # likewise, what was asked before that
+        self.heard: dict[str, Ballot] = {}  # the epoch and the leader that a follower was answered by
+        self.given: dict[tuple[str, int], int] = {}  # by voter and epoch
+        self.began: dict[tuple[str, int], int] = {}  # the high watermark with which a leader began its epoch
+        self.begun = {0}  # epochs in which somebody was a candidate
+        self.ends: dict[str, int] = {}  # of the metadata logs
+        self.had: dict[str, int] = {}  # what was durable on a voter before its files were damaged, until it is whole
+
+    def received(self, machine: "Machine", event: Any) -> None:
+        if isinstance(event, Received) and type(event.message) is VoteRequest:
+            row = event.message.topics[0].partitions[0] if event.message.topics else None
+            which = (machine.name, event.to.connection, event.to.sequence)
+            if row is not None and row.pre_vote:
+                self.pre_votes.add(which)
+            elif row is not None:
+                self.asked[which] = (row.replica_epoch, row.replica_id)
+        elif (
+            type(event) is Answered and type(event.message) is FetchResponse and event.token[:2] == ("quorum", "fetch")
+        ):
+            self.hears(machine, event)
+
+    def hears(self, machine: "Machine", event: Answered) -> None:
+        """An answer that a follower waits for, from its leader: nobody else need lead."""
+        node = machine.node
+        role = None if node is None else node.quorum.role
+        if node is None or type(role) is not Follower or role.fetching.request != event.token[3]:
+            return
+        mine = (node.quorum.leader_epoch, role.leader)
+        for row in (row for topic in event.message.responses for row in topic.partitions):
+            told = (row.current_leader.leader_epoch, row.current_leader.leader_id)
+            if not event.message.error_code and not row.error_code and told == mine:
+                self.heard[machine.name] = mine
+
+    def replies(self, machine: "Machine", reply: Reply) -> None:
+        if type(reply.message) is not VoteResponse:
+            return
+        which = (machine.name, reply.to.connection, reply.to.sequence)
+        ballot, is_pre_vote = self.asked.pop(which, None), which in self.pre_votes
+        self.pre_votes.discard(which)
+        is_granted = reply.message.topics and reply.message.topics[0].partitions[0].vote_granted
+        if is_granted and ballot is not None:
+            self.gives(machine.name, *ballot)
+        if is_granted and is_pre_vote and machine.node is not None:
+            quorum = machine.node.quorum
+            follows = (quorum.leader_epoch, quorum.leader_id)
+            assert not quorum.is_leader and (quorum.leader_id == NOBODY or self.heard.get(machine.name) != follows), (
+                f"{machine.name} grants a pre-vote, and hears from {follows[1]}, which leads in epoch {follows[0]}"
+            )
+
+    def gives(self, voter: str, epoch: int, candidate: int) -> None:
+        first = self.given.setdefault((voter, epoch), candidate)
+        assert first == candidate, f"{voter} votes for {candidate} in epoch {epoch}, and has voted for {first}"
+
+    def forget(self, machine: "Machine") -> None:
+        self.heard.pop(machine.name, None)
+
+    def damaged(self, machine: "Machine") -> None:
+        """Its metadata was. What it had counts until it is whole: nobody is elected with its vote before."""
+        self.had[machine.name] = machine.metadata_durable
+
+    def durable(self, machine: "Machine") -> int:
+        return max(machine.metadata_durable, self.had.get(machine.name, 0))
+
+    def look(self, machine: "Machine", node: Node) -> None:
+        quorum = node.quorum
+        machine.metadata_durable = min(machine.metadata_durable, node.metadata_log.log_end_offset)
+        if quorum.leader_epoch not in self.begun:
+            assert isinstance(quorum.role, Candidate | Leader), (
+                f"{machine.name} is in epoch {quorum.leader_epoch}, which no voter has begun"
+            )
+            self.begun.add(quorum.leader_epoch)
+        if self.heard.get(machine.name, (0, 0))[1] != quorum.leader_id:
+            self.heard.pop(machine.name, None)
+        assert quorum.unfit is None or not isinstance(quorum.role, Prospective | Candidate | Leader), (
+            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.unfit}"
+        )
+        if has_a_say_for_good(quorum):
+            self.had.pop(machine.name, None)
+        self.copies(machine, node)
+        if not quorum.is_leader:
+            return
+        self.leads(machine, node)
+        self.gives(machine.name, quorum.leader_epoch, machine.node_id)
+        durable = sorted((self.durable(self.world.machines[voter]) for voter in node.voters), reverse=True)
+        majority = durable[len(durable) // 2]
+        assert quorum.high_watermark <= majority, (
+            f"{machine.name} calls metadata up to {quorum.high_watermark} committed, and a majority has {majority} on"
+            f" its disks: {durable}"
+        )
+
+    def leads(self, machine: "Machine", node: Node) -> None:
+        quorum = node.quorum
+        term = (machine.name, quorum.leader_epoch)
+        if term not in self.began:
+            self.began[term] = quorum.high_watermark
+            metadata = self.world.laws.metadata
+            end, committed = node.metadata_log.log_end_offset, metadata.end
+            is_latest = quorum.leader_epoch >= max(metadata.leaders, default=0)  # else its votes came late
+            assert end >= committed or not is_latest, (
+                f"{machine.name} was elected in epoch {quorum.leader_epoch} with metadata up to {end}, and {committed}"
+                f" are committed"
+            )
+        assert quorum.high_watermark == self.began[term] or quorum.high_watermark > quorum.epoch_start_offset, (
+            f"{machine.name} calls metadata up to {quorum.high_watermark} committed, and its own epoch begins at"
+            f" {quorum.epoch_start_offset}"
+        )
+
+    def copies(self, machine: "Machine", node: Node) -> None:
+        """What a follower has just appended, and the record before it."""
+        log, quorum = node.metadata_log.log, node.quorum
+        end = log.log_end_offset
+        before = self.ends.get(machine.name, end)
+        self.ends[machine.name] = end
+        leader = self.world.machines.get(quorum.leader_id)
+        if end <= before or quorum.is_leader or leader is None or leader.node is None:
+            return
+        other = leader.node
+        start = max(before - 1, log.log_start_offset, other.metadata_log.log.log_start_offset)
+        if not other.quorum.is_leader or other.quorum.leader_epoch != quorum.leader_epoch or start >= end:
+            return
+        with leader.disk.observed():
+            ours, theirs = content(log, start, end), content(other.metadata_log.log, start, end)
+        assert ours == theirs, (
+            f"the metadata of {machine.name} between {start} and {end} is not that of its leader {leader.name}"
+        )
+
+
+def has_a_say_for_good(quorum: Quorum) -> bool:
+    """Does it vote, and will it if it stops now?"""
+    return quorum.has_a_say and quorum.evidence.saved not in (SHORT, VOTES_LOST)

@@ -1,0 +1,46 @@
+"""What must hold of the checkpoints of a running broker.
+
+- the recovery points that lie on disk vouch for no more than the logs themselves know to be durable: after a cut, an
+  older one would vouch for batches that took the place of others and were never synced
+"""
+
+from typing import TYPE_CHECKING
+
+from strandline.base.ids import TopicPartition
+from strandline.broker.node import Node
+from strandline.log.checkpoints import Unreadable, parse_offsets
+from strandline.replica.storage.rows import RECOVERY_POINTS
+
+if TYPE_CHECKING:
+    from strandline.sim.world.machine import Machine
+
+
+class Checkpoints:
+    def __init__(self) -> None:
+        self.read: dict[tuple[str, str], tuple[bytes, dict[TopicPartition, int]]] = {}  # what was found last
+
+    def look(self, machine: "Machine", node: Node) -> None:
+        broker = node.broker
+        if broker is None or node.halted:
+            return
+        host = broker.replicas.host
+        for log_dir in broker.directories.live:
+            for name, saved in self.rows(machine, f"{log_dir.path}/{RECOVERY_POINTS}").items():
+                hosted = host.named(*name)
+                if hosted is not None and hosted.directory.path == log_dir.path:
+                    known = hosted.log.recovery_point
+                    assert saved <= known, (
+                        f"{machine.name}: the saved recovery point of {name} is {saved}, above its own, {known}"
+                    )
+
+    def rows(self, machine: "Machine", path: str) -> dict[TopicPartition, int]:
+        content = machine.disk.peek(path) or b""
+        before = self.read.get((machine.name, path))
+        if before is not None and before[0] == content:
+            return before[1]
+        try:
+            rows = parse_offsets(content) if content else {}
+        except Unreadable:  # somebody damaged it
+            rows = {}
+        self.read[machine.name, path] = (content, rows)
+        return rows

@@ -1,0 +1,120 @@
+"""One run: a cluster starts, clients work while faults come, faults end, the cluster heals, and everything is judged.
+
+A run follows from its plan alone. Whatever is wrong is one `Violation`, the first one.
+"""
+
+from collections.abc import Callable, Sequence
+
+from strandline.base.value import Value
+from strandline.history.operation import Operation
+from strandline.sim.clients.admin import Admin
+from strandline.sim.faults.table import DAMAGED, DIRECTORIES, ELIGIBLE, FAULTS, METADATA, MOVES, RECOVERIES, SCRIPTED
+from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.runs.calm import Material, calm, material_of
+from strandline.sim.runs.plan import Fault, Plan, draw_plan
+from strandline.sim.scene import Scene
+from strandline.sim.stranger.hostile import TOPIC
+from strandline.sim.stranger.stranger import Stranger
+from strandline.sim.workloads.table import WORKLOADS
+from strandline.sim.workloads.workload import Setting, Workload
+from strandline.sim.world.trace import Trace
+from strandline.sim.world.violation import Violation
+from strandline.sim.world.world import World
+
+START_MS = 30_000  # a cluster without faults must have started by then
+SETUP_MS = 700  # what the admin has to make topics before clients begin
+Keep = Callable[[Sequence[Operation], Material], None]
+
+
+class Outcome(Value, frozen=True):
+    seed: int
+    check: str  # what failed; empty: nothing
+    evidence: str
+    digest: str  # of all effects
+    virtual_ms: int
+    events: int  # that nodes handled
+    operations: int  # of clients
+    exceeded: int  # partitions where the faults were more than is promised to survive
+    story: tuple[str, ...]  # the last lines
+    seen: dict[str, int] = {}  # noqa: RUF012 (a Value copies it) how often what happened, and which faults struck
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.check
+
+
+def run_seed(seed: int, trace: Trace | None = None) -> Outcome:
+    return run_plan(draw_plan(seed), trace)
+
+
+def run_plan(plan: Plan, trace: Trace | None = None, keep: Keep | None = None) -> Outcome:
+    """`keep` is given what clients did, and what is known beside it, when the run is over or broken off."""
+    world = World(plan.seed, plan.options, trace)
+    scene = Scene(world)
+    check = evidence = ""
+    try:
+        play(world, scene, plan)
+    except Violation as violation:
+        check, evidence = violation.check, violation.evidence
+    if keep is not None:
+        keep(world.history.operations, material_of(world, scene))
+    return Outcome(
+        seed=plan.seed,
+        check=check,
+        evidence=evidence,
+        digest=world.digest(),
+        virtual_ms=world.time.now,
+        events=world.events,
+        operations=len(world.history.operations),
+        exceeded=len(world.damage.exceeded),
+        story=tuple(world.story),
+        seen=dict(sorted(world.seen.items())),
+    )
+
+
+def play(world: World, scene: Scene, plan: Plan) -> None:
+    options = plan.options
+    for machine in world.machines.values():
+        machine.start()
+    world.run_until("all brokers are in", world.why_not_whole, START_MS)
+    admin = Admin(scene, "admin")
+    scene.enter(admin)
+    setting = Setting(options.min_isr, options.replication_factor, options.segment_bytes, options.pace_ms)
+    workloads = [WORKLOADS[name](scene, admin, setting) for name in options.workloads]
+    for workload in workloads:
+        workload.setup()
+    world.run(SETUP_MS)
+    for workload in workloads:
+        workload.start()
+        for client in workload.clients():
+            scene.enter(client)
+    turmoil = Turmoil(world, admin)
+    unleash(turmoil, plan)
+    stranger = meet(world, admin) if options.stranger_ms else None
+    world.run(options.span_ms)
+    turmoil.is_over = True
+    if stranger is not None:
+        stranger.is_over = True
+    calm(world, scene, admin, workloads)
+
+
+def meet(world: World, admin: Admin) -> Stranger:
+    """The stranger has a topic of its own: so it gets far with clients' messages, and does no harm to others' data."""
+    admin.errands.append(admin.create(TOPIC))
+    return Stranger(world, world.options.stranger_ms)
+
+
+def unleash(turmoil: Turmoil, plan: Plan) -> None:
+    world = turmoil.world
+    kinds = FAULTS | MOVES | ELIGIBLE | DAMAGED | METADATA | RECOVERIES | DIRECTORIES | SCRIPTED
+
+    def strike(fault: Fault) -> None:
+        if not turmoil.is_over:
+            world.seen[f"struck: {fault.kind}"] += 1  # it may find nothing that it may do: what was done has own counts
+            kinds[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
+
+    for fault in plan.faults:
+        world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]
+
+
+__all__ = ["Outcome", "Workload", "run_plan", "run_seed"]

@@ -1,0 +1,43 @@
+"""A process that runs seeds: numbers come in, outcomes go out, one line each.
+
+`python -m strandline.sim.runs.worker [PLANTED]`: with the name of a planted bug, this process has it. Each seed of it
+runs in the same process, one after another; nothing is carried over from one to the next. A number may be followed by
+the path of a written plan, which then runs with that seed.
+"""
+
+import gc
+import sys
+import traceback
+from pathlib import Path
+
+import msgspec
+
+
+def work(planted: str) -> None:
+    if planted:
+        from strandline.sim.planted import install
+
+        install(planted)
+    # Only now: what is imported may have a bug planted in it.
+    from strandline.sim.runs.plan import draw_plan, read_plan
+    from strandline.sim.runs.run import Outcome, run_plan
+
+    for line in sys.stdin:
+        number, _, path = line.strip().partition(" ")
+        seed = int(number)
+        gc.disable()  # a run keeps nearly all that it makes; to look through it again and again finds nothing
+        try:
+            plan = read_plan(Path(path).read_bytes()) if path else draw_plan(seed)
+            outcome = run_plan(msgspec.structs.replace(plan, seed=seed))
+        except Exception as error:
+            # The simulator itself broke. That is one more failed seed; the others go on.
+            why = f"the simulator crashed: {type(error).__name__}: {error}"
+            outcome = Outcome(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
+        gc.enable()
+        gc.collect()
+        sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    work(sys.argv[1] if len(sys.argv) > 1 else "")

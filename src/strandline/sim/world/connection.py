@@ -1,0 +1,208 @@
+"""One connection as drivers see TCP: in order, delayed, retransmitted, and now and then broken.
+
+Every message is encoded and decoded by the real codecs. What is sent into a partition is retransmitted until the
+partition heals or the sender gives up. Nobody listening is REFUSED; a machine without power says nothing at all.
+"""
+
+from collections import deque
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from strandline.base.effects import (
+    Answered,
+    Caller,
+    Disconnected,
+    Endpoint,
+    Failed,
+    Failure,
+    Received,
+    Reply,
+    ReplyTo,
+    Send,
+)
+from strandline.sim.world.station import Station
+from strandline.sim.world.timeline import Task
+from strandline.sim.world.trace import Passage
+from strandline.wire.api import api_of
+from strandline.wire.frame import decode_request, decode_response, encode_request, encode_response
+
+if TYPE_CHECKING:
+    from strandline.sim.world.network import Network
+
+RETRANSMIT_MS = 20
+LISTENERS = {9092: "PLAINTEXT", 9093: "CONTROLLER"}
+
+
+class Pipe:
+    """One direction."""
+
+    def __init__(self, network: "Network", source: Station, target: Station) -> None:
+        self.network = network
+        self.source = source
+        self.target = target
+        self.queue: deque[tuple[int, Task]] = deque()
+        self.is_scheduled = False
+        self.lag_ms = 0
+
+    def push(self, task: Task) -> None:
+        now = self.network.time.now
+        at = now + self.network.latency(self.source.name, self.target.name) + self.lag_ms
+        if self.queue and self.queue[-1][0] > at:
+            at = self.queue[-1][0]
+        self.queue.append((at, task))
+        self.schedule(at - now)
+
+    def schedule(self, span_ms: int) -> None:
+        if not self.is_scheduled:
+            self.is_scheduled = True
+            self.network.time.later(span_ms, self.run)
+
+    def run(self) -> None:
+        self.is_scheduled = False
+        time, queue = self.network.time, self.queue
+        while queue and queue[0][0] <= time.now:
+            if not self.target.is_powered or self.network.is_cut(self.source.name, self.target.name):
+                self.schedule(RETRANSMIT_MS)
+                return
+            queue.popleft()[1]()
+        if queue:
+            self.schedule(queue[0][0] - time.now)
+
+
+class Connection:
+    def __init__(self, network: "Network", source: Station, endpoint: Endpoint, channel: str) -> None:
+        self.network = network
+        self.source, self.target = source, network.stations[endpoint.host]
+        self.source_life, self.target_life = source.life, -1
+        self.key = (endpoint, channel)
+        self.listener = LISTENERS[endpoint.port]
+        self.up = Pipe(network, self.source, self.target)
+        self.down = Pipe(network, self.target, self.source)
+        self.number = next(network.numbers)
+        self.waiting: dict[int, Send] = {}  # by correlation id, in the order of sending
+        self.correlation = count()
+        self.received = 0
+        self.answers: dict[int, bytes | None] = {}  # ready, but an earlier one is not
+        self.answered = 0
+        self.is_failed = False  # at the source
+        self.is_shadow = False  # nobody waits for the answers
+        self.up.push(self.dialled)
+
+    # --- at the source
+
+    def send(self, effect: Send) -> None:
+        correlation = next(self.correlation)
+        frame = b"".join(encode_request(effect.message, effect.version, correlation, self.source.name))
+        network = self.network
+        is_answered = getattr(effect.message, "acks", -1) != 0
+        network.count(frame)
+        passage = network.leaving(self.source, self.target, effect.message, is_answer=False)
+        self.up.push(lambda: self.arrived(frame, passage))
+        if not is_answered:
+            return
+        self.waiting[correlation] = effect
+        life = self.source.life
+        network.time.later(effect.timeout_ms, lambda: self.source.deliver(life, lambda: self.timed_out(correlation)))
+        if network.duplicates(effect.message):
+            network.send_again(self, frame)
+
+    def timed_out(self, correlation: int) -> None:
+        if not self.is_failed and correlation in self.waiting:
+            self.up.push(self.target_lost)
+            self.fail(Failure.TIMED_OUT, late=correlation)
+
+    def source_lost(self, why: Failure = Failure.CLOSED) -> None:
+        self.source.deliver(self.source_life, lambda: self.fail(why))
+
+    def fail(self, why: Failure, late: int = -1) -> None:
+        """The source gives up this connection. Of a late answer only its own request is TIMED_OUT."""
+        if self.is_failed:
+            return
+        self.is_failed = True
+        if self.source.outbound.get(self.key) is self:
+            del self.source.outbound[self.key]
+        waiting, self.waiting = self.waiting, {}
+        if late >= 0:
+            self.source.event(Failed(waiting.pop(late).token, why))
+            why = Failure.CLOSED
+        for effect in waiting.values():
+            self.source.event(Failed(effect.token, why))
+
+    def take_answer(self, frame: bytes) -> None:
+        if self.is_shadow:
+            self.up.push(self.target_lost)
+        if self.is_failed or self.is_shadow:
+            return
+        correlation = next(iter(self.waiting))
+        effect = self.waiting.pop(correlation)
+        view = memoryview(bytearray(frame))[4:]
+        found, message = decode_response(api_of(effect.message).response, effect.version, view)
+        assert found == correlation, "answers come in the order of requests"
+        self.source.event(Answered(effect.token, self.network.tamper(self, message, effect.version)))
+
+    # --- at the target
+
+    def dialled(self) -> None:
+        if not self.target.is_running:
+            self.down.push(lambda: self.source_lost(Failure.REFUSED))
+            return
+        self.target_life = self.target.life
+        self.target.inbound[self.number] = self
+
+    def is_accepted(self) -> bool:
+        return self.target.life == self.target_life and self.target.inbound.get(self.number) is self
+
+    def arrived(self, frame: bytes, passage: Passage | None) -> None:
+        if not self.is_accepted():
+            self.network.arrives(passage, is_lost=True)
+            self.down.push(self.source_lost)
+            return
+        self.network.arrives(passage)
+        self.target.deliver(self.target_life, lambda: self.take_request(frame))
+
+    def take_request(self, frame: bytes) -> None:
+        if not self.is_accepted():
+            return
+        request = decode_request(memoryview(bytearray(frame))[4:])
+        to = ReplyTo(self.number, self.received, request.correlation_id, request.api_key, request.api_version)
+        self.received += 1
+        caller = Caller(request.client_id or "", self.source.name, self.listener)
+        self.target.event(Received(to, caller, self.network.tamper(self, request.message, request.api_version)))
+
+    def target_lost(self) -> None:
+        if self.is_accepted():
+            del self.target.inbound[self.number]
+            self.target.deliver(self.target_life, lambda: self.target.event(Disconnected(self.number)))
+
+    def reply(self, effect: Reply) -> None:
+        to, message = effect.to, effect.message
+        assert to.sequence not in self.answers, "answered twice"
+        frame: bytes | None = None
+        passage = None
+        if message is not None:
+            frame = b"".join(encode_response(message, to.api_version, to.correlation_id))
+            self.network.count(frame)
+            passage = self.network.leaving(self.target, self.source, message, is_answer=True)
+        self.answers[to.sequence] = frame
+        while self.answered in self.answers:
+            ready = self.answers.pop(self.answered)
+            self.answered += 1
+            if ready is not None:
+                self.down.push(lambda frame=ready: self.answer_arrived(frame, passage))  # type: ignore[misc]
+
+    def answer_arrived(self, frame: bytes, passage: Passage | None) -> None:
+        self.network.arrives(passage)
+        self.source.deliver(self.source_life, lambda: self.take_answer(frame))
+
+    def close(self) -> None:
+        self.down.push(self.source_lost)
+        self.network.time.later(0, self.target_lost)
+
+    def break_off(self) -> None:
+        """A middle box forgets the connection: both sides see it closed."""
+        self.source_lost()
+        self.target_lost()
+
+
+def name_of(message: Any) -> str:
+    return type(message).__name__.removesuffix("Request").removesuffix("Response")
