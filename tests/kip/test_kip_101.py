@@ -190,25 +190,29 @@ def test_scenario_2_a_follower_whose_log_is_the_shorter_one_cuts_nothing() -> No
 # --- the appendix: two unclean elections, the second of which covers up the first
 
 
-def test_the_appendixs_divergence_below_two_unclean_elections_is_found() -> None:
+@pytest.mark.parametrize("count", [1, 3], ids=["as in the text", "A's epoch 2 ends behind B's whole log"])
+def test_the_appendixs_divergence_below_two_unclean_elections_is_found(count: int) -> None:
     """KIP-101 leaves offset 0 different, for B cannot say where epoch 2 of A would end. With the leader's answer of
-    KIP-279, the largest epoch that is not larger and *its* end, A asks again from there and finds it."""
+    KIP-279, the largest epoch that is not larger and *its* end, A asks again from there and finds it. Where that end
+    lies behind all that B has, only the epoch says that the logs differ, and only B's own epochs say where to cut."""
     world = two_brokers()
     world.kill(A)
     elect(world, B, B)
     world.produce(B, acks=1, batch=distinct(b"B's first"))
-    for leader, other, text in ((A, B, b"A's first"), (B, A, b"B's second"), (A, B, b"A's second")):
+    turns = ((A, B, b"A's first", count), (B, A, b"B's second", 1), (A, B, b"A's second", 1))
+    for leader, other, text, records in turns:
         world.kill(other)
         world.start(leader)
         elect(world, leader, leader, unclean=True)
-        world.produce(leader, acks=1, batch=distinct(text))
-    assert epochs(world, A) == [(2, 0), (4, 1)]
+        for _ in range(records):
+            world.produce(leader, acks=1, batch=distinct(text))
+    assert epochs(world, A) == [(2, 0), (4, count)]
     world.start(B)
-    assert epochs_on_disk(world, A) == [(2, 0), (4, 1)]
+    assert epochs_on_disk(world, A) == [(2, 0), (4, count)]
     world.run(3_000)
     assert content(world, A) == content(world, B)
-    assert epochs(world, B) == [(2, 0), (4, 1)]
-    assert [epoch for _, epoch, _ in content(world, B)] == [2, 4]
+    assert epochs(world, B) == [(2, 0), (4, count)]
+    assert [epoch for _, epoch, _ in content(world, B)] == [2] * count + [4]
 
 
 def test_kip_279_a_follower_whose_last_epoch_its_leader_never_had_cuts_where_the_last_common_epoch_ends() -> None:

@@ -5,9 +5,9 @@ still has those records would be told that its log diverges where it does not, a
 with the log's start, and with its end, alone.
 """
 
-from tests.kip.scenes import World, epochs_on_disk, log_of, lose_power
-from tests.kip.test_kip_101 import A, B, end_of_epoch, three_epochs
-from tests.unit.log.compacting import begin, compacted
+from tests.kip.scenes import World, epochs, epochs_on_disk, log_of, lose_power
+from tests.kip.test_kip_101 import A, B, elect, end_of_epoch, three_epochs, two_brokers
+from tests.unit.log.compacting import begin, compacted, keyed
 
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
@@ -38,16 +38,46 @@ def test_entries_whose_records_compaction_takes_stay_and_answer() -> None:
 
 
 def test_a_follower_that_still_has_those_records_cuts_nothing() -> None:
-    world = three_epochs()
+    """Of epoch 1 the leader has no record left, but of epoch 0. If it knew epoch 0 alone, it would name that one to who
+    ends with epoch 1, and the follower would cut where its own epoch 0 ends."""
+    world = two_brokers()
+    for keys in ("abc", "xyz", "xyz"):
+        world.produce(B, batch=keyed(*((key, "value") for key in keys)))
+        world.run(1_000)
+        elect(world, B, B, A)
+    world.run(1_000)
     lose_power(world, A, keep=6)
     compact(world, B)
+    assert [header.record_count for header in log_of(world, B).headers(0)] == [3, 0, 3]
+    world.cut = {A}
     world.start(A, clean=False)
+    assert epochs(world, A) == [(0, 0), (1, 3)], "it asks where epoch 1 ends"
+    world.cut = set()
     world.run(3_000)
     follower = world.nodes[A].host.named("t", 0)
     assert follower is not None
     assert follower.role is not None
     assert follower.role.cuts == 0
-    assert [h.base_offset for h in log_of(world, A).headers(0)] == [0, 3, 6]
+    headers = [(header.base_offset, header.record_count) for header in log_of(world, A).headers(0)]
+    assert headers == [(0, 3), (3, 3), (6, 3)]
+
+
+def test_a_follower_that_wrote_on_in_such_an_epoch_cuts_what_its_leader_never_had() -> None:
+    """The other harm: nobody could say any more where the epoch ended."""
+    world = two_brokers()
+    elect(world, A, A, B)
+    world.produce(A, 3)
+    world.run(1_000)
+    world.cut = {A}
+    world.produce(A, 3, acks=1)
+    world.change(leader=B, isr=(B,), skip=(A,))
+    world.produce(B, 3)
+    world.change(leader=B, isr=(B,), skip=(A,))
+    compact(world, B)
+    world.cut = set()
+    world.catch_up(A)
+    world.run(3_000)
+    assert [header.partition_leader_epoch for header in log_of(world, A).headers(0)] == [1, 2]
 
 
 def test_entries_go_when_the_logs_start_passes_them() -> None:

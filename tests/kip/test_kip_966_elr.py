@@ -303,6 +303,16 @@ def test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_
     assert sets(cluster) == (1, {1, 3}, {2}, set())
     assert move(cluster, 1, 3, 4) is E.NONE
     assert sets(cluster) == (1, {1, 3}, {2}, set()), "it waits for 4"
+    cluster.alter("t", (1, 4))
+    assert cluster.partition("t").replicas == (1, 3, 4, 2), "4 is there, but of those that stay 2 of 3 are in sync"
+    assert sets(cluster) == (1, {1, 4}, {2, 3}, set()), "2 is to go, and stays eligible until then"
+    assert move(cluster) is E.INVALID_REPLICA_ASSIGNMENT, "a cancel would leave 1 alone in sync"
+    cluster.alter("t", (1, 3))
+    assert sets(cluster) == (1, {1, 3}, {2, 4}, set())
+    assert move(cluster) is E.NONE
+    assert set(cluster.partition("t").replicas) == {1, 2, 3}
+    assert sets(cluster) == (1, {1, 3}, {2}, set()), "4 is no replica any more"
+    assert move(cluster, 1, 3, 4) is E.NONE
     cluster.alter("t", (1, 3, 4))
     assert (cluster.partition("t").replicas, *sets(cluster)) == ((1, 3, 4), 1, {1, 3, 4}, set(), set())
 

@@ -331,8 +331,9 @@ CONTROLLER = table(
             "kip/traps/test_moves.py::test_t40_a_cancel_must_leave_an_isr_that_carries_the_replicas_of_before",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
             "unit/controller/test_reassignments.py::test_a_cancel_that_would_leave_too_few_in_sync_is_refused",
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
         ),
-        ("T40",),
+        ("A reassignment ends, or is cancelled, with min ISR members in sync", "T40"),
     ),
     Mutant(
         "a new partition's ISR has fenced replicas",

@@ -10,6 +10,7 @@ PARTITIONS = table(
         "    return (missing, lacking) if missing else None",
         Breaks.DURABILITY,
         (
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
             "kip/traps/test_moves.py::test_t40_a_move_does_not_end_with_an_isr_that_does_not_carry_its_target",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
             "unit/controller/test_partition.py::test_a_reassignment_waits",
@@ -33,7 +34,10 @@ PARTITIONS = table(
             "didates and n not in isr and n not in lost_tail)"
         ),
         Breaks.AGREEMENT,
-        ("kip/traps/test_moves.py::test_t40_nobody_stays_eligible_whom_a_cancel_takes_away",),
+        (
+            "kip/traps/test_moves.py::test_t40_nobody_stays_eligible_whom_a_cancel_takes_away",
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
+        ),
         ("A reassignment ends, or is cancelled, with min ISR members in sync",),
     ),
     Mutant(

@@ -192,8 +192,9 @@ PLANTED = table(
         (
             "kip/traps/test_moves.py::test_t40_a_move_does_not_end_with_an_isr_that_does_not_carry_its_target",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
         ),
-        ("T40",),
+        ("A reassignment ends, or is cancelled, with min ISR members in sync", "T40"),
     ),
     planted(
         "removed-replica-stays-eligible",

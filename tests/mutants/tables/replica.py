@@ -230,6 +230,7 @@ REPLICA = table(
                 "kip/traps/test_logs.py::"
                 "test_t37_a_last_epoch_that_the_leader_never_had_is_a_divergence_even_at_an_offset_that_it_has"
             ),
+            "kip/test_kip_101.py::test_the_appendixs_divergence_below_two_unclean_elections_is_found",
         ),
         (
             "The divergence that KIP-101 leaves after two unclean elections is found",
@@ -243,8 +244,11 @@ REPLICA = table(
         "        return min(own_end, self.log.log_end_offset)\n",
         "        return min(end, self.log.log_end_offset)\n",
         Breaks.DURABILITY,
-        ("kip/traps/test_logs.py::test_t37_a_follower_that_lacks_the_named_epoch_goes_down_to_its_own_and_asks_again",),
-        ("It fetches on from there",),
+        (
+            "kip/traps/test_logs.py::test_t37_a_follower_that_lacks_the_named_epoch_goes_down_to_its_own_and_asks_again",
+            "kip/test_kip_101.py::test_the_appendixs_divergence_below_two_unclean_elections_is_found",
+        ),
+        ("It fetches on from there", "The divergence that KIP-101 leaves after two unclean elections is found"),
     ),
     Mutant(
         "a follower asks without its last epoch",
