@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import pytest
+from tests.rows import each
 
 from strandline.sim.planted import PLANTED, NotPlanted, Planted, install
 from strandline.sim.planted.hook import ROOT, mutated, source_of
 
-BY_NAME = pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())
+BY_NAME = each("planted", PLANTED.values(), ids=PLANTED.keys())
 # What must be among them: the guards that the formal model of KIP-966 marks, and bugs that Kafka once had.
 CHECKS = range(1, 11)
 TRAPS = (1, 5, 8, 14, 15, 17, 18, 19, 20, 21, 22, 23, 27, 31, 32, 33, 36, 37)
@@ -95,8 +96,12 @@ def test_compiled_files_are_neither_read_nor_written_for_a_planted_module() -> N
 
 def test_other_modules_see_the_changed_one_however_they_import_it() -> None:
     asks = """
-import sys from strandline.log import log from strandline.log.producers import producers print(log.Producers is
-producers.Producers is sys.modules["strandline.log.producers.producers"].Producers, producers.BATCHES_MAX) """
+import sys
+from strandline.log import log
+from strandline.log.producers import producers
+own = sys.modules["strandline.log.producers.producers"].Producers
+print(log.Producers is producers.Producers is own, producers.BATCHES_MAX)
+"""
     seen = run(PLANT + asks)
     assert seen.stdout == "True 1\n", seen.stderr
 
