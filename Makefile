@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 install = @echo "installing $(1) into .venv (once)"; \
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off $(2) | awk ' \
 	/^Collecting / { printf "  package %d: %s\n", ++n, $$2 } \
-	/^ *Downloading .*MB\)/ { print "    " $$(NF - 1) " " $$NF " to fetch" } \
+	/^ *Downloading .*MB\)/ { print "    fetching " $$(NF - 1) " " $$NF } \
 	/^Building wheels/ { print "  building " substr($$0, index($$0, ":") + 2) } \
 	/^Installing collected/ { print "  unpacking " NF - 3 " packages" } \
 	{ fflush() }'; touch $@
