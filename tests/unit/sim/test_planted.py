@@ -99,8 +99,8 @@ def test_other_modules_see_the_changed_one_however_they_import_it() -> None:
 import sys
 from strandline.log import log
 from strandline.log.producers import producers
-own = sys.modules["strandline.log.producers.producers"].Producers
-print(log.Producers is producers.Producers is own, producers.BATCHES_MAX)
+known = sys.modules["strandline.log.producers.producers"]
+print(log.Producers is producers.Producers is known.Producers, producers.BATCHES_MAX)
 """
     seen = run(PLANT + asks)
     assert seen.stdout == "True 1\n", seen.stderr
