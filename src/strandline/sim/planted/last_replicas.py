@@ -57,7 +57,7 @@ LAST_REPLICAS = table(
         new="    if False:",
         trap="L5",
         harm="a replica that began empty in another directory is elected as if it had what the lost one had",
-        seeds=(1, 3),
+        seeds=(8, 8),
         plan="eligible-in-any-directory.json",
         also=Change(
             "strandline.log.evidence.clean_shutdown",

@@ -205,6 +205,6 @@ STORING = table(
         new="",
         trap="beyond Kafka",
         harm="what has rotted stays as it is, though other replicas have what it was",
-        seeds=(5, 5),
+        seeds=(10, 10),
     ),
 )
