@@ -35,8 +35,8 @@ def delete_folder(play: Play, machine: Machine) -> None:
 def forget_what_is_open(log: Log) -> None:
     log.tail.clear()
     for segment in log.segments:
-        log.warm = None
-        log.rest(segment)
+        log.segments.warm = None
+        log.segments.rest(segment)
 
 
 def a_leader(play: Play) -> Machine:

@@ -16,7 +16,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId, Uuid
 from strandline.base.ports import DiskError
 from strandline.log.epochs import Epochs, EpochStart
-from strandline.log.opening import EPOCHS_FILE
+from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.log.reading import Read
 from strandline.metadata import records as r
 from strandline.metadata.losses import AT_MOST, EXACTLY

@@ -193,7 +193,7 @@ COPYING = table(
     ),
     Mutant(
         "a partition that has changed twice was what the first change made",
-        "metadata/image.py",
+        "metadata/state.py",
         "        self.delta.partitions.setdefault(at, old)\n",
         "        self.delta.partitions[at] = old\n",
         Breaks.AGREEMENT,
@@ -204,9 +204,9 @@ COPYING = table(
     ),
     Mutant(
         "a topic that comes and goes is not forgotten",
-        "metadata/replay.py",
-        "    del image.topic_ids[topic.name]\n",
-        "    image.topic_ids.get(topic.name)\n",
+        "metadata/state.py",
+        "        del self.topic_ids[topic.name]\n",
+        "        self.topic_ids.get(topic.name)\n",
         Breaks.AGREEMENT,
         (
             "kip/traps/test_replay.py::test_t4_names_mean_what_they_mean_at_their_place_and_a_delta_says_what_was_before_it",

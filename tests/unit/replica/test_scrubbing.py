@@ -320,7 +320,7 @@ def test_a_batch_that_others_have_compacted_is_copied_again_with_all_behind_it()
     """With its own checksum gone, nothing shows that the leader's batch is the one that was here."""
     world = a_world(3)
     for node in world.nodes:
-        log_of(world, node).cleaned_to = 0
+        log_of(world, node).gaps.cleaned_to = 0
     flip(world, 2, 5, 18)
     flip(world, 2, 5, 64)
     world.run(PASS)

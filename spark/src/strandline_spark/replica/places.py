@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from strandline.base.ids import uuid_text
 from strandline.base.ports import DiskError
-from strandline.log.cleaning.swapping import SWAP
 from strandline.log.directory import META_PROPERTIES, parse_directory_name, read_meta, read_topic_id
-from strandline.log.opening import EPOCHS_FILE
+from strandline.log.files.epoch_file import EPOCHS_FILE
+from strandline.log.files.swapping import SWAP
 from strandline.server.storage.disk import RealDisk
 from strandline_spark.errors import BadOption, StrandlineError
 from strandline_spark.replica.errors import LogChanged, naming

@@ -26,7 +26,6 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.evidence.soundness import Damage
 from strandline.log.log import Log
-from strandline.log.producers import producer_snapshot
 from strandline.log.segment import Segment
 from strandline.metadata.losses import AT_MOST, EXACTLY
 from strandline.metadata.records import LossEvent
@@ -206,9 +205,9 @@ class Repairs:
                 return None
             patch, end = found
             segment.file.write_at(damage.position, patch)
-            producer_snapshot.mend(log, patch, damage.start, end, now)
+            log.mended(patch, damage.start, end, now)
         finally:
-            log.rest(segment)
+            log.segments.rest(segment)
         del self.known[(hosted, damage.base, damage.position)]
         self.repaired += 1
         self.uncleanable.pop(hosted.at, None)

@@ -125,7 +125,7 @@ class Scrubber:
         segment, before = place.segment, place.position
         try:
             checked = check(log, segment, before, place.offset, upto, limit)
-            log.rest(segment)
+            log.segments.rest(segment)
         except DiskError as error:
             self.host.fail(hosted.directory, error)
             self.place = None

@@ -127,7 +127,7 @@ class Futures:
         except DiskError as error:
             self.host.fail(hosted.directory, error)
             return False
-        hosted.log.unsynced_others |= {path: None, hosted.log.directory: None}
+        hosted.log.unsynced_others.add(path, hosted.log.directory)
         return True
 
     def wished(self, hosted: Hosted) -> Uuid | None:
@@ -154,7 +154,7 @@ class Futures:
             cleaned_to=hosted.log.log_start_offset if hosted.log.has_gaps else None,
             tail_budget=self.storage.tail_budget,
         )
-        log.unsynced_others[f"{path}/{PARTITION_METADATA}"] = None
+        log.unsynced_others.add(f"{path}/{PARTITION_METADATA}")
         self.moving[hosted.at] = Future(hosted.at, hosted.name, log_dir, path, log)
         self.arm(now)
 
@@ -398,7 +398,7 @@ class Futures:
             for entry in old_log.epochs.entries:
                 if entry.epoch > log.latest_epoch:
                     log.assign_epoch(entry.epoch, entry.start_offset)  # that have no records yet
-            log.unsynced_others |= dict.fromkeys([path, *(f"{path}/{entry}" for entry in disk.list(path))])
+            log.unsynced_others.add(path, *(f"{path}/{entry}" for entry in disk.list(path)))
         except DiskError as error:
             self.failed(future, error)
             return []

@@ -10,7 +10,7 @@ from strandline.base.ids import TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import Instant
 from strandline.log.evidence.inventory import Left
-from strandline.log.room import mib, needed_room
+from strandline.log.files.room import mib, needed_room
 from strandline.metadata.image import LOST_DIRECTORY, directory_of
 from strandline.metadata.losses import NO_END
 

@@ -178,7 +178,7 @@ class Storage:
             log.abandon()
             log = replace(found, recovery_point=0, clean=False).open(self.disk, config, now, self.tail_budget)
         if not (found.clean and as_left):
-            log.unsynced_others[log_dir.path] = None  # the process before may not have synced its name
+            log.unsynced_others.add(log_dir.path)  # the process before may not have synced its name
         high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)
         hosted = Hosted(at, name, log, log_dir, high_watermark)
         self.findings.opened(hosted, found.high_watermark, clean=found.clean, as_left=as_left, now=now)
@@ -211,8 +211,7 @@ class Storage:
         write_partition_metadata(self.disk, path, at.topic_id)
         log = Log.create(self.disk, path, self.config_of(name.topic), now, self.tail_budget)
         # Without its topic id the log would count as nobody's after a power loss.
-        for unsynced in (f"{path}/{PARTITION_METADATA}", log_dir.path):
-            log.unsynced_others[unsynced] = None
+        log.unsynced_others.add(f"{path}/{PARTITION_METADATA}", log_dir.path)
         self.compacted_anew = self.compacted_anew or log.has_gaps
         return Hosted(at, name, log, log_dir, log.log_start_offset)
 

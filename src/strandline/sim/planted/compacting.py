@@ -47,8 +47,8 @@ COMPACTING = table(
     ),
     Planted(
         name="swap-not-finished-at-start",
-        module="strandline.log.opening",
-        old="    if finish_swaps(log.disk, log.directory):\n        log.unsynced_others[log.directory] = None\n",
+        module="strandline.log.files.opening",
+        old="    if finish_swaps(disk, directory):\n        unsynced.add(directory)\n",
         new="",
         trap="Kafka finishes swaps in LogLoader",
         harm="after a power cut in the middle of a swap the log has a hole, or records twice",
@@ -57,9 +57,9 @@ COMPACTING = table(
     ),
     Planted(
         name="lost-segment-taken-for-a-gap",
-        module="strandline.log.opening",
-        old="    return end == following or end < following <= (log.cleaned_to or 0)\n",
-        new="    return end == following or (end < following and log.has_gaps)\n",
+        module="strandline.log.files.opening",
+        old="    return end == following or gaps.may_separate(end, following)\n",
+        new="    return end == following or (end < following and gaps.are_possible)\n",
         trap="gaps between batches are legal in a compacted log",
         harm="a power cut takes a segment that was not synced, and what comes behind it is kept",
         plan="lost-segment-taken-for-a-gap.json",

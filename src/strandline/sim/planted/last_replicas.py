@@ -23,7 +23,7 @@ LAST_REPLICAS = table(
     ),
     Planted(
         name="eligible-replicas-not-indexed",
-        module="strandline.metadata.image",
+        module="strandline.metadata.state",
         old="        for node in new.isr + new.elr:\n            self.eligible",
         new="        for node in new.isr:\n            self.eligible",
         trap="L1",
@@ -98,9 +98,9 @@ LAST_REPLICAS = table(
     ),
     Planted(
         name="deleted-without-isr-stays-indexed",
-        module="strandline.metadata.replay",
-        old="        image.unindex(at, partition)\n",
-        new="        if partition.isr:\n            image.unindex(at, partition)\n",
+        module="strandline.metadata.state",
+        old="            self.unindex(at, partition)\n",
+        new="            if partition.isr:\n                self.unindex(at, partition)\n",
         trap="L10",
         harm="a topic that is deleted while nobody is in sync stays in the index, and a later fencing breaks on it",
         seeds=(1, 1),

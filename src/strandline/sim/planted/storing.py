@@ -4,12 +4,12 @@ from strandline.sim.planted.planted import Change, Planted, table
 
 BATCH = "strandline.wire.batch"
 LOG = "strandline.log.log"
-CUTTING = "strandline.log.cutting"
+STORED = "strandline.log.files.stored_log"
 SEGMENT = "strandline.log.segment"
 EPOCHS = "strandline.log.epochs"
 PRODUCERS = "strandline.log.producers.producers"
 PRODUCING = "strandline.replica.serving.producing"
-SNAPSHOTS = "strandline.log.producers.producer_snapshot"
+PRODUCER_STATE = "strandline.log.producers.producer_state"
 MARKER = "strandline.log.evidence.clean_shutdown"
 STORAGE = "strandline.replica.storage.storage"
 REPLICAS = "strandline.replica.replicas"
@@ -85,9 +85,9 @@ STORING = table(
     # --- truncation, epochs, indexes
     Planted(
         name="epoch-without-records-survives-truncation",
-        module=CUTTING,
-        old="    if log.epochs.cut_end(offset):\n",
-        new="    if offset < log.log_end_offset and log.epochs.cut_end(offset):\n",
+        module=STORED,
+        old="        self.epoch_file.cut_end(offset)\n",
+        new="        if offset < self.log_end_offset:\n            self.epoch_file.cut_end(offset)\n",
         trap="T33, KAFKA-10706",
         harm="an epoch that begins at the log's end is kept, and later answers for records of another one",
         seeds=(3, 3),
@@ -141,8 +141,8 @@ STORING = table(
     ),
     Planted(
         name="producer-snapshot-survives-truncation",
-        module=SNAPSHOTS,
-        old="    keep(log, [offset for offset in log.snapshots if offset <= log.log_end_offset])\n",
+        module=PRODUCER_STATE,
+        old="        self.keep([offset for offset in self.snapshots if offset <= end])\n",
         new="",
         trap="KIP-98, KAFKA-5793",
         harm="a leader takes batches for known that a truncation took from its log, and acknowledges them",
@@ -159,8 +159,8 @@ STORING = table(
     ),
     Planted(
         name="producer-snapshot-ahead-of-the-log",
-        module=SNAPSHOTS,
-        old="if offset <= log.log_end_offset and offset < believed_below]",
+        module=PRODUCER_STATE,
+        old="if offset <= end and offset < believed_below]",
         new="]",
         trap="KIP-98",
         harm="after a crash a log knows of producers' batches that it has lost",

@@ -36,7 +36,7 @@ from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.evidence.wholeness import distrust
-from strandline.log.room import needed_room
+from strandline.log.files.room import needed_room
 from strandline.replica.hosted import Hosted
 from strandline.sim.laws.logs.directories import may_end_over
 from strandline.sim.world.disk import PowerLost, SimDisk

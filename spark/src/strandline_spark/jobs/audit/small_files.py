@@ -11,7 +11,7 @@ from strandline.log.checkpoints import Unreadable, parse_epochs, parse_offsets
 from strandline.log.directory import DamagedMetadata, parse_directory_name, read_meta, read_topic_id
 from strandline.log.evidence.clean_shutdown import FILE as MARKER
 from strandline.log.evidence.clean_shutdown import Marker, whole_marker
-from strandline.log.opening import EPOCHS_FILE
+from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline.server.storage.disk import RealDisk
 from strandline_spark.replica.left import is_of

@@ -88,4 +88,4 @@ def stored(log: Log) -> Iterator[tuple[BatchHeader, memoryview]]:
         for buffer, _ in segment.windows(0):
             for header in batches(buffer):
                 yield header, buffer[header.position : header.end]
-        log.rest(segment)
+        log.segments.rest(segment)

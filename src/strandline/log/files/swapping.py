@@ -9,28 +9,23 @@ Invariants:
   - the file of the records is the last one of three to be renamed, so that no index is believed beside other records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from strandline.base.ports import Disk
-from strandline.log.producers import producer_snapshot
 from strandline.log.segment import Segment, file_name
-
-if TYPE_CHECKING:
-    from strandline.log.log import Log
 
 CLEANED = ".cleaned"
 SWAP = ".swap"
 INDEXES = (".index", ".timeindex")
 
 
-def new_cleaned(log: Log, base_offset: int) -> Segment:
+def new_cleaned(disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> Segment:
     """An empty one; a leftover under its names is gone."""
     for suffix in (*INDEXES, ".log"):
-        log.disk.remove(f"{log.directory}/{file_name(base_offset, suffix)}{CLEANED}")
-    return Segment(log.disk, log.directory, base_offset, log.config.index_interval_bytes, CLEANED)
+        disk.remove(f"{directory}/{file_name(base_offset, suffix)}{CLEANED}")
+    cleaned = Segment(disk, directory, base_offset, interval_bytes, CLEANED)
+    assert cleaned.size == 0, "a leftover is still there"
+    return cleaned
 
 
 def drop_cleaned(cleaned: Segment) -> None:
@@ -39,28 +34,19 @@ def drop_cleaned(cleaned: Segment) -> None:
         cleaned.disk.remove(path)
 
 
-def swap(log: Log, group: Sequence[Segment], cleaned: Segment) -> None:
-    """`cleaned`, sealed and durable, takes the place of `group`, which lie one behind another in the log. The disk is
-    waited for once: no order of names but this one is asked of a file system."""
-    at = log.segments.index(group[0])
-    assert log.segments[at : at + len(group)] == list(group)
-    assert group[-1] is not log.active
+def swap_files(disk: Disk, directory: str, group: Sequence[Segment], cleaned: Segment) -> None:
+    """`cleaned`, sealed and durable, takes the place of `group`, which lie one behind another. The disk is waited for
+    once: no order of names but this one is asked of a file system."""
+    assert cleaned.base_offset == group[0].base_offset
+    assert all(path.endswith(CLEANED) for path in cleaned.paths)
     cleaned.rename(CLEANED, SWAP)
-    log.disk.sync([log.directory])
+    disk.sync([directory])
     for segment in reversed(group[1:]):
         segment.delete()
     group[0].close()  # before its names are another's: closing writes the indexes
     cleaned.rename(SWAP, "")
-    cleaned.next_offset = group[-1].next_offset
-    cleaned.first_append = group[-1].first_append
-    log.segments[at : at + len(group)] = [cleaned]
-    log.bases = [segment.base_offset for segment in log.segments]
-    if log.warm in group:
-        log.warm = None
-    log.tail.forget_below(cleaned.next_offset)
-    log.unsynced_others[log.directory] = None
-    gone = {segment.base_offset for segment in group[1:]}
-    producer_snapshot.keep(log, [offset for offset in log.snapshots if offset not in gone])
+    assert cleaned.paths == group[0].paths
+    cleaned.took_place_of(group[-1])
 
 
 def finish_swaps(disk: Disk, directory: str) -> bool:

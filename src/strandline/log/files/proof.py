@@ -10,33 +10,28 @@ Base offset and epoch are what no CRC covers. Batches among which epochs fall ar
 against the file.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.log.epochs import Epochs
 from strandline.log.segment import Segment
+from strandline.log.segments import Segments
 from strandline.wire.batch import BatchHeader
 
-if TYPE_CHECKING:
-    from strandline.log.log import Log
 
-
-def is_proved(log: Log, log_start: int) -> bool:
-    """Is the file right about what lies before the segment that was added last? If not, the epochs are those of the
-    batches there from now on. Records below `log_start` are deleted: nobody asks for their epochs."""
-    *before, segment = log.segments
-    is_right = not falls(log.epochs.epoch_at(segment.base_offset - 1), segment)
+def contradiction(epochs: Epochs, segments: Segments, log_start: int) -> Epochs | None:
+    """Is the file, which says `epochs`, right about what lies before the segment that was added last? If not, the
+    epochs are those of the batches there from now on, and are returned. Records below `log_start` are deleted: nobody
+    asks for their epochs."""
+    *before, segment = segments
+    is_right = not falls(epochs.epoch_at(segment.base_offset - 1), segment)
     if before:
-        is_right = is_right and is_borne_out(log.epochs, before[-1], segment.base_offset, log_start)
-        log.rest(before[-1])
+        is_right = is_right and is_borne_out(epochs, before[-1], segment.base_offset, log_start)
+        segments.rest(before[-1])
     if is_right:
-        return True
-    told = told_by(log, before)
-    if told is None or falls(told.latest, segment):
-        return True  # the batches are damaged: nothing is proved
-    log.epochs = told
-    return False
+        return None
+    proved = epochs_of(segments, before)
+    if proved is None or falls(proved.latest, segment):
+        return None  # the batches are damaged: nothing is proved
+    proved.check()
+    return proved
 
 
 def falls(epoch: int, segment: Segment) -> bool:
@@ -58,18 +53,19 @@ def agrees(epochs: Epochs, header: BatchHeader, log_start: int) -> bool:
     return first == epochs.epoch_at(header.last_offset) == header.partition_leader_epoch
 
 
-def told_by(log: Log, segments: list[Segment]) -> Epochs | None:
-    """What the batches of these segments say; None if they are damaged."""
+def epochs_of(segments: Segments, before: list[Segment]) -> Epochs | None:
+    """The epochs that the batches of these segments bear; None if they are damaged."""
     epochs = Epochs()
-    for segment in segments:
+    for segment in before:
         never_fall = learn(epochs, segment)
-        log.rest(segment)
+        segments.rest(segment)
         if not never_fall:
             return None
     return epochs
 
 
 def learn(epochs: Epochs, segment: Segment) -> bool:
+    """Add the epochs of a segment; False if they fall."""
     for header in segment.headers(0):
         if header.partition_leader_epoch < epochs.latest:
             return False
