@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.receiving import receive
 
 from strandline.base.errors import ErrorCode as E
 from strandline.cli.admin.leader_election import entry_for, outcome_lines, plans_of, rows_of, wanted_of, why
-from strandline.client.ask import receive
 from strandline.diagnosis.election_plan import Kind, plan_election
 from strandline.diagnosis.partitions import PartitionState, Place
 from strandline.wire.frame import encode_response

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from strandline.cli.admin.explain import is_healthy, judge, lines_of, max_status
+from strandline.client.admin.loss_ledger import WITHDRAWN, Ledger
 from strandline.client.brokers import BrokerAt
-from strandline.client.loss_ledger import WITHDRAWN, Ledger
 from strandline.diagnosis.behind import Behind
 from strandline.diagnosis.ledger_facts import Written, written
 from strandline.diagnosis.partitions import PartitionState, Place

@@ -5,9 +5,9 @@ import time
 from typing import Any
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.admin.loss_ledger import ask_ledger
 from strandline.client.ask import ask_any
 from strandline.client.brokers import BrokerAt, Silence, ask_each, brokers_of
-from strandline.client.loss_ledger import ask_ledger
 from strandline.diagnosis import replica_logs, situation
 from strandline.diagnosis.behind import out_of_sync
 from strandline.diagnosis.leaderless import judge_leaderless

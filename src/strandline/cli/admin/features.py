@@ -3,11 +3,9 @@
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich import box
-from rich.table import Table
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.cli.show import show_rows
+from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.ask import ask_any
 from strandline.metadata.features import METADATA_VERSION, RELEASE_OF
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
@@ -109,10 +107,8 @@ def shown(name: str, level: int) -> str:
     return str(level) if release is None else f"{level} ({release})"
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("feature", "level", "supported"):
-        table.add_column(name)
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    table = Fitted(Column("feature"), Column("level"), Column("supported"))
     for row in rows:
         low, high = (shown(row["feature"], row[key]) for key in ("min_supported", "max_supported"))
         table.add_row(row["feature"], shown(row["feature"], row["level"]), f"{low} to {high}")

@@ -17,10 +17,10 @@ from strandline.cli.admin.losses import line_of as loss_line
 from strandline.cli.admin.partitions_file import designated_leader as designated_in
 from strandline.cli.admin.partitions_file import read_partitions
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.admin.loss_ledger import METADATA, Entry, ask_ledger
+from strandline.client.admin.loss_ledger import as_json as loss_as_json
 from strandline.client.ask import ask_any
 from strandline.client.brokers import brokers_of
-from strandline.client.loss_ledger import METADATA, Entry, ask_ledger
-from strandline.client.loss_ledger import as_json as loss_as_json
 from strandline.diagnosis import election_plan
 from strandline.diagnosis.election_plan import Kind, Outcome, Plan, lines_of, plan_election
 from strandline.diagnosis.partitions import PartitionState, Place, describe_partitions
