@@ -7,7 +7,8 @@ from rich.console import Console
 
 from strandline.cli.admin import losses, reassignments, topics
 from strandline.cli.show import Column, Fitted
-from strandline.diagnosis.partitions import PartitionState, Place, as_json
+from strandline.client.admin.partitions import PartitionState, Place
+from strandline.diagnosis.partitions import as_json
 
 LONG = "payments.europe.settled-transactions-of-the-central-ledger-v2"
 STATE = PartitionState(

@@ -6,8 +6,9 @@ import pytest
 from rich.console import Console
 
 from strandline.cli.admin.topics import is_shown, line_of, table_of
+from strandline.client.admin.partitions import PartitionState, Place, parse_place
 from strandline.client.errors import BadOption
-from strandline.diagnosis.partitions import PartitionState, Place, as_json, parse_place
+from strandline.diagnosis.partitions import as_json
 
 HEALTHY = PartitionState(Place("t", 0), (1, 2, 3), (1, 2, 3), 1, min_isr=2)
 AT_MIN = PartitionState(Place("t", 1), (1, 2, 3), (1, 2), 1, min_isr=2, offline=(3,))

@@ -6,9 +6,9 @@ from cyclopts import App, Parameter
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.features import features_of
 from strandline.client.ask import ask_any
 from strandline.metadata.features import METADATA_VERSION, RELEASE_OF
-from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
@@ -21,7 +21,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 @app.command
 def describe(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
     """Show each feature: the levels that a node of the cluster knows, and the one that is in force."""
-    answer = ask_any(bootstrap, ApiVersionsRequest(), 4)
+    answer = features_of(bootstrap)
     in_force = {row.name: row.max_version_level for row in answer.finalized_features}
     rows = [
         {

@@ -24,10 +24,10 @@ from strandline.client.admin.loss_ledger import (
     exactly_lost,
     missing_copies,
 )
+from strandline.client.admin.partitions import pages, parse_place
 from strandline.client.ask import ask_any
 from strandline.client.brokers import brokers_of
 from strandline.diagnosis.loss_words import CERTAINTIES, range_words, records, when
-from strandline.diagnosis.partitions import pages, parse_place
 from strandline.metadata.losses import EXACTLY, NO_END
 
 NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3

@@ -9,8 +9,9 @@ from strandline.base.errors import ErrorCode
 from strandline.cli.admin.partitions_file import by_topic, format_assignment, read_partitions
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.behind import METADATA_VERSION, Behind, out_of_sync
 from strandline.client.ask import ask_any
-from strandline.diagnosis.behind import METADATA_VERSION, Behind, as_json, from_json, of_replicas, out_of_sync
+from strandline.diagnosis.behind import as_json, from_json, of_replicas, words
 from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -158,4 +159,4 @@ def table_of(rows: list[dict[str, Any]]) -> Fitted:
 
 
 def lacks(row: dict[str, Any]) -> str:
-    return "; ".join(map(str, map(from_json, row["behind"])))
+    return "; ".join(words(from_json(behind)) for behind in row["behind"])

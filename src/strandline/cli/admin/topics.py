@@ -7,8 +7,9 @@ from cyclopts import App, Parameter
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.partitions import PartitionState, describe_partitions
 from strandline.client.admin.topics import create_topic, delete_topics, topic_names
-from strandline.diagnosis.partitions import PartitionState, as_json, describe_partitions, numbers
+from strandline.diagnosis.partitions import as_json, numbers
 
 app = App(name="topics", help="Create, list, describe and delete topics.")
 

@@ -18,8 +18,9 @@ from strandline.cli.admin.topics import table_of
 from strandline.cli.connect import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, fail
 from strandline.cli.show import Column, Fitted
 from strandline.cli.signals import interrupted_by_signals
+from strandline.client.admin.partitions import PartitionState, pages, states_of
 from strandline.client.ask import ask
-from strandline.diagnosis.partitions import PartitionState, as_json, pages, states_of
+from strandline.diagnosis.partitions import as_json
 from strandline.server.storage.formatting import NotFormattable
 from strandline.server.storage.lock import InUse, holder_of, lock_directory
 from strandline.testing.cluster_folder import (
