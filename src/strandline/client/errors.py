@@ -56,8 +56,9 @@ def passes_by_itself(error: KafkaError) -> bool:
 class Unreachable(KafkaError):
     """No connection, or no answer in time."""
 
-    def __init__(self, problem: str, advice: str = "") -> None:
+    def __init__(self, problem: str, advice: str = "", cause: Exception | None = None) -> None:
         super().__init__(ErrorCode.NETWORK_EXCEPTION, problem, advice)
+        self.cause = cause  # what the socket, or the decoder, raised
 
 
 class TimedOut(KafkaError):

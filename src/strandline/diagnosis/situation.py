@@ -12,11 +12,13 @@ does not is a missing fact. A finding needs action if it stays as it is until so
 from typing import Any
 
 from strandline.base.value import Value
+from strandline.client.admin.behind import Behind
+from strandline.client.admin.partitions import PartitionState
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
 from strandline.client.brokers import BrokerAt
-from strandline.diagnosis.behind import Behind
+from strandline.diagnosis.behind import words
 from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, Written, withdrawal_words
-from strandline.diagnosis.partitions import PartitionState, numbers
-from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked
+from strandline.diagnosis.partitions import numbers
 from strandline.wire.messages.own.describe_losses import Loss
 
 HEALTHY, ACTION, MISSING = 0, 2, 3  # what `explain` ends with
@@ -267,7 +269,7 @@ def lacks(behind: dict[int, Behind] | str, node: int) -> str:
     row = behind.get(node)
     if row is None:
         return f"{node} is behind by an unknown number"
-    return str(row).replace(" by ", " is behind by ", 1)
+    return words(row).replace(" by ", " is behind by ", 1)
 
 
 def way_json(way: Way) -> dict[str, Any]:

@@ -6,12 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from strandline.cli.admin.explain import is_healthy, judge, lines_of, max_status
+from strandline.client.admin.behind import Behind
+from strandline.client.admin.loss_ledger import WITHDRAWN, Ledger
+from strandline.client.admin.partitions import PartitionState, Place
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
 from strandline.client.brokers import BrokerAt
-from strandline.client.loss_ledger import WITHDRAWN, Ledger
-from strandline.diagnosis.behind import Behind
 from strandline.diagnosis.ledger_facts import Written, written
-from strandline.diagnosis.partitions import PartitionState, Place
-from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked, words
+from strandline.diagnosis.replica_logs import words
 from strandline.diagnosis.situation import (
     ACTION,
     HEALTHY,

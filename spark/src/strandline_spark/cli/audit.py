@@ -133,16 +133,9 @@ def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":
 
 def compacted_topics(bootstrap: str) -> list[str]:
     """Their logs may have gaps, and brokers clean them each at its own time."""
-    from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
+    from strandline.client.admin.topics import topic_configs
 
-    from strandline.cli.connect import TIMEOUT_S, admin
-
-    client = admin(bootstrap)
-    names = list(client.list_topics(timeout=TIMEOUT_S).topics)
-    asked = (
-        client.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]) if names else {}
-    )
-    return [one.name for one, future in asked.items() if "compact" in future.result()["cleanup.policy"].value]
+    return [name for name, values in topic_configs(bootstrap, "cleanup.policy").items() if "compact" in values]
 
 
 def write(told: "Told", html: str, where: str) -> None:

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from strandline.base.value import Value
-from strandline.cli.connect import Json, fail, why
+from strandline.cli.connect import Json, fail
 from strandline.cli.records.produce import acknowledgements
 from strandline.cli.signals import interrupted_by_signals
-from strandline.client.librdkafka import client_config
+from strandline.client.admin.topics import create_topic
+from strandline.client.librdkafka import why
 from strandline.demo.demonstration import folder_for
 from strandline.testing.local_cluster import LocalCluster, StartFailed
 from strandline_spark.cli.demo_events import ShopWriter
@@ -214,14 +213,11 @@ class Play:
         return self.judged(writer, acknowledged, audit, status)
 
     def make_topic(self) -> None:
-        topic = NewTopic(TOPIC, self.partitions, NODES, config={"min.insync.replicas": "2"})
-        client = AdminClient(client_config(self.cluster.bootstrap))  # kept by name: it answers only while it lives
-        for future in client.create_topics([topic]).values():
-            future.result()
+        create_topic(self.cluster.bootstrap, TOPIC, self.partitions, NODES, {"min.insync.replicas": "2"})
 
     def write(self, writer: ShopWriter, ingest: "subprocess.Popen[bytes]") -> None:
         """Events at an even rate, through the death of a leader and that of the pipeline."""
-        from strandline.cli.lab.demo import partition_states
+        from strandline.demo.leader_kill import partition_states
 
         # What is killed before it has written anything shows nothing.
         self.say(f"writing {self.rate:,} events a second with acks=all; ingest starts")

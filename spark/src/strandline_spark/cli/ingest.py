@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich import box
-from rich.table import Table
 
 from strandline.cli.connect import Json, fail
-from strandline.cli.show import show_rows
+from strandline.cli.show import Column, Fitted, show_rows
 from strandline_spark.cli.options import Conf, Master, require_spark, setting, spark_session
 
 if TYPE_CHECKING:
@@ -177,8 +175,8 @@ def show(outcome: "Outcome", pipeline: "Pipeline", json_output: bool) -> None:
     print(sentence(outcome, pipeline))
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    shown = Table(*rows[0], box=box.SIMPLE)
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    shown = Fitted(*(Column(name) for name in rows[0]))
     for row in rows:
         shown.add_row(*("" if told is None else str(told) for told in row.values()))
     return shown

@@ -5,16 +5,18 @@ import time
 from typing import Any
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.admin.behind import out_of_sync
+from strandline.client.admin.loss_ledger import ask_ledger
+from strandline.client.admin.partitions import PartitionState, Place, chosen
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked, ask_replicas
 from strandline.client.ask import ask_any
 from strandline.client.brokers import BrokerAt, Silence, ask_each, brokers_of
-from strandline.client.loss_ledger import ask_ledger
 from strandline.diagnosis import replica_logs, situation
-from strandline.diagnosis.behind import out_of_sync
 from strandline.diagnosis.leaderless import judge_leaderless
 from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, written
-from strandline.diagnosis.partitions import PartitionState, Place, chosen, numbers
 from strandline.diagnosis.partitions import as_json as state_as_json
-from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked, ask_replicas, words
+from strandline.diagnosis.partitions import numbers
+from strandline.diagnosis.replica_logs import words
 from strandline.diagnosis.situation import (
     WATCHED_S,
     Facts,

@@ -3,14 +3,12 @@
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich import box
-from rich.table import Table
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.cli.show import show_rows
+from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.features import features_of
 from strandline.client.ask import ask_any
 from strandline.metadata.features import METADATA_VERSION, RELEASE_OF
-from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
@@ -23,7 +21,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 @app.command
 def describe(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
     """Show each feature: the levels that a node of the cluster knows, and the one that is in force."""
-    answer = ask_any(bootstrap, ApiVersionsRequest(), 4)
+    answer = features_of(bootstrap)
     in_force = {row.name: row.max_version_level for row in answer.finalized_features}
     rows = [
         {
@@ -109,10 +107,8 @@ def shown(name: str, level: int) -> str:
     return str(level) if release is None else f"{level} ({release})"
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("feature", "level", "supported"):
-        table.add_column(name)
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    table = Fitted(Column("feature"), Column("level"), Column("supported"))
     for row in rows:
         low, high = (shown(row["feature"], row[key]) for key in ("min_supported", "max_supported"))
         table.add_row(row["feature"], shown(row["feature"], row["level"]), f"{low} to {high}")

@@ -17,14 +17,16 @@ from strandline.cli.admin.losses import line_of as loss_line
 from strandline.cli.admin.partitions_file import designated_leader as designated_in
 from strandline.cli.admin.partitions_file import read_partitions
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.admin.features import feature_levels
+from strandline.client.admin.loss_ledger import METADATA, Entry, ask_ledger
+from strandline.client.admin.loss_ledger import as_json as loss_as_json
+from strandline.client.admin.partitions import PartitionState, Place, describe_partitions
+from strandline.client.admin.replica_logs import ask_replicas
 from strandline.client.ask import ask_any
 from strandline.client.brokers import brokers_of
-from strandline.client.loss_ledger import METADATA, Entry, ask_ledger
-from strandline.client.loss_ledger import as_json as loss_as_json
 from strandline.diagnosis import election_plan
 from strandline.diagnosis.election_plan import Kind, Outcome, Plan, lines_of, plan_election
-from strandline.diagnosis.partitions import PartitionState, Place, describe_partitions
-from strandline.diagnosis.replica_logs import ask_replicas
+from strandline.metadata.features import ELR_FEATURE
 from strandline.wire.messages.own.describe_losses import Loss
 from strandline.wire.messages.topics.elect_leaders import PARTITIONS_MAX, ElectLeadersRequest, TopicPartitions
 
@@ -139,9 +141,10 @@ def plans_of(bootstrap: str, kind: Kind, wanted: Wanted | None) -> list[Plan]:
         )
     leaderless = [state for state in states if state.leader < 0]
     told = ask_replicas(leaderless, brokers_of(bootstrap)) if leaderless else {}
+    is_elr_enabled = feature_levels(bootstrap).get(ELR_FEATURE, 0) > 0
     shown = leaderless if wanted is None else states
     return [
-        plan_election(state, told.get(state.at, ()), kind, -1 if wanted is None else wanted[state.at])
+        plan_election(state, told.get(state.at, ()), kind, -1 if wanted is None else wanted[state.at], is_elr_enabled)
         for state in shown
     ]
 
@@ -280,7 +283,7 @@ def outcome_lines(
     state, entry = seen
     if entry is not None:
         ledger = f"ledger: {loss_line(loss_as_json(Entry((entry,))))}"
-    elif state.is_recovering or plan is None or plan.loss is not None:
+    elif plan is None or plan.loss is not None or (state.is_recovering and plan.candidate.outcome is Outcome.CLEAN):
         ledger = f"its entry in the ledger was not seen yet: strandline losses {at.topic}:{at.partition}"
     else:
         ledger = "nothing was lost"

@@ -9,16 +9,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from msgspec.structs import replace
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.client.ask import ask_any
-from strandline.client.brokers import brokers_of
-from strandline.client.loss_acknowledgement import acknowledgement, seen_losses
-from strandline.client.loss_ledger import (
+from strandline.cli.show import Column, Fitted, draw
+from strandline.client.admin.loss_acknowledgement import acknowledgement, seen_losses
+from strandline.client.admin.loss_ledger import (
     METADATA,
     WITHDRAWN,
     Ledger,
@@ -28,8 +24,10 @@ from strandline.client.loss_ledger import (
     exactly_lost,
     missing_copies,
 )
+from strandline.client.admin.partitions import pages, parse_place
+from strandline.client.ask import ask_any
+from strandline.client.brokers import brokers_of
 from strandline.diagnosis.loss_words import CERTAINTIES, range_words, records, when
-from strandline.diagnosis.partitions import pages, parse_place
 from strandline.metadata.losses import EXACTLY, NO_END
 
 NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
@@ -120,7 +118,7 @@ def is_there(bootstrap: str, topic: str, index: int | None) -> bool:
 
 def show(rows: list[dict[str, Any]], ledger: Ledger) -> None:
     if rows and sys.stdout.isatty():
-        Console().print(table_of(rows))
+        draw(table_of(rows))
     else:
         for row in rows:
             print(line_of(row))
@@ -173,10 +171,17 @@ def who(row: dict[str, Any]) -> str:
     return f"broker {row['replica']} was elected" if row["where"] == METADATA else f"broker {row['replica']}'s log"
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("time", "partition", "from", "to", "certainty", "whose log", "epochs", "cause"):
-        table.add_column(column, justify="right" if column in ("from", "to") else "left")
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    table = Fitted(
+        Column("time", drops=1),
+        Column("partition"),
+        Column("from", "right"),
+        Column("to", "right"),
+        Column("certainty"),
+        Column("whose log", drops=2),
+        Column("epochs", drops=3),
+        Column("cause", is_text=True),
+    )
     for row in rows:
         end = "?" if row["end"] == NO_END else str(row["end"] - 1)
         start = "?" if not row["certainty"] else str(row["start"])

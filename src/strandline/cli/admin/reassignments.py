@@ -4,15 +4,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich import box
-from rich.table import Table
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin.partitions_file import by_topic, format_assignment, read_partitions
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.cli.show import show_rows
+from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.behind import METADATA_VERSION, Behind, out_of_sync
 from strandline.client.ask import ask_any
-from strandline.diagnosis.behind import METADATA_VERSION, Behind, as_json, from_json, of_replicas, out_of_sync
+from strandline.diagnosis.behind import as_json, from_json, of_replicas, words
 from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -143,8 +142,16 @@ def line_of(row: dict[str, Any]) -> str:
     return f"Topic: {row['topic']}\tPartition: {row['partition']}\t{numbers}\t{waits}"
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table("topic", "partition", "had", "adding", "removing", "waits for", "behind", box=box.SIMPLE)
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    table = Fitted(
+        Column("topic"),
+        Column("partition", "right"),
+        Column("had", drops=2),
+        Column("adding"),
+        Column("removing", drops=1),
+        Column("waits for", is_text=True),
+        Column("behind", is_text=True),
+    )
     for row in rows:
         lists = [", ".join(map(str, row[key])) for key in ("replicas", "adding", "removing")]
         table.add_row(row["topic"], str(row["partition"]), *lists, row["waits_for"] or "", lacks(row))
@@ -152,4 +159,4 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
 
 
 def lacks(row: dict[str, Any]) -> str:
-    return "; ".join(map(str, map(from_json, row["behind"])))
+    return "; ".join(words(from_json(behind)) for behind in row["behind"])

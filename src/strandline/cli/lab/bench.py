@@ -5,18 +5,25 @@ from typing import Annotated, Any
 
 import msgspec
 from confluent_kafka import KafkaException
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from strandline.bench.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
 from strandline.bench.usage import usage
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, admin, fail, why
+from strandline.cli.commands import command
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.admin.topics import topic_names
+from strandline.client.librdkafka import why
 
 WIDTH = 120
 
+app = App(name="bench", help="Measure throughput and latency, or what many partitions cost.")
+command(app, "scale", "strandline.cli.lab.scale:scale", "Measure what thousands of partitions cost.")
 
+
+@app.default
 def bench(
     *,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
@@ -81,7 +88,7 @@ def bench(
     )
     clusters = [bootstrap] if peer is None else [bootstrap, peer]
     for cluster in clusters:
-        admin(cluster)
+        topic_names(cluster)  # ends the command if nobody answers
     console = Console(stderr=json_output)
     results = measure_in_turn(clusters, config, rounds, console)
     if json_output:

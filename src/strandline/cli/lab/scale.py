@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from cyclopts import App
 from rich import box
 from rich.console import Console
 from rich.status import Status
@@ -16,11 +15,8 @@ from rich.table import Table
 from strandline.bench.scale_cluster import NotMeasured
 from strandline.bench.scale_steps import Say, ScaleConfig, Scaled, Step, measure
 from strandline.cli.connect import Json, fail
-from strandline.cli.lab.bench import WIDTH, bench
+from strandline.cli.lab.bench import WIDTH
 from strandline.testing.local_cluster import StartFailed
-
-app = App(name="bench", help="Throughput and latency of a cluster, or what many partitions cost.")
-app.default(bench)
 
 ROWS = {
     "create": "created, led and in sync everywhere",
@@ -35,7 +31,6 @@ ROWS = {
 }
 
 
-@app.command
 def scale(
     *,
     partitions: str = "250,1000",

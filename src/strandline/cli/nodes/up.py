@@ -9,18 +9,18 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from rich import box
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from strandline.base.ports import DiskError
 from strandline.cli.admin.topics import table_of
 from strandline.cli.connect import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, fail
+from strandline.cli.show import Column, Fitted
 from strandline.cli.signals import interrupted_by_signals
+from strandline.client.admin.partitions import PartitionState, pages, states_of
 from strandline.client.ask import ask
-from strandline.diagnosis.partitions import PartitionState, as_json, pages, states_of
+from strandline.diagnosis.partitions import as_json
 from strandline.server.storage.formatting import NotFormattable
 from strandline.server.storage.lock import InUse, holder_of, lock_directory
 from strandline.testing.cluster_folder import (
@@ -181,9 +181,14 @@ def watch(cluster: LocalCluster, console: Console) -> None:
 
 
 def view(cluster: LocalCluster) -> Group:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("node", "address", "pid", "state", "leads", "in sync"):
-        table.add_column(column, justify="right" if column in ("node", "pid", "leads", "in sync") else "left")
+    table = Fitted(
+        Column("node", "right"),
+        Column("address"),
+        Column("pid", "right", drops=1),
+        Column("state", is_text=True),
+        Column("leads", "right", drops=3),
+        Column("in sync", "right", drops=2),
+    )
     partitions = described(cluster)
     for node in cluster.nodes:
         leads = sum(partition.leader == node.node_id for partition in partitions)

@@ -15,8 +15,9 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, admin, fail, hide_broken_pipe, why
-from strandline.client.librdkafka import client_config
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail, hide_broken_pipe
+from strandline.client.admin.topics import partitions_of
+from strandline.client.librdkafka import client_config, why
 
 POLL_S = 0.2
 
@@ -47,10 +48,9 @@ def consume(
     format_
         what a line shows: %t topic, %p partition, %o offset, %k key, %v value, %T timestamp
     """
-    topics = admin(bootstrap).list_topics(timeout=10).topics
-    if topic not in topics:
+    partitions = partitions_of(bootstrap, topic)
+    if not partitions:
         fail(f"topic '{topic}' does not exist", f"create it with `strandline topics create {topic}`")
-    partitions = topics[topic].partitions
     consumer = Consumer(
         client_config(
             bootstrap,

@@ -13,8 +13,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from cyclopts import Parameter
 
 from strandline.cli.admin.topics import key_value
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, admin, fail, why
-from strandline.client.librdkafka import client_config
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, fail
+from strandline.client.admin.topics import topic_names
+from strandline.client.librdkafka import client_config, why
 
 
 def produce(
@@ -45,7 +46,7 @@ def produce(
         a file that gets a line of JSON for each record as it is acknowledged (topic, partition, offset, crc32 of the
         value, time_ms), for `strandline pipeline audit`; lines that it has stay
     """
-    admin(bootstrap)
+    topic_names(bootstrap)  # ends the command if nobody answers
     options: dict[str, Any] = {"acks": acks, "linger.ms": 5, "compression.type": compression}
     options.update(key_value(entry, "--property") for entry in property_ or [])
     try:

@@ -7,9 +7,9 @@ All of it is known to a cluster that runs (`losses_of`). Log directories have on
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from strandline.client.admin.loss_ledger import ask_ledger
 from strandline.client.ask import ask
 from strandline.client.brokers import DESCRIBE, DESCRIBE_VERSION, brokers_in
-from strandline.client.loss_ledger import ask_ledger
 from strandline.replica.losses.ledger import FILE, Book, read
 from strandline.wire.frame import Malformed
 from strandline_spark.errors import StrandlineError

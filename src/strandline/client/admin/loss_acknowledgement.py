@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from strandline.base.ids import Uuid
-from strandline.client.loss_ledger import Entry
+from strandline.client.admin.loss_ledger import Entry
 from strandline.metadata.acknowledgements import Acknowledged, id_of
 from strandline.wire.messages.own.acknowledge_losses import ENTRIES_MAX, AcknowledgeLossesRequest, SeenLosses
 from strandline.wire.messages.own.describe_losses import Loss
