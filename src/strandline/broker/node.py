@@ -167,6 +167,10 @@ class Node:
     def applied_end(self) -> int:
         return self.committed.end
 
+    @property
+    def active_controller(self) -> NodeId:
+        return self.quorum.leader_id
+
     def is_controller_listener(self, listener: str) -> bool:
         return listener in self.config.controller_listener_names
 
