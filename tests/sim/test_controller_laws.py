@@ -301,7 +301,7 @@ def test_who_cannot_apply_its_metadata_and_stands_for_election_is_noticed() -> N
     play = Play()
     node = other(play).node
     assert node is not None
-    node.quorum.unfit = Unfit(EpochEnd(0, 0), 1, "a record of tomorrow")
+    node.quorum.state.unfit = Unfit(EpochEnd(0, 0), 1, "a record of tomorrow")
     for machine in play.machines:
         if machine.node is not node:
             machine.kill()

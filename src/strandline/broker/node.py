@@ -249,12 +249,12 @@ class Node:
 
     def consequences(self, now: Instant) -> list[Effect]:
         effects, self.written = self.written, []
-        quorum = self.quorum
+        quorum = self.quorum.state
         if quorum.high_watermark > self.committed.end and self.committed.unfit is None:
             effects += self.apply_committed(now)
         if not self.fault and (quorum.verdict or self.committed.unfit is not None):
             self.give_up()
-        leader = (quorum.leader_id, quorum.leader_epoch)
+        leader = (quorum.leader_id, quorum.epoch)
         if leader != self.known_leader:
             effects += self.leader_changed(leader, now)
         if self.controller is not None:
@@ -283,7 +283,7 @@ class Node:
         """There is metadata that cannot be applied. Nothing may be left out, so this node goes no further: it stops in
         order, without the controller's consent, which it could not learn to have."""
         unfit = self.committed.unfit
-        self.fault = self.quorum.verdict
+        self.fault = self.quorum.state.verdict
         if unfit is not None:
             self.fault = f"{unfit.text}. It is committed; the next start compares it with the leader's"
         if self.broker is None:

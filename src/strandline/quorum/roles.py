@@ -4,7 +4,7 @@ Voters:     Unattached, Voted, Prospective (asks for pre-votes), Candidate (asks
 Observers:  Seeking (knows no leader), Observing (follows one). An observer is no voter: it follows and never votes.
 
 The epoch, the vote in it and its leader are the quorum's (`ElectionState`), because they outlive every role.
-Transitions are in `quorum.py` and nowhere else.
+`TRANSITIONS` says which role may follow which; the causes are in `state.py` and nowhere else.
 """
 
 from msgspec import Struct
@@ -148,6 +148,21 @@ class Leader(Struct):
 
 
 Role = Unattached | Voted | Prospective | Candidate | Leader | Follower | Resigned | Seeking | Observing
+
+LEADERLESS = (Unattached, Voted)
+# Which role may follow which. Each voter's role but the leader's may be begun anew, in a later epoch or after a pause.
+# A later epoch makes everybody Unattached, or the Follower of its leader.
+TRANSITIONS: dict[type, tuple[type, ...]] = {
+    Unattached: (*LEADERLESS, Prospective, Candidate, Follower),  # Candidate at once: a voter without others
+    Voted: (*LEADERLESS, Prospective, Candidate, Follower),
+    Prospective: (*LEADERLESS, Candidate, Follower),
+    Candidate: (*LEADERLESS, Leader, Follower),
+    Leader: (Unattached, Resigned, Follower),
+    Follower: (*LEADERLESS, Prospective, Follower),
+    Resigned: (*LEADERLESS, Follower),
+    Seeking: (Seeking, Observing),
+    Observing: (Seeking, Observing, Follower),  # Follower: a voter that is whole again
+}
 
 
 def deadline_of(role: Role, *, may_fetch: bool) -> Instant:

@@ -309,7 +309,7 @@ class World:
         leader = self.leader()
         if leader is None:
             return False
-        end = leader.log.log_end_offset
+        end = leader.state.log.log_end_offset
         return all(quorum.leader_id == leader.me and quorum.high_watermark == end for quorum in self.alive)
 
     def committed_values(self, n: int) -> list[bytes]:

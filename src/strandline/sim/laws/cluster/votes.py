@@ -57,7 +57,7 @@ class Votes:
     def hears(self, machine: "Machine", event: Answered) -> None:
         """An answer that a follower waits for, from its leader: nobody else need lead."""
         node = machine.node
-        role = None if node is None else node.quorum.role
+        role = None if node is None else node.quorum.state.role
         if node is None or type(role) is not Follower or role.fetching.request != event.token[3]:
             return
         mine = (node.quorum.leader_epoch, role.leader)
@@ -100,14 +100,14 @@ class Votes:
         quorum = node.quorum
         machine.metadata_durable = min(machine.metadata_durable, node.metadata_log.log_end_offset)
         if quorum.leader_epoch not in self.begun:
-            assert isinstance(quorum.role, Candidate | Leader), (
+            assert isinstance(quorum.state.role, Candidate | Leader), (
                 f"{machine.name} is in epoch {quorum.leader_epoch}, which no voter has begun"
             )
             self.begun.add(quorum.leader_epoch)
         if self.heard.get(machine.name, (0, 0))[1] != quorum.leader_id:
             self.heard.pop(machine.name, None)
-        assert quorum.unfit is None or not isinstance(quorum.role, Prospective | Candidate | Leader), (
-            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.unfit}"
+        assert quorum.state.unfit is None or not isinstance(quorum.state.role, Prospective | Candidate | Leader), (
+            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.state.unfit}"
         )
         if has_a_say_for_good(quorum):
             self.had.pop(machine.name, None)
@@ -162,4 +162,4 @@ class Votes:
 
 def has_a_say_for_good(quorum: Quorum) -> bool:
     """Does it vote, and will it if it stops now?"""
-    return quorum.has_a_say and quorum.evidence.saved not in (SHORT, VOTES_LOST)
+    return quorum.state.has_a_say and quorum.state.evidence.saved not in (SHORT, VOTES_LOST)
