@@ -11,7 +11,8 @@ from strandline.broker.lifecycle import Lifecycle
 from strandline.broker.parts import Parts
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
-from strandline.group.coordinator import Done, Groups
+from strandline.group.coordinator import Groups
+from strandline.group.shards import Done
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.evidence.inventory import Left
 from strandline.log.reading import Read
