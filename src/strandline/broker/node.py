@@ -39,18 +39,20 @@ from strandline.base.effects import (
 )
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
 from strandline.base.time import NEVER, Instant
-from strandline.broker import forward
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
+from strandline.broker.forward import Forwarded, Forwarding
 from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import Left
 from strandline.broker.parts import Parts, auto_topic
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.controller.controller import Controller
 from strandline.controller.partitions.manual import is_manual
+from strandline.controller.tokens import ControllerToken
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
 from strandline.quorum.quorum import Quorum
+from strandline.quorum.tokens import QuorumToken
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.schema import Message
 
@@ -83,7 +85,7 @@ class Node:
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
-        self.forwarding = forward.Forwarding(config.integer("request.timeout.ms"))
+        self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
         self.new_leaders = 0  # how often this node has heard of another controller
         self.own_requests: dict[int, Token] = {}
@@ -213,16 +215,16 @@ class Node:
         return [effect for event in due for effect in metadata.answer(self, event, now)]
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed | Probed, now: Instant) -> list[Effect]:
-        name = event.token[0]
-        if name == "controller":
+        token = event.token
+        if isinstance(token, ControllerToken):
             assert self.controller is not None
             return self.controller.step(event, now)
-        assert not isinstance(event, Probed)
-        if name == "quorum":
-            assert not isinstance(event, SyncFailed)
+        assert not isinstance(event, Probed), "only the controller probes"
+        if isinstance(token, QuorumToken):
+            assert not isinstance(event, SyncFailed), "a node without its metadata directory ends"
             return self.quorum.step(event, now)
-        if name == forward.NAME:
-            assert not isinstance(event, Synced | SyncFailed)
+        if type(token) is Forwarded:
+            assert not isinstance(event, Synced | SyncFailed), "nothing that is passed on is written"
             return self.forwarding.step(event, now)
         assert self.broker is not None
         return self.broker.answered(event, now)

@@ -5,6 +5,7 @@ from strandline.base.time import Instant
 from strandline.quorum import describing, following, leading, voting
 from strandline.quorum.state import QuorumState
 from strandline.quorum.storage import impaired
+from strandline.quorum.tokens import BeginSent, CensusSent, EndSent, FetchSent, SnapshotFetchSent, VoteSent
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.quorum.end_quorum_epoch import EndQuorumEpochRequest
@@ -32,18 +33,18 @@ def received(quorum: QuorumState, event: Received, now: Instant) -> None:
 
 
 def answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
-    match event.token[1]:
-        case "fetch":
-            following.answered(quorum, event, following.fetch_response, now)
-        case "snapshot":
+    match event.token:
+        case SnapshotFetchSent():
             following.answered(quorum, event, following.snapshot_response, now)
-        case "vote":
+        case FetchSent():
+            following.answered(quorum, event, following.fetch_response, now)
+        case VoteSent():
             voting.vote_answered(quorum, event, now)
-        case "begin":
+        case BeginSent():
             voting.begin_answered(quorum, event, now)
-        case "end":
+        case EndSent():
             voting.end_answered(quorum, event, now)
-        case "census":
+        case CensusSent():
             impaired.census_answered(quorum, event, now)
         case other:
             raise AssertionError(f"an answer to nothing: {other}")

@@ -10,7 +10,7 @@ Invariants:
 from collections.abc import Callable
 from typing import Any
 
-from strandline.base.effects import Answered, Failed, Failure, Report, Sync, Synced
+from strandline.base.effects import Answered, Failed, Failure, Report, Sync
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId
 from strandline.base.time import NEVER, Instant, after
@@ -19,6 +19,7 @@ from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.roles import Download, Fetching, Follower, Observing, Seeking
 from strandline.quorum.state import QuorumState
 from strandline.quorum.storage import impaired, unfit
+from strandline.quorum.tokens import FetchSent, PartSynced, SnapshotFetchSent
 
 Following = Follower | Observing | Seeking
 TakeResponse = Callable[[QuorumState, Following, NodeId, Any, Instant], None]
@@ -54,7 +55,7 @@ def send_fetch(quorum: QuorumState, fetching: Fetching, peer: NodeId) -> None:
         wait_ms=config.fetch_wait_ms_max,
         size_max=config.fetch_bytes_max,
     )
-    quorum.send(peer, request, messages.FETCH, "fetch", peer, fetching.request)
+    quorum.send(peer, request, messages.FETCH, FetchSent(peer, fetching.request))
 
 
 def send_snapshot_fetch(quorum: QuorumState, fetching: Fetching, download: Download, peer: NodeId) -> None:
@@ -68,7 +69,7 @@ def send_snapshot_fetch(quorum: QuorumState, fetching: Fetching, download: Downl
         position=download.position,
         size_max=quorum.config.snapshot_chunk_bytes_max,
     )
-    quorum.send(peer, request, messages.FETCH_SNAPSHOT, "snapshot", peer, fetching.request)
+    quorum.send(peer, request, messages.FETCH_SNAPSHOT, SnapshotFetchSent(peer, fetching.request))
 
 
 def asker(quorum: QuorumState, number: int) -> Following | None:
@@ -129,16 +130,16 @@ def refused(quorum: QuorumState, role: Following, peer: NodeId, error: ErrorCode
 def answered(quorum: QuorumState, event: Answered | Failed, take: TakeResponse, now: Instant) -> None:
     """The end of a Fetch or a FetchSnapshot; `take` is what its response means. One that is no longer awaited means
     nothing."""
-    _, _, peer, number = event.token
-    role = asker(quorum, number)
+    asked: FetchSent = event.token
+    role = asker(quorum, asked.number)
     if role is None:
         return
     match event:
         case Failed():
-            failed(quorum, role, peer, event.why, now)
+            failed(quorum, role, asked.peer, event.why, now)
         case Answered():
             role.fetching.request = 0
-            take(quorum, role, peer, event.message, now)
+            take(quorum, role, asked.peer, event.message, now)
 
 
 def fetch_response(quorum: QuorumState, role: Following, peer: NodeId, response: Any, now: Instant) -> None:
@@ -274,12 +275,12 @@ def take_chunk(quorum: QuorumState, role: Follower | Observing, download: Downlo
 def sync_part(quorum: QuorumState, role: Following, path: str) -> None:
     """Nothing is fetched until `path` is durable."""
     role.fetching.request = quorum.number()
-    quorum.out.append(Sync((path,), ("quorum", "part", role.fetching.request)))
+    quorum.out.append(Sync((path,), PartSynced(role.fetching.request)))
 
 
-def part_synced(quorum: QuorumState, event: Synced, now: Instant) -> None:
+def part_synced(quorum: QuorumState, token: PartSynced, now: Instant) -> None:
     """First the content of a download is made durable, then its name; only then the old log is thrown away."""
-    role = asker(quorum, event.token[2])
+    role = asker(quorum, token.number)
     if role is None or role.fetching.download is None:
         return
     download, fetching = role.fetching.download, role.fetching

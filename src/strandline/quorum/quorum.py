@@ -39,6 +39,7 @@ from strandline.quorum.state import QuorumState
 from strandline.quorum.storage import evidence, impaired
 from strandline.quorum.storage import unfit as unfitness
 from strandline.quorum.storage.promises import Promises
+from strandline.quorum.tokens import ElectionSaved, LogSynced, PartSynced
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumResponse
 
 
@@ -174,8 +175,8 @@ class Quorum:
 
     def synced(self, event: Synced, now: Instant) -> None:
         state = self.state
-        match event.token[1]:
-            case "election":
+        match event.token:
+            case ElectionSaved():
                 state.promises.synced()
                 state.evidence.synced()
                 match state.role:
@@ -184,10 +185,10 @@ class Quorum:
                         voting.count(state, role, now)
                     case _:
                         pass
-            case "log":
+            case LogSynced():
                 state.durability.synced()
-            case "part":
-                following.part_synced(state, event, now)
+            case PartSynced() as part:
+                following.part_synced(state, part, now)
             case other:
                 raise AssertionError(f"nothing of this name was synced: {other}")
 

@@ -44,6 +44,7 @@ from strandline.quorum.storage.durability import Durability
 from strandline.quorum.storage.election_state import ElectionState
 from strandline.quorum.storage.evidence import Evidence
 from strandline.quorum.storage.promises import Promises
+from strandline.quorum.tokens import QuorumToken
 
 FIRST_ELECTION_MS = (50, 300)  # after a start: a pre-vote disturbs nobody, so there is no need to wait longer
 LOST_LEADER_MS = (0, 51)  # between the proof that the leader is gone and the pre-vote
@@ -150,9 +151,9 @@ class QuorumState:
     def reply(self, received: Received, message: Any) -> None:
         self.out.append(Reply(received.to, message))
 
-    def send(self, peer: NodeId, message: Any, version: int, *token: Any, channel: str = "raft") -> None:
+    def send(self, peer: NodeId, message: Any, version: int, token: QuorumToken, channel: str = "raft") -> None:
         timeout_ms = self.config.request_timeout_ms
-        self.out.append(Send(self.voters[peer], channel, message, version, timeout_ms, ("quorum", *token)))
+        self.out.append(Send(self.voters[peer], channel, message, version, timeout_ms, token))
 
     def retry_at(self, why: Failure, now: Instant) -> Instant:
         """When to ask a peer again that did not answer. Nobody is hammered: a new cluster's nodes start one by one."""

@@ -14,6 +14,7 @@ from strandline.base.time import Instant, after
 from strandline.quorum import messages
 from strandline.quorum.roles import Candidate, Follower, Leader, Prospective, Resigned, why_not_pre_vote, why_not_vote
 from strandline.quorum.state import QuorumState
+from strandline.quorum.tokens import BeginSent, EndSent, VoteSent
 
 CHANNEL = "raft-election"  # a connection of its own: answers come in order, and a Fetch may be parked for long
 
@@ -105,11 +106,12 @@ def ask(quorum: QuorumState, role: Prospective | Candidate, now: Instant) -> Non
             last=quorum.log_end,
             pre_vote=is_pre_vote,
         )
-        quorum.send(voter, request, messages.VOTE, "vote", voter, role.round, channel=CHANNEL)
+        quorum.send(voter, request, messages.VOTE, VoteSent(voter, role.round), channel=CHANNEL)
 
 
 def vote_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
-    _, _, voter, number = event.token
+    asked: VoteSent = event.token
+    voter, number = asked.voter, asked.round
     match event, quorum.role:
         case Failed(), (Prospective() | Candidate()) as role if role.round == number:
             role.outreach.again(voter, quorum.retry_at(event.why, now))
@@ -187,11 +189,12 @@ def tell_begin(quorum: QuorumState, role: Leader, now: Instant) -> None:
             epoch=quorum.epoch,
             endpoint=quorum.voters[quorum.me],
         )
-        quorum.send(voter, request, messages.BEGIN, "begin", voter, quorum.epoch, channel=CHANNEL)
+        quorum.send(voter, request, messages.BEGIN, BeginSent(voter, quorum.epoch), channel=CHANNEL)
 
 
 def begin_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
-    _, _, voter, epoch = event.token
+    sent: BeginSent = event.token
+    voter, epoch = sent.voter, sent.epoch
     match event, quorum.role:
         case Failed(), Leader() as role if epoch == quorum.epoch:
             role.begin.again(voter, quorum.retry_at(event.why, now))
@@ -243,11 +246,12 @@ def tell_end(quorum: QuorumState, role: Resigned, now: Instant) -> None:
             successors=role.successors,
             endpoint=quorum.voters[quorum.me],
         )
-        quorum.send(voter, request, messages.END, "end", voter, quorum.epoch, channel=CHANNEL)
+        quorum.send(voter, request, messages.END, EndSent(voter, quorum.epoch), channel=CHANNEL)
 
 
 def end_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
-    _, _, voter, epoch = event.token
+    sent: EndSent = event.token
+    voter, epoch = sent.voter, sent.epoch
     match event, quorum.role:
         case Failed(), Resigned() as role if epoch == quorum.epoch:
             role.outreach.again(voter, quorum.retry_at(event.why, now))

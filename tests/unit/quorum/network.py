@@ -27,6 +27,7 @@ from strandline.base.effects import (
     Send,
     Sync,
     Synced,
+    Token,
 )
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.time import Instant
@@ -211,7 +212,7 @@ class World:
         return save
 
     def deliver_synced(
-        self, machine: Machine, token: tuple[object, ...], done: Callable[[], object] | None, wait_ms: int = 0
+        self, machine: Machine, token: Token, done: Callable[[], object] | None, wait_ms: int = 0
     ) -> None:
         life = machine.life
 

@@ -21,6 +21,7 @@ from strandline.quorum.storage.election_state import (
     encode_election,
 )
 from strandline.quorum.storage.evidence import SAVE_EVERY_MS
+from strandline.quorum.tokens import CensusSent
 from strandline.wire.messages.cluster.describe_quorum import (
     DescribeQuorumResponse,
     PartitionDataResponse,
@@ -226,7 +227,9 @@ def test_it_grants_no_vote_and_no_pre_vote_and_never_stands() -> None:
     for _ in range(20):
         assert isinstance(stage.quorum.state.role, Seeking)
         peer = next(
-            peer for peer, send in stage.sent.items() if send.token[-1] == stage.quorum.state.role.fetching.request
+            peer
+            for peer, send in stage.sent.items()
+            if getattr(send.token, "number", 0) == stage.quorum.state.role.fetching.request
         )
         assert stage.perform("failed", {"peer": str(peer), "why": "refused"}).count("->") == 0
         assert "fetch" in stage.perform("wait", {})
@@ -330,12 +333,12 @@ def test_the_epochs_of_all_others_count_where_votes_are_lost() -> None:
     """A forgotten vote may be of the latest of them."""
     stage, _ = play(me="1", voters="1,2,3", epoch="4", log="1,4", applied=str(VOTES_LOST))
     census = stage.quorum.state.evidence.impairment.census  # type: ignore[union-attr]
-    stage.quorum.step(Answered(("quorum", "census", NodeId(3)), census_answer(REACH + 9)), stage.now)
+    stage.quorum.step(Answered(CensusSent(NodeId(3)), census_answer(REACH + 9)), stage.now)
     assert NodeId(3) in census.due  # no voter can be so far ahead
-    stage.quorum.step(Answered(("quorum", "census", NodeId(3)), census_answer(7)), stage.now)
+    stage.quorum.step(Answered(CensusSent(NodeId(3)), census_answer(7)), stage.now)
     assert stage.quorum.leader_epoch == 7
     assert NodeId(3) not in census.due
-    stage.quorum.step(Failed(("quorum", "census", NodeId(2)), Failure.REFUSED), stage.now)
+    stage.quorum.step(Failed(CensusSent(NodeId(2)), Failure.REFUSED), stage.now)
     assert NodeId(2) in census.due
 
 

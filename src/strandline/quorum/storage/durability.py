@@ -5,6 +5,7 @@ Invariants (executed by `check`): durable_end <= log_end_offset; at most one Syn
 
 from strandline.base.effects import Effect, Sync
 from strandline.quorum.ports import RaftLog, SnapshotId
+from strandline.quorum.tokens import LogSynced
 
 
 class Durability:
@@ -24,7 +25,7 @@ class Durability:
         if not paths:
             return []
         self.syncing = self.log.log_end_offset
-        return [Sync(paths, ("quorum", "log"))]
+        return [Sync(paths, LogSynced())]
 
     def synced(self) -> None:
         assert self.syncing is not None, "this Sync was asked for"

@@ -28,6 +28,7 @@ from strandline.quorum import messages
 from strandline.quorum.roles import Observing
 from strandline.quorum.state import QuorumState
 from strandline.quorum.storage.evidence import Impairment
+from strandline.quorum.tokens import CensusSent
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 
 CHANNEL = "raft-election"
@@ -73,7 +74,7 @@ def drive(quorum: QuorumState, now: Instant) -> None:
     for voter in impairment.census.take(now):
         topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
         request = DescribeQuorumRequest(topics=(topic,))
-        quorum.send(voter, request, DESCRIBE_QUORUM, "census", voter, channel=CHANNEL)
+        quorum.send(voter, request, DESCRIBE_QUORUM, CensusSent(voter), channel=CHANNEL)
 
 
 def told(quorum: QuorumState, high_watermark: int) -> None:
@@ -93,7 +94,8 @@ def holds_committed(quorum: QuorumState, impairment: Impairment) -> bool:
 
 
 def census_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
-    impairment, voter = quorum.evidence.impairment, event.token[2]
+    token: CensusSent = event.token
+    impairment, voter = quorum.evidence.impairment, token.voter
     if impairment is None:
         return
     match event:

@@ -12,6 +12,7 @@ from strandline.base.effects import Effect, Endpoint, Reply, Save, Send
 from strandline.base.ids import NOBODY, NodeId
 from strandline.quorum.epochs import EPOCH_MAX, repaired
 from strandline.quorum.storage.election_state import ElectionState, encode_election
+from strandline.quorum.tokens import ElectionSaved
 
 
 class Promises:
@@ -58,7 +59,7 @@ class Promises:
         self.saving = (self.count, self.election)
         content = encode_election(self.election, cluster_id, voters, applied)
         # Nobody saves this file in a step: none of its saves is ever outdated, and so none says since when it counts.
-        return Save(path, content, ("quorum", "election"))
+        return Save(path, content, ElectionSaved())
 
     def synced(self) -> None:
         assert self.saving is not None, "this Save was asked for"

@@ -18,6 +18,7 @@ from strandline.broker.node import Node
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Candidate, Follower, Leader, Prospective
 from strandline.quorum.storage.election_state import SHORT, VOTES_LOST
+from strandline.quorum.tokens import FetchSent
 from strandline.sim.laws.logs.logs import content
 from strandline.wire.messages.quorum.vote import VoteRequest, VoteResponse
 from strandline.wire.messages.records.fetch import FetchResponse
@@ -49,16 +50,14 @@ class Votes:
                 self.pre_votes.add(which)
             elif row is not None:
                 self.asked[which] = (row.replica_epoch, row.replica_id)
-        elif (
-            type(event) is Answered and type(event.message) is FetchResponse and event.token[:2] == ("quorum", "fetch")
-        ):
+        elif type(event) is Answered and type(event.message) is FetchResponse and type(event.token) is FetchSent:
             self.hears(machine, event)
 
     def hears(self, machine: "Machine", event: Answered) -> None:
         """An answer that a follower waits for, from its leader: nobody else need lead."""
         node = machine.node
         role = None if node is None else node.quorum.state.role
-        if node is None or type(role) is not Follower or role.fetching.request != event.token[3]:
+        if node is None or type(role) is not Follower or role.fetching.request != event.token.number:
             return
         mine = (node.quorum.leader_epoch, role.leader)
         for row in (row for topic in event.message.responses for row in topic.partitions):
