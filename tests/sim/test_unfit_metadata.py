@@ -73,7 +73,7 @@ def poison(play: Play) -> None:
     assert controller is not None
 
     def write(node: Node, now: Instant) -> list[Effect]:
-        return node.settle(node.quorum.append([UNKNOWN], now)[1], now)
+        return node.propagate(node.quorum.append([UNKNOWN], now)[1], now)
 
     controller.run("a defect of the controller", write)
 

@@ -102,16 +102,16 @@ class Node:
 
     def start(self, now: Instant) -> list[Effect]:
         effects = self.broker.load(now) if self.broker is not None else []
-        return self.settle(effects + self.quorum.start(now), now)
+        return self.propagate(effects + self.quorum.start(now), now)
 
     def step(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case Received():
-                return self.settle(self.received(event, now), now)
+                return self.propagate(self.received(event, now), now)
             case Disconnected():
-                return self.settle(self.controller.step(event, now) if self.controller is not None else [], now)
+                return self.propagate(self.controller.step(event, now) if self.controller is not None else [], now)
             case _:
-                return self.settle(self.answered(event, now), now)
+                return self.propagate(self.answered(event, now), now)
 
     def deadline(self) -> Instant:
         if self.halted:
@@ -129,7 +129,7 @@ class Node:
         self.is_parting = False
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
-        done = self.settle(self.quorum.expire(now), now)
+        done = self.propagate(self.quorum.expire(now), now)
         if self.halted:
             return done
         effects = self.forwarding.expire(now)
@@ -138,18 +138,18 @@ class Node:
         if self.broker is not None:
             effects += self.broker.expire(now)
             effects += self.answer_metadata(self.broker, now, moved=False)
-        return done + self.settle(effects, now)
+        return done + self.propagate(effects, now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin to stop, with the controller's consent if so configured; it ends with `Halt`."""
         if self.broker is None:
             self.is_closing = True
-            return self.settle([], now)
+            return self.propagate([], now)
         if self.config.boolean("controlled.shutdown.enable"):
             self.broker.lifecycle.leave(now)
         else:
             self.broker.lifecycle.leave_unasked()
-        return self.settle([], now)
+        return self.propagate([], now)
 
     def check(self) -> None:
         self.image.check()
@@ -231,7 +231,7 @@ class Node:
 
     # --- consequences
 
-    def settle(self, effects: list[Effect], now: Instant) -> list[Effect]:
+    def propagate(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """Carry what just happened to every machine it concerns, until nothing moves; the rest is the driver's."""
         done: list[Effect] = []
         while True:

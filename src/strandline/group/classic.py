@@ -24,11 +24,11 @@ SKIP_ASSIGNMENT = 9  # the JoinGroup version that has the field
 
 
 class State(Enum):
-    EMPTY = "Empty"
-    PREPARING_REBALANCE = "PreparingRebalance"
-    COMPLETING_REBALANCE = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
+    EMPTY = "Empty"  # it has no members, and perhaps committed offsets
+    PREPARING_REBALANCE = "PreparingRebalance"  # members join
+    COMPLETING_REBALANCE = "CompletingRebalance"  # the leader computes the assignment, and it is written
+    STABLE = "Stable"  # every member has its assignment
+    DEAD = "Dead"  # another broker coordinates it from now on
 
 
 # Which state may follow which.

@@ -56,6 +56,8 @@ class Prospective(Struct):
 
 
 class Candidate(Struct):
+    """Asks for votes in an epoch that it has begun."""
+
     round: int
     tally: Tally
     outreach: Outreach
@@ -63,6 +65,8 @@ class Candidate(Struct):
 
 
 class Follower(Struct):
+    """Fetches from the leader of this epoch."""
+
     leader: NodeId
     fetching: Fetching
     fetch_deadline: Instant
@@ -70,7 +74,7 @@ class Follower(Struct):
 
 
 class Resigned(Struct):
-    """Led this epoch and does not any more; tells the others until they know."""
+    """Led this epoch and does not any more; sends this to the others until they know."""
 
     outreach: Outreach
     successors: tuple[NodeId, ...]
@@ -85,6 +89,8 @@ class Seeking(Struct):
 
 
 class Observing(Struct):
+    """An observer that fetches from the leader of this epoch."""
+
     leader: NodeId
     fetching: Fetching
     fetch_deadline: Instant
@@ -110,7 +116,7 @@ class Parked(Struct, frozen=True):
 
 
 class Leader(Struct):
-    """Invariants: the high watermark passes the epoch's start only by records of this epoch."""
+    """Leads this epoch. The high watermark passes the epoch's start only by records of this epoch."""
 
     me: NodeId
     voters: tuple[NodeId, ...]
