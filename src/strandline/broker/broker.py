@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed
+from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed, is_of_replicas
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, Uuid
 from strandline.base.ports import Buffer, DiskError
 from strandline.base.time import Instant
-from strandline.broker import lifecycle
-from strandline.broker.lifecycle import Lifecycle
+from strandline.broker.lifecycle import Lifecycle, LifecycleSent
 from strandline.broker.parts import Parts
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
-from strandline.group.coordinator import Done, Groups
+from strandline.group.coordinator import Groups
+from strandline.group.shards import Done
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.evidence.inventory import Left
 from strandline.log.reading import Read
@@ -129,12 +129,12 @@ class Broker:
         return effects
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
-        if event.token[0] == "replica":
+        if is_of_replicas(event.token):
             if event.token[1] == "fetch":
                 self.judge_leader(event, now)
             return self.replicas.step(event, now)
         assert not isinstance(event, Synced | SyncFailed)
-        if event.token[0] != lifecycle.NAME:
+        if type(event.token) is not LifecycleSent:
             return self.producer_ids.step(event, now)
         effects = self.lifecycle.step(event, now)
         # Replicas go on copying while the process ends. Without an epoch leaders could not tell what they had from what

@@ -325,9 +325,9 @@ def under_min_isr(image: Image) -> int:
 def of_quorum(quorum: Quorum) -> Iterator[Family]:
     yield single(table.CURRENT_LEADER, quorum.leader_id)
     yield single(table.CURRENT_EPOCH, quorum.leader_epoch)
-    yield single(table.CURRENT_VOTE, quorum.election.voted)
+    yield single(table.CURRENT_VOTE, quorum.state.election.voted)
     yield single(table.RAFT_HIGH_WATERMARK, quorum.high_watermark)
-    yield single(table.RAFT_LOG_END, quorum.log.log_end_offset)
-    yield single(table.RAFT_LOG_END_EPOCH, quorum.log.last_epoch)
-    role = type(quorum.role)
+    yield single(table.RAFT_LOG_END, quorum.state.log.log_end_offset)
+    yield single(table.RAFT_LOG_END_EPOCH, quorum.state.log.last_epoch)
+    role = type(quorum.state.role)
     yield Family(table.CURRENT_STATE, [((STATES.get(role, role.__name__.lower()),), 1)])

@@ -58,6 +58,7 @@ from strandline.controller.partitions.recovery import Recoveries
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
+from strandline.controller.tokens import InquirySent, ProbeSent
 from strandline.controller.topics.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.fitting import why_unfit
@@ -170,15 +171,15 @@ class Controller:
         match event:
             case Received():
                 return self.serve(event, now)
-            case Probed(("controller", "probe", node, epoch, attempt), why) if self.is_active:
+            case Probed(ProbeSent(node, epoch, attempt), why) if self.is_active:
                 return self.probed(node, epoch, attempt, why, now)
             case Disconnected(connection) if self.is_active:
                 self.manual.disconnected(connection)
                 return self.disconnected(connection)
-            case Answered(("controller", "logs", node, serial), message) if self.is_active:
+            case Answered(InquirySent(node, serial), message) if self.is_active:
                 self.recoveries.answered(node, serial, message, now)
                 return []
-            case Failed(("controller", "logs", node, serial), _) if self.is_active:
+            case Failed(InquirySent(node, serial), _) if self.is_active:
                 self.recoveries.answered(node, serial, None, now)
                 return []
             case _:

@@ -3,13 +3,15 @@
 Every message of Raft's has a list of topics with a list of partitions; ours are always exactly one of each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, NodeId, Uuid
+from strandline.base.time import Instant
 from strandline.quorum.ports import EpochEnd, SnapshotId
+from strandline.wire.control import LeaderChangeMessage, Voter, build_control
 from strandline.wire.messages.quorum import begin_quorum_epoch as begin
 from strandline.wire.messages.quorum import end_quorum_epoch as end
 from strandline.wire.messages.quorum import fetch_snapshot as snap
@@ -255,3 +257,15 @@ def snapshot_response(
     topic = snap.TopicSnapshotResponse(name=METADATA_TOPIC, partitions=(partition,))
     nodes = () if who.endpoint is None else (snap.NodeEndpoint(who.leader, who.endpoint.host, who.endpoint.port),)
     return snap.FetchSnapshotResponse(topics=(topic,), node_endpoints=nodes)
+
+
+def leader_change(
+    me: NodeId, voters: Iterable[NodeId], granting: Iterable[NodeId], base_offset: int, epoch: int, now: Instant
+) -> bytes:
+    """The control batch with which a leader begins its epoch."""
+    record = LeaderChangeMessage(
+        leader_id=me,
+        voters=tuple(Voter(voter_id=voter) for voter in voters),
+        granting_voters=tuple(Voter(voter_id=voter) for voter in granting),
+    )
+    return build_control([record], timestamp=now, base_offset=base_offset, leader_epoch=epoch)

@@ -4,7 +4,7 @@ Voters:     Unattached, Voted, Prospective (asks for pre-votes), Candidate (asks
 Observers:  Seeking (knows no leader), Observing (follows one). An observer is no voter: it follows and never votes.
 
 The epoch, the vote in it and its leader are the quorum's (`ElectionState`), because they outlive every role.
-Transitions are in `quorum.py` and nowhere else.
+`TRANSITIONS` says which role may follow which; the causes are in `state.py` and nowhere else.
 """
 
 from msgspec import Struct
@@ -56,6 +56,8 @@ class Prospective(Struct):
 
 
 class Candidate(Struct):
+    """Asks for votes in an epoch that it has begun."""
+
     round: int
     tally: Tally
     outreach: Outreach
@@ -63,6 +65,8 @@ class Candidate(Struct):
 
 
 class Follower(Struct):
+    """Fetches from the leader of this epoch."""
+
     leader: NodeId
     fetching: Fetching
     fetch_deadline: Instant
@@ -70,7 +74,7 @@ class Follower(Struct):
 
 
 class Resigned(Struct):
-    """Led this epoch and does not any more; tells the others until they know."""
+    """Led this epoch and does not any more; sends this to the others until they know."""
 
     outreach: Outreach
     successors: tuple[NodeId, ...]
@@ -85,6 +89,8 @@ class Seeking(Struct):
 
 
 class Observing(Struct):
+    """An observer that fetches from the leader of this epoch."""
+
     leader: NodeId
     fetching: Fetching
     fetch_deadline: Instant
@@ -110,7 +116,7 @@ class Parked(Struct, frozen=True):
 
 
 class Leader(Struct):
-    """Invariants: the high watermark passes the epoch's start only by records of this epoch."""
+    """Leads this epoch. The high watermark passes the epoch's start only by records of this epoch."""
 
     me: NodeId
     voters: tuple[NodeId, ...]
@@ -148,6 +154,21 @@ class Leader(Struct):
 
 
 Role = Unattached | Voted | Prospective | Candidate | Leader | Follower | Resigned | Seeking | Observing
+
+LEADERLESS = (Unattached, Voted)
+# Which role may follow which. Each voter's role but the leader's may be begun anew, in a later epoch or after a pause.
+# A later epoch makes everybody Unattached, or the Follower of its leader.
+TRANSITIONS: dict[type, tuple[type, ...]] = {
+    Unattached: (*LEADERLESS, Prospective, Candidate, Follower),  # Candidate at once: a voter without others
+    Voted: (*LEADERLESS, Prospective, Candidate, Follower),
+    Prospective: (*LEADERLESS, Candidate, Follower),
+    Candidate: (*LEADERLESS, Leader, Follower),
+    Leader: (Unattached, Resigned, Follower),
+    Follower: (*LEADERLESS, Prospective, Follower),
+    Resigned: (*LEADERLESS, Follower),
+    Seeking: (Seeking, Observing),
+    Observing: (Seeking, Observing, Follower),  # Follower: a voter that is whole again
+}
 
 
 def deadline_of(role: Role, *, may_fetch: bool) -> Instant:

@@ -22,6 +22,7 @@ from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.controller.basis import ControllerConfig
+from strandline.controller.tokens import ProbeSent
 from strandline.metadata.image import Broker
 
 DEFAULT_LISTENER = "PLAINTEXT"
@@ -88,7 +89,7 @@ class Heartbeats:
         if endpoint is None:
             return []
         self.probing[broker.node_id] = Probing(broker.epoch, attempt, before.refusals)
-        token = ("controller", "probe", broker.node_id, broker.epoch, attempt)
+        token = ProbeSent(broker.node_id, broker.epoch, attempt)
         return [Probe(endpoint, self.config.probe_timeout_ms, token)]
 
     def probed(self, node: NodeId, epoch: BrokerEpoch, attempt: int, why: Failure | None, now: Instant) -> bool:

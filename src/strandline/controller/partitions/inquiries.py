@@ -11,6 +11,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSET_MAX, NodeId, TopicIdPartition
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
+from strandline.controller.tokens import InquirySent
 from strandline.metadata.image import Broker
 from strandline.metadata.losses import Evidence
 from strandline.wire.messages.own.get_replica_log_info import (
@@ -54,8 +55,7 @@ class Inquiries:
             first = self.asked.get(node, 0) % len(ats)
             some = (ats[first:] + ats[:first])[:PARTITIONS_MAX]
             self.asked[node] = first + len(some)
-            token = ("controller", "logs", node, self.serial)
-            yield Send(endpoint, "recovery", request_of(node, some), 0, TIMEOUT_MS, token)
+            yield Send(endpoint, "recovery", request_of(node, some), 0, TIMEOUT_MS, InquirySent(node, self.serial))
 
     def answered(
         self, node: NodeId, serial: int, response: GetReplicaLogInfoResponse | None, now: Instant

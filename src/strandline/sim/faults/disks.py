@@ -110,7 +110,7 @@ def move_logs(turmoil: Turmoil, rng: Random) -> None:
         assert node.broker is not None
         for name, root in wanted:
             node.broker.replicas.futures.alter(name, root, now)
-        return node.settle([], now)
+        return node.propagate([], now)
 
     machine.run("an operator moves logs", move)
 

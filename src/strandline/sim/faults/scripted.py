@@ -281,7 +281,7 @@ def split_vote(turmoil: Turmoil, rng: Random) -> None:
     third = turmoil.world.controller()
     if third is None:
         return
-    voters = [one for one in turmoil.world.machines.values() if one.node is not None and one.node.quorum.is_voter]
+    voters = [one for one in turmoil.world.machines.values() if one.node is not None and one.node.quorum.state.is_voter]
     others = [machine for machine in voters if machine is not third]
     turmoil.tell(f"{third.name} is to vote for one of {', '.join(machine.name for machine in others)}")
     for machine in others[1:]:

@@ -53,8 +53,8 @@ ELIGIBLE = table(
     Planted(
         name="dead-broker-elected-as-last-resort",
         module=PARTITION,
-        old='            if lives(node):\n                return Elected(node, "unclean"',
-        new='            if node in sets.replicas:\n                return Elected(node, "unclean"',
+        old="            if lives(node):\n                return Elected(node, How.UNCLEAN",
+        new="            if node in sets.replicas:\n                return Elected(node, How.UNCLEAN",
         trap="T8, KAFKA-19522",
         harm="an unclean election gives the partition to a broker that is dead",
         found_by=MODEL,
@@ -116,7 +116,7 @@ ELIGIBLE = table(
     Planted(
         name="unclean-election-unsaid",
         module=PARTITION,
-        old='    if elected.how == "unclean":\n        recovery = RECOVERING\n',
+        old="    if elected.how is How.UNCLEAN:\n        recovery = RECOVERING\n",
         new="",
         trap="T7, KAFKA-18940",
         harm="nobody is told that records may be lost",
@@ -217,7 +217,7 @@ ELIGIBLE = table(
         module=PARTITION,
         old=(
             "        losses=(loss(old, elected, wish, rules),) "
-            'if elected.how == "unclean" and not is_lossless else (),\n'
+            "if elected.how is How.UNCLEAN and not is_lossless else (),\n"
         ),
         new="",
         trap="every unclean election has an entry in the loss ledger",
@@ -228,7 +228,7 @@ ELIGIBLE = table(
         name="designated-before-the-eligible",
         module=PARTITION,
         old="    if wish.election is Election.PREFERRED and may(sets.replicas[0]):",
-        new="    if wish.designated is not None:\n        return Elected(wish.designated, 'unclean', '?')\n"
+        new="    if wish.designated is not None:\n        return Elected(wish.designated, How.UNCLEAN, '?')\n"
         "    if may(old.leader):",
         trap="who is elected uncleanly lives",
         harm="whom a recovery chose leads, even if it is dead by now",
@@ -299,7 +299,7 @@ ELIGIBLE = table(
     Planted(
         name="reassignment-ends-uncleanly",
         module=PARTITION,
-        old='    if has_ended and elected.how not in ("kept", "isr"):',
+        old="    if has_ended and elected.how not in (How.KEPT, How.IN_SYNC):",
         new="    if False:",
         trap="T40, KAFKA-19975",
         harm="replicas are taken away by an ISR that an unclean election replaces in the same change",

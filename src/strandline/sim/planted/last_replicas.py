@@ -69,8 +69,8 @@ LAST_REPLICAS = table(
     Planted(
         name="last-leader-elected-cleanly",
         module=PARTITION,
-        old='        return Elected(sets.last_leader, "unclean",',
-        new='        return Elected(sets.last_leader, "isr",',
+        old="        return Elected(sets.last_leader, How.UNCLEAN,",
+        new="        return Elected(sets.last_leader, How.IN_SYNC,",
         trap="L8",
         harm="who led last leads again after it lost its tail, and nobody is told",
         seeds=(1, 3),

@@ -2,7 +2,7 @@
 
 from strandline.sim.planted.planted import Planted, table
 
-QUORUM = "strandline.quorum.quorum"
+STATE = "strandline.quorum.state"
 ROLES = "strandline.quorum.roles"
 VOTING = "strandline.quorum.voting"
 LEADING = "strandline.quorum.leading"
@@ -31,9 +31,9 @@ METADATA_QUORUM = table(
     ),
     Planted(
         name="vote-told-before-durable",
-        module=QUORUM,
-        old="case Send() | Reply() if self.promises > self.promises_durable:",
-        new="case Send() | Reply() if self.promises < self.promises_durable:",
+        module="strandline.quorum.storage.promises",
+        old="case Send() | Reply() if self.count > self.durable:",
+        new="case Send() | Reply() if self.count < self.durable:",
         trap="Raft 5.2",
         harm="a vote is given that a crash forgets, and given again",
         seeds=(2, 2),
@@ -61,7 +61,7 @@ METADATA_QUORUM = table(
     ),
     Planted(
         name="damaged-voter-votes",
-        module=QUORUM,
+        module=STATE,
         old="return self.is_voter and self.evidence.impairment is None",
         new="return self.is_voter",
         trap="Raft 5.4.1",
@@ -71,7 +71,7 @@ METADATA_QUORUM = table(
     ),
     Planted(
         name="lost-metadata-unnoticed",
-        module="strandline.quorum.storage.impaired",
+        module="strandline.quorum.storage.evidence",
         old="elif not why and log.log_end_offset < applied:",
         new="elif not why and log.log_end_offset < 0:",
         trap="Raft 5.4.1",
@@ -102,7 +102,7 @@ METADATA_QUORUM = table(
     Planted(
         name="leader-counts-unsynced-records",
         module=LEADING,
-        old="committed = role.committed(quorum.durable_end)",
+        old="committed = role.committed(quorum.durability.end)",
         new="committed = role.committed(quorum.log.log_end_offset)",
         trap="KIP-595",
         harm="metadata is committed that a power cut takes from the leader",
@@ -111,7 +111,7 @@ METADATA_QUORUM = table(
     Planted(
         name="follower-claims-unsynced-records",
         module=FOLLOWING,
-        old="if fetching.retry_at > now or not quorum.is_log_durable:",
+        old="if fetching.retry_at > now or not quorum.durability.is_complete:",
         new="if fetching.retry_at > now:",
         trap="KIP-595",
         harm="metadata is committed that a power cut takes from the followers",

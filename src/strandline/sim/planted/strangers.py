@@ -5,7 +5,7 @@ from strandline.sim.planted.planted import Planted, table
 STRANGERS = table(
     Planted(
         name="any-epoch-is-believed",
-        module="strandline.quorum.quorum",
+        module="strandline.quorum.state",
         old="        if epoch - self.epoch <= self.allowance.steps(now):",
         new="        if True:",
         trap="KIP-996",

@@ -27,6 +27,7 @@ from strandline.base.effects import (
     Sync,
     Synced,
     SyncFailed,
+    is_of_replicas,
 )
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
@@ -37,6 +38,7 @@ from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.evidence.wholeness import distrust
 from strandline.log.files.room import needed_room
+from strandline.quorum.tokens import LogSynced
 from strandline.replica.hosted import Hosted
 from strandline.sim.laws.logs.directories import may_end_over
 from strandline.sim.world.disk import PowerLost, SimDisk
@@ -304,10 +306,10 @@ class Machine(Station):
                 else:
                     self.disk.save_since(effect.path, effect.content, effect.since)
             except DiskError as error:
-                if effect.token[0] != "replica":
+                if not is_of_replicas(effect.token):
                     raise
                 failed[number], self.disk.broken = error, known.copy()  # the node knows when it is told
-            if self.node is not None and effect.token == ("quorum", "log"):
+            if self.node is not None and type(effect.token) is LogSynced:
                 self.metadata_durable = self.node.metadata_log.log_end_offset
 
     # --- what may happen to it

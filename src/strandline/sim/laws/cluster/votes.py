@@ -18,6 +18,7 @@ from strandline.broker.node import Node
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Candidate, Follower, Leader, Prospective
 from strandline.quorum.storage.election_state import SHORT, VOTES_LOST
+from strandline.quorum.tokens import FetchSent
 from strandline.sim.laws.logs.logs import content
 from strandline.wire.messages.quorum.vote import VoteRequest, VoteResponse
 from strandline.wire.messages.records.fetch import FetchResponse
@@ -49,16 +50,14 @@ class Votes:
                 self.pre_votes.add(which)
             elif row is not None:
                 self.asked[which] = (row.replica_epoch, row.replica_id)
-        elif (
-            type(event) is Answered and type(event.message) is FetchResponse and event.token[:2] == ("quorum", "fetch")
-        ):
+        elif type(event) is Answered and type(event.message) is FetchResponse and type(event.token) is FetchSent:
             self.hears(machine, event)
 
     def hears(self, machine: "Machine", event: Answered) -> None:
         """An answer that a follower waits for, from its leader: nobody else need lead."""
         node = machine.node
-        role = None if node is None else node.quorum.role
-        if node is None or type(role) is not Follower or role.fetching.request != event.token[3]:
+        role = None if node is None else node.quorum.state.role
+        if node is None or type(role) is not Follower or role.fetching.request != event.token.number:
             return
         mine = (node.quorum.leader_epoch, role.leader)
         for row in (row for topic in event.message.responses for row in topic.partitions):
@@ -100,14 +99,14 @@ class Votes:
         quorum = node.quorum
         machine.metadata_durable = min(machine.metadata_durable, node.metadata_log.log_end_offset)
         if quorum.leader_epoch not in self.begun:
-            assert isinstance(quorum.role, Candidate | Leader), (
+            assert isinstance(quorum.state.role, Candidate | Leader), (
                 f"{machine.name} is in epoch {quorum.leader_epoch}, which no voter has begun"
             )
             self.begun.add(quorum.leader_epoch)
         if self.heard.get(machine.name, (0, 0))[1] != quorum.leader_id:
             self.heard.pop(machine.name, None)
-        assert quorum.unfit is None or not isinstance(quorum.role, Prospective | Candidate | Leader), (
-            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.unfit}"
+        assert quorum.state.unfit is None or not isinstance(quorum.state.role, Prospective | Candidate | Leader), (
+            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.state.unfit}"
         )
         if has_a_say_for_good(quorum):
             self.had.pop(machine.name, None)
@@ -162,4 +161,4 @@ class Votes:
 
 def has_a_say_for_good(quorum: Quorum) -> bool:
     """Does it vote, and will it if it stops now?"""
-    return quorum.has_a_say and quorum.evidence.saved not in (SHORT, VOTES_LOST)
+    return quorum.state.has_a_say and quorum.state.evidence.saved not in (SHORT, VOTES_LOST)

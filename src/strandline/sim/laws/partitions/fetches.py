@@ -10,7 +10,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Received, Reply, Send
+from strandline.base.effects import Received, Reply, Send, is_of_replicas
 from strandline.base.ids import NodeId
 from strandline.broker.node import Node
 from strandline.replica.hosted import Hosted
@@ -34,7 +34,7 @@ class Fetches:
         self.asked: dict[Asked, tuple[int, int]] = {}  # by followers, with the broker epoch of each
 
     def sends(self, machine: "Machine", effect: Send) -> None:
-        if machine.node is None or machine.node.broker is None or effect.token[0] != "replica":
+        if machine.node is None or machine.node.broker is None or not is_of_replicas(effect.token):
             return  # a voter fetches metadata before it is registered
         if type(effect.message) is AlterPartitionRequest:
             self.names_itself(machine, effect.message)

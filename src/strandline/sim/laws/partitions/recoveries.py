@@ -13,6 +13,7 @@ from strandline.base.effects import Answered, Received
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.broker.node import Node
+from strandline.controller.tokens import InquirySent
 from strandline.metadata.image import TOPIC_RESOURCE, Image, Partition, directory_of
 from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoResponse
 from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest
@@ -66,9 +67,10 @@ class Recoveries:
         if type(event) is not Answered or type(event.message) is not GetReplicaLogInfoResponse:
             return
         node = machine.node
-        _, _, replica, serial = event.token
+        token: InquirySent = event.token
+        replica = token.broker
         controller = None if node is None else node.controller
-        if node is None or controller is None or controller.recoveries.inquiries.under_way.get(replica) != serial:
+        if node is None or controller is None or controller.recoveries.inquiries.under_way.get(replica) != token.serial:
             return
         term = self.term(machine, node)
         for topic in event.message.topic_partition_log_info_list:
