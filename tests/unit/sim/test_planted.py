@@ -95,8 +95,12 @@ def test_compiled_files_are_neither_read_nor_written_for_a_planted_module() -> N
 
 def test_other_modules_see_the_changed_one_however_they_import_it() -> None:
     asks = """
-import sys from strandline.log import log from strandline.log.producers import producers print(log.Producers is
-producers.Producers is sys.modules["strandline.log.producers.producers"].Producers, producers.BATCHES_MAX) """
+import sys
+from strandline.log import log
+from strandline.log.producers import producers
+known = sys.modules["strandline.log.producers.producers"]
+print(log.Producers is producers.Producers is known.Producers, producers.BATCHES_MAX)
+"""
     seen = run(PLANT + asks)
     assert seen.stdout == "True 1\n", seen.stderr
 
