@@ -1,6 +1,6 @@
 """Bugs of the metadata quorum (KRaft): votes, commits, truncation, durability."""
 
-from strandline.sim.planted.planted import Planted, table
+from tests.planted.planted import Planted, table
 
 QUORUM = "strandline.quorum.quorum"
 ROLES = "strandline.quorum.roles"
