@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from strandline.sim.planted import PLANTED, Planted
+from tests.planted import PLANTED, Planted
 from strandline.sim.runs.campaign import Worker
 from strandline.sim.runs.run import Outcome
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from strandline.sim.model import Setup, explore
 from strandline.sim.model.setup import NONE
-from strandline.sim.planted import PLANTED
-from strandline.sim.planted.planted import MODEL
+from tests.planted import PLANTED
+from tests.planted.planted import MODEL
 
 TWO = Setup(brokers=2, min_isr=2, shutdown=False, unregister=False, reassign=False)
 TORN = replace(TWO, torn=True)
@@ -75,7 +75,7 @@ FOUND: dict[str, tuple[Setup, str]] = {
 }
 
 PROGRAM = """
-from strandline.sim.planted import install
+from tests.planted import install
 install({name!r})
 from strandline.sim.model import Setup, explore
 print(*explore({setup}).counterexample or ["nothing was noticed"], sep="\\n")

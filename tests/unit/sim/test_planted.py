@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from strandline.sim.planted import PLANTED, NotPlanted, Planted, install
-from strandline.sim.planted.hook import ROOT, mutated, source_of
+from tests.planted import PLANTED, NotPlanted, Planted, install
+from tests.planted.hook import ROOT, mutated, source_of
 
 BY_NAME = pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())
 # What must be among them: the guards that the formal model of KIP-966 marks, and bugs that Kafka once had.
@@ -74,7 +74,7 @@ from strandline.log.producers.producers import BATCHES_MAX
 print(BATCHES_MAX)
 """
 PLANT = """
-from strandline.sim.planted import install
+from tests.planted import install
 install("one-batch-remembered")
 """
 
@@ -105,9 +105,9 @@ print(producer_state.Producers is producers.Producers is there.Producers, produc
 
 
 def test_planting_imports_nothing_that_a_bug_may_be_planted_in() -> None:
-    program = "import sys, strandline.sim.planted\nprint(*sorted(m for m in sys.modules if m.startswith('strandline')))"
+    program = "import sys, tests.planted\nprint(*sorted(m for m in sys.modules if m.startswith('strandline')))"
     imported = set(run(program).stdout.split())
-    assert "strandline.sim.planted.hook" in imported
+    assert "tests.planted.hook" in imported
     assert not imported & {change.module for planted in PLANTED.values() for change in planted.changes}
 
 
@@ -135,7 +135,7 @@ def test_a_bug_whose_place_is_not_certain_is_refused(source: str) -> None:
 def test_a_bug_of_two_guards_is_planted_in_both() -> None:
     name = next(planted.name for planted in PLANTED.values() if planted.also is not None)
     asks = f"""
-from strandline.sim.planted import PLANTED, install
+from tests.planted import PLANTED, install
 install({name!r})
 import importlib
 for change in PLANTED[{name!r}].changes:

@@ -17,7 +17,7 @@ from strandline.cli.connect import Json, fail
 from strandline.history.operation import Operation
 from strandline.history.recorded import write_lines
 from strandline.sim.diagram import write_page
-from strandline.sim.planted import PLANTED, Planted
+from tests.planted import PLANTED, Planted
 from strandline.sim.runs.calm import Material
 from strandline.sim.runs.campaign import outcomes
 from strandline.sim.runs.plan import Plan, draw_plan, read_plan, write_plan
@@ -28,7 +28,7 @@ from strandline.sim.world.trace import Trace
 
 LISTED_MAX = 50  # failed seeds that are told one by one
 PLANT_AND_RUN = (
-    "import sys; from strandline.sim.planted import install; install(sys.argv.pop(1)); "
+    "import sys; from tests.planted import install; install(sys.argv.pop(1)); "
     "from strandline.cli.main import run; run()"
 )
 

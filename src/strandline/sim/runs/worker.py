@@ -15,7 +15,7 @@ import msgspec
 
 def work(planted: str) -> None:
     if planted:
-        from strandline.sim.planted import install
+        from tests.planted import install
 
         install(planted)
     # Only now: what is imported may have a bug planted in it.

@@ -78,6 +78,7 @@ class Machine(Station):
         self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))
         self.node: Node | None = None
         self.armed = NEVER
+        self.due = NEVER  # the deadline that the node had after what it did last
         self.flushes: deque[Sync | Save] = deque()
         self.is_flushing = False
         self.checked_end = -1
@@ -171,7 +172,8 @@ class Machine(Station):
             if self.is_running:
                 world.events += 1
                 self.check(node)
-                self.arm(node.deadline())
+                self.due = node.deadline()
+                self.arm(self.due)
 
     def check(self, node: Node) -> None:
         world = self.world
@@ -196,11 +198,10 @@ class Machine(Station):
         if self.armed != at or self.node is None:
             return
         self.armed = NEVER
-        deadline = self.node.deadline()
-        if deadline <= self.clock.now():
-            self.run("deadline", lambda node, now: node.expire(now))
+        if self.due <= self.clock.now():
+            self.run("deadline", Node.expire)
         else:
-            self.arm(deadline)
+            self.arm(self.due)
 
     def wake(self) -> None:
         """The clock was moved: what was to come may be due."""

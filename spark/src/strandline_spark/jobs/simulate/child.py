@@ -122,7 +122,7 @@ def main() -> int:
             print(f"{socket.gethostname()} has the code {own}", file=sys.stderr)
             return OTHER_CODE
         if task.campaign.planted:
-            from strandline.sim.planted import install
+            from tests.planted import install
 
             install(task.campaign.planted)
         from strandline.sim.runs.run import Outcome, run_seed  # what is imported may have a bug planted in it

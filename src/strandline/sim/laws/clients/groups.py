@@ -9,6 +9,7 @@
 The log is read here from its records alone, and not by what the coordinator remembers.
 """
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Received, Reply
@@ -87,6 +88,9 @@ class Replayed:
 
 
 class Groups:
+    HEARS = tuple((Received, request) for request in ASKING)
+    ANSWERS = (OffsetCommitResponse, OffsetFetchResponse, SyncGroupResponse, NoneType)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.asked: dict[Asked, Any] = {}
@@ -99,9 +103,7 @@ class Groups:
             del self.asked[asked]
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if type(event) is Received and type(event.message) in ASKING:
-            which = (machine.name, machine.life, event.to.connection, event.to.sequence)
-            self.asked[which] = event.message
+        self.asked[machine.name, machine.life, event.to.connection, event.to.sequence] = event.message
 
     def replies(self, machine: "Machine", reply: Reply) -> None:
         if not self.asked:

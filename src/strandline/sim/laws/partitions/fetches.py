@@ -8,6 +8,7 @@
 - no answer names a last stable offset above its high watermark
 """
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Received, Reply, Send, is_of_replicas
@@ -27,6 +28,9 @@ NAMELESS = -1  # before a broker knows that it is registered
 
 
 class Fetches:
+    HEARS = ((Received, FetchRequest),)
+    ANSWERS = (FetchResponse, NoneType)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.heard: dict[tuple[str, int, int], dict[int, None]] = {}  # by machine, its life and follower: broker epochs
@@ -54,8 +58,6 @@ class Fetches:
             )
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if type(event) is not Received or type(event.message) is not FetchRequest:
-            return
         said = event.message.replica_state
         if said.replica_id >= 0:
             self.heard.setdefault((machine.name, machine.life, said.replica_id), {})[said.replica_epoch] = None

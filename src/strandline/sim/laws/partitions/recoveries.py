@@ -48,6 +48,8 @@ class Term:
 
 
 class Recoveries:
+    HEARS = ((Received, ElectLeadersRequest), (Answered, GetReplicaLogInfoResponse))
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.terms: dict[str, Term] = {}
@@ -56,7 +58,7 @@ class Recoveries:
         self.by_hand: dict[tuple[str, str], int] = {}  # until when who asked a machine for an election may wait for it
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if type(event) is Received and type(event.message) is ElectLeadersRequest:
+        if type(event) is Received:
             for asked in event.message.topic_partitions or ():
                 pairs = zip(asked.partitions, asked.designated_leaders or (), strict=False)
                 self.designated.update((f"{asked.topic}-{index}", NodeId(node)) for index, node in pairs)
@@ -64,7 +66,6 @@ class Recoveries:
                 for index in asked.partitions:
                     which = (machine.name, f"{asked.topic}-{index}")
                     self.by_hand[which] = max(until, self.by_hand.get(which, 0))
-        if type(event) is not Answered or type(event.message) is not GetReplicaLogInfoResponse:
             return
         node = machine.node
         token: InquirySent = event.token

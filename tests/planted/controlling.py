@@ -1,6 +1,6 @@
 """Bugs of the controller: registrations, sessions, AlterPartition, elections, and what it says before it is certain."""
 
-from strandline.sim.planted.planted import MODEL, Planted, table
+from tests.planted.planted import MODEL, Planted, table
 
 BROKERS = "strandline.controller.brokers.brokers"
 ISR = "strandline.controller.partitions.isr"

@@ -1,6 +1,6 @@
 """Bugs of the metadata quorum (KRaft): votes, commits, truncation, durability."""
 
-from strandline.sim.planted.planted import Planted, table
+from tests.planted.planted import Planted, table
 
 STATE = "strandline.quorum.state"
 ROLES = "strandline.quorum.roles"

@@ -1,6 +1,6 @@
 """Bugs of the cleaner: what it takes, when, and what a power cut leaves of it."""
 
-from strandline.sim.planted.planted import Planted, table
+from tests.planted.planted import Planted, table
 
 COMPACTION = "strandline.log.cleaning.compaction"
 

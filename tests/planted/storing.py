@@ -1,6 +1,6 @@
 """Bugs of what lies on disk and of what is remembered from it: recovery, checkpoints, producers, groups."""
 
-from strandline.sim.planted.planted import Change, Planted, table
+from tests.planted.planted import Change, Planted, table
 
 BATCH = "strandline.wire.batch"
 LOG = "strandline.log.log"

@@ -1,6 +1,6 @@
 """Bugs that only a stranger finds: nobody in the cluster sends such messages."""
 
-from strandline.sim.planted.planted import Planted, table
+from tests.planted.planted import Planted, table
 
 STRANGERS = table(
     Planted(

@@ -1,6 +1,6 @@
 """Bugs of eligible leader replicas (KIP-966) and of reassignments, which the model of the partition builder finds."""
 
-from strandline.sim.planted.planted import MODEL, Change, Planted, table
+from tests.planted.planted import MODEL, Change, Planted, table
 
 PARTITION = "strandline.controller.partitions.partition"
 

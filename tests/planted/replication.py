@@ -1,6 +1,6 @@
 """Bugs of leaders and followers: the high watermark, the ISR as the leader sees it, fetching, truncation, producing."""
 
-from strandline.sim.planted.planted import Change, Planted, table
+from tests.planted.planted import Change, Planted, table
 
 LEADER = "strandline.replica.serving.leader"
 FOLLOWER = "strandline.replica.following.follower"

@@ -1,6 +1,6 @@
 """Bugs of what is served, and of how fast: reading from followers (KIP-392), replication quotas (KIP-73)."""
 
-from strandline.sim.planted.planted import Planted, table
+from tests.planted.planted import Planted, table
 
 READING = "strandline.replica.serving.reading"
 

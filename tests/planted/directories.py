@@ -1,6 +1,6 @@
 """Planted bugs around log directories that fail while their broker lives on."""
 
-from strandline.sim.planted.planted import Planted, table
+from tests.planted.planted import Planted, table
 
 DIRECTORIES: dict[str, Planted] = table(
     Planted(

@@ -12,8 +12,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from strandline.sim.planted.planted import Change, Planted
-from strandline.sim.planted.tables import PLANTED
+from tests.planted.planted import Change, Planted
+from tests.planted.tables import PLANTED
 
 ROOT = Path(__file__).parents[3]
 

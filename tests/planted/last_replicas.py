@@ -1,6 +1,6 @@
 """Bugs of what stands behind the ISR: eligible replicas, who led last, and what is remembered of both (KIP-966)."""
 
-from strandline.sim.planted.planted import MODEL, Change, Planted, table
+from tests.planted.planted import MODEL, Change, Planted, table
 
 PARTITION = "strandline.controller.partitions.partition"
 CONFIGS = "strandline.controller.configs"
