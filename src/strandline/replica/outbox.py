@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from strandline.base.effects import Effect, ToController
 from strandline.base.ids import TopicIdPartition
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.replica.timers import Alarm
 
 What = TypeVar("What")  # is said of a partition

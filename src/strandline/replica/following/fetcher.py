@@ -8,16 +8,14 @@ Invariants (executed by `check`):
   - the session's positions are exactly those that the leader was told
 """
 
-from collections.abc import Iterable, Mapping
-
 from strandline.base.effects import Effect, Failure, Report, Send
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.metadata.image import Delta, Image
 from strandline.replica.following.follower import Follower, Next, Position, Served, buffers_of
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.losses.losing import note_together
 from strandline.replica.quota import Quota
 from strandline.wire.messages.records.fetch import (
@@ -303,6 +301,14 @@ class Fetcher:
         ):
             self.dirty[at] = None
 
+    def take_moved(self) -> list[Hosted]:
+        moved, self.moved = self.moved, []
+        return moved
+
+    def take_cut(self) -> bool:
+        has_cut, self.has_cut = self.has_cut, False
+        return has_cut
+
     # --- waiting
 
     def delay(self, at: TopicIdPartition, span_ms: int, now: Instant) -> None:
@@ -340,13 +346,3 @@ class Fetcher:
         assert set(self.delayed) <= set(self.partitions)
         assert not set(self.delayed) & set(self.dirty)
         assert set(self.forgotten) <= set(self.asked)
-
-
-def configure_quotas(
-    quotas: Iterable[Quota], fetchers: Mapping[NodeId, Fetcher], image: Image, delta: Delta, anew: bool, now: Instant
-) -> None:
-    """Metadata has changed; `anew`: all of it may have."""
-    for quota in quotas:
-        quota.configure(image, image.configs if anew else delta.configs, anew)
-    for fetcher in fetchers.values():
-        fetcher.quota_changed(now)

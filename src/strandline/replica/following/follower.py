@@ -103,6 +103,11 @@ class Follower:
         self.cuts = 0  # how often the log was truncated: what was being made durable meanwhile may be gone
         self.losses: list[str] = []  # for the operator; taken by `take_losses`
 
+    def reassigned(self, partition: Partition) -> None:
+        """Metadata of the same leader and leader epoch."""
+        assert (partition.leader, partition.leader_epoch) == (self.leader, self.epoch), self.name
+        self.isr = partition.isr
+
     @property
     def last_stable_offset(self) -> int:
         """As the leader's: no transaction is ever open yet."""

@@ -54,7 +54,7 @@ class Whole:
         self.process = incarnation
         self.save()
 
-    def told(self, me: NodeId, at: TopicIdPartition, partition: Partition, directory: str) -> None:
+    def has_role(self, me: NodeId, at: TopicIdPartition, partition: Partition, directory: str) -> None:
         """Metadata gives it a role, and it has taken it."""
         if partition.leader != NOBODY and me in partition.isr:
             self.add(at, directory)

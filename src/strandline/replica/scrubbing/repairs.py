@@ -31,7 +31,8 @@ from strandline.log.segment import Segment
 from strandline.metadata.losses import AT_MOST, EXACTLY
 from strandline.metadata.records import LossEvent
 from strandline.replica.following.follower import buffers_of
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.losses.losing import Notes, told
 from strandline.replica.scrubbing.fitting import FETCH_BYTES_MAX, fitting
 from strandline.replica.timers import Alarm

@@ -17,7 +17,8 @@ from strandline.base.time import Instant
 from strandline.log.evidence.soundness import Checked, check, damages, find
 from strandline.log.log import Log
 from strandline.log.segment import Segment
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.scrubbing.repairs import Repairs, Withdraw
 from strandline.replica.timers import Alarm
 
@@ -87,7 +88,7 @@ class Scrubber:
             self.place = None
             return self.rest(now, FIRST_MS)  # the setting may change
         if not self.todo and self.place is None:
-            self.todo = dict.fromkeys(hosted.at for hosted in self.host.all())
+            self.todo = dict.fromkeys(hosted.at for hosted in self.host.partitions.all())
         effects: list[Effect] = []
         left = limit = min(STEP_BYTES, rate)
         for _ in range(LOGS_MAX):
@@ -108,7 +109,7 @@ class Scrubber:
                 return False
             at = next(iter(self.todo))
             del self.todo[at]
-            hosted = self.host.find(at)
+            hosted = self.host.partitions.find(at)
             if hosted is not None and hosted.role is not None:
                 self.place = Place(hosted)
         return True

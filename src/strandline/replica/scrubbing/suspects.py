@@ -1,14 +1,8 @@
 """Places at which a read came upon damage: the scrubber looks at each of them at once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.time import Instant
+from strandline.replica.hosted import Hosted
 from strandline.replica.timers import Alarm
-
-if TYPE_CHECKING:
-    from strandline.replica.hosted import Hosted
 
 
 class Suspects:

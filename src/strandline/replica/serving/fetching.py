@@ -12,13 +12,15 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.quota import quota_of
 from strandline.replica.serving.alterations import Alterations
+from strandline.replica.serving.contexts import NO_SESSION, Context, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.reading import Collected, Reading, is_news
-from strandline.replica.serving.sessions import NO_SESSION, Context, Interest, Sessions
+from strandline.replica.serving.sessions import Sessions
 from strandline.wire.messages.records.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -28,53 +30,11 @@ from strandline.wire.messages.records.fetch import (
 )
 from strandline.wire.schema import RecordsValue
 
-CLOSEST_REPLICA_SINCE = 11
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
-READ_COMMITTED = 1
 UNKNOWN = -1
 NONE = int(ErrorCode.NONE)
 OUR_FAULT = frozenset(map(int, (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.CORRUPT_MESSAGE)))
-
-
-class ParkedFetch:
-    """A Fetch, and if need be one that waits for records, for its time, or for a change of role."""
-
-    __slots__ = (
-        "context",
-        "done",
-        "fetching",
-        "is_hastened",
-        "listener",
-        "max_bytes",
-        "min_bytes",
-        "rack",
-        "read_committed",
-        "reads_followers",
-        "size",
-        "to",
-    )
-
-    def __init__(
-        self, fetching: "Fetching", to: ReplyTo, caller: Caller, request: FetchRequest, context: Context
-    ) -> None:
-        self.fetching = fetching
-        self.to = to
-        self.listener = caller.listener
-        self.context = context
-        limit = fetching.host.config.answer_bytes_max
-        self.min_bytes = request.min_bytes if request.min_bytes < limit else limit
-        self.max_bytes = request.max_bytes if request.max_bytes < limit else limit
-        self.rack = request.rack_id
-        # Consumers that could be told of a closer replica may also read from any.
-        self.reads_followers = context.replica < 0 and to.api_version >= CLOSEST_REPLICA_SINCE
-        self.read_committed = request.isolation_level == READ_COMMITTED
-        self.size = 0  # what was there, and what has been appended since: the answer may have less
-        self.is_hastened = False
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        return self.fetching.answer(self, now)
 
 
 class Fetching:
@@ -91,7 +51,7 @@ class Fetching:
         self.parked_followers: dict[NodeId, dict[Context, None]] = {}
         # Where a follower is not in the ISR. Any fetch of its is a reason to look, also one that does not name the
         # partition because nothing has changed there: another change of the ISR is over, the broker is unfenced.
-        self.outsiders: dict[NodeId, dict[Hosted, None]] = {}
+        self.out_of_sync: dict[NodeId, dict[Hosted, None]] = {}
 
     # --- a request
 
@@ -114,7 +74,7 @@ class Fetching:
         if replica >= 0:
             context.broker_epoch = broker_epoch
             self.record(context, named, effects, now)
-        parked = ParkedFetch(self, to, caller, request, context)
+        parked = ParkedFetch(to, caller, request, context, self.host.config.answer_bytes_max, self.answer)
         collected = self.reading.collect(parked, now)
         if (
             collected.is_urgent
@@ -143,18 +103,18 @@ class Fetching:
             ):
                 continue
             if replica not in leader.isr.maximal:
-                self.outsiders.setdefault(replica, {})[hosted] = None
+                self.out_of_sync.setdefault(replica, {})[hosted] = None
             if before.log_end_offset != interest.offset and leader.advance(now):
                 self.high_watermark_moved(hosted, leader, effects, now)
             if hosted.deletions:
                 effects += complete_deletions(hosted, leader, now)
 
-        if self.outsiders.get(replica):
+        if self.out_of_sync.get(replica):
             self.expand(replica, now)
 
     def expand(self, replica: NodeId, now: Instant) -> None:
         """Propose the follower for every ISR that it may enter."""
-        outside = self.outsiders[replica]
+        outside = self.out_of_sync[replica]
         for hosted in list(outside):
             leader = hosted.role
             if (
@@ -167,11 +127,11 @@ class Fetching:
             elif leader.propose_expansion(replica, now) is not None:
                 self.alterations.propose(hosted)
 
-    def note_outsiders(self, hosted: Hosted, leader: Leader) -> None:
+    def note_out_of_sync(self, hosted: Hosted, leader: Leader) -> None:
         """After any change of the ISR or of the replicas."""
         for node in leader.followers:
             if node not in leader.isr.isr:
-                self.outsiders.setdefault(node, {})[hosted] = None
+                self.out_of_sync.setdefault(node, {})[hosted] = None
 
     def park(self, parked: ParkedFetch, collected: Collected, max_wait_ms: int, now: Instant) -> None:
         context = parked.context
@@ -187,7 +147,7 @@ class Fetching:
         if context.replica >= 0:
             self.parked_followers.setdefault(context.replica, {})[context] = None
             if any(is_news(i, data.high_watermark, data.log_start_offset) for i, data in collected.parts):
-                parked.is_hastened = True
+                parked.is_answered_soon = True
                 wait = min(wait, self.host.config.high_watermark_delay_ms)
         self.host.timers.push(now + wait, parked)
 
@@ -309,7 +269,7 @@ class Fetching:
                 continue
             if context.replica >= 0:
                 if not is_throttled or not self.reading.is_held_back(hosted, context.replica, now):
-                    self.hasten(parked, now)
+                    self.answer_soon(parked, now)
             elif parked.size + leader.unseen_bytes >= parked.min_bytes:
                 # What it may see now may have been appended before it came.
                 ready.append(parked)
@@ -334,9 +294,9 @@ class Fetching:
             if collected.is_urgent or collected.size >= parked.min_bytes:
                 effects.append(self.reply(parked, collected, now))
 
-    def hasten(self, parked: ParkedFetch, now: Instant) -> None:
-        if not parked.is_hastened:
-            parked.is_hastened = True
+    def answer_soon(self, parked: ParkedFetch, now: Instant) -> None:
+        if not parked.is_answered_soon:
+            parked.is_answered_soon = True
             self.host.timers.push(now + self.host.config.high_watermark_delay_ms, parked)
 
     def log_start_moved(self, hosted: Hosted, now: Instant) -> None:
@@ -344,10 +304,11 @@ class Fetching:
             assert isinstance(interest, Interest)
             interest.context.dirty[interest] = None
             if interest.context.parked is not None and interest.context.replica >= 0:
-                self.hasten(interest.context.parked, now)
+                self.answer_soon(interest.context.parked, now)
 
-    def role_changed(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
+    def role_changed(self, hosted: Hosted, now: Instant) -> list[Effect]:
         """Whoever waits here learns at once that the leadership is another, or that the partition is gone."""
+        effects: list[Effect] = []
         for key in list(hosted.watchers):
             assert isinstance(key, Interest)
             key.context.dirty[key] = None
@@ -356,15 +317,16 @@ class Fetching:
                 effects += self.answer(parked, now)
         if hosted.gone:
             hosted.watchers.clear()
-            for outside in self.outsiders.values():
+            for outside in self.out_of_sync.values():
                 outside.pop(hosted, None)  # a follower that is dead does not ask any more
+        return effects
 
     def leads_anew(self, leader: Leader, now: Instant) -> None:
         """Followers whose fetch waits here for other partitions should soon ask for this one too."""
         for node in leader.followers:
             for context in self.parked_followers.get(node, ()):
                 if context.parked is not None:
-                    self.hasten(context.parked, now)
+                    self.answer_soon(context.parked, now)
 
 
 def complete_deletions(hosted: Hosted, leader: Leader, now: Instant) -> list[Effect]:

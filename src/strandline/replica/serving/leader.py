@@ -302,6 +302,10 @@ class Leader:
             self.followers = {node: self.followers.get(node, NEVER_FETCHED) for node in self.others()}
         self.committed(partition.isr, partition.partition_epoch)
 
+    def configure(self, min_isr: int) -> None:
+        assert min_isr >= 1
+        self.min_isr = min_isr
+
     def check(self) -> None:
         log = self.log
         assert log.log_start_offset <= self.high_watermark, (log.log_start_offset, self.high_watermark)

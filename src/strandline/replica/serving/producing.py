@@ -23,7 +23,8 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
 from strandline.log.refusals import Refused, refused
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.serving.awaited import Awaited, Where
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
@@ -155,8 +156,9 @@ class Producing:
         failed = False
         moved: dict[int, None] = {}
         waits: list[tuple[Hosted, Part]] = []
+        partitions = self.host.partitions
         for topic in request.topic_data:
-            group = self.host.by_id.get(topic.topic_id) if by_id else self.host.by_name.get(topic.name)
+            group = partitions.by_id.get(topic.topic_id) if by_id else partitions.by_name.get(topic.name)
             parts: list[PartitionProduceResponse | Part] = []
             rows.append([topic.name, topic.topic_id, parts])
             for data in topic.partition_data:
@@ -267,7 +269,7 @@ class Producing:
     def append_internal(
         self, topic: str, partition: int, batch: bytearray, now: Instant, then: Done, timeout_ms: int
     ) -> list[Effect]:
-        hosted = self.host.named(topic, partition)
+        hosted = self.host.partitions.named(topic, partition)
         leader = None if hosted is None else hosted.role
         if hosted is None or type(leader) is not Leader:
             return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, now)

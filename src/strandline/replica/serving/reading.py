@@ -8,7 +8,7 @@ Rules:
   - a throttled follower out of sync gets no records while the quota is exceeded; all else it is told
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
@@ -16,17 +16,15 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.refusals import Refused
 from strandline.replica.following.follower import Follower
-from strandline.replica.hosted import Host, Hosted, leader_epoch_error
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted, leader_epoch_error
 from strandline.replica.quota import Quota
+from strandline.replica.serving.contexts import NO_SESSION, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.selection import SELECTORS, preferred_read_replica
-from strandline.replica.serving.sessions import NO_SESSION, Interest
 from strandline.wire.messages.records.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 from strandline.wire.schema import RecordsValue
-
-if TYPE_CHECKING:
-    from strandline.replica.serving.fetching import ParkedFetch
 
 EMPTY = b""  # not null, which librdkafka takes for a malformed answer
 
@@ -50,9 +48,9 @@ class Reading:
         if hosted is not None and not hosted.gone:
             return hosted
         if interest.context.by_id:
-            group = self.host.by_id.get(interest.topic_id)
+            group = self.host.partitions.by_id.get(interest.topic_id)
         else:
-            group = self.host.by_name.get(interest.topic)
+            group = self.host.partitions.by_name.get(interest.topic)
         found = None if group is None else group.get(interest.index)
         if found is not None and interest.context.session_id != NO_SESSION:
             interest.watch(found)
@@ -60,7 +58,7 @@ class Reading:
             interest.hosted = found
         return found
 
-    def collect(self, parked: "ParkedFetch", now: Instant) -> Collected:
+    def collect(self, parked: ParkedFetch, now: Instant) -> Collected:
         """Read what there is within the limits. Changes nothing but `dirty`, from which it takes what has no news."""
         context = parked.context
         incremental = context.is_incremental
@@ -168,7 +166,7 @@ class Reading:
             current_leader=LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1]),
         )
 
-    def closer(self, interest: Interest, leader: Leader, parked: "ParkedFetch") -> PartitionData | None:
+    def closer(self, interest: Interest, leader: Leader, parked: ParkedFetch) -> PartitionData | None:
         """The answer that names a closer replica, if there is one: it has no records."""
         if self.select is None:
             return None

@@ -46,6 +46,10 @@ class Directories:
         self.news.append((log_dir, error))
         return True
 
+    def take_news(self) -> list[tuple[LogDir, DiskError]]:
+        news, self.news = self.news, []
+        return news
+
     @property
     def awaited(self) -> tuple[str, ...]:
         """Full ones for which the node may begin anew by itself. Not where another one has failed: after a flush that

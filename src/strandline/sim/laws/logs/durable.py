@@ -39,7 +39,7 @@ class Durable:
         self.look_at_metadata(machine, life, node.metadata_log)
         if node.broker is None:
             return
-        for hosted in node.broker.replicas.host.all():
+        for hosted in node.broker.replicas.host.partitions.all():
             if machine.has_lost(hosted):
                 continue
             point = hosted.log.recovery_point

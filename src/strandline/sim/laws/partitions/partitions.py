@@ -103,7 +103,7 @@ class Partitions:
         may_be_stuck = self.world.time.now >= self.next_look.get(machine.name, 0)
         if may_be_stuck:
             self.next_look[machine.name] = self.world.time.now + LOOK_MS
-        for group in broker.replicas.host.by_id.values():
+        for group in broker.replicas.host.partitions.by_id.values():
             for hosted in group.values():
                 if hosted.role is None and self.is_misnamed(hosted):
                     continue  # somebody exchanged its files, and metadata is not there yet to show it
@@ -157,7 +157,7 @@ class Partitions:
                     known.log_end = end
         if broker.directories.offline:
             for at, known in seen.items():
-                if known.epoch >= 0 and broker.replicas.host.find(at) is None:
+                if known.epoch >= 0 and broker.replicas.host.partitions.find(at) is None:
                     known.epoch, self.unseen[at] = -1, None
 
     def look_at_leader(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
@@ -336,7 +336,7 @@ class Partitions:
             node = machine.node
             if node is None or node.broker is None or not self.world.laws.metadata.is_registered(machine):
                 continue
-            hosted = node.broker.replicas.host.find(at)
+            hosted = node.broker.replicas.host.partitions.find(at)
             if hosted is not None:
                 known = self.seen.setdefault(machine.name, {}).setdefault(at, Seen())
                 self.holds_truth(machine, hosted, truth, known, f"is in the ISR {partition.isr}")

@@ -16,10 +16,7 @@ Invariants:
   - what is set aside keeps its content, and no start looks at it again
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Report
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, uuid_text
@@ -33,10 +30,9 @@ from strandline.log.directory import (
     read_topic_id,
     write_partition_metadata,
 )
-from strandline.replica.hosted import Host, Hosted
-
-if TYPE_CHECKING:
-    from strandline.replica.storage.storage import Storage
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
+from strandline.replica.losses.losing import Findings
 
 ENTRY_MAX = 180  # of a name with 255 characters at most, of which a suffix needs some
 
@@ -99,24 +95,24 @@ def refuse_other_name(found: Hosted, path: str) -> None:
         raise DiskError(f"{path} and {found.log.directory} have one topic id: nobody knows whose their records are")
 
 
-def part_with_misnamed(storage: Storage, effects: list[Effect]) -> None:
+def part_with_misnamed(host: Host, disk: Disk, findings: Findings) -> list[Effect]:
     """Once metadata says what the topics are called, and before a log has a role."""
-    host = storage.host
-    for hosted in list(host.all()):
+    effects: list[Effect] = []
+    for hosted in list(host.partitions.all()):
         topic = host.image.topics.get(hosted.at.topic_id)
         if topic is None or topic.name == hosted.name.topic or not host.directories.is_live(hosted.directory):
             continue
         path, directory = hosted.log.directory, hosted.directory
         try:
             hosted.log.abandon()
-            aside = set_aside(storage.disk, directory.path, directory_name(hosted.name))
+            aside = set_aside(disk, directory.path, directory_name(hosted.name))
         except DiskError as error:
             host.fail(directory, error)
             continue
-        hosted.gone = True
         host.drop(hosted)
-        storage.findings.is_another(hosted)
+        findings.is_another(hosted)
         effects.append(Report("error", f"{path} has the id of topic {topic.name}; it is kept in {aside}"))
+    return effects
 
 
 def is_nearly(one: Uuid, other: Uuid) -> bool:

@@ -13,7 +13,8 @@ from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.metadata.losses import NO_END, UNKNOWN
 from strandline.metadata.records import LossEvent
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.losses.losing import lost_by
 from strandline.replica.serving.leader import Leader
 from strandline.replica.timers import Alarm
@@ -61,7 +62,7 @@ class Look:
         return True
 
 
-class Hanging:
+class HangingTransactions:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.looks: dict[Hosted, Look] = {}

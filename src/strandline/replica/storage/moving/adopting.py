@@ -11,9 +11,9 @@ from strandline.base.time import Instant
 from strandline.log.directory import directory_name
 from strandline.replica.config import LogDir
 from strandline.replica.hosted import Hosted
-from strandline.replica.storage.double import Double
-from strandline.replica.storage.future import Futures
-from strandline.replica.storage.owners import make_room
+from strandline.replica.storage.moving.futures import Futures
+from strandline.replica.storage.opening.found_log import FoundLog
+from strandline.replica.storage.opening.owners import make_room
 
 
 def adopted_or_new(
@@ -23,9 +23,9 @@ def adopted_or_new(
     host, hosted = futures.host, None
     if at in host.absent:
         return None
-    for log_dir, entry in futures.storage.found_futures.pop(at, ()):
+    for log_dir, entry in futures.storage.loading.futures.pop(at, ()):
         if log_dir.directory_id != named or hosted is not None or not host.directories.is_live(log_dir):
-            effects += futures.bury(at, log_dir, entry)
+            effects += futures.delete(at, log_dir, entry)
             continue
         try:
             hosted = adopt(futures, at, name, log_dir, entry, now)
@@ -46,8 +46,8 @@ def adopt(
     storage.disk.rename(f"{log_dir.path}/{entry}", path)
     # Nobody knows whether the one before was ever cleaned: batches may have gaps between them, whatever the topic's
     # policy is by now. Segments have none: a copy's begin where those before them end.
-    hosted = storage.open(at, Double(log_dir, name, 0, 0, 0, 0, clean=False), now)
+    hosted = storage.loading.open(at, FoundLog(log_dir, name, 0, 0, 0, 0, clean=False), now)
     storage.findings.end(log_dir)
-    storage.compacted_anew = True
+    storage.checkpoints.gaps_may_come()
     storage.reconfigure(hosted)
     return hosted
