@@ -607,8 +607,8 @@ REPLICA = table(
     Mutant(
         "other acks are taken for 1",
         "replica/serving/producing.py",
-        "                if acks not in (ACKS_ALL, 0, 1):",
-        "                if acks < ACKS_ALL:",
+        "        if acks not in (ACKS_ALL, 0, 1):",
+        "        if acks < ACKS_ALL:",
         Breaks.ANSWERS,
         ("unit/replica/test_requests.py::test_other_acks_are_refused",),
         ("0: no answer. 1: when the leader has it.",),

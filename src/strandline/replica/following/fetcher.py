@@ -89,7 +89,7 @@ class Fetcher:
         wake = self.delayed.pop(at, None)
         if wake is not None:
             wake.done = True
-            self.host.timers.settled()
+            self.host.timers.entry_done()
 
     def follower(self, at: TopicIdPartition) -> Follower | None:
         hosted = self.partitions.get(at)
@@ -339,7 +339,7 @@ class Fetcher:
         if self.pause is not None:
             self.pause.done = True
             self.pause = None
-            self.host.timers.settled()
+            self.host.timers.entry_done()
 
     def check(self) -> None:
         assert set(self.dirty) <= set(self.partitions) | set(self.forgotten)

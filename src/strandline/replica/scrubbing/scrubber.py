@@ -46,7 +46,7 @@ class Place:
         hosted = self.hosted
         return hosted.gone or hosted.log is not self.log or hosted.role is None or self.log.cuts != self.cuts
 
-    def settle(self) -> bool:
+    def find_segment(self) -> bool:
         """Come to the segment that has `offset`, at its beginning if it is another one. False: there is none."""
         bases = self.log.bases
         at = max(0, bisect_right(bases, self.offset) - 1)
@@ -120,7 +120,7 @@ class Scrubber:
         assert place is not None
         hosted, log = place.hosted, place.log
         upto = hosted.high_watermark
-        if not place.settle() or place.offset >= upto:
+        if not place.find_segment() or place.offset >= upto:
             self.place = None
             return 0
         segment, before = place.segment, place.position

@@ -103,7 +103,7 @@ class Alterations:
                 leader = self.leader_at(at)
                 if pending is None or leader is None or leader.isr is not pending:
                     continue
-                if self.settle(at, leader, pending, row, now):
+                if self.takes_effect(at, leader, pending, row, now):
                     hosted = self.host.partitions.find(at)
                     assert hosted is not None
                     changed.append(hosted)
@@ -121,7 +121,7 @@ class Alterations:
         else:
             self.shrinks += 1
 
-    def settle(
+    def takes_effect(
         self, at: TopicIdPartition, leader: Leader, pending: Pending, row: PartitionDataResponse, now: Instant
     ) -> bool:
         error = error_of(row.error_code)

@@ -108,7 +108,6 @@ class Fetching:
                 self.high_watermark_moved(hosted, leader, effects, now)
             if hosted.deletions:
                 effects += complete_deletions(hosted, leader, now)
-
         if self.out_of_sync.get(replica):
             self.expand(replica, now)
 
@@ -161,9 +160,7 @@ class Fetching:
         context = parked.context
         is_consumer = context.replica < 0
         if not is_consumer:
-            self.host.replicated_out += collected.size
-            if self.quota.throttled:
-                self.count(collected, now)
+            self.count_replicated(collected, now)
         parked.done = True
         if context.parked is parked:
             self.unpark(context)
@@ -202,19 +199,23 @@ class Fetching:
         for interest in fed:  # last, so that the others get their turn first
             dirty.pop(interest, None)
             dirty[interest] = None
-        endpoints: tuple[NodeEndpoint, ...] = ()
-        if moved:
-            endpoints = tuple(
-                NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
-                for node, host, port, rack in self.hints.endpoints(moved, parked.listener)
-            )
+        endpoints = self.endpoints(moved, parked.listener) if moved else ()
         return Reply(
             parked.to,
             FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints),
         )
 
-    def count(self, collected: Collected, now: Instant) -> None:
-        """What throttled replicas are sent counts, also where they are in sync."""
+    def endpoints(self, nodes: dict[int, None], listener: str) -> tuple[NodeEndpoint, ...]:
+        return tuple(
+            NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+            for node, host, port, rack in self.hints.endpoints(nodes, listener)
+        )
+
+    def count_replicated(self, collected: Collected, now: Instant) -> None:
+        """What throttled replicas are sent counts for the quota, also where they are in sync."""
+        self.host.replicated_out += collected.size
+        if not self.quota.throttled:
+            return
         size = 0
         for interest, data in collected.parts:
             if data.records and interest.hosted is not None and self.quota.is_throttled(*interest.hosted.name):
@@ -225,7 +226,7 @@ class Fetching:
     def unpark(self, context: Context) -> None:
         context.parked = None
         self.waiting -= 1
-        self.host.timers.settled()
+        self.host.timers.entry_done()
         if context.replica >= 0:
             self.parked_followers[context.replica].pop(context, None)
         if context.session_id == NO_SESSION:

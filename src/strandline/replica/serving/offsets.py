@@ -52,11 +52,11 @@ class Deletion:
         self.open = 0
         self.done = False
 
-    def settled(self) -> list[Effect]:
+    def part_done(self) -> list[Effect]:
         self.open -= 1
         if self.open > 0 or self.done:
             return []
-        self.offsets.host.timers.settled()
+        self.offsets.host.timers.entry_done()
         return self.reply()
 
     def reply(self) -> list[Effect]:
@@ -99,7 +99,7 @@ class DeletionPart:
         self.error = error
         if error is ErrorCode.NONE:
             self.low_watermark = self.reached
-        return self.deletion.settled()
+        return self.deletion.part_done()
 
 
 class Offsets:

@@ -14,6 +14,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.replica.following.follower import Follower
 from strandline.replica.host import Host
@@ -81,8 +82,7 @@ class Reading:
                 parts.append((interest, refused))
                 is_urgent = True
                 continue
-            assert hosted is not None
-            assert role is not None
+            assert hosted is not None and role is not None  # for the type checker
             log = role.log
             high_watermark = role.high_watermark
             upto = log.log_end_offset if is_follower else high_watermark
@@ -90,14 +90,8 @@ class Reading:
                 read = None
                 if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
                     limit = interest.max_bytes if interest.max_bytes < left else left
-                    try:
-                        read = log.read(interest.offset, limit, upto=upto, min_one=size == 0, is_checked=True)
-                    except DiskError as error:
-                        self.host.fail(hosted.directory, error)
-                        read = Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
+                    read = self.read(hosted, interest.offset, limit, upto, size == 0, now)
                 if isinstance(read, Refused):
-                    if read.error is ErrorCode.CORRUPT_MESSAGE:
-                        self.host.suspects.add(hosted, interest.offset, now)
                     parts.append((interest, self.refusal(interest, read.error)))
                     is_urgent = True
                     continue
@@ -115,6 +109,18 @@ class Reading:
             else:
                 context.dirty.pop(interest, None)
         return Collected(parts, size, is_urgent, unread)
+
+    def read(
+        self, hosted: Hosted, offset: int, max_bytes: int, upto: int, min_one: bool, now: Instant
+    ) -> Read | Refused:
+        try:
+            read = hosted.log.read(offset, max_bytes, upto=upto, min_one=min_one, is_checked=True)
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+            return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
+        if type(read) is Refused and read.error is ErrorCode.CORRUPT_MESSAGE:
+            self.host.suspects.add(hosted, offset, now)
+        return read
 
     # --- instead of records
 
