@@ -2,7 +2,7 @@
 
 New logs are created a few in a step: a topic may have thousands, and a node that is deaf for seconds misses its
 heartbeats and the quorum's elections. What waits here is as if metadata had not named it yet, which lags on every
-broker: it is neither led nor followed, and who asks for it asks again. It is created with what metadata says when its
+broker: it is neither led nor followed, and clients ask for it again. It is created with what metadata says when its
 turn has come.
 
 Invariant (executed by `check`): what waits is this broker's, and has no log yet.
@@ -188,8 +188,8 @@ class AssignedPartitions:
         return TopicPartition(self.host.image.topics[at.topic_id].name, at.partition)
 
     def clear_name(self, at: TopicIdPartition, now: Instant) -> list[Effect]:
-        """Delete other topics' logs under the partition's name (T39), also while it waits: who asks by that name must
-        not find them. Unless one is its own (`has_misread_id`): then the partition is absent."""
+        """Delete other topics' logs under the partition's name (T39), also while it waits: requests by that
+        name must not find them. Unless one is its own (`has_misread_id`): then the partition is absent."""
         namesakes = self.storage.loading.namesakes_of(None, self.name_of(at))
         if has_misread_id(self.host, namesakes, at):
             return []

@@ -2,7 +2,7 @@
 those that failed, what is known of losses, timers.
 
 Each of them is a small machine with state of its own. `Host` itself only decides what follows at once where a directory
-fails, and what a client gets to hear for a partition that is not led here.
+fails, and which error a client gets for a partition that is not led here.
 """
 
 from collections.abc import Mapping
@@ -68,8 +68,8 @@ class Host:
         self.whole.forget(hosted.at)
 
     def fail(self, log_dir: LogDir, error: DiskError) -> None:
-        """An operation in this directory failed: no replica there has a role from now on. What else follows, for those
-        who wait and ask, `Replicas.take_offline` does."""
+        """An operation in this directory failed: no replica there has a role from now on. What else follows, for
+        requests that wait, `Replicas.take_offline` does."""
         # First, since the next line raises where the broker cannot go on without this directory.
         self.whole.end()
         if not self.directories.fail(log_dir, error):
@@ -77,7 +77,7 @@ class Host:
         for hosted in self.partitions.all():
             if hosted.directory.path == log_dir.path:
                 hosted.lose_role()
-                self.absent[hosted.at] = self.directories.told_as(log_dir)
+                self.absent[hosted.at] = self.directories.reported_id(log_dir)
 
     def read(self, topic: str, partition: int, offset: int, max_bytes: int) -> Read | Refused:
         """Up to the log's end."""
@@ -105,7 +105,7 @@ class Host:
     def why_not_leader(
         self, topic_name: str, topic_id: Uuid | None, index: int, current_leader_epoch: int = -1
     ) -> ErrorCode:
-        """The error for a partition that is not led here. Whose knowledge is the older one says more than that."""
+        """The error for a partition that is not led here. Whose leader epoch is the older one says more than that."""
         if topic_id is not None:
             topic = self.image.topics.get(topic_id)
             if topic is None:

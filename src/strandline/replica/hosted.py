@@ -1,7 +1,7 @@
 """A hosted partition: its log on this broker, and the role that metadata gives it.
 
-A `Hosted` outlives its roles: the log, who waits for it, and the high watermark pass from one role to the next. All
-changes of its state are methods here, so that what they keep is said once.
+A `Hosted` outlives its roles: the log, the requests that wait, and the high watermark pass from one role to the next.
+All changes of its state are methods here, so that what they keep is said once.
 
 States: opened, without a role, until its metadata is known; `Leader` or `Follower`; gone, for good. A replica loses its
 role and stays where records of it were found to be lost, or where its log directory has failed.
@@ -29,7 +29,7 @@ Role = Leader | Follower
 
 
 class Waiter(Protocol):
-    """Someone who waits until the high watermark reaches `required`, or for the end of this leadership."""
+    """A request that waits until the high watermark reaches `required`, or for the end of this leadership."""
 
     required: int
     done: bool
@@ -68,7 +68,7 @@ class Hosted:
         self.watchers: dict[object, None] = {}
         self.counters = TopicCounters()  # those of its topic, as soon as it is put among the others
         self.gone = False
-        self.is_doubtful = False  # opened after an unclean stop, and no leader has been heard of since
+        self.is_doubtful = False  # opened after an unclean stop, and there was no leader since
         self.moves = 0  # from one log directory to another
 
     @property
@@ -83,7 +83,7 @@ class Hosted:
         self.role = role
 
     def lose_role(self) -> None:
-        """Nobody leads or follows with it from now on, but its log stays."""
+        """It neither leads nor follows from now on, but its log stays."""
         self.start = self.high_watermark
         self.role = None
 
@@ -108,7 +108,7 @@ class Hosted:
     def trust(self) -> None:
         self.is_doubtful = False
 
-    # --- who waits
+    # --- requests that wait
 
     def wait(self, waiter: Waiter) -> None:
         """Keep the queue sorted. Only a duplicate's answer waits for less than its predecessors."""

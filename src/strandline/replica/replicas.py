@@ -126,7 +126,7 @@ class Replicas:
         return self.futures.delete_strays() + self.assigned.delete_strays(now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
-        """Answer whoever waits, and make everything durable, so that the next start needs no recovery."""
+        """Answer the requests that wait, and make everything durable, so that the next start needs no recovery."""
         not_leader = ErrorCode.NOT_LEADER_OR_FOLLOWER
         effects = [effect for hosted in self.host.partitions.all() for effect in hosted.fail_waiting(not_leader, now)]
         self.cleaner.stop()
@@ -147,8 +147,8 @@ class Replicas:
         return effects + self.flush(now)
 
     def left_offline(self) -> dict[Uuid, tuple[Left, ...]]:
-        """See `OfflineReplicas.left`. Before there is metadata, and every replica in it was looked for, nobody knows
-        all of it."""
+        """See `OfflineReplicas.left`. Before there is metadata, and every replica in it was looked for, not all of
+        it is known."""
         if not self.has_caught_up or self.assigned.waiting:
             return {}
         return self.offline.left()

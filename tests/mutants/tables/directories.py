@@ -117,8 +117,8 @@ DIRECTORIES = table(
     Mutant(
         "an answer settles a newer wish",
         "replica/storage/moving/assignments.py",
-        "                    if row.error_code in settled and at in asked and self.wanted.get(at) == asked[at]:\n",
-        "                    if row.error_code in settled and at in asked and at in self.wanted:\n",
+        "                    if row.error_code in done and at in asked and self.wanted.get(at) == asked[at]:\n",
+        "                    if row.error_code in done and at in asked and at in self.wanted:\n",
         Breaks.AGREEMENT,
         (
             "kip/traps/test_directories.py::test_t41_an_answer_settles_only_what_it_is_the_answer_to",

@@ -173,7 +173,7 @@ def test_a_log_goes_to_the_directory_that_metadata_names(world: Any) -> None:
     assert [name for name in world.disks[1].list("/data1") if name.startswith("t-0")] == []
 
 
-def graves(world: Any) -> list[str]:
+def deleted_logs(world: Any) -> list[str]:
     return [name for name in world.disks[1].list("/data1") if name.endswith("-delete")]
 
 
@@ -183,15 +183,15 @@ def test_a_deleted_log_is_renamed_at_once_and_its_files_are_somebody_elses_work(
     world.produce(1, 3)
     topic_id = world.image.topic_ids["t"]
     world.nodes[1].assigned.delete(world.nodes[1].host.partitions.named("t", 0), world.now)
-    (grave,) = graves(world)
-    assert grave.startswith(f"t-0.{topic_id.hex()}.")
-    assert world.disks[1].list(f"/data1/{grave}") != []
+    (deleted,) = deleted_logs(world)
+    assert deleted.startswith(f"t-0.{topic_id.hex()}.")
+    assert world.disks[1].list(f"/data1/{deleted}") != []
     (remove,) = world.nodes[1].flush(world.now)
-    assert remove == Remove((f"/data1/{grave}",))
+    assert remove == Remove((f"/data1/{deleted}",))
     assert world.nodes[1].flush(world.now) == []
 
 
-def test_a_partition_that_comes_back_and_goes_again_has_two_graves(world: Any) -> None:
+def test_a_partition_that_comes_back_and_goes_again_has_two_deleted_logs(world: Any) -> None:
     world.create(replicas=(1,))
     replicas = world.nodes[1]
     for _ in range(2):
@@ -199,26 +199,26 @@ def test_a_partition_that_comes_back_and_goes_again_has_two_graves(world: Any) -
             AT_ID, UNASSIGNED_DIRECTORY, True, [], world.now
         )
         replicas.assigned.delete(hosted, world.now)
-    assert len(graves(world)) == 2
+    assert len(deleted_logs(world)) == 2
     assert not replicas.host.directories.offline
 
 
-def test_a_grave_that_nobody_has_removed_is_removed_by_the_next_start(world: Any) -> None:
+def test_a_deleted_log_that_was_not_removed_is_removed_by_the_next_start(world: Any) -> None:
     world.create(replicas=(1,))
     world.nodes[1].assigned.delete(world.nodes[1].host.partitions.named("t", 0), world.now)
-    assert len(graves(world)) == 1
+    assert len(deleted_logs(world)) == 1
     world.kill(1)
     world.start(NodeId(1))
-    assert graves(world) == []
+    assert deleted_logs(world) == []
 
 
-def test_a_grave_has_a_name_that_a_file_system_takes(world: Any) -> None:
+def test_a_deleted_log_has_a_name_that_a_file_system_takes(world: Any) -> None:
     storage = world.nodes[1].storage
     entry = f"{'t' * 249}-12345"
     world.disks[1].make_directory(f"/data1/{entry}")
     storage.deleted.rename(world.nodes[1].host.directories.live[0], entry, AT_ID)
-    (grave,) = graves(world)
-    assert len(grave) <= 255
+    (deleted,) = deleted_logs(world)
+    assert len(deleted) <= 255
 
 
 def test_retention_moves_the_log_start_and_followers_hear_of_it(world: Any) -> None:

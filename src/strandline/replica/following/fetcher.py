@@ -5,7 +5,7 @@ not the one that the session has. What was asked is kept per partition, and an a
 
 Invariants (executed by `check`):
   - what has something to ask is `dirty`; what must wait is in `delayed` and out of the session after the next request
-  - the session's positions are exactly those that the leader was told
+  - the session's positions are exactly those that the leader has
 """
 
 from strandline.base.effects import Effect, Failure, Report, Send
@@ -65,7 +65,7 @@ class Fetcher:
         self.moved: list[Hosted] = []  # consumers wait for them, and something changed
         self.has_cut = False  # a log was truncated, or may have gaps from now on: checkpoints must say so at once
         self.cutting: list[tuple[Hosted, Position, Served]] = []  # answers by which logs are to be cut
-        self.told_broker_epoch = -1  # the incarnation in which the session's positions were told
+        self.session_broker_epoch = -1  # the incarnation in which the session began
         self.sequence = 0
         self.is_in_flight = False
         self.pause: Wake | None = None
@@ -109,9 +109,9 @@ class Fetcher:
         if endpoint is None:
             self.wait(self.host.config.fetch_backoff_ms, now)
             return []
-        if self.told_broker_epoch != self.host.cluster.broker_epoch:
-            # Registered anew: idle partitions, too, are told again, or they count as another incarnation for good.
-            self.told_broker_epoch = self.host.cluster.broker_epoch
+        if self.session_broker_epoch != self.host.cluster.broker_epoch:
+            # Registered anew: idle partitions are named again too, or they count as another incarnation for good.
+            self.session_broker_epoch = self.host.cluster.broker_epoch
             self.new_session()
         if self.quota.throttled:
             self.hold_back(now)

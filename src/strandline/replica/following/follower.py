@@ -89,14 +89,14 @@ class Cut(Value, frozen=True):
 
 
 class Follower:
-    """`leader` is nobody while the partition is offline."""
+    """`leader` is NOBODY while the partition is offline."""
 
     def __init__(self, name: str, log: Log, partition: Partition, high_watermark: int, notes: Notes) -> None:
         self.name = name
         self.log = log
         self.notes = notes
         self.leader: NodeId = partition.leader
-        self.leader_high_watermark = -1  # as last told
+        self.leader_high_watermark = -1  # as it said last
         self.epoch: LeaderEpoch = partition.leader_epoch
         self.isr = partition.isr
         self.high_watermark = high_watermark

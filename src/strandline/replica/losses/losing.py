@@ -50,7 +50,7 @@ def lost_by(host: Host, hosted: Hosted, event: LossEvent) -> Lost:
 
 
 def replaced(event: LossEvent, replica: int) -> LossEvent:
-    """Of this broker: its machines need not know who they are."""
+    """With the id of this broker, which its machines need not know."""
     return LossEvent(
         start=event.start,
         end=event.end,
@@ -64,7 +64,7 @@ def replaced(event: LossEvent, replica: int) -> LossEvent:
 
 
 def note_together(host: Host, losing: Iterable[tuple[Hosted, Iterable[LossEvent]]]) -> None:
-    """Write what many partitions are about to lose with one wait for each disk. Who then notes his own finds it noted.
+    """Write what many partitions are about to lose with one wait for each disk. What is then noted one by one is there.
     A directory that does not take it has failed."""
     by_directory: dict[str, list[Lost]] = {}
     directories = {}
@@ -84,7 +84,7 @@ def note_together(host: Host, losing: Iterable[tuple[Hosted, Iterable[LossEvent]
 
 
 class Findings:
-    """What a start finds to be lost. As long as a ledger does not have it, the checkpoints stay that tell of it."""
+    """What a start finds to be lost. As long as a ledger does not have it, the checkpoints stay that show it."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -146,14 +146,14 @@ class Findings:
         return self.is_clean and (self.left is None or log_dir.path in self.vouched)
 
     def is_as_left(self, at: TopicIdPartition, found: FoundLog, log: Log) -> bool:
-        """Is the log the one that the last stop left? Where that was not clean nobody knows."""
+        """Is the log the one that the last stop left? Where that was not clean, it is not known."""
         if self.left is None or found.state is None:
             return True
         ends = [row.end for row in self.left.get(at, ()) if not row.is_in_doubt]
         return found.state in (State.WHOLE, State.FINDERS_CHANGED) and log.log_end_offset in ends
 
     def judge(self, hosted: Hosted, high_watermark: int, now: Instant, *, clean: bool) -> None:
-        """The log is another one than a clean stop left, or nobody knows how it was left: the replica must not be
+        """The log is another one than a clean stop left, or it is not known how it was left: the replica must not be
         elected as if it had everything."""
         log, rows = hosted.log, () if self.left is None else self.left.get(hosted.at, ())
         start = min([log.log_start_offset, *(left.start for left in rows)])
@@ -175,7 +175,8 @@ class Findings:
     def end(self, log_dir: LogDir) -> list[Effect]:
         """Logs in this directory were opened. Raises DiskError if its ledger cannot be written."""
         lost, self.lost = self.lost, []
-        return [Report("error", f"{one.name}: {told(one.event)}") for one in self.host.ledger.write(log_dir.path, lost)]
+        new = self.host.ledger.write(log_dir.path, lost)
+        return [Report("error", f"{one.name}: {describe(one.event)}") for one in new]
 
     def begun_anew(self, at: TopicIdPartition, name: TopicPartition, *, is_new: bool, now: Instant) -> list[Effect]:
         """Before a log is begun that was not found. Checkpoints know logs by name alone: it may have been another
@@ -197,7 +198,7 @@ class Findings:
         except DiskError as error:
             self.host.fail(log_dir, error)
             return []
-        return [Report("error", f"{one.name}: {told(one.event)}") for one in new]
+        return [Report("error", f"{one.name}: {describe(one.event)}") for one in new]
 
 
 # --- leading
@@ -249,12 +250,12 @@ def begins(host: Host, hosted: Hosted, partition: Partition, effects: list[Effec
         return False
     Notes(host, hosted).note(events)
     # That nothing is known is only noted: after a process was killed it is so of every log that has one replica.
-    effects += [Report("warning", f"{hosted.name}: {told(one)}") for one in events if one.certainty != UNKNOWN]
+    effects += [Report("warning", f"{hosted.name}: {describe(one)}") for one in events if one.certainty != UNKNOWN]
     return partition.leader_recovery_state == RECOVERING
 
 
 def expect_beginnings(host: Host, changed: Iterable[TopicIdPartition], now: Instant) -> None:
-    """Before many of them begin in one step. Who has no role yet may have a second log, and notes for himself."""
+    """Before many of them begin in one step. A replica without a role may have a second log: it notes its own later."""
     losing = []
     for at in changed:
         hosted, partition = host.partitions.find(at), host.image.partition(at)
@@ -266,7 +267,7 @@ def expect_beginnings(host: Host, changed: Iterable[TopicIdPartition], now: Inst
         note_together(host, losing)
 
 
-def told(event: LossEvent) -> str:
+def describe(event: LossEvent) -> str:
     """For an operator."""
     if event.certainty == EXACTLY:
         return f"offsets {event.start} to {event.end - 1} are lost here: {event.cause}"

@@ -1,16 +1,16 @@
-"""Replicas of this broker of which it knows that they lost records: none of them may be elected as if it had all.
+"""Replicas of this broker that are known to have lost records: none of them may be elected as if it had everything.
 
-A start finds what the logs lack of what the last stop left (`Findings`), a running broker what nobody could repair
-(`withdraw`). The registration tells the controller, or a heartbeat at once, and each further one until it has answered.
-It takes the replica, and no other of this broker, from ISR and ELR.
+A start finds what the logs lack of what the last stop left (`Findings`); a running broker finds what could not be
+repaired (`withdraw`). The registration reports it to the controller, or a heartbeat does, at once and until the
+controller has answered. The controller takes the replica, and no other of this broker, from ISR and ELR.
 
 Until metadata says so, a replica that is held here has no role: it is neither led nor followed. Then it takes part
 again, with what of its log is certainly right. One that took part waits for that word where it is in neither, too: by
 what it fetched before, its leader may have proposed it. The word opens a leader epoch, and nothing of before counts.
 
 Invariants:
-  - whoever is held is in no fetcher, and leads nothing
-  - a loss is told until the controller has answered, and a stop in between leaves a marker that tells of it
+  - a replica that is held is in no fetcher, and leads nothing
+  - a loss is reported until the controller has answered, and a stop in between leaves it in the marker
 """
 
 from strandline.base.effects import Effect, Report
@@ -40,8 +40,8 @@ class Withdrawing:
         self.fetching = fetching
 
     def withdraw(self, at: TopicIdPartition, start: int, end: int, now: Instant) -> list[Effect]:
-        """Records from `start` below `end` are damaged in this replica's log, and nobody could repair them: it stops to
-        lead or follow in this very moment. Where no other broker has a replica, nobody could do better: it goes on."""
+        """Records from `start` below `end` are damaged in this replica's log, and no replica could repair them: it
+        leads or follows no longer, from this moment on. Where no other broker has a replica, it goes on."""
         assert start < end, at
         host = self.host
         hosted, partition = host.partitions.find(at), host.image.partition(at)
@@ -59,8 +59,8 @@ class Withdrawing:
 
     def release(self, at: TopicIdPartition, now: Instant) -> list[Effect] | None:
         """To be asked before a replica gets its role; None: it is held, and gets none yet. Metadata may have it out of
-        ISR and ELR: then it begins from what is right. One that leads all the same, since nobody else may, keeps the
-        rest of its log."""
+        ISR and ELR: then it begins from what is right. One that leads all the same, since no other replica may, keeps
+        the rest of its log."""
         host, partition = self.host, self.host.image.partition(at)
         assert partition is not None
         lost = host.withdrawals.held.get(at)

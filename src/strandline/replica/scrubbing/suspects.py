@@ -6,11 +6,11 @@ from strandline.replica.timers import Alarm
 
 
 class Suspects:
-    """One place of each log: whoever reads at another one tells it again."""
+    """One place of each log is kept. A read at another damaged place reports it again."""
 
     def __init__(self) -> None:
         self.places: dict[Hosted, int] = {}
-        self.ring: Alarm | None = None  # of who looks
+        self.ring: Alarm | None = None  # of the scrubber
 
     def add(self, hosted: Hosted, offset: int, now: Instant) -> None:
         self.places[hosted] = offset

@@ -16,13 +16,13 @@ from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest,
 NO_SESSION = 0
 CLOSEST_REPLICA_SINCE = 11
 READ_COMMITTED = 1
-HIGH_WATERMARK_UNTOLD = (1 << 63) - 1
+HIGH_WATERMARK_NOT_SENT = (1 << 63) - 1
 
 Key = tuple[object, int]  # topic name or topic id, and partition
 
 
 class Interest:
-    """One partition of one context: where it reads, and what its client was last told."""
+    """One partition of one context: where it reads, and what its client has."""
 
     __slots__ = (
         "context",
@@ -55,7 +55,7 @@ class Interest:
         self.leader_epoch = asked.current_leader_epoch
         self.last_fetched_epoch = asked.last_fetched_epoch
         self.log_start_offset = asked.log_start_offset
-        if asked.high_watermark != HIGH_WATERMARK_UNTOLD:
+        if asked.high_watermark != HIGH_WATERMARK_NOT_SENT:
             self.known_high_watermark = asked.high_watermark
 
     def watch(self, hosted: Hosted) -> None:
@@ -158,7 +158,7 @@ class ParkedFetch:
         self.min_bytes = request.min_bytes if request.min_bytes < bytes_max else bytes_max
         self.max_bytes = request.max_bytes if request.max_bytes < bytes_max else bytes_max
         self.rack = request.rack_id
-        # Consumers that could be told of a closer replica may also read from any.
+        # Consumers that know of closer replicas may also read from any.
         self.reads_followers = context.replica < 0 and to.api_version >= CLOSEST_REPLICA_SINCE
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.size = 0  # what was there, and what has been appended since: the answer may have less

@@ -1,8 +1,8 @@
-"""Serving Fetch, to followers and to consumers: what a follower's fetch proves, what waits, and who is woken.
+"""Serving Fetch, to followers and to consumers: what a follower's fetch proves, what waits, and what is answered when.
 
 Rules:
   - a divergence or any error is answered at once; otherwise a fetch waits for `min_bytes`, at most `max_wait_ms`
-  - the high watermark travels with the next records; a follower that has nothing else to be told learns it within
+  - the high watermark travels with the next records; a follower for which nothing else is new gets it within
     `high_watermark_delay_ms`
   - what is read, and what cannot be, is `Reading`'s
 """
@@ -113,8 +113,8 @@ class Fetching:
 
     def expand(self, replica: NodeId, now: Instant) -> None:
         """Propose the follower for every ISR that it may enter."""
-        outside = self.out_of_sync[replica]
-        for hosted in list(outside):
+        candidates = self.out_of_sync[replica]
+        for hosted in list(candidates):
             leader = hosted.role
             if (
                 hosted.gone
@@ -122,7 +122,7 @@ class Fetching:
                 or replica not in leader.followers
                 or replica in leader.isr.isr
             ):
-                del outside[hosted]
+                del candidates[hosted]
             elif leader.propose_expansion(replica, now) is not None:
                 self.alterations.propose(hosted)
 
@@ -177,7 +177,7 @@ class Fetching:
             last = interest
             run.append(data)
             if data.error_code != NONE:
-                # It is an error until the client changes something, and to be told when it no longer is.
+                # It is an error until the client changes something, and it is news when it no longer is.
                 interest.known_high_watermark = UNKNOWN
                 if data.error_code in OUR_FAULT and interest.hosted is not None:
                     interest.hosted.counters.failed_fetches += 1
@@ -308,7 +308,7 @@ class Fetching:
                 self.answer_soon(interest.context.parked, now)
 
     def role_changed(self, hosted: Hosted, now: Instant) -> list[Effect]:
-        """Whoever waits here learns at once that the leadership is another, or that the partition is gone."""
+        """Fetches that wait here are answered at once: the leadership is another, or the partition is gone."""
         effects: list[Effect] = []
         for key in list(hosted.watchers):
             assert isinstance(key, Interest)
@@ -318,8 +318,8 @@ class Fetching:
                 effects += self.answer(parked, now)
         if hosted.gone:
             hosted.watchers.clear()
-            for outside in self.out_of_sync.values():
-                outside.pop(hosted, None)  # a follower that is dead does not ask any more
+            for candidates in self.out_of_sync.values():
+                candidates.pop(hosted, None)  # a follower that is dead does not ask any more
         return effects
 
     def leads_anew(self, leader: Leader, now: Instant) -> None:

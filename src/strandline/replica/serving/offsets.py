@@ -34,7 +34,7 @@ from strandline.wire.messages.records.offset_for_leader_epoch import (
 )
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
-CONSUMER, DEBUGGING = -1, -2  # of replica ids that are nobody's: the second sees each replica's log to its end
+CONSUMER, DEBUGGING = -1, -2  # replica ids of no broker: the second sees each replica's log to its end
 TO_HIGH_WATERMARK = -1
 # The versions in which these became known.
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}

@@ -4,12 +4,12 @@ Rules:
   - acks=−1 is refused before anything is written while the committed ISR is smaller than min.insync.replicas, and
     acknowledged when the high watermark has passed the last record
   - acks=1 is acknowledged after the leader's own append; acks=0 never, but an error closes the connection
-  - whoever waits is told REQUEST_TIMED_OUT in time, and NOT_LEADER_OR_FOLLOWER as soon as this leadership ends
+  - a request that waits gets REQUEST_TIMED_OUT in time, and NOT_LEADER_OR_FOLLOWER as soon as this leadership ends
   - a batch that was written before is answered as it was the first time: with its offset, and by the same rules, so
     with acks=−1 not before it is committed. DUPLICATE_SEQUENCE_NUMBER, which names no offset, is never the answer
   - a batch is refused that would come before one that was refused, where the log cannot see that: `awaited`
-  - if the committed ISR becomes too small meanwhile, nothing is committed until a replica is back: a producer is told
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on; who asked for them has no better idea
+  - if the committed ISR becomes too small meanwhile, nothing is committed until a replica is back: a producer
+    gets NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on, as there is nothing better to do
 """
 
 from collections import deque
@@ -64,9 +64,7 @@ class ParkedProduce:
         self.rows: list[TopicRows] = []
         self.failed = False  # one of its partitions was refused
         self.moved: dict[int, None] = {}  # brokers that lead what is not led here
-        self.waits: list[
-            tuple[Hosted, Part]
-        ] = []  # what waits for the high watermark, until it is among those who wait
+        self.waits: list[tuple[Hosted, Part]] = []  # for the high watermark; until they are in its queues
         self.unanswered = 0
         self.done = False
 
@@ -250,7 +248,7 @@ class Producing:
         *,
         where: Where | None = None,
     ) -> Appended | Refused:
-        """Append as the leader and tell everyone whom it concerns; `Appended` or `Refused`. `where`: as the client's
+        """Append as the leader, and answer the fetches that wait for it. `where`: as the client's
         request calls it; None: the broker itself appends."""
         counters = hosted.counters
         counters.produces += 1

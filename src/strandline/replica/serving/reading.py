@@ -5,7 +5,7 @@ Rules:
   - before anything is read, the asker's leader epoch is compared with ours (KIP-320), and the end of the last epoch
     that it has fetched with that epoch's end here
   - limits: the first partition that has records yields at least one batch, whatever they say
-  - a throttled follower out of sync gets no records while the quota is exceeded; all else it is told
+  - a throttled follower out of sync gets no records while the quota is exceeded; it gets everything else
 """
 
 from typing import NamedTuple

@@ -62,7 +62,7 @@ class Sessions:
 
     def close_all_of(self, replica: NodeId) -> None:
         """A follower has one session. If this is an old request that was late, its positions are old as well: then the
-        true session must begin anew, or it would never tell again where it is."""
+        true session must begin anew, or the leader would never learn again where it is."""
         for session in [session for session in self.sessions.values() if session.replica == replica]:
             self.close(session.session_id)
 
@@ -89,7 +89,7 @@ class Sessions:
         return True
 
     def end(self, session: Context) -> None:
-        """Whoever waits in it is still served; its next answer says that the session has ended."""
+        """A fetch that waits in it is still served; its next answer says that the session has ended."""
         self.sessions.pop(session.session_id, None)
         session.session_id = NO_SESSION
         if session.parked is None:

@@ -9,9 +9,9 @@ Each replica is compacted by its own broker: how far is in its directory's `clea
 
 Invariants:
   - no log is compacted while its replica moves to another directory: the future log would have the value, and never
-    hear of the tombstone that has gone. So one that lies in a directory that is offline goes on no more;
+    get the tombstone that has gone. So one that lies in a directory that is offline goes on no more;
   - what waits to be made durable counts only if the log is still the one that was copied;
-  - a log that cannot be compacted is left as it is, and told about once.
+  - a log that cannot be compacted is left as it is, and reported once.
 """
 
 from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed

@@ -13,7 +13,7 @@ from strandline.replica.hosted import Hosted
 from strandline.replica.timers import Alarm
 
 FILES_PER_STEP = 100
-PAUSE_MS = 1  # whoever has asked meanwhile is heard first
+PAUSE_MS = 1  # requests that have come meanwhile are served first
 
 
 class EpochFiles:

@@ -1,4 +1,4 @@
-"""What follows where a log directory has failed: nobody waits for its replicas, copies to them, or asks in vain."""
+"""What follows where a log directory has failed: no request waits for its replicas, and nothing is copied to them."""
 
 from strandline.base.effects import AwaitRoom, Effect, Report
 from strandline.base.errors import ErrorCode

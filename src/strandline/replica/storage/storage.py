@@ -92,7 +92,7 @@ class Storage:
         self.disk.make_directory(path)
         write_partition_metadata(self.disk, path, at.topic_id)
         log = Log.create(self.disk, path, self.configs.of(name.topic), now, self.tail_budget)
-        # Without its topic id the log would count as nobody's after a power loss.
+        # Without its topic id the log would have no owner after a power loss.
         for unsynced in (f"{path}/{PARTITION_METADATA}", log_dir.path):
             log.unsynced_others[unsynced] = None
         if log.has_gaps:

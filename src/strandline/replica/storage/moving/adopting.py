@@ -1,7 +1,7 @@
 """A partition whose log is not found: an empty log is begun, unless a future log was left that has what was lost.
 
 Invariant: a future log takes the place of its current one only where metadata names its directory, since it had all of
-the current one when the controller was told of it. No other is believed.
+the current one when it was reported to the controller. No other is believed.
 """
 
 from strandline.base.effects import Effect, Report
@@ -44,7 +44,7 @@ def adopt(
     path = f"{log_dir.path}/{directory_name(name)}"
     make_room(storage.disk, path)
     storage.disk.rename(f"{log_dir.path}/{entry}", path)
-    # Nobody knows whether the one before was ever cleaned: batches may have gaps between them, whatever the topic's
+    # It is not known whether the one before was ever cleaned: batches may have gaps between them, whatever the topic's
     # policy is by now. Segments have none: a copy's begin where those before them end.
     hosted = storage.loading.open(at, FoundLog(log_dir, name, 0, 0, 0, 0, clean=False), now)
     storage.findings.end(log_dir)

@@ -85,7 +85,7 @@ class Future:
 
 
 def as_written(config: LogConfig) -> LogConfig:
-    """For a log that lies on disk: how dense its indexes are was settled when they were written."""
+    """For a log that lies on disk: how dense its indexes are was decided when they were written."""
     return replace(config, index_interval_bytes=LogConfig().index_interval_bytes)
 
 

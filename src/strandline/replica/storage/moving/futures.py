@@ -5,7 +5,7 @@ Steps of one move:
   1. The future log copies the current one, a bounded number of bytes at a time; where the current log was cut since,
      the future one is cut as a follower's would be, by leader epochs.
   2. Caught up, it is made durable.
-  3. The controller is told that the replica lies in the new directory: from then on a failure of that directory, and
+  3. It is reported to the controller as a replica in the new directory: from then on a failure of that directory, and
      no longer of the old one alone, takes the replica offline. Until metadata says so the current log stays in place.
   4. In one step the rest is copied, the future log gets the partition's name, durably, and the old log is deleted.
 
@@ -13,8 +13,9 @@ A stop before the new name is durable leaves the current log in place, and the m
 two logs of one name: that one counts which metadata names (`Storage.chosen`), and it has named the new one.
 
 Which move was asked for last stands in a small file beside the current log, for a directory that was offline may come
-back with the future log of a move that has ended: those that nobody asks for are deleted. Where no current log is found
-the future log takes its place, if metadata names its directory and the current one cannot lie in one that is offline.
+back with the future log of a move that has ended: those that are not asked for are deleted. Where no current log is
+found the future log takes its place, if metadata names its directory and the current one cannot lie in one that is
+offline.
 """
 
 from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed

@@ -1,7 +1,7 @@
 """Which move of a replica to another log directory was asked for last: a small file beside its current log.
 
-A directory that was offline may come back with the future log of a move that has ended since: one that nobody asks for
-is deleted.
+A directory that was offline may come back with the future log of a move that has ended since: one that is not
+asked for is deleted.
 """
 
 from strandline.base.ids import Uuid, parse_uuid, uuid_text

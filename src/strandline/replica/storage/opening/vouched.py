@@ -1,7 +1,7 @@
 """After a clean stop: is each log what the inventory of the stop says (`log/evidence/inventory.py`)? One that is not is
 checked batch by batch, and may be evidence that this broker has lost records.
 
-The inventory's offsets take the place of those in the checkpoints, which somebody may have changed too.
+The inventory's offsets take the place of those in the checkpoints, which may have been changed too.
 """
 
 from collections.abc import Sequence
