@@ -262,11 +262,11 @@ def test_the_footnote_an_epoch_is_durable_before_the_recovery_point_passes_its_f
     """(*): the file is not flushed on becoming leader, but with the segment in which an epoch starts."""
     world = two_brokers()
     world.produce(B, 3)
-    syncs = [effect for effect in world.nodes[B].storage.flush(world.now) if isinstance(effect, Sync)]
+    syncs = [effect for effect in world.nodes[B].storage.flushing.flush(world.now) if isinstance(effect, Sync)]
     (sync,) = [effect for effect in syncs if any(path.endswith("00.log") for path in effect.paths)]
     assert any(path.endswith("leader-epoch-checkpoint") for path in sync.paths)
     assert epochs_on_disk(world, B) == epochs(world, B) != []
-    assert world.nodes[B].host.named("t", 0).log.recovery_point == 0  # type: ignore[union-attr]
+    assert world.nodes[B].host.partitions.named("t", 0).log.recovery_point == 0  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("lost", ["all", "the last entry"])

@@ -46,8 +46,8 @@ DIRECTORIES: dict[str, Planted] = table(
     ),
     Planted(
         name="failed-flush-taken-for-done",
-        module="strandline.replica.storage.storage",
-        old="                self.flushing.pop(at, None)\n                self.host.fail(log_dir, event.error)\n"
+        module="strandline.replica.storage.flushing",
+        old="                self.in_flight.pop(at, None)\n                self.host.fail(log_dir, event.error)\n"
         "            case",
         new="                self.flushed(event.token[2:])\n            case",
         trap="fsyncgate",
@@ -57,8 +57,8 @@ DIRECTORIES: dict[str, Planted] = table(
     ),
     Planted(
         name="future-log-not-cut",
-        module="strandline.replica.storage.future",
-        old="            align(future.log, current)\n",
+        module="strandline.replica.storage.moving.future",
+        old="            align(self.log, current)\n",
         new="",
         trap="KIP-101, KIP-113",
         harm="a replica that moves keeps records that its leader never had",

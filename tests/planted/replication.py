@@ -9,12 +9,13 @@ REPLICAS = "strandline.replica.replicas"
 READING = "strandline.replica.serving.reading"
 PRODUCING = "strandline.replica.serving.producing"
 HOSTED = "strandline.replica.hosted"
+ROLES = "strandline.replica.roles"
 
 REPLICATION = table(
     # --- who is in sync
     Planted(
         name="leader-begins-anew-in-its-own-epoch",
-        module=REPLICAS,
+        module=ROLES,
         old="if type(role) is Leader and role.epoch == partition.leader_epoch:",
         new="if False:",
         trap="KIP-966 check 2: only a newer leader epoch initialises",
@@ -102,7 +103,7 @@ REPLICATION = table(
     ),
     Planted(
         name="isr-change-moves-nothing",
-        module=REPLICAS,
+        module=ROLES,
         old="        if leader.advance(now):",
         new="        if False:",
         trap="T20, KAFKA-13091",
@@ -167,7 +168,7 @@ REPLICATION = table(
     ),
     Planted(
         name="new-leader-commits-its-whole-log",
-        module=REPLICAS,
+        module=ROLES,
         old="high_watermark=hosted.high_watermark,",
         new="high_watermark=hosted.log.log_end_offset,",
         trap="T36",
@@ -205,7 +206,7 @@ REPLICATION = table(
     ),
     Planted(
         name="min-isr-of-the-own-file",
-        module=REPLICAS,
+        module=ROLES,
         old="        min_isr = self.host.image.effective_min_isr(topic, partition)\n        if type(role)",
         new="        min_isr = int(str(self.host.static['min.insync.replicas']))\n        if type(role)",
         trap="T1, KAFKA-16540",

@@ -11,12 +11,13 @@ PRODUCERS = "strandline.log.producers.producers"
 PRODUCING = "strandline.replica.serving.producing"
 PRODUCER_STATE = "strandline.log.producers.producer_state"
 MARKER = "strandline.log.evidence.clean_shutdown"
-STORAGE = "strandline.replica.storage.storage"
+CHECKPOINTS = "strandline.replica.storage.checkpoints"
+LOADING = "strandline.replica.storage.opening.loading"
 REPLICAS = "strandline.replica.replicas"
 
 # A start compares its logs with what the marker says of them, and would find what these bugs let through.
 UNCOMPARED = Change(
-    "strandline.replica.storage.storage",
+    LOADING,
     "rows = left.get(log_dir.path) if clean and left is not None else None",
     "rows = None",
 )
@@ -64,7 +65,7 @@ STORING = table(
     ),
     Planted(
         name="recovery-point-runs-ahead",
-        module=STORAGE,
+        module=CHECKPOINTS,
         old="hosted.log.recovery_point for hosted in",
         new="hosted.log.log_end_offset for hosted in",
         trap="KIP-1066, KAFKA-15046",
@@ -74,7 +75,7 @@ STORING = table(
     ),
     Planted(
         name="older-checkpoint-overtakes",
-        module=STORAGE,
+        module=CHECKPOINTS,
         old="            self.disk.save(path, content)\n",
         new="            self.disk.save_since(path, content, self.disk.saves(path))\n",
         trap="KIP-1066",

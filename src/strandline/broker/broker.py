@@ -21,7 +21,6 @@ from strandline.replica.losses.withdrawing import left_in
 from strandline.replica.replicas import Replicas
 from strandline.replica.storage.cordoned import cordoned_ids
 from strandline.replica.storage.directories import Directories
-from strandline.replica.storage.offline import left_offline
 from strandline.wire.batch import BatchHeader, batches, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import Record, records
@@ -43,12 +42,12 @@ class InternalTopics:
         return self.replicas.leads(topic, partition)
 
     def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
-        hosted = self.replicas.host.named(topic, partition)
+        hosted = self.replicas.host.partitions.named(topic, partition)
         return hosted is None or self.replicas.scrubber.is_whole(hosted, now)
 
     def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
         """All but what is damaged: that is lost, or `is_whole` would say so."""
-        hosted = self.replicas.host.named(topic, partition)
+        hosted = self.replicas.host.partitions.named(topic, partition)
         if hosted is None:
             return
         offset: int | None = hosted.log.log_start_offset
@@ -191,7 +190,7 @@ class Broker:
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)
-        return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, left_offline(self.replicas))
+        return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, self.replicas.left_offline())
 
     def check(self) -> None:
         self.replicas.check()

@@ -323,7 +323,7 @@ class Node:
             if self.controller is not None:
                 effects += self.follow_leadership(self.controller, now)  # it must write no more
             return effects
-        is_flushing = self.broker is not None and bool(self.broker.replicas.storage.flushing)
+        is_flushing = self.broker is not None and bool(self.broker.replicas.storage.flushing.in_flight)
         if self.is_parting or is_flushing:
             return []
         effects = self.quorum.close(now)

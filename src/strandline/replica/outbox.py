@@ -1,5 +1,5 @@
-"""What a broker tells the controller of its replicas, by one API: one request under way at a time, and a pause before
-the next one where it came to nothing.
+"""What a broker asks of the controller for its replicas, by one API: one request under way at a time, and a pause
+before the next one where it came to nothing.
 
 What waits is its owner's, and so is what an answer says; a request that is over must be taken back, answered or not.
 """
@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from strandline.base.effects import Effect, ToController
 from strandline.base.ids import TopicIdPartition
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.replica.timers import Alarm
 
 What = TypeVar("What")  # is said of a partition

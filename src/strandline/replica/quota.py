@@ -2,7 +2,7 @@
 
 A broker has two: one for what it sends as a leader, one for what it takes as a follower. A replica is throttled if its
 topic's `….replication.throttled.replicas` names it. All traffic of throttled replicas counts; but only those that are
-out of sync are held back while the rate is exceeded, so that a quota drives nobody out of an ISR.
+out of sync are held back while the rate is exceeded, so that a quota drives no replica out of an ISR.
 
 The rate is measured as Kafka measures it: from the beginning of the oldest window that is still kept, and over the
 length of one window at least.

@@ -1,4 +1,4 @@
-"""Deadlines of parked requests and retries: a heap whose settled entries are swept when they are the majority."""
+"""Deadlines of parked requests and retries: a heap from which entries that are done are swept when they are many."""
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
@@ -17,23 +17,24 @@ class Timed(Protocol):
 
 
 class Timers:
-    """An entry that becomes `done` before its time must be told by `settled`, so that the heap stays small."""
+    """`entry_done` must be called for each entry that becomes `done` before its time, so that the heap stays small."""
 
     def __init__(self) -> None:
         self.heap: list[tuple[int, int, Timed]] = []
         self.count = 0
-        self.settled_count = 0
+        self.done_count = 0
 
     def push(self, when: int, entry: Timed) -> None:
+        assert not entry.done
         self.count += 1
         heappush(self.heap, (when, self.count, entry))
 
-    def settled(self) -> None:
-        self.settled_count += 1
-        if self.settled_count > SWEEP_MIN and self.settled_count * 2 > len(self.heap):
+    def entry_done(self) -> None:
+        self.done_count += 1
+        if self.done_count > SWEEP_MIN and self.done_count * 2 > len(self.heap):
             self.heap = [item for item in self.heap if not item[2].done]
             heapify(self.heap)
-            self.settled_count = 0
+            self.done_count = 0
 
     def deadline(self) -> Instant:
         heap = self.heap

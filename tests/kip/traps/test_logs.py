@@ -356,7 +356,7 @@ def test_t39_a_log_that_is_deleted_while_it_is_flushed_disturbs_nobody() -> None
     world.create(replicas=(1,))
     world.produce(1, 5)
     node = world.nodes[NodeId(1)]
-    effects = node.storage.flush(world.now)
+    effects = node.storage.flushing.flush(world.now)
     flushes = [effect for effect in effects if isinstance(effect, Sync)]
     assert flushes
     recreated(world, AT.topic_id)
@@ -364,7 +364,7 @@ def test_t39_a_log_that_is_deleted_while_it_is_flushed_disturbs_nobody() -> None
     for flush in flushes:
         world.disks[NodeId(1)].sync(flush.paths)
         world.perform(NodeId(1), node.step(Synced(flush.token), world.now))
-    hosted = node.host.named("t", 0)
+    hosted = node.host.partitions.named("t", 0)
     assert hosted is not None
     assert hosted.log.recovery_point == 0, "the flush was of another log"
 

@@ -13,7 +13,7 @@ STOPS = table(
     ),
     Mutant(
         "a log that cannot be closed ends the node",
-        "replica/hosted.py",
+        "replica/host.py",
         """                    hosted.log.close()
             except DiskError as error:
                 self.fail(hosted.directory, error)
@@ -129,7 +129,7 @@ STOPS = table(
     Mutant(
         "a replica that lost records takes part before metadata says so",
         "replica/losses/withdrawing.py",
-        "    if host.withdrawals.holds(at, partition):\n        return False\n",
+        "        if host.withdrawals.holds(at, partition):\n            return None\n",
         "",
         Breaks.DURABILITY,
         (

@@ -137,4 +137,4 @@ def test_a_log_that_is_compacted_again_is_cleaned_from_its_beginning(world: Jbod
     world.produce(1, batch=keyed(("k0", "new"), timestamp=world.now))
     world.run(1_000)
     assert log_of(world, 3).gaps.may_precede(1_000)
-    assert world.nodes[THREE].host.named(*AT_NAME) is world.nodes[THREE].host.find(AT)
+    assert world.nodes[THREE].host.partitions.named(*AT_NAME) is world.nodes[THREE].host.partitions.find(AT)

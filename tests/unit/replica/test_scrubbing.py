@@ -47,7 +47,7 @@ def unscrubbed() -> World:
 
 
 def log_of(world: World, node: int) -> Log:
-    hosted = world.nodes[NodeId(node)].host.find(AT)
+    hosted = world.nodes[NodeId(node)].host.partitions.find(AT)
     assert hosted is not None
     return hosted.log
 
@@ -299,7 +299,7 @@ def test_what_is_not_committed_is_left_alone(world: World) -> None:
 
 def test_an_answer_for_a_log_that_was_cut_is_not_taken(world: World) -> None:
     flip(world, 2, 5, 64)
-    hosted = world.nodes[NodeId(2)].host.find(AT)
+    hosted = world.nodes[NodeId(2)].host.partitions.find(AT)
     assert hosted is not None
     world.cut = {NodeId(1), NodeId(3)}
     world.run(PASS)

@@ -98,7 +98,7 @@ def test_what_only_helps_to_find_records_is_built_again_and_costs_no_place(
     damage(world)
     world.start(ME, left=left)
     assert found(world) == {}
-    hosted = world.nodes[ME].host.find(AT)
+    hosted = world.nodes[ME].host.partitions.find(AT)
     assert hosted is not None
     log = hosted.log
     assert (hosted.high_watermark, log.log_start_offset, log.log_end_offset, log.has_gaps) == (6, 0, 6, False)

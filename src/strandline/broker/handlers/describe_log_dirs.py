@@ -18,7 +18,7 @@ from strandline.replica.config import LogDir
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader, ReplicaState
 from strandline.replica.storage.cordoned import cordoned
-from strandline.replica.storage.future import Future
+from strandline.replica.storage.moving.future import Future
 from strandline.wire.messages.cluster.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -43,7 +43,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     host = broker.replicas.host
     moving = broker.replicas.futures.moving
     lying: dict[str, list[tuple[str, DescribeLogDirsPartition]]] = {}
-    for hosted in host.all():
+    for hosted in host.partitions.all():
         if wanted is not None and hosted.name.partition not in wanted.get(hosted.name.topic, ()):
             continue
         lying.setdefault(hosted.directory.path, []).append((hosted.name.topic, row_of(hosted, request.with_followers)))

@@ -18,7 +18,7 @@ from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Partition, directory_of
 from strandline.metadata.registrations import MIGRATING_DIRECTORY
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.wire.messages.own.get_replica_log_info import (
     PARTITIONS_MAX,
     GetReplicaLogInfoRequest,
@@ -68,7 +68,7 @@ def row_of(host: Host, at: TopicIdPartition, uncleanly: bool) -> PartitionLogInf
         return refused(at, ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {host.me} has no replica of the partition")
     if at in host.absent:
         return refused(at, why_absent(host, partition))
-    hosted = host.find(at)
+    hosted = host.partitions.find(at)
     if hosted is None or hosted.role is None:
         return refused(at, ErrorCode.REPLICA_NOT_AVAILABLE, "the replica's log is not in use yet")
     log = hosted.log

@@ -89,19 +89,24 @@ class Cut(Value, frozen=True):
 
 
 class Follower:
-    """`leader` is nobody while the partition is offline."""
+    """`leader` is NOBODY while the partition is offline."""
 
     def __init__(self, name: str, log: Log, partition: Partition, high_watermark: int, notes: Notes) -> None:
         self.name = name
         self.log = log
         self.notes = notes
         self.leader: NodeId = partition.leader
-        self.leader_high_watermark = -1  # as last told
+        self.leader_high_watermark = -1  # as it said last
         self.epoch: LeaderEpoch = partition.leader_epoch
         self.isr = partition.isr
         self.high_watermark = high_watermark
         self.cuts = 0  # how often the log was truncated: what was being made durable meanwhile may be gone
         self.losses: list[str] = []  # for the operator; taken by `take_losses`
+
+    def reassigned(self, partition: Partition) -> None:
+        """Metadata of the same leader and leader epoch."""
+        assert (partition.leader, partition.leader_epoch) == (self.leader, self.epoch), self.name
+        self.isr = partition.isr
 
     @property
     def last_stable_offset(self) -> int:

@@ -15,7 +15,8 @@ from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.outbox import Outbox
 from strandline.replica.serving.isr import Committed, Pending, PendingExpand
 from strandline.replica.serving.leader import Leader
@@ -76,7 +77,7 @@ class Alterations:
         return self.outbox.ask(request, asked)
 
     def leader_at(self, at: TopicIdPartition) -> Leader | None:
-        hosted = self.host.find(at)
+        hosted = self.host.partitions.find(at)
         role = None if hosted is None else hosted.role
         return role if isinstance(role, Leader) else None
 
@@ -102,8 +103,8 @@ class Alterations:
                 leader = self.leader_at(at)
                 if pending is None or leader is None or leader.isr is not pending:
                     continue
-                if self.settle(at, leader, pending, row, now):
-                    hosted = self.host.find(at)
+                if self.takes_effect(at, leader, pending, row, now):
+                    hosted = self.host.partitions.find(at)
                     assert hosted is not None
                     changed.append(hosted)
         for at in asked:  # not in the answer at all
@@ -120,7 +121,7 @@ class Alterations:
         else:
             self.shrinks += 1
 
-    def settle(
+    def takes_effect(
         self, at: TopicIdPartition, leader: Leader, pending: Pending, row: PartitionDataResponse, now: Instant
     ) -> bool:
         error = error_of(row.error_code)

@@ -58,7 +58,7 @@ class Cluster:
         self.brokers: Mapping[NodeId, Broker] = {}
         self.fetched_at: dict[NodeId, Instant] = {}
         self.metadata_end = 0
-        self.now = LONG_AGO  # when somebody fetched last
+        self.now = LONG_AGO  # when a broker fetched last
 
     def is_eligible(self, node: NodeId, broker_epoch: int) -> bool:
         """May this incarnation of a broker be in an ISR (KIP-841, KIP-903)?"""
@@ -113,7 +113,7 @@ class Leader:
         self.high_watermark = high_watermark
         self.epoch_start_offset = log.log_end_offset
         # Bytes that the next move of the high watermark may let consumers see. How many an earlier leader left there is
-        # not counted: enough for whoever waits to look.
+        # not counted: enough for every fetch that waits to look.
         self.unseen_bytes = 0 if high_watermark == log.log_end_offset else MANY_BYTES
         log.begin_epoch(self.epoch)
         in_sync = ReplicaState(-1, -1, now, -1, LONG_AGO, UNKNOWN_BROKER_EPOCH)
@@ -139,7 +139,8 @@ class Leader:
         return self.high_watermark < self.epoch_start_offset
 
     def is_eligible(self, node: NodeId, broker_epoch: int) -> bool:
-        """May it join, as far as broker and directory go? Nobody waits for a replica whose directory is offline."""
+        """May it join, as far as broker and directory go? The high watermark waits for no replica whose directory is
+        offline."""
         broker = self.cluster.brokers.get(node)
         is_online = broker is None or node not in self.directories or broker.is_online(self.directories[node])
         return is_online and self.cluster.is_eligible(node, broker_epoch)
@@ -182,7 +183,7 @@ class Leader:
     # --- progress
 
     def stamp_caught_up(self) -> None:
-        """Before an append: who has everything now had it when it last asked.
+        """Before an append: a follower that has everything now had it when it last fetched.
 
         Followers name only what changed in a fetch session, so an idle partition's last recorded fetch may be old.
         """
@@ -200,7 +201,7 @@ class Leader:
 
     def latest_of(self, node: NodeId) -> int:
         """The epoch of the latest incarnation, as far as is known. Metadata may name it later than it fetches; what it
-        never names was a number that somebody sent, and counts no longer."""
+        never names was only a number that was sent, and counts no longer."""
         state, named = self.followers[node], self.cluster.epoch_of(node)
         if state.broker_epoch > named and self.cluster.now - state.fetched_at > CLAIM_MS:
             return named
@@ -222,7 +223,7 @@ class Leader:
         elif offset >= old.leader_end_at_fetch and old.fetched_at > caught_up:
             # It chronically trails a busy log by one fetch, but keeps closing the gap that there was.
             caught_up = old.fetched_at
-        # One that is not registered yet, or no more, is none that could be told from the next incarnation.
+        # One that is not registered yet, or no more, cannot be distinguished from the next incarnation.
         known = max(broker_epoch, min(old.broker_epoch, self.latest_of(node)))
         self.followers[node] = ReplicaState(offset, log_start_offset, caught_up, end, now, known)
         return None
@@ -301,6 +302,10 @@ class Leader:
             self.directories = located(partition)
             self.followers = {node: self.followers.get(node, NEVER_FETCHED) for node in self.others()}
         self.committed(partition.isr, partition.partition_epoch)
+
+    def configure(self, min_isr: int) -> None:
+        assert min_isr >= 1
+        self.min_isr = min_isr
 
     def check(self) -> None:
         log = self.log

@@ -30,7 +30,7 @@ Selector = Callable[[str, str | None, list[ReplicaView]], NodeId | None]
 
 
 def select_in_rack(rack: str, leader_rack: str | None, others: list[ReplicaView]) -> NodeId | None:
-    """The replica in the consumer's rack that has most; the leader if it is there, or if nobody is."""
+    """The replica in the consumer's rack that has most; the leader if it is there, or if none is."""
     if leader_rack == rack:
         return None
     close = [view for view in others if view.rack == rack]

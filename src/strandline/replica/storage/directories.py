@@ -1,7 +1,7 @@
 """Which log directories of this broker live (KIP-858).
 
 A directory in which one operation of the disk failed is offline from then on, until the node begins anew: what else is
-in it may be damaged, and after a flush that failed nobody knows what the disk has. Its replicas are offline with it;
+in it may be damaged, and after a flush that failed it is not known what the disk has. Its replicas are offline with it;
 the broker goes on with the others. Where it was only full, the driver begins the node anew when there is room.
 
 Invariants:
@@ -46,6 +46,10 @@ class Directories:
         self.news.append((log_dir, error))
         return True
 
+    def take_news(self) -> list[tuple[LogDir, DiskError]]:
+        news, self.news = self.news, []
+        return news
+
     @property
     def awaited(self) -> tuple[str, ...]:
         """Full ones for which the node may begin anew by itself. Not where another one has failed: after a flush that
@@ -68,6 +72,6 @@ class Directories:
             return True
         return bool(self.offline) and not is_new
 
-    def told_as(self, log_dir: LogDir) -> Uuid:
+    def reported_id(self, log_dir: LogDir) -> Uuid:
         """The id by which the controller knows an offline directory."""
         return LOST_DIRECTORY if log_dir.directory_id == ZERO_UUID else log_dir.directory_id

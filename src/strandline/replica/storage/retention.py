@@ -3,12 +3,12 @@
 from strandline.base.effects import Effect
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.replica.serving.fetching import Fetching
 
 
 def retain(host: Host, fetching: Fetching, now: Instant) -> list[Effect]:
-    for hosted in host.all():
+    for hosted in host.partitions.all():
         if hosted.role is None:
             continue
         before = hosted.log.log_start_offset

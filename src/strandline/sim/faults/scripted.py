@@ -43,7 +43,7 @@ def cast_beside_controller(turmoil: Turmoil, rng: Random) -> tuple[TopicIdPartit
 
 def hosted_on(machine: Machine, at: TopicIdPartition) -> Hosted | None:
     node = machine.node
-    return None if node is None or node.broker is None else node.broker.replicas.host.find(at)
+    return None if node is None or node.broker is None else node.broker.replicas.host.partitions.find(at)
 
 
 def leads(machine: Machine, at: TopicIdPartition) -> bool:

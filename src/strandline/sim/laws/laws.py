@@ -134,7 +134,7 @@ class Laws:
         found: dict[TopicIdPartition, list[tuple[Machine, Hosted]]] = {}
         for machine in self.world.machines.values():
             if machine.node is not None and machine.node.broker is not None:
-                for hosted in machine.node.broker.replicas.host.all():
+                for hosted in machine.node.broker.replicas.host.partitions.all():
                     found.setdefault(hosted.at, []).append((machine, hosted))
         return found
 

@@ -70,7 +70,7 @@ class Answers:
         for topic in reply.message.responses:
             for row in topic.partition_responses:
                 at = TopicIdPartition(topic.topic_id, row.index)
-                hosted = machine.node.broker.replicas.host.find(at)
+                hosted = machine.node.broker.replicas.host.partitions.find(at)
                 if row.error_code in WRITTEN and at in sent and hosted is not None and self.is_held_to_it(machine, at):
                     with machine.disk.observed():
                         self.is_there(f"{machine.name}, {hosted.name}", hosted, row.base_offset, acks, *sent[at])

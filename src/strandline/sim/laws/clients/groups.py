@@ -183,7 +183,7 @@ class Groups:
         if node is None or node.broker is None or topic is None or machine.is_rotten:
             return None
         at = TopicIdPartition(topic.topic_id, partition_for(group, len(topic.partitions)))
-        hosted = node.broker.replicas.host.find(at)
+        hosted = node.broker.replicas.host.partitions.find(at)
         world = self.world
         if not world.laws.partitions.is_bound(at) or world.damage.is_lossy(at, machine.node_id) or hosted is None:
             return None

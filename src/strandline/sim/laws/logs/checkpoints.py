@@ -35,7 +35,7 @@ class Checkpoints:
         host = broker.replicas.host
         for log_dir in broker.directories.live:
             for name, saved in self.rows(machine, f"{log_dir.path}/{RECOVERY_POINTS}").items():
-                hosted = host.named(*name)
+                hosted = host.partitions.named(*name)
                 if hosted is not None and hosted.directory.path == log_dir.path:
                     known = hosted.log.recovery_point
                     assert saved <= known, (

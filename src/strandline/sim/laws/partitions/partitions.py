@@ -134,7 +134,7 @@ class Partitions:
         if may_be_stuck:
             self.next_look[machine.name] = self.world.time.now + LOOK_MS
         touched = []
-        for group in broker.replicas.host.by_id.values():
+        for group in broker.replicas.host.partitions.by_id.values():
             for hosted in group.values():
                 mark, role, log = marks.get(hosted), hosted.role, hosted.log
                 if (
@@ -401,7 +401,7 @@ class Partitions:
             node = machine.node
             if node is None or node.broker is None or not self.world.laws.metadata.is_registered(machine):
                 continue
-            hosted = node.broker.replicas.host.find(at)
+            hosted = node.broker.replicas.host.partitions.find(at)
             if hosted is not None:
                 known = self.seen.setdefault(machine.name, {}).setdefault(at, Seen())
                 self.holds_truth(machine, hosted, truth, known, f"is in the ISR {partition.isr}")

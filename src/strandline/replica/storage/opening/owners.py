@@ -5,21 +5,18 @@ records, and loses a name's row before that name is used again. So where a log's
 is a row, the row is right. Where the file says another topic, it may be the folder that is another one's, back after a
 loss of power: then the file counts.
 
-A topic keeps its name. So a folder whose file says a topic of another name was made by somebody's hand: he exchanged
-the files, or the folders. Then nobody knows whose the records are, and the log counts as one that is not there. The
+A topic keeps its name. So where a folder's file says a topic of another name, the files or the folders were
+exchanged by hand. Then it is not known whose the records are, and the log counts as one that is not there. The
 checkpoint shows it before the log is opened, or else metadata before it has a role.
 
 Invariants:
   - no log has a role in a folder that does not bear its topic's name
-  - no records are removed because nobody knows whose they are: where they may have been durable, their directory has
+  - no records are removed because it is not known whose they are: where they may have been durable, their directory has
     failed; where no flush ever vouched for them, they are set aside and the broker goes on
   - what is set aside keeps its content, and no start looks at it again
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Report
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, uuid_text
@@ -33,10 +30,9 @@ from strandline.log.directory import (
     read_topic_id,
     write_partition_metadata,
 )
-from strandline.replica.hosted import Host, Hosted
-
-if TYPE_CHECKING:
-    from strandline.replica.storage.storage import Storage
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
+from strandline.replica.losses.losing import Findings
 
 ENTRY_MAX = 180  # of a name with 255 characters at most, of which a suffix needs some
 
@@ -52,10 +48,10 @@ def topic_of(
     effects: list[Effect],
 ) -> Uuid | None:
     """The topic whose log `entry` is. None: it is no log, or is none any more. Raises DiskError where it is one and
-    nobody says whose.
+    it is not known whose.
 
     `rows`: of the checkpoint. `durable_below`: which records may have been durable; None: all. A loss of power explains
-    the others' state."""
+    the state of the others."""
     path = f"{directory}/{entry}"
     name = parse_directory_name(entry)
     saved = None if name is None else rows.get(name)
@@ -99,24 +95,24 @@ def refuse_other_name(found: Hosted, path: str) -> None:
         raise DiskError(f"{path} and {found.log.directory} have one topic id: nobody knows whose their records are")
 
 
-def part_with_misnamed(storage: Storage, effects: list[Effect]) -> None:
+def part_with_misnamed(host: Host, disk: Disk, findings: Findings) -> list[Effect]:
     """Once metadata says what the topics are called, and before a log has a role."""
-    host = storage.host
-    for hosted in list(host.all()):
+    effects: list[Effect] = []
+    for hosted in list(host.partitions.all()):
         topic = host.image.topics.get(hosted.at.topic_id)
         if topic is None or topic.name == hosted.name.topic or not host.directories.is_live(hosted.directory):
             continue
         path, directory = hosted.log.directory, hosted.directory
         try:
             hosted.log.abandon()
-            aside = set_aside(storage.disk, directory.path, directory_name(hosted.name))
+            aside = set_aside(disk, directory.path, directory_name(hosted.name))
         except DiskError as error:
             host.fail(directory, error)
             continue
-        hosted.gone = True
         host.drop(hosted)
-        storage.findings.is_another(hosted)
+        findings.is_another(hosted)
         effects.append(Report("error", f"{path} has the id of topic {topic.name}; it is kept in {aside}"))
+    return effects
 
 
 def is_nearly(one: Uuid, other: Uuid) -> bool:
@@ -125,7 +121,7 @@ def is_nearly(one: Uuid, other: Uuid) -> bool:
 
 
 def make_room(disk: Disk, path: str) -> None:
-    """Before a new log is begun in `path`: what may go, goes. Raises DiskError where records of nobody lie there."""
+    """Before a new log is begun in `path`: what may go, goes. Raises DiskError over records without an owner."""
     if not disk.exists(path):
         return
     topic_id, why = topic_or_why(disk, path)
@@ -143,7 +139,7 @@ def topic_or_why(disk: Disk, path: str) -> tuple[Uuid | None, str]:
 
 
 def start_of_records(disk: Disk, path: str) -> int | None:
-    """The first offset of the log in `path`; None if it has no records and had none, which an offset above 0 tells."""
+    """The first offset of the log in `path`; None if it has no records and had none, as an offset above 0 shows."""
     segments = [name for name in disk.list(path) if name.endswith(".log") and name[:-4].isdecimal()]
     if not segments:
         return None

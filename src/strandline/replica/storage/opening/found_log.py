@@ -1,11 +1,7 @@
-"""A log that was found on disk, before it is opened: perhaps the double of another one."""
+"""A log that was found on disk, before it is opened: perhaps the second one of its replica."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from strandline.base.ids import TopicPartition, Uuid
-from strandline.base.ports import Disk, DiskError
+from strandline.base.ids import TopicPartition
+from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log.config import LogConfig
@@ -15,12 +11,8 @@ from strandline.log.log import Log
 from strandline.log.tail import TailBudget
 from strandline.replica.config import LogDir
 
-if TYPE_CHECKING:
-    from strandline.replica.hosted import Hosted
-    from strandline.replica.storage.storage import Storage
 
-
-class Double(Value, frozen=True):
+class FoundLog(Value, frozen=True):
     """Where it lies, and what the checkpoints of its directory say of it."""
 
     directory: LogDir
@@ -53,26 +45,3 @@ class Double(Value, frozen=True):
             cleaned_to=self.cleaned_to,
             tail_budget=tail_budget,
         )
-
-
-def chosen(storage: Storage, hosted: Hosted, directory_id: Uuid, now: Instant) -> Hosted | None:
-    """Of two logs of one replica that one counts which metadata names; the other is deleted. Where it names neither,
-    the first that was found counts, and the other is left alone. None: it cannot be read."""
-    host, double = storage.host, storage.doubles.get(hosted.at)
-    if double is None or directory_id not in (hosted.directory.directory_id, double.directory.directory_id):
-        return hosted
-    del storage.doubles[hosted.at]
-    if directory_id == hosted.directory.directory_id:
-        storage.bury(double.directory, directory_name(hosted.name), hosted.at)
-        return hosted
-    try:
-        other = storage.open(hosted.at, double, now)
-        storage.findings.end(double.directory)
-    except DiskError as error:
-        host.fail(double.directory, error)
-        host.absent[hosted.at] = directory_id
-        return None
-    storage.delete(hosted)
-    hosted.gone = True
-    host.put(other)
-    return other

@@ -1,10 +1,10 @@
-"""Transactions that an unclean election left open: the lost tail may have had their end markers (T42).
+"""Hanging transactions (KIP-664) that an unclean election has left: the lost tail may have had their end markers (T42).
 
-The transaction's coordinator takes it for ended, and nobody ends it again: consumers that read what is committed would
+The coordinator takes such a transaction for ended, and never ends it again: consumers that read what is committed would
 wait for ever. So a leader that was elected though it may lack records looks through its log, a bounded part in a step,
-for producers whose last transaction has no end there. What it finds is noted in the loss ledger, and told the operator.
+for producers whose last transaction has no end there. What it finds is noted in the loss ledger, and reported.
 
-Invariant: a log is looked through only up to where its leader found it; what comes later is known to who writes it.
+Invariant: a log is looked through only up to its end when the leadership began; the writer knows what comes later.
 """
 
 from strandline.base.effects import Effect, Report
@@ -13,7 +13,8 @@ from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.metadata.losses import NO_END, UNKNOWN
 from strandline.metadata.records import LossEvent
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.losses.losing import lost_by
 from strandline.replica.serving.leader import Leader
 from strandline.replica.timers import Alarm
@@ -61,7 +62,7 @@ class Look:
         return True
 
 
-class Hanging:
+class HangingTransactions:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.looks: dict[Hosted, Look] = {}
@@ -90,7 +91,7 @@ class Hanging:
         return effects
 
     def is_over(self, hosted: Hosted) -> bool:
-        """Whoever leads next asks anew, if there is reason to."""
+        """The next leader looks anew, if there is reason to."""
         return hosted.gone or type(hosted.role) is not Leader or not self.host.directories.is_live(hosted.directory)
 
     def found(self, look: Look, now: Instant) -> list[Effect]:

@@ -1,7 +1,7 @@
 """After a clean stop: is each log what the inventory of the stop says (`log/evidence/inventory.py`)? One that is not is
 checked batch by batch, and may be evidence that this broker has lost records.
 
-The inventory's offsets take the place of those in the checkpoints, which somebody may have changed too.
+The inventory's offsets take the place of those in the checkpoints, which may have been changed too.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from strandline.base.ports import Disk
 from strandline.log.directory import DamagedMetadata, read_topic_id, write_partition_metadata
 from strandline.log.evidence.inventory import RECORDS, Left, State, own_segments, state_of
 from strandline.log.segment import file_name
-from strandline.replica.storage.owners import set_aside, stray_name
+from strandline.replica.storage.opening.owners import set_aside, stray_name
 from strandline.replica.storage.rows import Offsets, Rows
 
 

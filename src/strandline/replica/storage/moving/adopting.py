@@ -1,7 +1,7 @@
 """A partition whose log is not found: an empty log is begun, unless a future log was left that has what was lost.
 
 Invariant: a future log takes the place of its current one only where metadata names its directory, since it had all of
-the current one when the controller was told of it. No other is believed.
+the current one when it was reported to the controller. No other is believed.
 """
 
 from strandline.base.effects import Effect, Report
@@ -11,9 +11,9 @@ from strandline.base.time import Instant
 from strandline.log.directory import directory_name
 from strandline.replica.config import LogDir
 from strandline.replica.hosted import Hosted
-from strandline.replica.storage.double import Double
-from strandline.replica.storage.future import Futures
-from strandline.replica.storage.owners import make_room
+from strandline.replica.storage.moving.futures import Futures
+from strandline.replica.storage.opening.found_log import FoundLog
+from strandline.replica.storage.opening.owners import make_room
 
 
 def adopted_or_new(
@@ -23,9 +23,9 @@ def adopted_or_new(
     host, hosted = futures.host, None
     if at in host.absent:
         return None
-    for log_dir, entry in futures.storage.found_futures.pop(at, ()):
+    for log_dir, entry in futures.storage.loading.futures.pop(at, ()):
         if log_dir.directory_id != named or hosted is not None or not host.directories.is_live(log_dir):
-            effects += futures.bury(at, log_dir, entry)
+            effects += futures.delete(at, log_dir, entry)
             continue
         try:
             hosted = adopt(futures, at, name, log_dir, entry, now)
@@ -44,10 +44,10 @@ def adopt(
     path = f"{log_dir.path}/{directory_name(name)}"
     make_room(storage.disk, path)
     storage.disk.rename(f"{log_dir.path}/{entry}", path)
-    # Nobody knows whether the one before was ever cleaned: batches may have gaps between them, whatever the topic's
+    # It is not known whether the one before was ever cleaned: batches may have gaps between them, whatever the topic's
     # policy is by now. Segments have none: a copy's begin where those before them end.
-    hosted = storage.open(at, Double(log_dir, name, 0, 0, 0, 0, clean=False), now)
+    hosted = storage.loading.open(at, FoundLog(log_dir, name, 0, 0, 0, 0, clean=False), now)
     storage.findings.end(log_dir)
-    storage.compacted_anew = True
+    storage.checkpoints.gaps_may_come()
     storage.reconfigure(hosted)
     return hosted

@@ -1,15 +1,15 @@
-"""AssignReplicasToDirs: the controller is told where replicas lie, if that is not what metadata says (KIP-858).
+"""AssignReplicasToDirs: reports to the controller where replicas lie, if metadata says otherwise (KIP-858).
 
 One request in flight per broker, for at most `REPLICAS_MAX` replicas, retried until it is answered. What is sent is
-the latest that is known of a replica, and an answer settles only what was sent (T41): a replica that has moved again
-meanwhile is told again.
+the latest that is known of a replica, and an answer is only about what was sent (T41): a replica that has moved
+again meanwhile is reported again.
 """
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.replica.outbox import Outbox
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -69,17 +69,17 @@ class Assignments:
         self.outbox.back_off(now)
 
     def answered(self, response: AssignReplicasToDirsResponse, now: Instant) -> None:
-        """A row is settled by success; and where this is no replica, for the controller is ahead of our metadata."""
+        """A row is done with success; and where this is no replica, since the controller is ahead of our metadata."""
         if response.error_code != ErrorCode.NONE:
             self.failed(now)
             return
         asked = self.outbox.take()
-        settled = (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        done = (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         for directory in response.directories:
             for topic in directory.topics:
                 for row in topic.partitions:
                     at = TopicIdPartition(topic.topic_id, row.partition_index)
-                    if row.error_code in settled and at in asked and self.wanted.get(at) == asked[at]:
+                    if row.error_code in done and at in asked and self.wanted.get(at) == asked[at]:
                         del self.wanted[at]
         if any(self.wanted.get(at) == directory for at, directory in asked.items()):
             self.outbox.back_off(now)

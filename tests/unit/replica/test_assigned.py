@@ -8,14 +8,14 @@ from tests.unit.replica.conftest import AT
 from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.metadata import records as r
 from strandline.metadata.image import Image
-from strandline.replica.storage import arrivals
+from strandline.replica import assigned
 
 PARTITIONS = 10
 
 
 @pytest.fixture
 def world(world: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(arrivals, "LOGS_PER_STEP", 4)
+    monkeypatch.setattr(assigned, "LOGS_PER_STEP", 4)
     return world
 
 
@@ -39,7 +39,7 @@ def create(world: Any, name: str = "t") -> None:
 
 
 def hosted(world: Any, node: int = 1) -> list[int]:
-    return [row.at.partition for row in world.nodes[node].host.all()]
+    return [row.at.partition for row in world.nodes[node].host.partitions.all()]
 
 
 def change(world: Any, index: int, **fields: Any) -> None:
@@ -53,8 +53,8 @@ def test_a_step_makes_a_few_logs_and_the_next_ones_the_rest(world: Any) -> None:
     assert hosted(world) == [0, 1, 2, 3, 4, 5, 6, 7]
     world.run(1)
     assert hosted(world) == list(range(PARTITIONS))
-    assert world.nodes[1].arrivals.waiting == {}
-    assert all(row.role is not None for row in world.nodes[1].host.all())
+    assert world.nodes[1].assigned.waiting == {}
+    assert all(row.role is not None for row in world.nodes[1].host.partitions.all())
 
 
 def test_the_offsets_topic_is_made_in_one_step_as_the_group_coordinator_wants_it(world: Any) -> None:
@@ -67,7 +67,7 @@ def test_what_metadata_says_meanwhile_is_what_a_late_log_begins_with(world: Any)
     change(world, 9, leader=2)
     world.run(10)
     late = TopicIdPartition(AT.topic_id, 9)
-    assert [world.nodes[node].host.find(late).role.epoch for node in (1, 2, 3)] == [1, 1, 1]
+    assert [world.nodes[node].host.partitions.find(late).role.epoch for node in (1, 2, 3)] == [1, 1, 1]
     assert world.nodes[2].leads("t", 9) == 1
 
 
@@ -106,7 +106,7 @@ def test_followers_that_ask_too_early_ask_again(world: Any) -> None:
     create(world)
     world.run(1_000)
     for node in (1, 2, 3):
-        for row in world.nodes[node].host.leaders():
+        for row in world.nodes[node].host.partitions.leaders():
             assert row[1].followers.keys() == {1, 2, 3} - {node}
             assert all(state.broker_epoch >= 0 for state in row[1].followers.values()), row[0].name
 
@@ -114,12 +114,12 @@ def test_followers_that_ask_too_early_ask_again(world: Any) -> None:
 def test_a_late_log_takes_no_checkpoint_of_a_namesake(world: Any) -> None:
     create(world)
     world.run(100_000)
-    assert world.nodes[1].storage.listed
+    assert world.nodes[1].storage.checkpoints.listed
     world.commit(r.RemoveTopicRecord(topic_id=AT.topic_id))
     create(world)
     world.run(100)
     assert hosted(world) == list(range(PARTITIONS))
-    assert world.nodes[1].host.named(*TopicPartition("t", 9)).log.log_end_offset == 0
+    assert world.nodes[1].host.partitions.named(*TopicPartition("t", 9)).log.log_end_offset == 0
 
 
 def test_a_partition_that_waits_is_not_found_under_the_log_of_its_namesake(world: Any) -> None:
@@ -139,9 +139,9 @@ def test_a_partition_that_waits_is_not_found_under_the_log_of_its_namesake(world
         ),
     )
     world.start(1)
-    assert world.nodes[1].host.named("t", 9) is None
+    assert world.nodes[1].host.partitions.named("t", 9) is None
     world.run(10)
-    assert world.nodes[1].host.named("t", 9).at == TopicIdPartition(new, 9)
+    assert world.nodes[1].host.partitions.named("t", 9).at == TopicIdPartition(new, 9)
 
 
 def test_a_node_that_starts_anew_makes_what_it_had_not_made(world: Any) -> None:
@@ -156,7 +156,7 @@ def test_a_snapshot_that_no_longer_has_a_partition_which_waits_ends_the_wait(wor
     """Its topic was deleted while this broker was behind; nothing names it any more."""
     create(world)
     node = world.nodes[1]
-    assert node.arrivals.waiting
+    assert node.assigned.waiting
     image = Image()
     for record in world.records:
         if not isinstance(record, r.TopicRecord | r.PartitionRecord):
@@ -164,7 +164,7 @@ def test_a_snapshot_that_no_longer_has_a_partition_which_waits_ends_the_wait(wor
     image.take_delta()
     image.delta.reloaded = True
     node.apply(image, image.take_delta(), world.now)
-    assert node.arrivals.waiting == {}
+    assert node.assigned.waiting == {}
     assert hosted(world) == []
     node.check()
 
