@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from tests.planted import PLANTED, Planted
+
 from strandline.sim.runs.campaign import Worker
 from strandline.sim.runs.run import Outcome
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from tests.planted import PLANTED, NotPlanted, Planted, install
 from tests.planted.hook import ROOT, mutated, source_of
 

@@ -101,6 +101,7 @@ def simulate(
 
 def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthless"] | None, planted: str) -> "Campaign":
     from tests.planted import PLANTED
+
     from strandline_spark.jobs.simulate.code import code_version, python_version
     from strandline_spark.jobs.simulate.definition import SAMPLE_OF, Campaign
 

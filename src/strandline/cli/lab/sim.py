@@ -12,12 +12,12 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from tests.planted import PLANTED, Planted
 
 from strandline.cli.connect import Json, fail
 from strandline.history.operation import Operation
 from strandline.history.recorded import write_lines
 from strandline.sim.diagram import write_page
-from tests.planted import PLANTED, Planted
 from strandline.sim.runs.calm import Material
 from strandline.sim.runs.campaign import outcomes
 from strandline.sim.runs.plan import Plan, draw_plan, read_plan, write_plan

@@ -13,7 +13,8 @@ from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.quorum.ports import SnapshotId
 from strandline.quorum.storage.metadata_log import SUFFIX, MetadataLog, snapshot_name
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.sim.world.disk import SimDisk
 from strandline.sim.world.disk_content import Content
 from strandline.wire.batch import read_header

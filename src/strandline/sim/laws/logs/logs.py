@@ -13,7 +13,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Answered, Received, is_of_replicas
+from strandline.base.effects import Answered, Received
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.broker.node import Node
 from strandline.log.log import Log

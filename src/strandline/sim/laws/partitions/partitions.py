@@ -19,7 +19,8 @@ from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.replica.following.follower import Follower
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.serving.isr import Committed as CommittedIsr
 from strandline.replica.serving.isr import IsrState, Pending, PendingExpand
 from strandline.replica.serving.leader import Leader
