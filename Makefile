@@ -1,31 +1,57 @@
-# `make demo` and `make test` need nothing but Python 3.11, git and a C compiler: they set the project up themselves.
+# Everything here needs nothing but Python 3.11, git and a C compiler: each target installs what it needs, once.
 
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.ready
+CORE := .venv/.core
+SPARK := .venv/.spark
+DEV := .venv/.dev
+# Where it is set, each process would compile every module anew, and pytest rewrite each test file.
+unexport PYTHONDONTWRITEBYTECODE
+# $(call install,WHAT,ARGUMENTS): pip, and of what it says what it fetches and how many packages it installs.
+install = @echo "installing $(1) into .venv (once)"; \
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off $(2) | awk ' \
+	/^Collecting / { printf "  package %d: %s\n", ++n, $$2 } \
+	/^ *Downloading .*MB\)/ { print "    fetching " $$(NF - 1) " " $$NF } \
+	/^Building wheels/ { print "  building " substr($$0, index($$0, ":") + 2) } \
+	/^Installing collected/ { print "  unpacking " NF - 3 " packages" } \
+	{ fflush() }'; touch $@
 
-.PHONY: help setup demo demo-pipeline bench test check sim campaign lint clean
+.PHONY: help setup quick demo demo-pipeline bench test check sim campaign lint ruff types layers units clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
-setup: $(STAMP) ## the virtual environment, with everything in it
+setup: $(DEV) ## the virtual environment, with everything in it
 
-$(STAMP): pyproject.toml spark/pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed (set PYTHON=…)"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "no venv module: on Debian, apt-get install python3-venv"; exit 1; }
-	@echo "setting up .venv (once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e ./spark
-	@touch $@
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "no venv module: on Debian, apt-get install python3-venv"; exit 1; }
 
-demo: $(STAMP) ## three nodes, the leader killed under load, nothing lost
+$(CORE): pyproject.toml | $(BIN)/python
+	$(call install,strandline,-e .)
+
+$(SPARK): spark/pyproject.toml $(CORE)
+	$(call install,Spark (650 MB to unpack),-e ./spark)
+
+$(DEV): $(SPARK)
+	$(call install,what tests need,-e '.[dev]')
+
+demo: $(CORE) ## three nodes, the leader killed under load, nothing lost
 	@$(BIN)/strandline demo
 
-demo-pipeline: $(STAMP) ## events become a table through Spark, while a leader and the pipeline are killed
+demo-pipeline: $(SPARK) ## events become a table through Spark, while a leader and the pipeline are killed
 	@$(BIN)/strandline demo pipeline
 
-bench: $(STAMP) ## throughput of the cluster that `strandline up` runs; options in ARGS="…"
+bench: $(CORE) ## throughput of the cluster that `strandline up` runs; options in ARGS="…"
 	@$(BIN)/strandline bench $(ARGS)
+
+quick: $(DEV) ## within a minute: ruff, strict types, layers, and unit tests that start nothing
+	@$(MAKE) --no-print-directory --jobs --output-sync=target units types layers ruff
+
+units:
+	$(BIN)/python -m pytest -q -n 2 -m 'not long and not slow' tests/unit tests/tidy tests/wire
 
 test: check ## all checks and all tests
 
@@ -33,20 +59,26 @@ check: lint ## ruff, strict types, layers, tests, simulated clusters
 	$(BIN)/python -m pytest -q -n 2
 	$(BIN)/strandline sim --seeds 51..100 --twice --jobs 2
 
-sim: $(STAMP) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
+sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
 
-campaign: $(STAMP) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" STORM="…" JOBS=…
+campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" STORM="…" JOBS=…
 	$(BIN)/python -m tests.mutants --page
 	$(BIN)/python -m tests.mutants --jobs $(or $(JOBS),2) $(MUTANTS)
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
 	$(BIN)/strandline model $(MODEL)
 	$(BIN)/python -m tests.cluster.storm $(or $(STORM),--seed 1 --minutes 10)
 
-lint: $(STAMP) ## ruff, strict types, layers
+lint: ruff types layers ## ruff, strict types, layers
+
+ruff: $(DEV)
 	$(BIN)/ruff check src tests spark
-	$(BIN)/ruff format --check src tests spark spark
+	$(BIN)/ruff format --check src tests spark
+
+types: $(DEV)
 	$(BIN)/mypy
+
+layers: $(DEV)
 	$(BIN)/lint-imports
 
 clean: ## forget the virtual environment and what tools left

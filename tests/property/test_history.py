@@ -2,9 +2,9 @@
 
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each
 from tests.unit.history.making import KEY, assign, poll, send
 
 from strandline.history.judge import judge
@@ -56,7 +56,7 @@ def test_a_right_log_has_no_anomaly(seed: int, steps: int) -> None:
     assert judge(play(seed, steps)[1], Facts()).violations == ()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_a_record_that_disappears_after_it_was_acknowledged_is_missed(seed: int) -> None:
     log, history = play(seed, 60)
     acked = [w for op in history if op.outcome is Outcome.OK for w in op.writes]
@@ -72,7 +72,7 @@ def test_a_record_that_disappears_after_it_was_acknowledged_is_missed(seed: int)
     } == {"int-poll-skip"}
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_a_record_that_another_replaces_is_noticed(seed: int) -> None:
     log, history = play(seed, 60)
     offset = Random(seed).randrange(len(log))

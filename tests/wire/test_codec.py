@@ -4,6 +4,7 @@ import random
 from typing import Annotated
 
 import pytest
+from tests.rows import each
 
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.wire.codec import codec_of, decode_all, encode_bytes
@@ -199,8 +200,8 @@ class Numbers(Message):
     numbers: tuple[Int32, ...] = ()
 
 
-@pytest.mark.parametrize("cls", [Names, Numbers])
-@pytest.mark.parametrize(
+@each("cls", [Names, Numbers])
+@each(
     ("version", "data"),
     [
         (0, b"\xff\xff\xff\xff"),

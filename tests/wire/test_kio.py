@@ -22,6 +22,7 @@ import pytest
 from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_writer
 from kio.serial._introspect import EntityField, EntityTupleField, classify_field, get_field_tag
+from tests.rows import each
 
 import strandline.wire.messages
 from strandline.base.ids import ZERO_UUID, Uuid
@@ -62,8 +63,8 @@ class Both(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    for module in pkgutil.iter_modules(strandline.wire.messages.__path__):
-        namespace = vars(import_module(f"strandline.wire.messages.{module.name}"))
+    for module in pkgutil.walk_packages(strandline.wire.messages.__path__, "strandline.wire.messages."):
+        namespace = vars(import_module(module.name))
         for cls in namespace.values():
             if not isinstance(cls, type) or not issubclass(cls, Message) or cls.__module__ != namespace["__name__"]:
                 continue
@@ -118,9 +119,8 @@ class Generator:
         found = classify_field(other)
         if type_.shape is Shape.ARRAY:
             assert type_.item is not None
-            items = [self.one(type_.item, other, found) for _ in range(self.rng.choice((0, 1, 3, 130)))]
-            if type_.item.shape is Shape.GROUP:
-                items = items[:3]
+            count = self.rng.choice((0, 1, 3, 3 if type_.item.shape is Shape.GROUP else 130))
+            items = [self.one(type_.item, other, found) for _ in range(count)]
             return Both(tuple(item.ours for item in items), tuple(item.kios for item in items))
         return self.one(type_, other, found)
 
@@ -186,7 +186,7 @@ def test_there_are_messages() -> None:
     assert len(KNOWN) > 200
 
 
-@pytest.mark.parametrize("case", KNOWN, ids=str)
+@each("case", KNOWN, ids=str)
 def test_our_bytes_are_kios_bytes(case: Case) -> None:
     layout = layout_of(case.cls, case.version)
     for seed, filled in enumerate((1.0, 0.0, 0.5)):
@@ -201,7 +201,7 @@ def test_our_bytes_are_kios_bytes(case: Case) -> None:
                 assert decode_all(case.cls, case.version, unknown) == value.ours
 
 
-@pytest.mark.parametrize("case", KNOWN, ids=str)
+@each("case", KNOWN, ids=str)
 def test_a_message_cut_or_garbled_is_malformed_and_nothing_else(case: Case) -> None:
     value = Generator(4, filled=0.9).group(layout_of(case.cls, case.version), kio_class(case)).ours
     data = encode_bytes(value, case.version)

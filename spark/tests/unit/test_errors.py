@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.rows import each
 
 import strandline_spark.replica.source
 import strandline_spark.sink.writer
@@ -25,11 +26,11 @@ Traceback (most recent call last):
 
 def kinds(of: type[StrandlineError] = StrandlineError) -> Iterator[type[StrandlineError]]:
     yield of
-    for each in of.__subclasses__():
-        yield from kinds(each)
+    for kind in of.__subclasses__():
+        yield from kinds(kind)
 
 
-@pytest.mark.parametrize("kind", [each for each in kinds() if each.__module__.startswith("strandline.")])
+@each("kind", [each for each in kinds() if each.__module__.startswith("strandline.")])
 def test_each_error_is_found_in_what_spark_makes_of_it(kind: type[StrandlineError]) -> None:
     told = sentence_of(Exception(OF_SPARK.format(name=f"{kind.__module__}.{kind.__qualname__}")))
     assert (told.problem, told.advice) == ("row 7 is bad", "leave it out")

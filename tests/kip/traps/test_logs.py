@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.kip.traps.scene import NOW, Leading, a_batch, following, partition
+from tests.rows import each
 from tests.sim.play import Play
 from tests.unit.log.logs import ROOT, append, content, fill, open_log, produced, small
 from tests.unit.replica.conftest import AT, CALLER, World
@@ -95,7 +96,7 @@ def test_t33_and_with_a_cut_beyond_the_end() -> None:
     assert epochs.entries == [EpochStart(1, 0)]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_t34_after_a_power_loss_the_epochs_are_those_of_the_batches_that_are_left(seed: int) -> None:
     """Nothing is flushed when an epoch begins. What may be believed without reading batches, because it lies below the
     recovery point, has its epochs on the disk; the rest is read."""

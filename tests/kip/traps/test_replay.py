@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-import pytest
+from tests.rows import each
 from tests.unit.replica.conftest import World
 
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
@@ -56,7 +56,7 @@ def named(records: list[Any]) -> tuple[dict[Uuid, tuple[str, tuple[int, ...]]], 
     return topics, configs
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_t4_names_mean_what_they_mean_at_their_place_and_a_delta_says_what_was_before_it(seed: int) -> None:
     rng = Random(seed)
     records = a_life_of_topics(rng)
@@ -85,7 +85,7 @@ def test_t4_names_mean_what_they_mean_at_their_place_and_a_delta_says_what_was_b
     }
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_t4_a_broker_makes_of_one_delta_what_it_makes_of_each_record(seed: int) -> None:
     world = World(brokers=2)
     world.controller_answers = False

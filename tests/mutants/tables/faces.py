@@ -236,7 +236,7 @@ FACES = table(
         '    broker_epoch: Annotated[Int64, V("3+")] = -1\n',
         "",
         Breaks.AGREEMENT,
-        ("wire/test_kio.py::test_our_bytes_are_kios_bytes[AlterPartitionRequest-v3]",),
+        ("wire/test_kio.py::test_our_bytes_are_kios_bytes",),
         ("AlterPartition v3 has NewIsrWithEpochs",),
     ),
     Mutant(

@@ -1,6 +1,6 @@
 import warnings
 
-import pytest
+from tests.rows import each
 
 from strandline.base.errors import MESSAGES, OWN_CODES, ErrorCode, error_of, is_retriable, message_of
 
@@ -32,7 +32,7 @@ def test_names_agree_with_kafka_python() -> None:
     assert differing.keys() <= old_names, differing
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@each("code", ErrorCode)
 def test_every_code_has_a_message_except_none(code: ErrorCode) -> None:
     text = message_of(code)
     assert (text == "") == (code is ErrorCode.NONE)

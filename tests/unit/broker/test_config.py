@@ -1,6 +1,7 @@
 """A node's configuration: property files, the table, and what the keys mean together."""
 
 import pytest
+from tests.rows import each
 
 from strandline.base.effects import Endpoint
 from strandline.broker.config import ConfigError, ListenerConfig, NodeConfig, parse_properties
@@ -86,7 +87,7 @@ def test_unknown_keys_are_kept_and_are_no_problem() -> None:
     assert config.unknown == {"num.network.threads": "3"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "expected"),
     [
         ({"num_partitions": "0"}, "Invalid value 0 for configuration num.partitions: Value must be at least 1"),
@@ -148,7 +149,7 @@ def test_property_text_is_read_as_java_reads_it() -> None:
     }
 
 
-@pytest.mark.parametrize("name", sorted(NODE_CONFIGS))
+@each("name", sorted(NODE_CONFIGS))
 def test_every_default_of_a_node_passes_its_own_check(name: str) -> None:
     key = NODE_CONFIGS[name]
     text = show_value(key.default)
@@ -157,7 +158,7 @@ def test_every_default_of_a_node_passes_its_own_check(name: str) -> None:
         assert key.parse(text) == key.default
 
 
-@pytest.mark.parametrize("name", sorted(key.name for key in SHOWN))
+@each("name", sorted(key.name for key in SHOWN))
 def test_every_topic_key_has_a_default_that_passes_and_synonyms_that_exist(name: str) -> None:
     key = TOPIC_CONFIGS[name]
     assert why_invalid(name, topic_default_text(name, {})) is None
@@ -177,7 +178,7 @@ def test_a_topic_takes_the_nodes_value_of_the_first_synonym_that_is_set() -> Non
     assert topic_default("retention.ms", both) == (5, "log.retention.ms")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "expected"),
     [
         ("cleanup.policy", "compact,delete", None),

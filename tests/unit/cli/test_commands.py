@@ -18,6 +18,8 @@ from strandline.cli.records.consume import json_line, line
 from strandline.cli.records.produce import split
 from strandline.testing.local_cluster import LocalCluster
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 
 def strandline(*arguments: str, **environment: str) -> tuple[int, str, str]:
     done = subprocess.run(

@@ -15,6 +15,8 @@ from strandline.history.recorded import Known, Recorded, read_line
 from strandline.history.view import views
 from strandline.sim.runs.plan import draw_plan, read_plan, write_plan
 
+pytestmark = pytest.mark.slow  # processes that simulate
+
 PLANTED = "joins-below-high-watermark"
 SEED = 2  # finds it
 

@@ -1,6 +1,7 @@
 """Every dynamic key at every level: the topic, one broker, all brokers, the broker's file, the default."""
 
 import pytest
+from tests.rows import each
 from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.test_configs import DELETE, SET, alter, broker, ready, topic
 
@@ -37,7 +38,7 @@ def values(key: ConfigKey) -> list[str]:
     return [some[n % len(some)] for n in range(4)]
 
 
-@pytest.mark.parametrize("synonym", sorted(TOPIC_DEFAULTS))
+@each("synonym", sorted(TOPIC_DEFAULTS))
 def test_a_topics_key_has_the_value_of_the_first_level_that_has_one(synonym: str) -> None:
     key = TOPIC_CONFIGS[TOPIC_DEFAULTS[synonym]]
     own, one, every, file = values(key)
@@ -95,7 +96,7 @@ def test_a_brokers_own_key_is_first_its_own_and_then_that_of_all(name: str) -> N
     assert wrong.error_message == f"Invalid value x for configuration {name}: Not a number of type {kind}"
 
 
-@pytest.mark.parametrize("name", READ_ONLY)
+@each("name", READ_ONLY)
 def test_what_is_read_only_is_refused_at_both_levels_in_kafkas_words(name: str) -> None:
     cluster = Cluster(brokers=1)
     for row in (broker((name, SET, "1")), broker((name, SET, "1"), name="1")):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.rows import each
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
@@ -102,7 +103,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("refused", "error", "message"), REFUSED)
+@each(("refused", "error", "message"), REFUSED)
 def test_a_change_is_refused_as_a_whole(refused: AlterConfigsResource, error: ErrorCode, message: str | None) -> None:
     cluster = ready()
     (result,) = alter(cluster, refused)

@@ -4,6 +4,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.rows import each
 from tests.unit.controller.cluster import CALLER, START, Cluster, Log
 
 from strandline.base.effects import Failure, Probe, Received, Reply, ReplyTo
@@ -65,7 +66,7 @@ def codes(response: Any) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("kind", list(REFUSALS), ids=lambda kind: kind.__name__)
+@each("kind", list(REFUSALS), ids=lambda kind: kind.__name__)
 def test_a_node_that_does_not_lead_refuses_everything(kind: type) -> None:
     controller = Controller(NodeId(1), ControllerConfig(), {}, Random(1), Log())
     to = ReplyTo(1, 0, 0, 0, 0)

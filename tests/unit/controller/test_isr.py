@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.rows import each
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
@@ -44,7 +45,7 @@ REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], ErrorCode]] = [
 ]
 
 
-@pytest.mark.parametrize(("title", "isr", "fields", "error"), REFUSED, ids=[row[0] for row in REFUSED])
+@each(("title", "isr", "fields", "error"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_a_proposal_is_refused(title: str, isr: tuple[int, ...], fields: dict[str, Any], error: ErrorCode) -> None:
     made = cluster()
     before = len(made.log.records)

@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
+from tests.rows import each
 
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.controller.partitions.partition import Election, LastResort, Rules, Wish, plan_change
@@ -81,7 +82,7 @@ UNCHANGED = [
 ]
 
 
-@pytest.mark.parametrize(("title", "old", "wish", "in_force"), UNCHANGED, ids=[row[0] for row in UNCHANGED])
+@each(("title", "old", "wish", "in_force"), UNCHANGED, ids=[row[0] for row in UNCHANGED])
 def test_nothing_is_emitted(title: str, old: Partition, wish: Wish, in_force: Rules) -> None:
     assert plan_change(AT, old, wish, in_force) is None
 
@@ -203,7 +204,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("title", "old", "wish", "in_force", "new"), CHANGES, ids=[row[0] for row in CHANGES])
+@each(("title", "old", "wish", "in_force", "new"), CHANGES, ids=[row[0] for row in CHANGES])
 def test_change(
     title: str, old: Partition, wish: Wish, in_force: Rules, new: tuple[str, int, int, int, str, str]
 ) -> None:

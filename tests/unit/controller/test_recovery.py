@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.rows import each
 from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.recovered import TIMEOUT, Recovered
 
@@ -258,7 +259,7 @@ def test_the_later_epoch_wins_over_the_longer_log() -> None:
     assert cluster.leader == 2
 
 
-@pytest.mark.parametrize("seed", range(50))
+@each("seed", range(50))
 def test_the_choice_is_that_of_a_sorted_list(seed: int) -> None:
     rng = Random(seed)
     cluster = Recovered(5)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.rows import each
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
@@ -125,8 +126,8 @@ CREATE_REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("title", "topic", "error", "message"), CREATE_REFUSED, ids=[r[0] for r in CREATE_REFUSED])
-@pytest.mark.parametrize("validate_only", [False, True])
+@each(("title", "topic", "error", "message"), CREATE_REFUSED, ids=[r[0] for r in CREATE_REFUSED])
+@each("validate_only", [False, True])
 def test_creation_is_refused(
     title: str, topic: CreatableTopic, error: ErrorCode, message: str | None, validate_only: bool
 ) -> None:

@@ -6,7 +6,7 @@ after their sessions. Its last requests are tried here in every order, with ever
 
 from itertools import permutations
 
-import pytest
+from tests.rows import each
 from tests.unit.group.coordination import Coordination, commit_request
 
 from strandline.base.errors import ErrorCode as E
@@ -37,9 +37,9 @@ def say(c: Coordination, what: str, member_id: str) -> None:
             c.sync(member_id, generation, {member_id: b"all"}, group_instance_id="i1")
 
 
-@pytest.mark.parametrize("delay_ms", [0, 3000])
-@pytest.mark.parametrize("gap_ms", [0, 1, 2999])
-@pytest.mark.parametrize("write_ms", [0, 400])
+@each("delay_ms", [0, 3000])
+@each("gap_ms", [0, 1, 2999])
+@each("write_ms", [0, 400])
 def test_a_closed_static_member_ends_when_its_session_does_whatever_it_said_last(
     delay_ms: int, gap_ms: int, write_ms: int
 ) -> None:

@@ -2,9 +2,9 @@
 
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import each
 from tests.unit.history.making import KEY, OTHER
 
 from strandline.history.judge import Judgement, judge
@@ -180,7 +180,7 @@ def blamed(judgement: Judgement, value: bytes) -> list[str]:
 SEEDS = range(60)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_an_acknowledged_record_that_vanishes_is_lost(seed: int) -> None:
     play = Play(seed, 60)
     if not promised(play, KEY):
@@ -190,7 +190,7 @@ def test_an_acknowledged_record_that_vanishes_is_lost(seed: int) -> None:
     assert "lost-write" in blamed(judgement, victim.value)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_cut_tail_is_lost_record_by_record(seed: int) -> None:
     play = Play(seed, 60)
     cut = play.rng.randrange(len(play.logs[KEY].records) + 1)
@@ -199,7 +199,7 @@ def test_a_cut_tail_is_lost_record_by_record(seed: int) -> None:
         assert ("lost-write" in blamed(judgement, value)) == (offset >= cut), (offset, cut)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_record_that_another_replaces_makes_its_offset_inconsistent(seed: int) -> None:
     play = Play(seed, 60)
     if not visible(play, KEY):
@@ -209,7 +209,7 @@ def test_a_record_that_another_replaces_makes_its_offset_inconsistent(seed: int)
     assert "inconsistent-offsets" in blamed(again(play, records), value)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_record_that_is_written_twice_is_a_duplicate(seed: int) -> None:
     play = Play(seed, 60)
     if not promised(play, KEY):
@@ -219,7 +219,7 @@ def test_a_record_that_is_written_twice_is_a_duplicate(seed: int) -> None:
     assert blamed(again(play, twice), victim.value) == ["duplicate"]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_refused_record_that_appears_is_an_aborted_read(seed: int) -> None:
     play = Play(seed, 60)
     refused = [
@@ -236,7 +236,7 @@ def test_a_refused_record_that_appears_is_an_aborted_read(seed: int) -> None:
     assert blamed(judgement, victim) == ["G1a"]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_batch_that_a_reader_gets_again_went_back(seed: int) -> None:
     play = Play(seed, 60)
     polls = [i for i, operation in enumerate(play.history) if any(read.key == KEY for read in operation.reads)]
@@ -247,7 +247,7 @@ def test_a_batch_that_a_reader_gets_again_went_back(seed: int) -> None:
     assert "nonmonotonic-poll" in [anomaly.name for anomaly in play.judged().violations]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_poll_that_never_arrives_is_a_skip(seed: int) -> None:
     """The client has moved on as if it had seen it. Others have, so that the gap is known to hold something."""
     play = Play(seed, 60)
@@ -260,7 +260,7 @@ def test_a_poll_that_never_arrives_is_a_skip(seed: int) -> None:
     assert "poll-skip" in [anomaly.name for anomaly in play.judged().violations]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_acknowledgements_in_the_wrong_order_are_noticed(seed: int) -> None:
     play = Play(seed, 60)
     sends = [i for i, op in enumerate(play.history) if op.process == "p" and op.acks == -1 and op.outcome is Outcome.OK]

@@ -1,6 +1,7 @@
 """One log: appending, copying, refusing, rolling, cutting, opening."""
 
 import pytest
+from tests.rows import each
 from tests.unit.log.logs import NOW, ROOT, append, content, fill, open_log, produced, ranges, small
 
 from strandline.base.errors import ErrorCode
@@ -64,7 +65,7 @@ def broken(batch: bytes) -> bytes:
     return batch[:-1] + bytes([batch[-1] ^ 1])
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "error"),
     [
         (b"", ErrorCode.INVALID_RECORD),

@@ -1,6 +1,7 @@
 """When the file of epochs is believed after an unclean stop, and when the batches say that it is wrong."""
 
 import pytest
+from tests.rows import each
 from tests.unit.log.compacting import compacted
 from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced, small
 
@@ -67,7 +68,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("entries", WRONG.values(), ids=WRONG)
+@each("entries", WRONG.values(), ids=WRONG)
 def test_a_file_that_the_batches_contradict_gives_way_to_them(entries: tuple[tuple[int, int], ...]) -> None:
     """As the file of another partition, or an older one."""
     disk = SimDisk()

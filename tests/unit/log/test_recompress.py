@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from tests.rows import each
 from tests.unit.log.logs import NOW, append, content, open_log, small
 
 from strandline.base.errors import ErrorCode
@@ -47,8 +48,8 @@ def test_every_compression_type_of_a_topic_is_known_here() -> None:
     assert sorted(CODEC_OF) == sorted(COMPRESSION_TYPES)
 
 
-@pytest.mark.parametrize("source", Codec)
-@pytest.mark.parametrize("target", Codec)
+@each("source", Codec)
+@each("target", Codec)
 def test_a_batch_is_stored_in_the_topics_codec_and_says_what_it_said(source: Codec, target: Codec) -> None:
     log = open_log(SimDisk(), LogConfig(compression_type=TYPE_OF[target]))
     batch = sent_in(source, producer_id=7, producer_epoch=3, base_sequence=11, transactional=True)
@@ -81,8 +82,8 @@ def test_another_client_reads_what_was_recompressed(target: Codec) -> None:
     ]
 
 
-@pytest.mark.parametrize("codec", Codec)
-@pytest.mark.parametrize("compression_type", COMPRESSION_TYPES)
+@each("codec", Codec)
+@each("compression_type", COMPRESSION_TYPES)
 def test_a_batch_that_may_stay_as_it_is_is_not_copied(codec: Codec, compression_type: str) -> None:
     """`producer`, or the topic's own codec: the very memory that was received joins the log's tail."""
     log = open_log(SimDisk(), LogConfig(compression_type=compression_type))

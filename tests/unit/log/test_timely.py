@@ -1,6 +1,7 @@
 """message.timestamp.type, and how far a record's timestamp may be from the broker's clock."""
 
 import pytest
+from tests.rows import each
 from tests.unit.log.logs import NOW, append, content, open_log, produced, small
 
 from strandline.base.errors import ErrorCode
@@ -27,8 +28,8 @@ def refusal_of(log: Log, batch: bytes | bytearray, now: int = NOW) -> Refused:
     return done
 
 
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
-@pytest.mark.parametrize(
+@each("codec", [Codec.NONE, Codec.ZSTD])
+@each(
     "timestamps",
     [
         (NOW - 100,),

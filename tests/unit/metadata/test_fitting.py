@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
+from tests.rows import each
 from tests.unit.metadata.test_image import T, broker, change, config, image_of, partition, topic
 
 from strandline.base.ids import METADATA_TOPIC_ID, OFFSET_MAX, ZERO_UUID, Uuid
@@ -107,7 +107,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.why)
+@each("row", ROWS, ids=lambda row: row.why)
 def test_what_does_not_fit_is_told_with_the_reason_and_what_is_like_it_and_fits_is_applied(row: Row) -> None:
     why = why_unfit(known(), row.record)
     assert why is not None

@@ -5,6 +5,7 @@ The tables are read from Kafka's source (`.define(…)` of its configuration cla
 """
 
 import pytest
+from tests.rows import each
 
 from strandline.metadata.configs.config_key import ConfigKey, show_value
 from strandline.metadata.configs.dynamic_configs import update_mode
@@ -240,7 +241,7 @@ def check_limits(key: ConfigKey, limits: str) -> None:
         assert key.why_invalid(above) == f"Invalid value {above} {wrong}"
 
 
-@pytest.mark.parametrize("row", rows(NODES) + rows(PROPOSED), ids=names)
+@each("row", rows(NODES) + rows(PROPOSED), ids=names)
 def test_a_nodes_key_is_kafkas(row: Row) -> None:
     name, kind, default, mode, limits = row
     key = NODE_CONFIGS[name]
@@ -250,7 +251,7 @@ def test_a_nodes_key_is_kafkas(row: Row) -> None:
     check_limits(key, limits)
 
 
-@pytest.mark.parametrize("row", rows(TOPICS), ids=names)
+@each("row", rows(TOPICS), ids=names)
 def test_a_topics_key_is_kafkas(row: Row) -> None:
     name, kind, default, of_broker, limits = row
     key = TOPIC_CONFIGS[name]

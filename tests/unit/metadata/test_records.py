@@ -6,6 +6,7 @@ from typing import get_type_hints
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import each
 
 from strandline.base.ids import Uuid
 from strandline.metadata import records as r
@@ -120,20 +121,18 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("record", "expected"), GOLDEN, ids=lambda x: type(x).__name__ if isinstance(x, Message) else ""
-)
+@each(("record", "expected"), GOLDEN, ids=lambda x: type(x).__name__ if isinstance(x, Message) else "")
 def test_bytes_are_those_of_the_schema(record: Message, expected: str) -> None:
     assert encode_record(record).hex() == expected.replace(" ", "")
     assert decode_record(bytes.fromhex(expected)) == record
 
 
-@pytest.mark.parametrize("record", FULL, ids=lambda record: type(record).__name__)
+@each("record", FULL, ids=lambda record: type(record).__name__)
 def test_every_field_comes_back(record: Message) -> None:
     assert decode_record(memoryview(encode_record(record))) == record
 
 
-@pytest.mark.parametrize("record", FULL, ids=lambda record: type(record).__name__)
+@each("record", FULL, ids=lambda record: type(record).__name__)
 def test_every_version_is_read(record: Message) -> None:
     for version in record.versions:
         assert type(decode_record(encode_record(record, version))) is type(record)
@@ -177,7 +176,7 @@ def test_null_is_corrupt() -> None:
         decode_record(None)
 
 
-@pytest.mark.parametrize("record", FULL, ids=lambda record: type(record).__name__)
+@each("record", FULL, ids=lambda record: type(record).__name__)
 def test_a_cut_off_record_is_corrupt(record: Message) -> None:
     whole = encode_record(record)
     for size in range(len(whole)):

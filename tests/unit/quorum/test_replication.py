@@ -1,12 +1,13 @@
 """Elections and replication in the small world of `network`, when nothing or one thing goes wrong."""
 
 import pytest
+from tests.rows import each
 from tests.unit.quorum.network import World
 
 from strandline.base.ids import NOBODY
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_new_cluster_elects_a_leader_soon(seed: int) -> None:
     world = World(seed)
     world.start()
@@ -35,7 +36,7 @@ def test_commit_reaches_all_nodes_within_milliseconds(seed: int) -> None:
     assert [world.committed_values(n) for n in world.machines] == [[b"a", b"b"]] * 5
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_killed_leader_is_replaced_without_waiting_for_the_fetch_timeout(seed: int) -> None:
     world = World(seed)
     world.start()

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.unit.replica.conftest import AT, CALLER, a_batch
+from tests.rows import each
+from tests.unit.replica.conftest import AT, CALLER, World, a_batch
 
 from strandline.base.effects import Answered, Failed, Failure, ToController
 from strandline.base.errors import ErrorCode
@@ -174,8 +175,8 @@ def test_what_was_certainly_not_done_falls_back_to_the_committed_isr(
     assert effect.message.topics[0].partitions[0].partition_epoch == epoch
 
 
-@pytest.mark.parametrize(("begin", "committed"), SITUATIONS)
-@pytest.mark.parametrize("error", MAY_BE_DONE)
+@each(("begin", "committed"), SITUATIONS)
+@each("error", MAY_BE_DONE, world=World)
 def test_what_may_have_been_done_stays_pending_until_metadata_says_what_was(
     world: Any, begin: Any, committed: tuple[int, ...], error: ErrorCode
 ) -> None:
@@ -188,8 +189,8 @@ def test_what_may_have_been_done_stays_pending_until_metadata_says_what_was(
     assert len(world.held) == 1  # settled, and proposed anew at the new partition epoch
 
 
-@pytest.mark.parametrize(("begin", "committed"), SITUATIONS)
-@pytest.mark.parametrize("error", TRANSIENT)
+@each(("begin", "committed"), SITUATIONS)
+@each("error", TRANSIENT, world=World)
 def test_any_other_error_is_asked_again_after_50_ms_without_limit(
     world: Any, begin: Any, committed: tuple[int, ...], error: ErrorCode
 ) -> None:
@@ -205,7 +206,7 @@ def test_any_other_error_is_asked_again_after_50_ms_without_limit(
         assert again.message == asked.message
 
 
-@pytest.mark.parametrize("error", OF_REQUESTS)
+@each("error", OF_REQUESTS, world=World)
 def test_a_request_that_fails_as_a_whole_is_asked_again_whatever_the_error(world: Any, error: ErrorCode) -> None:
     """STALE_BROKER_EPOCH, NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED …: of no partition is anything known."""
     lagging(world)

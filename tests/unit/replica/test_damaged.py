@@ -1,6 +1,7 @@
 """Small files of a log directory that are damaged when the broker starts: what stops for it, and what does not."""
 
 import pytest
+from tests.rows import each
 from tests.unit.replica.conftest import AT, World
 from tests.unit.replica.test_directories import Jbod, directory
 
@@ -18,8 +19,7 @@ TOPIC_IDS = "topic-id-checkpoint"
 NONSENSE = [b"", b"\0" * 100, b"0\n5\nt 0 3\n", b"garbage", b"0\n1\nt 0 -3\n", b"0\n1\nt 0 three\n", b"\xff\xfe\n"]
 
 
-@pytest.fixture
-def jbod() -> Jbod:
+def stopped() -> Jbod:
     """One broker that stopped cleanly, with nine records in /d1, the first two of them deleted."""
     made = Jbod(1)
     made.create_in(directory(1, 1))
@@ -36,6 +36,11 @@ def jbod() -> Jbod:
     return made
 
 
+@pytest.fixture
+def jbod() -> Jbod:
+    return stopped()
+
+
 def disk(jbod: Jbod) -> SimDisk:
     found = jbod.disks[ME]
     assert isinstance(found, SimDisk)
@@ -49,9 +54,9 @@ def live(jbod: Jbod) -> list[str]:
 # --- checkpoints
 
 
-@pytest.mark.parametrize("clean", [True, False])
-@pytest.mark.parametrize("content", NONSENSE)
-@pytest.mark.parametrize("file", [HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, TOPIC_IDS])
+@each("clean", [True, False])
+@each("content", NONSENSE)
+@each("file", [HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, TOPIC_IDS], jbod=stopped)
 def test_a_damaged_checkpoint_is_done_without(jbod: Jbod, file: str, content: bytes, clean: bool) -> None:
     """And nothing else of this directory or of another is lost for it."""
     disk(jbod).write_file(f"/d1/{file}", content)
@@ -294,8 +299,8 @@ def test_a_recovery_point_at_the_logs_beginning_vouches_for_nothing() -> None:
     assert below(jbod, "/d1/t-0.1-stray") == before
 
 
-@pytest.mark.parametrize("clean", [True, False])
-@pytest.mark.parametrize("content", DAMAGED)
+@each("clean", [True, False])
+@each("content", DAMAGED)
 def test_a_log_without_records_is_begun_anew(content: bytes | None, clean: bool) -> None:
     jbod = Jbod(1)
     jbod.create_in(directory(1, 1))

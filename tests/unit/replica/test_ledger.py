@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.rows import each
 from tests.unit.replica.disk import DictDisk
 
 from strandline.base.ids import TopicIdPartition, Uuid
@@ -62,7 +63,7 @@ def test_without_a_file_nothing_was_lost(disk: DictDisk) -> None:
     assert not disk.exists(f"{ROOT}/{FILE}")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_what_was_written_outlives_the_power(seed: int) -> None:
     disk = SimDisk((ROOT,))
     Ledger(disk).write(ROOT, [lost()])

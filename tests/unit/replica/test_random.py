@@ -6,7 +6,7 @@ Whatever happens, in the end all replicas have the same log, and every acknowled
 import random
 from typing import Any
 
-import pytest
+from tests.rows import each
 from tests.unit.replica.conftest import AT, START, World
 
 from strandline.base.errors import ErrorCode
@@ -113,7 +113,7 @@ class History:
         return b"".join(read.buffers)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_nothing_acknowledged_is_lost(seed: int) -> None:
     history = History(seed)
     for _ in range(60):

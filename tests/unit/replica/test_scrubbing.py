@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.rows import each
 from tests.unit.log.logs import content
 from tests.unit.replica.conftest import AT, START, World, a_batch
 from tests.unit.replica.test_offsets import list_offset
@@ -88,8 +89,8 @@ def losses(world: World, node: int) -> list[tuple[int, int, int]]:
 BYTES = [(7, 1), (0, 1), (11, 1), (11, 64), (9, 1), (8, 128), (15, 1), (16, 1), (18, 4), (22, 1), (26, 2), (64, 8)]
 
 
-@pytest.mark.parametrize(("byte", "mask"), BYTES)
-@pytest.mark.parametrize("node", [1, 2])
+@each(("byte", "mask"), BYTES)
+@each("node", [1, 2], world=a_world)
 def test_what_rots_is_fetched_again_from_a_replica_that_has_it(world: World, node: int, byte: int, mask: int) -> None:
     for offset in (5, 13):
         flip(world, node, offset, byte, mask)
@@ -101,7 +102,7 @@ def test_what_rots_is_fetched_again_from_a_replica_that_has_it(world: World, nod
     assert losses(world, node) == []
 
 
-@pytest.mark.parametrize("offset", range(20))
+@each("offset", range(20), world=a_world)
 def test_every_batch_is_looked_at(world: World, offset: int) -> None:
     flip(world, 2, offset, 64)
     world.run(PASS)

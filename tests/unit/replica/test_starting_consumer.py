@@ -8,7 +8,7 @@ broker's metadata, of which one may be behind.
 from collections.abc import Callable
 from typing import Any
 
-import pytest
+from tests.rows import each
 from tests.unit.replica.asking import ask
 from tests.unit.replica.conftest import START, World
 
@@ -213,9 +213,9 @@ HISTORIES: dict[str, list[Step]] = {
 MOMENTS = [(name, moment) for name, steps in HISTORIES.items() for moment in range(len(steps))]
 
 
-@pytest.mark.parametrize("pause_ms", [0, TURN_MS, 700])
-@pytest.mark.parametrize("asks", [1, 2, 3])
-@pytest.mark.parametrize(("history", "moment"), MOMENTS)
+@each("pause_ms", [0, TURN_MS, 700])
+@each("asks", [1, 2, 3])
+@each(("history", "moment"), MOMENTS, world=World)
 def test_it_reads_what_is_there_whenever_it_starts(
     world: World, history: str, moment: int, asks: int, pause_ms: int
 ) -> None:

@@ -17,6 +17,8 @@ from strandline.server.main import CANNOT_START, INTERRUPTED
 from strandline.server.pump import CRASHED
 from strandline.server.storage.lock import Holder, holder_of
 
+pytestmark = pytest.mark.slow  # node processes
+
 # A node that halts only on the order that it is given: at shutdown ("polite"), never ("stubborn"), or it crashes.
 PROGRAM = """
 import sys

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.conformance.disk import DiskConformance
 
+from strandline.server.node import run_node
 from strandline.server.storage.disk import RealDisk
 from strandline.testing.power_loss import DURABLE, PowerLossDisk, disk_of, durable_files, restore
 
@@ -37,9 +38,12 @@ def durable(tmp_path: Path) -> Path:
     return tmp_path / "durable"
 
 
-def test_without_the_environment_a_disk_is_the_real_one(monkeypatch: pytest.MonkeyPatch, data: str) -> None:
-    monkeypatch.delenv(DURABLE, raising=False)
-    assert type(disk_of([data])) is RealDisk
+def test_a_node_in_production_has_the_real_disk_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, data: str, durable: Path
+) -> None:
+    monkeypatch.setenv(DURABLE, str(durable))
+    assert type(disk_of([data])) is PowerLossDisk
+    assert [type(default([data])) for default in run_node.__defaults__ or ()] == [RealDisk]
 
 
 def test_what_was_there_when_the_process_began_is_durable(data: str, durable: Path) -> None:

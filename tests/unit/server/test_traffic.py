@@ -6,6 +6,7 @@ from struct import pack
 from typing import Any
 
 import pytest
+from tests.rows import each
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
@@ -142,7 +143,7 @@ def test_error_codes_are_found_down_to_partitions() -> None:
     assert codes_of(FetchResponse)(fetched) == [70, 1]
 
 
-@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+@each("api", APIS, ids=lambda api: api.name)
 def test_every_response_can_be_looked_through(api: Any) -> None:
     assert codes_of(api.response)(api.response()) == []
 

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 from tests.conformance.disk import DiskConformance
+from tests.rows import each
 
 from strandline.base.ports import DiskError
 from strandline.sim.world.disk import SimDisk
@@ -41,7 +42,7 @@ def holding(*paths: str) -> SimDisk:
 # --- loss of power
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_what_was_synced_survives_every_power_cut(seed: int) -> None:
     disk = SimDisk()
     file = disk.open("/d/a")

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.rows import each
 from tests.unit.log.logs import ROOT, append, content, open_log, produced, small
 
 from strandline.base.ports import DiskError
@@ -46,7 +47,7 @@ def rotten_byte(before: dict[str, bytes], where: tuple[str, int]) -> int:
 # --- rot
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_after_an_unclean_stop_the_log_ends_before_a_bit_that_rotted(seed: int) -> None:
     rng = Random(seed)
     disk, held = written(rng)
@@ -59,7 +60,7 @@ def test_after_an_unclean_stop_the_log_ends_before_a_bit_that_rotted(seed: int) 
         assert len(kept) < len(held)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_reader_that_checks_batches_finds_a_bit_that_rotted_under_a_running_log(seed: int) -> None:
     rng = Random(seed)
     disk, held = written(rng)
@@ -102,8 +103,8 @@ def test_a_base_offset_that_rotted_does_not_move_the_log_end_after_a_clean_stop(
     assert open_log(disk).log_end_offset <= 3
 
 
-@pytest.mark.parametrize("name", ["index", "timeindex"])
-@pytest.mark.parametrize("seed", SEEDS)
+@each("name", ["index", "timeindex"])
+@each("seed", SEEDS)
 def test_an_index_that_is_damaged_after_a_clean_stop_hides_nothing_of_the_log(name: str, seed: int) -> None:
     rng = Random(seed)
     disk = SimDisk()
@@ -142,7 +143,7 @@ def test_after_a_clean_stop_no_loss_of_power_changes_anything() -> None:
 # --- a full disk
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_log_whose_disk_is_full_comes_back_with_all_that_was_synced_and_nothing_in_part(seed: int) -> None:
     rng = Random(seed)
     disk = SimDisk(capacity=rng.randrange(300, 2500))
@@ -175,7 +176,7 @@ def test_a_log_whose_disk_is_full_comes_back_with_all_that_was_synced_and_nothin
     assert content(open_log(disk, small())) == again
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_an_append_that_did_not_fit_can_be_repeated_when_there_is_room(seed: int) -> None:
     rng = Random(seed)
     disk = SimDisk()
@@ -199,8 +200,8 @@ def test_an_append_that_did_not_fit_can_be_repeated_when_there_is_room(seed: int
 # --- a sync that fails
 
 
-@pytest.mark.parametrize("killed_first", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
+@each("killed_first", [False, True])
+@each("seed", SEEDS)
 def test_after_a_failed_sync_and_a_loss_of_power_all_that_was_synced_before_is_there(
     seed: int, killed_first: bool
 ) -> None:

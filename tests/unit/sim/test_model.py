@@ -28,6 +28,8 @@ from strandline.sim.model.exploration import Search
 from strandline.sim.model.ghosts import ghosts
 from strandline.sim.model.state import ACTIVE, FENCED, State, renamed, renaming
 
+pytestmark = pytest.mark.slow  # whole explorations
+
 MOVED = replace(REASSIGNED, several=True, redirect=True, fewest=1, symmetry=True)
 TWO = replace(REASSIGNED, brokers=2, fewest=1, directories=True, symmetry=True)
 

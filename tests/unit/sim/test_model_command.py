@@ -4,6 +4,10 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow  # processes that explore
+
 
 def model(*arguments: str) -> tuple[int, str, str]:
     done = subprocess.run(

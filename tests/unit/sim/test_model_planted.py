@@ -11,6 +11,8 @@ from tests.planted.planted import MODEL
 from strandline.sim.model import Setup, explore
 from strandline.sim.model.setup import NONE
 
+pytestmark = pytest.mark.slow  # an exploration for each planted bug
+
 TWO = Setup(brokers=2, min_isr=2, shutdown=False, unregister=False, reassign=False)
 TORN = replace(TWO, torn=True)
 GIVEN_UP = replace(TWO, unregister=True)

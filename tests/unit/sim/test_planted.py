@@ -7,8 +7,9 @@ import sys
 import pytest
 from tests.planted import PLANTED, NotPlanted, Planted, install
 from tests.planted.hook import ROOT, mutated, source_of
+from tests.rows import each
 
-BY_NAME = pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())
+BY_NAME = each("planted", PLANTED.values(), ids=PLANTED.keys())
 # What must be among them: the guards that the formal model of KIP-966 marks, and bugs that Kafka once had.
 CHECKS = range(1, 11)
 TRAPS = (1, 5, 8, 14, 15, 17, 18, 19, 20, 21, 22, 23, 27, 31, 32, 33, 36, 37)

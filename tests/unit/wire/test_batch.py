@@ -6,6 +6,7 @@ import pytest
 from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import each
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSET_MAX
@@ -234,7 +235,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_a_producer_may_not_send(what: str) -> None:
     buffer, error = REFUSED[what]
     assert read_produced(buffer, LIMIT) is error

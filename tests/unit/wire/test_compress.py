@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rows import each
 
 from strandline.wire.compress import (
     DEFAULT_LEVEL,
@@ -33,8 +34,8 @@ def theirs(direction: str, codec: Codec) -> Callable[[bytes], bytes]:
     return found
 
 
-@pytest.mark.parametrize("codec", Codec)
-@pytest.mark.parametrize("plain", [b"", b"x", PLAIN, bytes(XERIAL_BLOCK_SIZE)], ids=len)
+@each("codec", Codec)
+@each("plain", [b"", b"x", PLAIN, bytes(XERIAL_BLOCK_SIZE)], ids=len)
 def test_what_is_compressed_comes_back(codec: Codec, plain: bytes) -> None:
     packed = compress(codec, memoryview(plain))
     assert decompress(codec, memoryview(packed)) == plain
@@ -66,7 +67,7 @@ LEVELS = {Codec.GZIP: (-1, *range(1, 10)), Codec.LZ4: range(1, 18), Codec.ZSTD: 
 PROSE = b"".join(b'{"id":%d,"name":"n%d","square":%d}' % (i, 7 * i, i * i) for i in range(2000))
 
 
-@pytest.mark.parametrize(("codec", "level"), [(codec, level) for codec, levels in LEVELS.items() for level in levels])
+@each(("codec", "level"), [(codec, level) for codec, levels in LEVELS.items() for level in levels])
 def test_every_level_that_a_topic_may_have_is_read_by_others(codec: Codec, level: int) -> None:
     assert bytes(theirs("decode", codec)(compress(codec, PROSE, level))) == PROSE
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.rows import each
 
 pytest.importorskip("pyspark")
 
@@ -156,7 +157,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@each("name", DAMAGES)
 def test_a_directory_that_is_not_what_its_marker_says_is_found(tmp_path: Path, name: str) -> None:
     damage = DAMAGES[name]
     path = stopped(tmp_path)

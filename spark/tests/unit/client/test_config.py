@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+from tests.rows import each
 
 from strandline.client.config import INERT, KEYS, LEVELS, READ_COMMITTED, REFUSED, SECURITY_KEYS, ClientConfig
 from strandline.client.errors import KafkaError, OffsetOutOfRange, TopicIdChanged
@@ -33,7 +34,7 @@ def test_keys_are_known_whatever_their_case_and_others_are_not_looked_at() -> No
     assert config.group_id == "label"
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({}, r"Option 'kafka\.bootstrap\.servers' must be specified"),
@@ -68,7 +69,7 @@ def test_a_misspelt_key_is_told_its_neighbours() -> None:
     assert "kafka.max.partition.fetch.bytes" in caught.value.advice
 
 
-@pytest.mark.parametrize("key", sorted(REFUSED))
+@each("key", sorted(REFUSED))
 def test_what_the_official_connector_refuses_is_refused(key: str) -> None:
     with pytest.raises(BadOption, match=f"Kafka option '{key}' is not supported: "):
         ClientConfig.of({**SERVERS, f"kafka.{key}": "x"})
@@ -81,7 +82,7 @@ def test_a_key_means_one_thing() -> None:
     assert {field for field, _ in KEYS.values()} <= fields
 
 
-@pytest.mark.parametrize("key", INERT)
+@each("key", INERT)
 def test_what_has_no_effect_is_accepted(key: str) -> None:
     assert ClientConfig.of({**SERVERS, f"kafka.{key}": "1"}) == ClientConfig.of(SERVERS)
 

@@ -3,10 +3,10 @@ always holds the lane's first rows, each once, in order; and in the end all of t
 
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spark.tests.unit.emit.broker import MODULO, Leader, Process, finish, rows_in
+from tests.rows import each
 
 
 def stay_in_order(leader: Leader, base: int = 0) -> None:
@@ -91,8 +91,8 @@ def arrive(process: Process) -> None:
         process.deliver()
 
 
-@pytest.mark.parametrize("arrives", ["never", "before the search", "after the search", "at the end"])
-@pytest.mark.parametrize("seed", range(3))
+@each("arrives", ["never", "before the search", "after the search", "at the end"])
+@each("seed", range(3))
 def test_a_kill_at_every_step(arrives: str, seed: int) -> None:
     """What was under way at the kill reaches the leader at the worst times."""
     for kill_at in range(60):

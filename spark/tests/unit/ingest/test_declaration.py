@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each
 
 from strandline_spark.errors import StrandlineError
 from strandline_spark.jobs.ingest.declaration import (
@@ -126,7 +127,7 @@ def test_a_flag_takes_the_place_of_what_says_the_same_and_leaves_the_rest(tmp_pa
     assert (found.told.sink.compaction.every, found.told.sink.compaction.target_mb) == (5, 7)
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "why"),
     [
         (("topic =", "tpoic ="), r"unknown field `tpoic` - at `\$\.source`"),

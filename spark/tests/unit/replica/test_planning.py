@@ -18,6 +18,7 @@ from spark.tests.unit.replica.logs import (
     rows,
     write_log,
 )
+from tests.rows import each
 
 from strandline_spark.errors import BadOption, StrandlineError
 from strandline_spark.replica import places, planning
@@ -149,8 +150,8 @@ def test_whose_directory_it_is(tmp_path: Path) -> None:
         rows(at)
     other = directory(tmp_path, 5)
     write_log(other, "t-0", batches(0, 1))
-    for each in (at, other):
-        (each / "meta.properties").unlink()
+    for folder in (at, other):
+        (folder / "meta.properties").unlink()
     with pytest.raises(BadOption, match=r"whose logs are .*node4 and .*node5"):
         splits(path=f"{at},{other}")
 
@@ -184,7 +185,7 @@ def test_paths_are_one_text_or_a_list() -> None:
     assert parse({"paths": '["/a", "/b"]'}).paths == ("/a", "/b")
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "problem"),
     [
         ({}, "neither log directories nor brokers are named"),

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import (
     Not,
     StringStartsWith,
 )
+from tests.rows import each
 
 from strandline_spark.topic.filters import OFFSET_MAX, Narrowed, narrow
 
@@ -24,7 +25,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NOON_MS = 1_767_268_800_000
 
 
-@pytest.mark.parametrize(
+@each(
     ("each", "wanted"),
     [
         (EqualTo(("offset",), 5), Narrowed(start=5, end=6)),
@@ -64,7 +65,7 @@ def test_a_timestamp_narrows_and_spark_looks_again(each: Filter, since_ms: int |
     assert narrow([each]) == (Narrowed(since_ms=since_ms), [each])
 
 
-@pytest.mark.parametrize(
+@each(
     "each",
     [
         LessThan(("timestamp",), NOON),  # older records may follow: producers choose their times

@@ -1,6 +1,7 @@
 """What the options of a topic source mean, and what is refused."""
 
 import pytest
+from tests.rows import each
 
 from strandline_spark.errors import BadOption
 from strandline_spark.topic.options import (
@@ -70,7 +71,7 @@ def test_ends_have_the_same_order() -> None:
     assert batch_options(given).ending == AtTimestamps({"a": {0: 5}})
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "words"),
     [
         ({}, "One of the following options must be specified"),

@@ -47,7 +47,7 @@ class Durable:
 
     def look_at_logs(self, machine: "Machine", life: Life, host: Host) -> None:
         for hosted in self.waiting.pop(life):
-            if host.find(hosted.at) is not hosted:
+            if host.partitions.find(hosted.at) is not hosted:
                 continue
             if machine.has_lost(hosted):
                 self.waiting.setdefault(life, {})[hosted] = None

@@ -223,7 +223,7 @@ class Partitions:
     def look_for_offline(self, machine: "Machine", host: Host) -> None:
         """A leader whose directory has failed leads no more, and nothing shows what it committed last."""
         for at, known in self.seen.get(machine.name, {}).items():
-            if known.epoch >= 0 and host.find(at) is None:
+            if known.epoch >= 0 and host.partitions.find(at) is None:
                 known.epoch, self.unseen[at] = -1, None
 
     def look_at_leader(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
