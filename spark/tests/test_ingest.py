@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
+from spark.tests.sources import environment
 from tests.cluster.driving import create, quiet
 
 from strandline.testing.local_cluster import LocalCluster
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 PATIENCE_S = 150  # a loaded machine takes a minute to start Spark
-ROOT = Path(__file__).parents[2]
 
 
 class Orders:
@@ -219,10 +219,9 @@ compaction = {{ every = 3 }}
 @contextmanager
 def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command, in a process group of its own, which is gone afterwards."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     running = subprocess.Popen(
         [sys.executable, "-m", "strandline", "pipeline", "ingest", *arguments, "--json", "--master", "local[2]"],
-        env=environment,
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

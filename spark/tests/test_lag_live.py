@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from spark.tests.client_clusters import batch_of, config_of, create_topic
+from tests.cluster.client_topics import batch_of, config_of, create_topic
 
 from strandline.client.cluster import Cluster
 from strandline.client.errors import KafkaError

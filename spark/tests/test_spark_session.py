@@ -97,7 +97,7 @@ def test_what_spark_submit_or_its_arguments_say_is_left_alone(monkeypatch: pytes
 
 def test_our_own_words_are_found_in_sparks_traceback() -> None:
     wrapped = RuntimeError(
-        "[PYTHON_DATA_SOURCE_ERROR] …\nTraceback …\nstrandline.pipeline.errors.BadOption: no topic\n  name one\n\tat x"
+        "[PYTHON_DATA_SOURCE_ERROR] …\nTraceback …\nstrandline_spark.errors.BadOption: no topic\n  name one\n\tat x"
     )
     told = sentence_of(wrapped)
     assert (told.problem, told.advice) == ("no topic", "name one")
