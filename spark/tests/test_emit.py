@@ -76,7 +76,7 @@ def test_a_run_that_has_finished_does_nothing_and_its_checkpoint_is_for_nothing_
     before = ends(broker.bootstrap, topic)
     assert once(spark.range(50).selectExpr("CAST(id AS STRING) AS value")) == first
     assert told == ["this run has finished before, with 50 rows: there is nothing to do"]
-    with pytest.raises(StrandlineError, match="a run of something else"):
+    with pytest.raises(StrandlineError, match="belongs to a run with another source"):
         once(spark.range(51).selectExpr("CAST(id AS STRING) AS value"))
     assert ends(broker.bootstrap, topic) == before
     assert sum(before.values()) == 50

@@ -80,7 +80,7 @@ def test_what_somebody_else_may_change_is_not_executed(tmp_path: Path, monkeypat
     (tmp_path / f"strandline-{os.getuid()}").symlink_to(tmp_path / "theirs")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(StrandlineError, match="no folder can be written"):
+    with pytest.raises(StrandlineError, match="no folder is writable"):
         java.packaged_java()
 
 

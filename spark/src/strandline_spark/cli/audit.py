@@ -63,7 +63,7 @@ def audit(
     if not directories and bootstrap_server is None:
         fail("nothing to audit", "name the log directories of all nodes, or --bootstrap-server", status=2)
     if limit < 1:
-        fail(f"--limit {limit} shows nothing", "name how many findings of each rule are told, 1 at least", status=2)
+        fail(f"--limit must be at least 1, not {limit}", status=2)
     is_local = master is None or master.startswith("local")
     with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
         told = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
@@ -101,7 +101,7 @@ def audited(
 
     found = readable_directories(directories)
     if directories and not found.paths:
-        fail("none of the directories can be read: " + "; ".join(found.unread), status=3)
+        fail("no log directory can be read: " + "; ".join(found.unread), status=3)
     options = {"path": ",".join(found.paths)} if found.paths else {"kafka.bootstrap.servers": bootstrap or ""}
     options |= {"subscribe": ",".join(topics)} if topics else {}
     compacted = None if found.paths else compacted_topics(bootstrap or "")

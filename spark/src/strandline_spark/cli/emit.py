@@ -73,7 +73,7 @@ def emit(
     if (table is None) == (query is None):
         fail("give either --table or --query", status=2)
     if lanes is not None and lanes < 1:
-        fail(f"--lanes wants at least 1, and got {lanes}", status=2)
+        fail(f"--lanes must be at least 1, not {lanes}", status=2)
     views = dict(setting(entry, "--view") for entry in view)
     catalogs = dict(setting(entry, "--catalog") for entry in catalog)
     options = kafka_options(bootstrap, option)

@@ -60,7 +60,7 @@ def tell(found: "Summary", out: Path | None) -> None:
         print(anomaly(row))
     total = sum(found.violations.values())
     if total > len(found.first):
-        print(f"and {total - len(found.first)} more{'' if out else ': --out keeps them all'}")
+        print(f"and {total - len(found.first)} more{'' if out else ': --out writes all of them'}")
     for row in found.problems:
         print(f"not judged: {where(row)}{row['problem']}")
     for reason, names in found.tolerated.items():

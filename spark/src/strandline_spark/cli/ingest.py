@@ -141,7 +141,7 @@ def declared(file: str | None, changes: dict[str, dict[str, Any]]) -> "Pipeline"
     from strandline_spark.jobs.ingest.declaration import pipeline, read_file
 
     if file is None and not ("topic" in changes.get("source", {}) and "table" in changes.get("sink", {})):
-        fail("what shall become which table?", "give a TOML file, or --topic and --table")
+        fail("nothing to ingest", "name a TOML file, or --topic and --table")
     try:
         return pipeline(changes, where="flags") if file is None else read_file(file, changes)
     except StrandlineError as error:
@@ -173,7 +173,7 @@ def show(outcome: "Outcome", pipeline: "Pipeline", json_output: bool) -> None:
         show_rows(told["table"]["partitions"], False, table_of, line_of)
     for name, count in outcome.run.failed.items():
         if count:
-            print(f"expectation {name!r} was not met by {count} rows")
+            print(f"{count} rows did not meet the expectation {name!r}")
     print(sentence(outcome, pipeline))
 
 
@@ -189,9 +189,9 @@ def line_of(row: dict[str, Any]) -> str:
 
 
 DENSE = {
-    True: "every offset is accounted for, once",
-    False: "offsets are missing or there twice (compaction and transactions leave gaps)",
-    None: "SQL left records out, so gaps say nothing",
+    True: "every offset is accounted for exactly once",
+    False: "offsets are missing or duplicated (compaction and transactions leave gaps)",
+    None: "SQL left records out, so gaps do not show a loss",
 }
 
 

@@ -95,11 +95,11 @@ def lag(
         the end is the last stable offset, as consumers with that isolation level have it, not the high watermark
     """
     if from_ and (group or query or topic or file or commit_to or once):
-        fail("--from reports on files: it goes with --html, --json and --max-lag alone", status=2)
+        fail("--from reads files: only --html, --json and --max-lag can be given with it", status=2)
     if every <= 0 or (for_ is not None and for_ < 0):
-        fail("--every is a number of seconds above 0, and --for is not below 0", status=2)
+        fail("--every must be more than 0 seconds, and --for at least 0", status=2)
     if commit_to is not None and len(query) != 1:
-        fail("--commit-to goes with one --query", status=2)
+        fail("--commit-to needs exactly one --query", status=2)
     require_folder_of(html, "--html")
     if from_:
         with spark_session(master, conf, "lag") as spark:
@@ -122,7 +122,7 @@ def lag(
 
             report(spark, frame_of(spark, watched.kept.all()), html, json_output=False, quiet=True)
     if watched.lacking and not watched.found:
-        fail("there is no sample", "see to what is told above, and ask again")
+        fail("no sample could be taken", "correct the errors above, and try again")
     last = [to_builtins(sample) for sample in watched.last]
     judge(last, max_lag)
     if max_lag is not None:
@@ -189,7 +189,7 @@ def named_queries(entries: Sequence[str]) -> dict[str, str]:
         if not is_named(entry) and names.count(name) > 1:
             name = entry
         if found.setdefault(name, folder) != folder:
-            fail(f"--query names two checkpoints {name}", "give them names: --query NAME=FOLDER", status=2)
+            fail(f"two checkpoints have the name {name}", "name them with --query NAME=FOLDER", status=2)
     return found
 
 
@@ -254,7 +254,7 @@ def show(
     if not samples and not is_whole:
         return  # what is lacking was told
     if not samples:
-        print("nobody has committed offsets, and no --topic is given", file=sys.stderr)
+        print("no group has committed offsets, and no --topic is given", file=sys.stderr)
         return
     rows, time_ms = rows_of(before, samples), samples[0].time_ms
     if live is not None:
@@ -294,13 +294,13 @@ def require_positions(rows: Sequence[dict[str, Any]], wanted: Sequence[tuple[str
     known = [(row["kind"], row["reader"]) for row in rows if row.get("position") is not None]
     for kind, name in wanted:
         if (kind, name) not in known:
-            fail(f"{kind} {name} has committed nothing: how far it is behind is not known", "is its name right?")
+            fail(f"{kind} {name} has not committed any offset, so its lag is unknown", "check the name")
 
 
 def require_whole(lacking: Sequence[str]) -> None:
     """Ends the command where the end of the watch was not seen, or not all of it."""
     if lacking:
-        fail(lacking[0], "how far everybody is behind is not known: see to that, and ask again")
+        fail(lacking[0], "the lag at the end is unknown: correct this, and try again")
 
 
 def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
@@ -321,7 +321,7 @@ def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
         if row["kind"] != TOPIC and row.get("position") is None and row["end_offset"] > row["log_start_offset"]:
             where = f"{row['topic']}-{row['partition']}"
             fail(
-                f"{row['kind']} {row['reader']} has committed nothing for {where}, which has records: how far it is"
-                " behind is not known",
-                "does it read all of the topic's partitions?",
+                f"{row['kind']} {row['reader']} has not committed an offset for {where}, which has records, so its"
+                " lag is unknown",
+                "check that it reads all of the topic's partitions",
             )

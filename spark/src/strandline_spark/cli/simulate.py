@@ -68,12 +68,12 @@ def simulate(
     campaign = campaign_of(limit, again, eligible, planted)
     wanted = seeds_of(seeds)
     if block < 1:
-        fail(f"--block wants at least 1, and got {block}", status=2)
+        fail(f"--block must be at least 1, not {block}", status=2)
     folder = out or Path(f"campaign-{campaign.code_version}")
     try:
         import pyarrow  # noqa: F401 (only whether it is there)
     except ImportError:
-        fail("a campaign's rows are kept as Parquet, which needs pyarrow", "pip install 'strandline[spark]'")
+        fail("a campaign stores its rows as Parquet, which needs pyarrow", "pip install 'strandline[spark]'")
     began = time.monotonic()
     if engine == "local":
         from strandline_spark.jobs.simulate.engine import on_this_machine
@@ -107,16 +107,16 @@ def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthles
     if planted and planted not in PLANTED:
         fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
     if not 0 <= again <= 100:
-        fail(f"--again wants percent, from 0 to 100, and got {again:g}", status=2)
+        fail(f"--again must be a percentage from 0 to 100, not {again:g}", status=2)
     if limit <= 0:
-        fail(f"--limit wants seconds, more than 0, and got {limit:g}", status=2)
+        fail(f"--limit must be more than 0 seconds, not {limit:g}", status=2)
     return Campaign(code_version(), python_version(), eligible, planted, limit, round(again * SAMPLE_OF / 100))
 
 
 def seeds_of(text: str) -> range:
     first, dots, last = text.partition("..")
     if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
-        fail(f"--seeds wants FIRST..LAST, as 1..1000, and got {text!r}", status=2)
+        fail(f"--seeds must be FIRST..LAST, such as 1..1000, not {text!r}", status=2)
     return range(int(first), int(last if dots else first) + 1)
 
 
@@ -129,7 +129,7 @@ def run(campaign: "Campaign", seeds: range, folder: Path, engine: "Engine", bloc
             return run_campaign(campaign, seeds, folder, engine, block)
     except KeyboardInterrupt:
         so_far = summary_of(folder.resolve(), campaign, seeds)
-        print(f"interrupted after {so_far.seeds} seeds; the same command goes on", file=sys.stderr)
+        print(f"interrupted after {so_far.seeds} seeds; run the same command again to continue", file=sys.stderr)
         return so_far
 
 
@@ -148,11 +148,11 @@ def tell(summary: "Summary", folder: Path, span_s: float) -> None:
     print("never struck: " + (", ".join(unmet) or "none"))
     print("seen: " + ", ".join(f"{what} {count:,}" for what, count in summary.seen.items()))
     same = summary.again - len(summary.differences)
-    print(f"run again: {summary.again} seeds, {same} did the same")
+    print(f"run again: {summary.again} seeds, {same} with the same result")
     print(
         f"seeds {summary.first}..{summary.last}: {summary.ok} ok, {summary.failed} failed"
         f" ({summary.virtual_ms / 1000:.0f} virtual seconds, {summary.events} events; the slowest, seed"
         f" {summary.slowest_seed}, took {summary.slowest_ms / 1000:.1f} s)"
-        + ("" if summary.is_complete else "; not all are done")
+        + ("" if summary.is_complete else "; not all have run")
     )
     print(f"{summary.seeds} rows in {folder}, {span_s:.1f} s")
