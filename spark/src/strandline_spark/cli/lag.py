@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from strandline_spark.jobs.lag.sampling import Sampler
 
-Names = Annotated[Sequence[str], Parameter(negative="")]
+Names = Annotated[Sequence[str], Parameter(negative="", show_default=False)]
 BEHIND = 2
 HASTE = {"kafka.request.timeout.ms": "5000"}  # a broker that hangs is not waited for half a minute in each sample
 
@@ -48,24 +48,25 @@ def lag(
     topic: Names = (),
     every: float = 1.0,
     for_: Annotated[float | None, Parameter(name="--for")] = None,
-    once: bool = False,
+    once: Annotated[bool, Parameter(negative="")] = False,
     file: Path | None = None,
-    from_: Annotated[Sequence[str], Parameter(name="--from", negative="")] = (),
+    from_: Annotated[Sequence[str], Parameter(name="--from", negative="", show_default=False)] = (),
     html: Path | None = None,
     commit_to: str | None = None,
     max_lag: int | None = None,
-    read_committed: bool = False,
+    read_committed: Annotated[bool, Parameter(negative="")] = False,
     option: Options = (),
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     master: Master = None,
     conf: Conf = (),
     json_output: Json = False,
 ) -> None:
-    """Lag of consumer groups and streaming queries, throughput, delay and skew, until Ctrl-C or as long as you say.
+    """Watch lag, throughput, delay and skew of consumer groups and streaming queries, until Ctrl-C or for a given time.
 
-    Lag is how many records lie between a reader's position and the end of what may be read. Delay is the age of the
-    record that is to be read next, by its timestamp. Without --group, --query and --topic all groups are watched.
-    Exit status 0: fine, 1: an error, 2: more behind than --max-lag at the end.
+    Lag is the number of records between a reader's position and the end of what it can read. Delay is the age of the
+    next record to read, by its timestamp. Without --group, --query and --topic, all groups are watched.
+
+    Exit status: 0 if fine; 1 on an error; 2 if a reader's lag is above --max-lag at the end.
 
     Parameters
     ----------
@@ -74,25 +75,26 @@ def lag(
     query
         a streaming query's checkpoint folder, or NAME=FOLDER; it may be running; repeatable
     topic
-        a topic that is watched though nobody reads it; repeatable
+        a topic to watch even without readers; repeatable
     every
         seconds between two samples
     for_
-        how many seconds to watch; until Ctrl-C if not given
+        seconds to watch; default: until Ctrl-C
     once
-        one sample, and no more
+        take one sample and end
     file
-        append the samples to this file, JSON lines
+        append the samples to this file, as JSON lines
     from_
-        report on files of samples instead of a cluster; Parquet too, where the name ends so; repeatable
+        report on this file of samples instead of a cluster; JSON lines, or Parquet if its name ends in .parquet;
+        repeatable
     html
-        write a page with plots in the end
+        at the end, write a page with plots to this file
     commit_to
-        commit the positions of the one --query to this consumer group with each sample, so that other tools see it
+        with each sample, commit the positions of the --query to this consumer group, so that other tools see them
     max_lag
-        exit with status 2 if a reader is more than so many records behind at the end
+        exit with status 2 if a reader is more than this number of records behind at the end
     read_committed
-        the end is the last stable offset, as consumers with that isolation level have it, not the high watermark
+        measure lag up to the last stable offset, as consumers with that isolation level do, not to the high watermark
     """
     if from_ and (group or query or topic or file or commit_to or once):
         fail("--from reads files: only --html, --json and --max-lag can be given with it", status=2)

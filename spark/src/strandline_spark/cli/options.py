@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Master = Annotated[str | None, Parameter(help="the master URL of Spark; default: the one of spark-submit, or local[*]")]
-Conf = Annotated[Sequence[str], Parameter(name="--conf", negative="", help="a Spark setting, key=value; repeatable")]
+Conf = Annotated[
+    Sequence[str],
+    Parameter(name="--conf", negative="", show_default=False, help="a Spark setting, key=value; repeatable"),
+]
 Options = Annotated[
     Sequence[str],
     Parameter(
-        name="--option", negative="", help="a Kafka client option, key=value, such as security.protocol=SSL; repeatable"
+        name="--option",
+        negative="",
+        show_default=False,
+        help="a Kafka client option, key=value, such as security.protocol=SSL; repeatable",
     ),
 ]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from strandline_spark.jobs.simulate.engine import Engine
     from strandline_spark.jobs.simulate.summary import Summary
 
-LISTED_MAX = 50  # failed seeds that are told one by one
+LISTED_MAX = 50  # failed seeds that are listed one by one
 
 
 def simulate(
@@ -36,33 +36,33 @@ def simulate(
     conf: Conf = (),
     json_output: Json = False,
 ) -> None:
-    """Run a campaign of simulated clusters. It can be stopped at any time and goes on when it is started again.
+    """Run a campaign of simulated clusters. You can stop it at any time; the same command continues it.
 
-    Exit status 0: all seeds are ok, 2: some are not, 3: it was interrupted, 1: it could not be run.
+    Exit status: 0 if all seeds are ok; 1 if the campaign could not run; 2 if seeds failed; 3 if it was interrupted.
 
     Parameters
     ----------
     seeds
-        FIRST..LAST, as 1..1000
+        FIRST..LAST, such as 1..1000
     out
-        folder of the campaign, which all machines must see; by default one per version of the code. Blocks of seeds
-        that are done there are not run again
+        the folder of the campaign, which all machines must share; default: one for each version of the code. Finished
+        blocks of seeds in it are not run again
     engine
-        spark: tasks of Spark, wherever --master says. local: processes of this machine, without Spark
+        spark: Spark tasks, where --master says; local: processes on this machine, without Spark
     jobs
-        processes, with --engine local
+        the number of processes, with --engine local
     block
-        seeds per block: what a task runs, and what is lost if it is killed
+        seeds in a block: a task runs one block, and loses it if it is killed
     limit
-        seconds after which a seed is given up
+        seconds after which a seed counts as failed
     again
-        how many percent of the seeds are run once more, in a process that hashes differently, and must do the same
+        the percentage of seeds that run a second time, with other hash values, and must have the same result
     eligible
-        only seeds with Eligible Leader Replicas: of those with survivable faults (gentle), or with more (ruthless)
+        only seeds with Eligible Leader Replicas and with survivable faults (gentle), or with any faults (ruthless)
     planted
-        with a bug of this name planted in the code
+        the name of a bug to plant in the code
     html
-        write the summary as a page, with plots
+        write the summary to this file, as a page with plots
     """
     require_folder_of(html, "--html")
     campaign = campaign_of(limit, again, eligible, planted)
@@ -133,7 +133,7 @@ def run(campaign: "Campaign", seeds: range, folder: Path, engine: "Engine", bloc
         return so_far
 
 
-# --- what people are told
+# --- the printed summary
 
 
 def tell(summary: "Summary", folder: Path, span_s: float) -> None:
