@@ -21,6 +21,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class OneSession(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("spark/tests/") else nodeid
+            needs_spark = nodeid.startswith("spark/tests/") and not nodeid.startswith("spark/tests/unit/")
+            return "spark" if needs_spark else nodeid
 
     return OneSession(config, log)

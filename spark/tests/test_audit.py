@@ -205,6 +205,6 @@ def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_fo
     assert partial.status == INCOMPLETE
     assert [one.rpartition("/")[2] for one in partial.unread] == [
         "node-3: there is no such directory",
-        "broken.jsonl: 1 lines make no sense",
+        "broken.jsonl: 1 lines are not valid",
         "absent.jsonl: there is no such file",
     ]

@@ -48,7 +48,7 @@ def test_a_broker_that_is_gone_is_told_and_the_others_are_judged(spark: "SparkSe
         found = told_of(spark, cluster)
     assert (found.status, found.totals["replicas"], found.totals["records"]) == (INCOMPLETE, 2, 6)
     assert found.unread == tuple(
-        f"t-{at} on broker 2: its broker does not answer, or does not give it" for at in range(2)
+        f"t-{at} on broker 2: its broker does not answer, or does not return it" for at in range(2)
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
+from spark.tests.sources import environment
 from tests.cluster.driving import create, quiet
 
 from strandline.testing.local_cluster import LocalCluster
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 PATIENCE_S = 150  # a loaded machine takes a minute to start Spark
-ROOT = Path(__file__).parents[2]
 
 
 class Orders:
@@ -181,7 +181,7 @@ def test_who_is_interrupted_while_waiting_leaves_no_query_that_writes_to_closed_
 def test_a_folder_of_somebody_else_is_left_as_it_is(spark: "SparkSession", orders: Orders) -> None:
     (orders.folder / "table").mkdir()
     spark.range(3).write.parquet(str(orders.folder / "table" / "theirs"))
-    with pytest.raises(StrandlineError, match="somebody else's"):
+    with pytest.raises(StrandlineError, match="another program wrote them"):
         ingest(orders.declared(), spark=spark)
     assert [path.name for path in (orders.folder / "table").iterdir()] == ["theirs"]
 
@@ -219,10 +219,9 @@ compaction = {{ every = 3 }}
 @contextmanager
 def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command, in a process group of its own, which is gone afterwards."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     running = subprocess.Popen(
         [sys.executable, "-m", "strandline", "pipeline", "ingest", *arguments, "--json", "--master", "local[2]"],
-        env=environment,
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -304,11 +303,11 @@ def test_the_command_says_what_it_did_and_what_is_wrong(
     assert ended.value.code == 2
     told = capsys.readouterr().out
     assert "100 records read, 90 rows written, 10 quarantined in 1 batches" in told
-    assert "every offset is accounted for, once" in told
+    assert "every offset is accounted for exactly once" in told
     flags(json_output=True)
     again = json.loads(capsys.readouterr().out)
     assert (again["rows_in"], again["table"]["rows"], again["table"]["dense"]) == (0, 90, True)
     with pytest.raises(SystemExit) as ended:
         flags(partition_by=["nothing"])
     assert ended.value.code == 1
-    assert "partitioned by nothing, and has no such column" in capsys.readouterr().err
+    assert "cannot be partitioned by nothing: it has no such column" in capsys.readouterr().err

@@ -69,7 +69,7 @@ def test_a_worker_with_other_code_stops_the_job_and_says_so(spark: SparkSession,
         run_campaign(Campaign("other"), range(1, 2), tmp_path, simulate.on_spark(spark), 1)
     told = sentence_of(raised.value)
     assert isinstance(told, StrandlineError)
-    assert told.problem.endswith(f"has the code {code_version()}, and this campaign is of other")
+    assert told.problem.endswith(f"has the code {code_version()}, and this campaign has other")
     assert "same version on all machines" in told.advice
 
 
@@ -121,11 +121,11 @@ def test_a_failing_seed_is_exit_status_2_and_other_options_in_its_folder_1(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"seeds": "9..1"}, "--seeds wants FIRST..LAST"),
+        ({"seeds": "9..1"}, "--seeds must be FIRST..LAST"),
         ({"seeds": "1..2", "planted": "nonsense"}, "no planted bug named nonsense"),
-        ({"seeds": "1..2", "again": 101}, "--again wants percent"),
-        ({"seeds": "1..2", "limit": 0}, "--limit wants seconds"),
-        ({"seeds": "1..2", "block": 0}, "--block wants at least 1"),
+        ({"seeds": "1..2", "again": 101}, "--again must be a percentage"),
+        ({"seeds": "1..2", "limit": 0}, "--limit must be more than 0 seconds"),
+        ({"seeds": "1..2", "block": 0}, "--block must be at least 1"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_anything_runs(

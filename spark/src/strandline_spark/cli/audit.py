@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from strandline_spark.jobs.audit.ledger import Losses
     from strandline_spark.jobs.audit.told import Told
 
-Many = Parameter(negative="", consume_multiple=True)
+Many = Parameter(negative="", consume_multiple=True, show_default=False)
 # The queries are many and mostly small: what Spark does to make large ones fast costs these more than it saves.
 LOCAL_CONF = (
     "spark.sql.adaptive.enabled=false",
@@ -40,30 +40,31 @@ def audit(
     master: Master = None,
     conf: Conf = (),
 ) -> int:
-    """Audit all replicas of a cluster: from the log directories of its nodes, also while they write; or over the wire.
+    """Check all replicas of a cluster, in the log directories of its nodes or over the network, also while brokers run.
 
-    Exit status 0 if all is sound, 2 if there are findings, 3 if something could not be read.
+    Exit status: 0 if nothing was found; 2 if there are findings; 3 if something could not be read.
 
     Parameters
     ----------
     directories
-        the log directories of all nodes (what log.dirs names), mounted or copied; wildcards are fine
+        the log directories (log.dirs) of all nodes, mounted or copied; wildcards work
     bootstrap_server
-        host:port of any nodes: the loss ledger is asked there and, if no directories are named, all brokers' logs
+        host:port of one or more brokers: the loss ledger is read from the cluster and, without directories, all logs
+        too
     acknowledged
-        files in which producers wrote down what was acknowledged (`strandline produce --acknowledged FILE`), JSON lines
-        or Parquet: each record in them is sought
+        files of acknowledged records (`strandline produce --acknowledged FILE`), as JSON lines or Parquet: the audit
+        looks for each of them
     topic
-        only these
+        check only these topics
     html
-        where to write the report, one page
+        write the report to this file, as one page
     limit
-        how many findings of each rule are told
+        the number of findings to print for each rule
     """
     if not directories and bootstrap_server is None:
         fail("nothing to audit", "name the log directories of all nodes, or --bootstrap-server", status=2)
     if limit < 1:
-        fail(f"--limit {limit} shows nothing", "name how many findings of each rule are told, 1 at least", status=2)
+        fail(f"--limit must be at least 1, not {limit}", status=2)
     is_local = master is None or master.startswith("local")
     with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
         told = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
@@ -101,7 +102,7 @@ def audited(
 
     found = readable_directories(directories)
     if directories and not found.paths:
-        fail("none of the directories can be read: " + "; ".join(found.unread), status=3)
+        fail("no log directory can be read: " + "; ".join(found.unread), status=3)
     options = {"path": ",".join(found.paths)} if found.paths else {"kafka.bootstrap.servers": bootstrap or ""}
     options |= {"subscribe": ",".join(topics)} if topics else {}
     compacted = None if found.paths else compacted_topics(bootstrap or "")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from strandline_spark.jobs.ingest.running import Outcome
 
 FINDINGS, INCOMPLETE = 2, 3
-Repeatable = Annotated[Sequence[str], Parameter(negative="")]
+Repeatable = Annotated[Sequence[str], Parameter(negative="", show_default=False)]
 
 
 def ingest(
@@ -45,51 +45,51 @@ def ingest(
     conf: Conf = (),
     json_output: Json = False,
 ) -> None:
-    """Write a topic's records into a table, each exactly once, however often this is killed and started again.
+    """Write the records of a topic into a table, exactly once, also if this command is killed and started again.
 
-    Exit status: 0 done; 1 an error, what was committed stays; 2 with --strict: some rows were not as expected;
-    3 stopped by a signal before everything was read.
+    Exit status: 0 if everything was written; 1 on an error (committed batches stay in the table); 2 with --strict, if
+    rows were quarantined or did not meet an expectation; 3 if a signal stopped it before everything was read.
 
     Parameters
     ----------
     file
-        a pipeline's declaration in TOML; flags win over it
+        a TOML file that declares the pipeline; flags override it
     topic
-        which topic, or several with commas
+        the topic; separate several with commas
     bootstrap
-        host:port of any nodes
+        host:port of one or more brokers
     table
-        a folder, or an Iceberg table's name in a catalog
+        the folder of the table, or the name of an Iceberg table in a catalog
     format
         parquet (the default), iceberg or delta
     value
-        what values are: json, text or binary (the default)
+        the format of the values: json, text or binary (the default)
     columns
-        of JSON values: "id long not null, tags array<string>"
+        the columns of JSON values, such as `id long not null, tags array<string>`
     schema
-        of JSON values: a file with a JSON Schema, or Spark's JSON; or infer: from the topic's first records
+        for JSON values: a file with a JSON Schema, or a Spark schema; or infer, to derive it from the first records
     sql
-        a query over `source`, whose rows the table takes
+        a query on `source`; its rows are written to the table
     partition_by
-        a column, or name = SQL: "day = date(timestamp)"; repeatable
+        a column, or name = SQL: `day = date(timestamp)`; repeatable
     quarantine
-        a folder for records that are not as declared; default: the table's name with _quarantine
+        a folder for records that do not fit the declaration; default: the table's name with _quarantine
     checkpoint
-        a folder that keeps how far this pipeline is; default: inside the table's folder
+        a folder for the progress of this pipeline; default: inside the table's folder
     trigger
-        available-now (the default): read what there is, and end; or a time between batches: 10s
+        available-now (the default): read all records and end; or an interval between batches, such as 10s
     starting
-        where the first run begins: earliest (the default), latest, or JSON as startingOffsets has it
+        where the first run starts: earliest (the default), latest, or JSON in the form of startingOffsets
     max_offsets_per_trigger
-        records of one batch, at most
+        the maximum number of records in a batch
     compact_every
-        make few files of many small ones after every so many batches
+        compact small files after this number of batches
     option
-        an option of the source, key=value: kafka.security.protocol=SSL; repeatable
+        an option of the source, key=value, such as kafka.security.protocol=SSL; repeatable
     catalog
         a property of an Iceberg catalog, key=value; repeatable
     strict
-        exit with 2 if rows were quarantined, or did not meet an expectation
+        exit with status 2 if rows were quarantined or did not meet an expectation
     """
     require_spark()
     columns_of_flag = given_columns(columns)
@@ -139,7 +139,7 @@ def declared(file: str | None, changes: dict[str, dict[str, Any]]) -> "Pipeline"
     from strandline_spark.jobs.ingest.declaration import pipeline, read_file
 
     if file is None and not ("topic" in changes.get("source", {}) and "table" in changes.get("sink", {})):
-        fail("what shall become which table?", "give a TOML file, or --topic and --table")
+        fail("nothing to ingest", "name a TOML file, or --topic and --table")
     try:
         return pipeline(changes, where="flags") if file is None else read_file(file, changes)
     except StrandlineError as error:
@@ -171,7 +171,7 @@ def show(outcome: "Outcome", pipeline: "Pipeline", json_output: bool) -> None:
         show_rows(told["table"]["partitions"], False, table_of, line_of)
     for name, count in outcome.run.failed.items():
         if count:
-            print(f"expectation {name!r} was not met by {count} rows")
+            print(f"{count} rows did not meet the expectation {name!r}")
     print(sentence(outcome, pipeline))
 
 
@@ -187,9 +187,9 @@ def line_of(row: dict[str, Any]) -> str:
 
 
 DENSE = {
-    True: "every offset is accounted for, once",
-    False: "offsets are missing or there twice (compaction and transactions leave gaps)",
-    None: "SQL left records out, so gaps say nothing",
+    True: "every offset is accounted for exactly once",
+    False: "offsets are missing or duplicated (compaction and transactions leave gaps)",
+    None: "SQL left records out, so gaps do not show a loss",
 }
 
 

@@ -56,7 +56,7 @@ def broker_of(directory: str, node: int | None) -> int | None:
         meta = read_meta(RealDisk(), directory)
     except DiskError as error:
         if node is None:
-            raise StrandlineError(str(error), "option('node', …) says whose directory it is") from None
+            raise StrandlineError(str(error), "option('node', …) sets the node of the directory") from None
         return node
     if meta is None and node is None and not has_logs(directory):
         raise BadOption(

@@ -43,7 +43,7 @@ class DeltaTable(Table):
         super().__init__(application, schema, partition_by)
         self.path = require_local(path, "delta")
         if "%" in self.path:
-            raise StrandlineError(f"a Delta table cannot be at {path}: % means something else in its paths", RENAME)
+            raise StrandlineError(f"a Delta table cannot be at {path}: % has another meaning in its paths", RENAME)
         self.lock = Lock(self.path)
         try:
             self.table = self.open_or_create()
@@ -61,7 +61,7 @@ class DeltaTable(Table):
             has_created(self.path)
             return Delta(self.path)
         if not may_create(self.path):
-            raise StrandlineError(f"{self.path} has files, but is no Delta table", "name a new folder")
+            raise StrandlineError(f"{self.path} has files, but is not a Delta table", "name a new folder")
         schema = Schema.from_arrow(arrow_schema(self.schema))
         table = Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
         has_created(self.path)
@@ -174,7 +174,7 @@ def read(spark: "SparkSession", path: str) -> "DataFrame":
 
     root = require_local(path, "delta")
     if not Delta.is_deltatable(root):
-        raise StrandlineError(f"{path} is no Delta table")
+        raise StrandlineError(f"{path} is not a Delta table")
     table = Delta(root)
     if "deletionVectors" in (table.protocol().reader_features or []):
         raise StrandlineError(f"{path} may have deletion vectors, which are not read here", "read it by deltalake")

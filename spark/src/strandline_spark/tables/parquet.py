@@ -180,7 +180,7 @@ def read(spark: "SparkSession", path: str) -> "DataFrame":
     root = require_local(path, "parquet")
     state, _ = read_state(os.path.join(root, FOLDER, NAME))
     if state.created is None:
-        raise StrandlineError(f"{path} is no table that Strandline writes: it has no {FOLDER}/{NAME}")
+        raise StrandlineError(f"{path} is not a table that Strandline writes: it has no {FOLDER}/{NAME}")
     schema = StructType.fromJson(json.loads(state.created.columns))
     frames = [
         spark.read.schema(schema).option("basePath", base).parquet(*[GLOB.sub(r"\\\1", file) for file in files])
@@ -219,6 +219,6 @@ def refuse_strangers(path: str) -> None:
         return
     if any(name != FOLDER for name in os.listdir(path)):  # in which a checkpoint or a lock may be already
         raise StrandlineError(
-            f"{path} has files, but no {FOLDER}/{NAME}: somebody else's, and rows could not be told apart",
+            f"{path} has files, but no {FOLDER}/{NAME}: another program wrote them, and rows could not be told apart",
             "name a new folder",
         )

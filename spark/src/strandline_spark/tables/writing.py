@@ -265,7 +265,7 @@ def split(batch: pa.RecordBatch, partition_by: tuple[str, ...]) -> Iterator[tupl
 def out_of_years(names: str) -> StrandlineError:
     """A row with a time that Spark has, and that other readers of a table have not."""
     return StrandlineError(
-        f"a date or time of a row is in no year from 1 to 9999 ({names})",
+        f"a date or time of a row is outside the years 1 to 9999 ({names})",
         "set such rows aside: an expectation year(timestamp) BETWEEN 1 AND 9999",
     )
 

@@ -152,10 +152,10 @@ def test_directories_that_cannot_be_read_are_named_with_the_reason(tmp_path: Pat
     found = readable_directories([str(tmp_path / name) for name in names])
     assert found.paths == (str(good),)
     assert [one.removeprefix(f"{tmp_path}/") for one in found.unread] == [
-        "bare: it has no meta.properties, and is no log directory",
+        "bare: it has no meta.properties, so it is not a log directory",
         "file: Not a directory",
         "absent: there is no such directory",
-        "none*: matches nothing",
+        "none*: nothing matches",
     ]
 
 
@@ -217,7 +217,7 @@ def test_ledgers_of_directories_are_read_and_lines_that_make_no_sense_are_told(t
     (tmp_path / "loss-ledger.json").write_text(f"{json.dumps(head)}\n{json.dumps(line)}\nnonsense\n")
     found = losses_in([str(tmp_path), str(tmp_path / "absent")])
     assert found.rows == (("t", 3, 5, 9, 2, "c"),)
-    assert found.unread == (f"{tmp_path}/loss-ledger.json: 1 lines make no sense",)
+    assert found.unread == (f"{tmp_path}/loss-ledger.json: 1 lines are not valid",)
 
 
 # --- what is told

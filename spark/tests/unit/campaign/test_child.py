@@ -105,7 +105,7 @@ def test_only_seeds_that_count_are_run() -> None:
 
 
 def test_a_process_with_other_code_says_so() -> None:
-    with pytest.raises(StrandlineError, match=f"has the code {code_version()}, and this campaign is of abc"):
+    with pytest.raises(StrandlineError, match=f"has the code {code_version()}, and this campaign has abc"):
         list(seed_rows(Task(Campaign("abc"), Block(FIRST, 1, 1))))
 
 

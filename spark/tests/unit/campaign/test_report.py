@@ -20,7 +20,7 @@ OTHER = SeedRow(1, "again", "ok", digest="e")
 
 def test_a_page_names_what_failed_with_its_command_and_what_never_struck() -> None:
     html = campaign_page(summary(OTHER, GOOD, BAD))
-    assert "2 of 2 seeds are not as they must be" in html
+    assert "2 of 2 seeds failed or were not deterministic" in html
     assert "a &lt;law&gt;" in html
     assert "strandline sim --seed 2" in html
     assert "strandline sim --seeds 1..1 --twice" in html

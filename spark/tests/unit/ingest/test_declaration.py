@@ -133,18 +133,18 @@ def test_a_flag_takes_the_place_of_what_says_the_same_and_leaves_the_rest(tmp_pa
         (("topic =", "tpoic ="), r"unknown field `tpoic` - at `\$\.source`"),
         (('topic = "t"', ""), "exactly one of topic, pattern"),
         (('topic = "t"', 'topic = "t"\npattern = "t.*"'), "exactly one of topic, pattern"),
-        (('bootstrap = "b:1"', ""), "does not say where the cluster is"),
+        (('bootstrap = "b:1"', ""), "does not name the cluster"),
         (('bootstrap = "b:1"', 'bootstrap = "b:1"\nmax_offsets_per_trigger = 0'), "at least 1"),
-        (("[sink]", '[value]\nformat = "json"\n[sink]'), "wants columns, or a schema's file"),
-        (("[sink]", '[value]\nformat = "text"\ncolumns = { a = "int" }\n[sink]'), "of format text has no columns"),
+        (("[sink]", '[value]\nformat = "json"\n[sink]'), "needs either columns or a schema"),
+        (("[sink]", '[value]\nformat = "text"\ncolumns = { a = "int" }\n[sink]'), "of format text cannot have columns"),
         (("[sink]", '[value]\nformat = "json"\nschema = "no.json"\n[sink]'), "cannot read .*no.json: No such file"),
         (("[sink]", '[transform]\nsql = "a"\nsql_file = "b"\n[sink]'), "both sql and sql_file"),
         (("[sink]", '[run]\ntrigger = "often"\n[sink]'), "'often' is neither available-now nor a time"),
         (("[sink]", '[sink]\nformat = "orc"'), r"Invalid enum value 'orc' - at `\$\.sink\.format`"),
         (("[sink]", "[sink]\ncompaction = { every = -1 }"), "every ≥ 0"),
-        (("[sink]", '[sink]\ncatalog = { type = "rest" }'), "of format parquet has no catalog"),
+        (("[sink]", '[sink]\ncatalog = { type = "rest" }'), "of format parquet cannot have a catalog"),
         (("[sink]", '[sink]\nquarantine = "/data/x/../t/"'), "quarantine and table are the same folder"),
-        (("[sink]", "[sink"), "is no TOML"),
+        (("[sink]", "[sink"), "is not valid TOML"),
         (
             ("[sink]", '[[expectations]]\nname = "a"\ncheck = "b"\n[[expectations]]\nname = "a"\ncheck = "c"\n[sink]'),
             "two expectations have the name 'a'",
@@ -171,7 +171,7 @@ def test_a_table_in_a_catalog_must_say_where_its_checkpoint_is() -> None:
         "source": {"topic": "t", "bootstrap": "b:1"},
         "sink": {"table": "shop.orders", "format": "iceberg", "catalog": {"type": "rest"}},
     }
-    with pytest.raises(StrandlineError, match="is no folder of this machine"):
+    with pytest.raises(StrandlineError, match="is not a local folder"):
         _ = pipeline(told).checkpoint
     told["run"] = {"checkpoint": "/c"}
     assert pipeline(told).checkpoint == "/c"

@@ -55,7 +55,7 @@ def test_a_query_without_a_name_is_called_by_its_id_and_one_without_topics_has_n
 
 def test_a_failure_is_told_once_and_stops_nothing(tmp_path: Path) -> None:
     listener = LagListener(file=str(tmp_path / "missing" / "lag.jsonl"))
-    with pytest.warns(RuntimeWarning, match="lag of query etl is not told"):
+    with pytest.warns(RuntimeWarning, match="lag of query etl is unknown"):
         listener.onQueryProgress(event(0, KAFKA))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

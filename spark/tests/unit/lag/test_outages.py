@@ -88,8 +88,8 @@ def test_a_checkpoint_that_goes_away_is_told_and_one_that_never_was_is_refused(t
         assert lags(sampler) == {("", "a"): None}
         (tmp_path / "offsets").rmdir()
         assert lags(sampler) == {("", "a"): None}
-        assert "is no checkpoint" in sampler.lacking["no sample of query etl"]
-        with pytest.raises(StrandlineError, match="is no checkpoint"):
+        assert "is not a checkpoint" in sampler.lacking["no sample of query etl"]
+        with pytest.raises(StrandlineError, match="is not a checkpoint"):
             Sampler(cluster, queries={"etl": str(tmp_path)}).sample()
 
 

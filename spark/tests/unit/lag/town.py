@@ -1,6 +1,6 @@
 """A broker that tells of a cluster where something is down, or moves; its every answer is written down here."""
 
-from spark.tests.unit.client.scripted import ScriptedBroker, Session
+from tests.unit.client.scripted import ScriptedBroker, Session
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid

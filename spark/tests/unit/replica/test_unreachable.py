@@ -5,7 +5,7 @@ import socket
 from typing import Any
 
 import pytest
-from spark.tests.unit.client.scripted import ScriptedBroker, Session
+from tests.unit.client.scripted import ScriptedBroker, Session
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid

@@ -40,7 +40,7 @@ def audit_page(told: Told, where: str) -> str:
 
 def unread(told: Told) -> tuple[str, ...]:
     rows = ((one,) for one in told.unread)
-    note = "The audit is incomplete: what is here was not judged, and what was judged may lack it."
+    note = "The audit is incomplete: the following could not be read, so findings about it may be missing."
     return (section("Not read", table(["what, and why"], rows), note=note),)
 
 
@@ -66,7 +66,7 @@ def findings(told: Told) -> tuple[str, ...]:
         section(
             "The first of each rule",
             table(columns, rows, levels=edges),
-            note="Offsets from and to are both within. What follows one another without a gap is one finding.",
+            note="Both offsets are inclusive. Neighbours without a gap between them are one finding.",
         ),
     )
 
@@ -113,7 +113,7 @@ def ledger(told: Told) -> tuple[str, ...]:
         for topic, partition, start, end, certainty, cause in told.losses
     ]
     columns = ["topic", "partition", "from", "to", "certainty", "cause"]
-    note = "What the cluster itself wrote down as lost, or perhaps lost."
+    note = "What the cluster itself recorded as lost, or perhaps lost."
     return (section("The loss ledger", table(columns, rows), note=note),)
 
 

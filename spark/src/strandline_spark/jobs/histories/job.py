@@ -60,7 +60,7 @@ def kept(spark: SparkSession, rows: DataFrame, out: Path | None) -> Iterator[Dat
             yield rows
         return
     if out.exists():
-        raise StrandlineError(f"{out} is there already", "name a new folder with --out")
+        raise StrandlineError(f"{out} already exists", "name a new folder with --out")
     rows.write.parquet(str(out.resolve()))
     yield spark.read.schema(HISTORY_JUDGED).parquet(str(out.resolve()))
 

@@ -91,7 +91,7 @@ class OfKey:
         for problem in self.problems:
             yield self.about(problem=problem, lines=1)
         if self.problem_count > PROBLEMS_MAX:
-            yield self.about(problem="and more that are as bad", lines=self.problem_count - PROBLEMS_MAX)
+            yield self.about(problem="and more of the same kind", lines=self.problem_count - PROBLEMS_MAX)
         if first is not None:
             yield self.about(operations=self.operations, writes=self.writes, reads=self.reads)
 
@@ -102,7 +102,7 @@ class OfKey:
             if part.role == KNOWN:
                 known = known_decoder.decode(part.content)
                 if is_known and known != self.known:
-                    self.blame("two lines say different things of this key")
+                    self.blame("two lines contradict each other about this key")
                 self.known, is_known = known, True
                 continue
             operation = operation_decoder.decode(part.content)

@@ -60,7 +60,7 @@ def parts_in(lines: Iterable[Line | str]) -> Iterator[Part]:
             for key, own in parts(line):
                 yield part_of(line.run, key, line.index, OPERATION, encoder.encode(own))
     if bad > TOLD_MAX:
-        yield unreadable("and more that are as bad", bad - TOLD_MAX)
+        yield unreadable("and more of the same kind", bad - TOLD_MAX)
 
 
 def part_of(run: str, key: Key, index: int, role: str, content: bytes) -> Part:

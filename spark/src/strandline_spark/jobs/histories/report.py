@@ -26,7 +26,7 @@ def histories_page(summary: "Summary") -> str:
         sections.append(section("Anomalies", table(("anomaly", "found"), found, levels=["bad"] * len(found))))
         rows = [(*place(row), row["name"], row["text"], evidence(row)) for row in summary.first]
         columns = ("run", "partition", "anomaly", "what", "evidence")
-        sections.append(section("The first of them", table(columns, rows), note="--out keeps all of them."))
+        sections.append(section("The first of them", table(columns, rows), note="--out writes all of them."))
     if excused:
         sections.append(section("Tolerated", table(("anomaly", "found", "because"), excused)))
     if summary.problems:

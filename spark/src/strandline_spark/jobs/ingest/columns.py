@@ -59,7 +59,7 @@ def columns_of_text(text: str) -> tuple[Column, ...]:
     for part in split_outside_brackets(text):
         name, _, told = part.strip().partition(" ")
         if not told.strip():
-            raise StrandlineError(f"{part.strip()!r} is no column", "write a name and a type: id long not null")
+            raise StrandlineError(f"{part.strip()!r} is not a column", "write a name and a type: id long not null")
         found.append(column(name.strip("`"), told))
     return checked(found)
 
@@ -80,8 +80,8 @@ def checked(columns: Sequence[Column]) -> tuple[Column, ...]:
     taken = [name for name in names if name in OF_RECORDS]
     if taken:
         raise StrandlineError(
-            f"a column cannot be named {taken[0]}: every row has that of its record",
-            f'name it otherwise and say where it comes from: {taken[0]}_ = {{ type = "…", path = "{taken[0]}" }}',
+            f"a column cannot be named {taken[0]}: every row has its record's value under that name",
+            f'give it another name and a path: {taken[0]}_ = {{ type = "…", path = "{taken[0]}" }}',
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -98,7 +98,7 @@ def tree(columns: Sequence[Column]) -> dict[str, Any]:
         for name in each.path[:-1]:
             place = place.setdefault(name, {})
             if not isinstance(place, dict):
-                raise StrandlineError(f"the path of {each.name} leads through {name}, which is a column itself")
+                raise StrandlineError(f"the path of {each.name} leads through {name}, which is itself a column")
         old = place.setdefault(each.path[-1], each.json_type)
         if old != each.json_type:
             raise StrandlineError(f"{'.'.join(each.path)} is declared as {old} and as {each.json_type}")
@@ -122,7 +122,7 @@ def columns_of_file(text: str, where: str) -> tuple[Column, ...]:
     try:
         told = json.loads(text)
     except json.JSONDecodeError as error:
-        raise StrandlineError(f"{where} is no JSON: {error}") from None
+        raise StrandlineError(f"{where} is not valid JSON: {error}") from None
     if isinstance(told, dict) and isinstance(told.get("fields"), list):
         return checked([spark_column(field, where) for field in told["fields"]])
     if isinstance(told, dict) and isinstance(told.get("properties"), dict):
@@ -158,7 +158,7 @@ def spark_type(kind: Any, where: str) -> str:
             return f"ARRAY<{spark_type(element, where)}>"
         case {"type": "map", "keyType": key, "valueType": value}:
             return f"MAP<{spark_type(key, where)}, {spark_type(value, where)}>"
-    raise StrandlineError(f"{where} has a type that is not known: {kind!r}")
+    raise StrandlineError(f"{where} has an unknown type: {kind!r}")
 
 
 SIMPLE = {"integer": "bigint", "number": "double", "boolean": "boolean"}

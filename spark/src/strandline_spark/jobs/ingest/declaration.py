@@ -168,7 +168,7 @@ class Pipeline(Value, frozen=True):
         table = self.told.sink.table.rstrip("/")
         if self.told.sink.catalog is not None or local_path(table) is None:
             raise StrandlineError(
-                f"table {table} is no folder of this machine: where the checkpoint and the quarantine are must be said",
+                f"table {table} is not a local folder, so checkpoint and quarantine need folders of their own",
                 'set [run] checkpoint = "…" and [sink] quarantine = "…"',
             )
         return table
@@ -182,7 +182,7 @@ def read_file(path: str, changes: Mapping[str, Mapping[str, Any]] | None = None)
     except OSError as error:
         raise StrandlineError(f"cannot read {path}: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
-        raise StrandlineError(f"{path} is no TOML: {error}") from None
+        raise StrandlineError(f"{path} is not valid TOML: {error}") from None
     for section, values in (changes or {}).items():
         place = told.setdefault(section, {})
         if isinstance(place, dict):
@@ -205,7 +205,7 @@ def pipeline(told: Mapping[str, Any], *, where: str = "the declaration", folder:
     try:
         found = msgspec.convert(dict(told), Told)
     except msgspec.ValidationError as error:
-        raise StrandlineError(f"{where}: {error}", "docs/ingest.md has all names") from None
+        raise StrandlineError(f"{where}: {error}", "docs/ingest.md lists all names") from None
     try:
         return checked(found, folder)
     except StrandlineError as error:
@@ -219,13 +219,13 @@ def checked(told: Told, folder: str) -> Pipeline:
     sql = read_sql(told.transform, folder)
     partitions = tuple(partition(text) for text in told.sink.partition_by)
     if told.sink.compaction.every < 0 or told.sink.compaction.target_mb < 1 or told.sink.compaction.files_min < 2:
-        raise StrandlineError("[sink.compaction] wants every ≥ 0, target_mb ≥ 1 and files_min ≥ 2")
+        raise StrandlineError("[sink.compaction] needs every ≥ 0, target_mb ≥ 1 and files_min ≥ 2")
     if told.sink.quarantine is not None and same_place(told.sink.quarantine, told.sink.table):
         raise StrandlineError(
             "[sink] quarantine and table are the same folder", "name another, or leave quarantine out"
         )
     if told.sink.catalog is not None and told.sink.format != "iceberg":
-        raise StrandlineError(f"[sink] a table of format {told.sink.format} has no catalog", "drop catalog")
+        raise StrandlineError(f"[sink] a table of format {told.sink.format} cannot have a catalog", "drop catalog")
     return Pipeline(told, columns, sql, partitions, trigger_ms(told.run.trigger))
 
 
@@ -238,10 +238,10 @@ def check_source(source: Source) -> None:
     given = [source.topic, source.pattern, *(key for key in source.options if key.lower() in ways)]
     if sum(each is not None for each in given) != 1:
         raise StrandlineError(
-            "[source] wants exactly one of topic, pattern, options.subscribe, options.subscribePattern, options.assign"
+            "[source] needs exactly one of topic, pattern, options.subscribe, options.subscribePattern, options.assign"
         )
     if source.bootstrap is None and not any(key.lower() == "kafka.bootstrap.servers" for key in source.options):
-        raise StrandlineError("[source] does not say where the cluster is", 'set bootstrap = "host:9092"')
+        raise StrandlineError("[source] does not name the cluster", 'set bootstrap = "host:9092"')
     if source.max_offsets_per_trigger is not None and source.max_offsets_per_trigger < 1:
         raise StrandlineError("[source] max_offsets_per_trigger must be at least 1")
 
@@ -258,11 +258,11 @@ def check_expectations(expectations: list[Expectation]) -> None:
 def read_columns(value: ValueOf, folder: str) -> tuple[Column, ...]:
     if value.format != "json":
         if value.columns or value.schema is not None:
-            raise StrandlineError(f"[value] of format {value.format} has no columns", 'set format = "json"')
+            raise StrandlineError(f"[value] of format {value.format} cannot have columns", 'set format = "json"')
         return ()
     if bool(value.columns) == (value.schema is not None):
         raise StrandlineError(
-            "[value] of format json wants columns, or a schema's file, and not both",
+            "[value] of format json needs either columns or a schema",
             'for example [value.columns] id = "long not null"',
         )
     if value.schema is None:

@@ -201,7 +201,7 @@ def application_of(records: DataFrame) -> str:
     """The id of the query whose batch this is: the checkpoint has it, so it is the same after every restart."""
     found = records.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     if found is None:
-        raise StrandlineError("Spark does not say which query a batch is of", "PySpark from 4.2 on does")
+        raise StrandlineError("Spark does not report which query a batch belongs to", "PySpark 4.2 or later is needed")
     return str(found)
 
 

@@ -47,11 +47,11 @@ def with_sql(good: DataFrame, sql: str) -> DataFrame:
     missing = [name for name in OFFSETS if name not in rows.columns]
     if missing:
         raise StrandlineError(
-            f"[transform] the SQL leaves out {', '.join(missing)}: each row keeps where it came from",
+            f"[transform] the SQL leaves out {', '.join(missing)}: every row must keep the place of its record",
             f"add {', '.join(missing)} to its SELECT",
         )
     if rows.isStreaming:
-        raise StrandlineError("[transform] the SQL is run on batches; it may not read a stream itself")
+        raise StrandlineError("[transform] the SQL runs on batches and cannot read a stream itself")
     return rows
 
 
@@ -65,7 +65,7 @@ def partitioned(rows: DataFrame, partitions: Sequence[Partition]) -> DataFrame:
 def with_column(rows: DataFrame, name: str, sql: str) -> DataFrame:
     if name in rows.columns:
         raise StrandlineError(
-            f"[sink] partition_by makes a column {name}, and the rows have one", f"write just {name!r}"
+            f"[sink] partition_by makes a column {name}, which the rows already have", f"write only {name!r}"
         )
     try:
         return rows.withColumn(name, F.expr(sql))

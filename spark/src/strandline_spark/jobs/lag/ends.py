@@ -45,7 +45,7 @@ def ends_at_leader(
             return {at: Ends(starts[at].offset, latest[at].offset) for at in left}
         except UnknownTopic as error:
             if cluster.topics([error.topic]):
-                trouble.told[error.topic] = f"no sample of {error.topic}: its leader does not know it yet"
+                trouble.told[error.topic] = f"no sample of {error.topic}: its leader has not loaded it yet"
             left = [at for at in left if at[0] != error.topic]
     return {}
 

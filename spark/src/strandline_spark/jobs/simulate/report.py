@@ -33,10 +33,10 @@ def campaign_page(summary: Summary) -> str:
 
 
 def verdict(summary: Summary) -> Verdict:
-    left = "" if summary.is_complete else "Not all seeds have run yet, or not all that run again."
+    left = "" if summary.is_complete else "Not all seeds have run yet, or not all of the repeated ones."
     if summary.failed or summary.differences:
         count = summary.failed + len(summary.differences)
-        return Verdict("bad", f"{count} of {summary.seeds} seeds are not as they must be", left)
+        return Verdict("bad", f"{count} of {summary.seeds} seeds failed or were not deterministic", left)
     if left:
         return Verdict("warning", f"{summary.seeds} seeds are ok so far", left)
     return Verdict("good", f"all {summary.seeds} seeds are ok")
@@ -51,7 +51,7 @@ def failures(summary: Summary) -> list[str]:
     if summary.differences:
         differing = [(row.seed, row.digest, row.other, row.replay) for row in summary.differences]
         told = table(("seed", "digest", "and again", "shown again by"), differing, levels=["bad"] * len(differing))
-        sections.append(section("Not deterministic", told, note="These did something else in another process."))
+        sections.append(section("Not deterministic", told, note="These had another result in another process."))
     return sections
 
 
@@ -72,5 +72,5 @@ def coverage(kinds: tuple[Coverage, ...]) -> str:
             caption="kinds of faults",
             levels=["" if row.strikes else "warning" for row in kinds],
         ),
-        note="A strike may find nothing that it may do: what was done has its own counts below.",
+        note="A strike may have no effect; the effects are counted below.",
     )

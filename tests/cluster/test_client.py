@@ -1,10 +1,11 @@
 """The synchronous client against real nodes."""
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from spark.tests.client_clusters import (
+from tests.cluster.client_topics import (
     batch_of,
     config_of,
     consumed,
@@ -33,6 +34,13 @@ from strandline.testing.local_cluster import LocalCluster
 from strandline.wire.compress import Codec
 
 pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """One node that no test stops."""
+    with LocalCluster(tmp_path_factory.mktemp("broker"), 1) as nodes:
+        yield nodes
 
 
 @pytest.fixture
@@ -218,9 +226,9 @@ def test_nobody_listens(cluster: Cluster) -> None:
         lonely.topics(["t"])
 
 
-def test_a_follower_is_read_up_to_its_high_watermark(cluster3: LocalCluster) -> None:
-    name = create_topic(cluster3.bootstrap, replication=3)
-    with Cluster(config_of(cluster3.bootstrap)) as cluster:
+def test_a_follower_is_read_up_to_its_high_watermark(shared_cluster: LocalCluster) -> None:
+    name = create_topic(shared_cluster.bootstrap, replication=3)
+    with Cluster(config_of(shared_cluster.bootstrap)) as cluster:
         for value in (b"a", b"b"):
             cluster.produce(name, 0, batch_of([value]))
         view = cluster.topics([name])[name].partitions[0]

@@ -5,15 +5,14 @@ import ssl
 from pathlib import Path
 
 import pytest
-from spark.tests.unit.client.certificates import make_authority, make_certificate, openssl
-from spark.tests.unit.client.scripted import ScriptedBroker
+from tests.unit.client.certificates import make_authority, make_certificate, openssl
+from tests.unit.client.scripted import ScriptedBroker
 
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
-from strandline.client.errors import Unreachable
+from strandline.client.errors import BadOption, Unreachable
 from strandline.client.security.ciphers import openssl_name, suites
 from strandline.client.security.tls import Tls, context_of
-from strandline_spark.errors import BadOption
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from spark.tests.unit.client.partition import FIRST, SECOND, Partition, batch, empty, raw
+from tests.unit.client.partition import FIRST, SECOND, Partition, batch, empty, raw
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import uuid_text

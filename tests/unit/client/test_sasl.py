@@ -7,17 +7,16 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
-from spark.tests.unit.client.scripted import ScriptedBroker, Session
+from tests.unit.client.scripted import ScriptedBroker, Session
 
 from strandline.base.errors import ErrorCode
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
-from strandline.client.errors import AuthenticationFailed
+from strandline.client.errors import AuthenticationFailed, BadOption
 from strandline.client.security.sasl_options import credentials_in
 from strandline.client.security.scram import HASHES, Scram
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from strandline_spark.errors import BadOption
 
 # RFC 7677, section 3
 NONCE = "rOprNGfwEbeRWgbNEkqO"

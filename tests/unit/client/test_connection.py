@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from spark.tests.unit.client.scripted import ScriptedBroker, Session
+from tests.unit.client.scripted import ScriptedBroker, Session
 
 from strandline.base.errors import ErrorCode
 from strandline.client.cluster import Cluster

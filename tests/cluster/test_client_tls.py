@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from spark.tests.client_clusters import batch_of, records_in
-from spark.tests.unit.client.certificates import make_authority, make_certificate
+from tests.cluster.client_topics import batch_of, records_in
+from tests.unit.client.certificates import make_authority, make_certificate
 
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig

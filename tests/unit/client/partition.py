@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spark.tests.unit.client.scripted import ScriptedBroker, Session
+from tests.unit.client.scripted import ScriptedBroker, Session
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
