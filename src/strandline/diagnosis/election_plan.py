@@ -17,7 +17,7 @@ from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
 from strandline.controller.partitions.inquiries import Answer
 from strandline.controller.partitions.lossless import loses_nothing
-from strandline.controller.partitions.partition import LastResort, Rules, Wish, decide
+from strandline.controller.partitions.partition import How, LastResort, Rules, Wish, decide
 from strandline.controller.partitions.recovery import Recovery, candidates, choice
 from strandline.diagnosis import replica_logs
 from strandline.diagnosis.loss_words import offsets, range_words, records
@@ -96,7 +96,7 @@ def plan_election(
     old = registered(state)
     clean = decide(old, Wish(), rules_of(state, LastResort.NOBODY, is_elr_enabled))[1]
     if clean.leader != NOBODY:
-        why = "it is in sync" if clean.how == "isr" else "it is eligible"
+        why = "it is in sync" if clean.how is How.IN_SYNC else "it is eligible"
         return Plan(state.at, kind, Candidate(Outcome.CLEAN, clean.leader, why), told)
     known = known_answers(state, told, designated)
     best = None if kind is Kind.UNCLEAN else choice(recovery_of(kind, designated), old, (), known, Instant(0))
