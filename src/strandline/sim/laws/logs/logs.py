@@ -13,7 +13,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Answered, Received
+from strandline.base.effects import Answered, Received, is_of_replicas
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.broker.node import Node
 from strandline.log.log import Log
@@ -103,7 +103,8 @@ class Logs:
         assert node.broker is not None
         host, answer = node.broker.replicas.host, event.message
         fetchers = node.broker.replicas.fetchers.by_leader
-        fetcher = fetchers.get(event.token[2]) if event.token[:2] == ("replica", "fetch") else None
+        is_fetch = is_of_replicas(event.token) and event.token[1] == "fetch"
+        fetcher = fetchers.get(event.token[2]) if is_fetch else None
         for topic in answer.responses:
             for row in topic.partitions:
                 hosted = host.partitions.find(TopicIdPartition(topic.topic_id, row.partition_index))
