@@ -157,4 +157,15 @@ STOPS = table(
         ("unit/controller/test_withdrawals.py::test_a_proposal_by_what_it_had_before_is_of_an_earlier_leader_epoch",),
         ("that word opens a leader epoch",),
     ),
+    Mutant(
+        "a clean stop vouches for a file of epochs that somebody replaced while the broker ran",
+        "log/files/stored_log.py",
+        "        self.epoch_file.settle()\n",
+        "        self.save_begun_epoch()\n",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_vouched.py::"
+            "test_a_file_of_epochs_that_was_replaced_while_the_broker_ran_is_not_vouched_for",
+        ),
+    ),
 )

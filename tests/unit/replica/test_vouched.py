@@ -111,6 +111,15 @@ def test_what_only_helps_to_find_records_is_built_again_and_costs_no_place(
     assert world.row(2) == before
 
 
+def test_a_file_of_epochs_that_was_replaced_while_the_broker_ran_is_not_vouched_for(world: World) -> None:
+    """The stop would have vouched for it, and the start would have believed it."""
+    epochs = list(log_of(world).epochs.entries)
+    other_epochs(world)
+    world.start(ME, left=stopped(world))
+    assert found(world) == {}
+    assert list(log_of(world).epochs.entries) == epochs
+
+
 def test_a_segment_that_is_not_the_logs_own_is_kept_out_of_the_way(world: World) -> None:
     left = stopped(world)
     disk = world.disks[ME]

@@ -320,7 +320,7 @@ class StoredLog:
 
     def settle(self) -> tuple[str, ...]:
         """Before a clean stop, after which nothing is checked: write everything; what must be synced for that."""
-        self.save_begun_epoch()
+        self.epoch_file.settle()
         self.active.seal()
         self.producer_state.take(self.log_end_offset)
         indexes = self.segments.settle()
