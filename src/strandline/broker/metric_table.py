@@ -434,7 +434,9 @@ RESIDENT, VIRTUAL, OPEN_FDS, MAX_FDS, STARTED = rows(
     ("process_max_fds", "", "Limit of open file descriptors"),
     ("process_start_time_seconds", "", "When the process started, in seconds since the epoch"),
 )
-INFO = Metric("strandline_node_info", Kind.GAUGE, "1; labels identify the node", ("node_id", "roles", "version", "cluster_id"))
+INFO = Metric(
+    "strandline_node_info", Kind.GAUGE, "1; labels identify the node", ("node_id", "roles", "version", "cluster_id")
+)
 
 METRICS: tuple[Metric, ...] = (
     *TOTALS.values(),
