@@ -67,6 +67,7 @@ def describe(quorum: QuorumState, now: Instant) -> DescribeQuorumResponse:
 
 
 def myself(quorum: QuorumState, now: Instant) -> ReplicaState:
+    assert quorum.is_leader
     return ReplicaState(quorum.me, quorum.directory_id, quorum.log.log_end_offset, now, now)
 
 

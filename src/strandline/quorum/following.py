@@ -42,6 +42,8 @@ def drive(quorum: QuorumState, role: Following, now: Instant) -> None:
 
 
 def send_fetch(quorum: QuorumState, fetching: Fetching, peer: NodeId) -> None:
+    assert quorum.durability.is_complete, "a Fetch claims only what is durable"
+    assert fetching.request == 0, "one request at a time"
     fetching.request, fetching.retry_at = quorum.number(), NEVER
     config = quorum.config
     request = messages.fetch_request(
@@ -59,6 +61,8 @@ def send_fetch(quorum: QuorumState, fetching: Fetching, peer: NodeId) -> None:
 
 
 def send_snapshot_fetch(quorum: QuorumState, fetching: Fetching, download: Download, peer: NodeId) -> None:
+    assert fetching.request == 0, "one request at a time"
+    assert not download.is_named
     fetching.request, fetching.retry_at = quorum.number(), NEVER
     request = messages.snapshot_request(
         cluster_id=quorum.cluster_id,
@@ -82,6 +86,7 @@ def asker(quorum: QuorumState, number: int) -> Following | None:
 
 
 def failed(quorum: QuorumState, role: Following, peer: NodeId, why: Failure, now: Instant) -> None:
+    assert role is quorum.role
     fetching = role.fetching
     fetching.request = 0
     fetching.failures += 1
@@ -98,6 +103,7 @@ def failed(quorum: QuorumState, role: Following, peer: NodeId, why: Failure, now
 
 
 def ask_next(quorum: QuorumState, role: Seeking, at: Instant) -> None:
+    assert quorum.others, "else nobody can be asked"
     role.asked = (role.asked + 1) % len(quorum.others)
     role.fetching.retry_at = at
 
@@ -172,6 +178,7 @@ def fetch_response(quorum: QuorumState, role: Following, peer: NodeId, response:
 
 
 def heard_from_leader(quorum: QuorumState, role: Follower | Observing, now: Instant) -> None:
+    assert role is quorum.role
     role.fetching.failures = 0
     role.fetch_deadline = after(now, quorum.config.fetch_timeout_ms)
     quorum.lost_elections = quorum.refusals = 0
@@ -184,6 +191,7 @@ def heard_from_leader(quorum: QuorumState, role: Follower | Observing, now: Inst
 
 def take(quorum: QuorumState, role: Follower | Observing, answer: Any, now: Instant) -> None:
     """What a sound answer of the leader brings: a divergence, a snapshot's name, or records."""
+    assert role is quorum.role
     if quorum.unfit is not None and not unfit.may_take(quorum, role, answer, now):
         return
     diverging, snapshot = answer.diverging_epoch, answer.snapshot_id
@@ -252,6 +260,7 @@ def snapshot_response(quorum: QuorumState, role: Following, peer: NodeId, respon
 
 
 def take_chunk(quorum: QuorumState, role: Follower | Observing, download: Download, answer: Any, now: Instant) -> None:
+    assert role.fetching.download is download
     content = answer.unaligned_records or b""
     size = answer.size
     is_ours = answer.snapshot_id.end_offset == download.snapshot.end_offset and answer.position == download.position
@@ -266,6 +275,7 @@ def take_chunk(quorum: QuorumState, role: Follower | Observing, download: Downlo
         return
     quorum.log.append_part(download.snapshot, content)
     download.position += len(content)
+    assert 0 < download.position <= size
     if download.position < size:
         role.fetching.retry_at = now
         return
@@ -274,6 +284,7 @@ def take_chunk(quorum: QuorumState, role: Follower | Observing, download: Downlo
 
 def sync_part(quorum: QuorumState, role: Following, path: str) -> None:
     """Nothing is fetched until `path` is durable."""
+    assert role.fetching.retry_at == NEVER, "nothing is asked for meanwhile"
     role.fetching.request = quorum.number()
     quorum.out.append(Sync((path,), PartSynced(role.fetching.request)))
 

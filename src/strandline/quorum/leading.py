@@ -35,6 +35,7 @@ def append(quorum: QuorumState, role: Leader, records: Sequence[bytes], now: Ins
 
 def drive(quorum: QuorumState, role: Leader, now: Instant) -> None:
     """What has become due, or possible, since the last event."""
+    assert role is quorum.role
     advance(quorum, role)
     end = quorum.log.log_end_offset
     for replica, waiting in list(role.parked.items()):
@@ -89,6 +90,8 @@ def why_fetch_malformed(request: Any, asked: Any) -> ErrorCode | None:
 
 def fetched(quorum: QuorumState, role: Leader, received: Received, asked: Any, now: Instant) -> None:
     """A sound Fetch of our epoch."""
+    assert role is quorum.role
+    assert asked.current_leader_epoch == quorum.epoch
     request, offset = received.message, asked.fetch_offset
     mismatch = why_log_differs(quorum, offset, asked.last_fetched_epoch)
     replica = NodeId(max(request.replica_state.replica_id, request.replica_id))
@@ -119,6 +122,7 @@ def fetched(quorum: QuorumState, role: Leader, received: Received, asked: Any, n
         known = progress.told_high_watermark
         if received.to.api_version >= FIRST_VERSION_WITH_HIGH_WATERMARK:
             known = min(asked.high_watermark, quorum.high_watermark)
+    assert known <= quorum.high_watermark, "nobody is told of more than is committed"
     is_news = offset < quorum.log.log_end_offset or known < quorum.high_watermark
     before = role.parked.pop(replica, None)
     if before is not None:  # its connection is gone, or will be answered in order
@@ -133,6 +137,7 @@ def fetched(quorum: QuorumState, role: Leader, received: Received, asked: Any, n
 def why_log_differs(quorum: QuorumState, offset: int, epoch: int) -> EpochEnd | SnapshotId | None:
     """Where does a log that ends at `offset` with a record of `epoch` part from ours? None: it is a prefix of ours.
     A snapshot if ours no longer reaches back so far."""
+    assert offset >= 0
     log = quorum.log
     if offset == 0 and epoch == 0 and log.log_start_offset == 0:
         return None
@@ -151,6 +156,7 @@ def is_behind_log(offset: int, epoch: int, start: int, earliest: SnapshotId) -> 
 
 def hear(quorum: QuorumState, role: Leader, replica: NodeId, now: Instant) -> None:
     """A replica asks us for something, so it knows that we lead."""
+    assert role is quorum.role
     if replica < 0 or replica == quorum.me:
         return
     if replica not in role.progress:
@@ -162,6 +168,7 @@ def hear(quorum: QuorumState, role: Leader, replica: NodeId, now: Instant) -> No
 
 
 def answer_fetch(quorum: QuorumState, role: Leader, replica: NodeId, to: ReplyTo, offset: int, now: Instant) -> None:
+    assert offset >= 0
     progress = role.progress.get(replica)
     if progress is not None:
         progress.told_high_watermark = quorum.high_watermark
@@ -177,6 +184,7 @@ def answer_fetch(quorum: QuorumState, role: Leader, replica: NodeId, to: ReplyTo
 
 
 def release_expired(quorum: QuorumState, role: Leader, now: Instant) -> None:
+    assert role is quorum.role
     for replica, waiting in list(role.parked.items()):
         if waiting.until <= now:
             del role.parked[replica]
@@ -209,6 +217,7 @@ def fetch_snapshot(quorum: QuorumState, received: Received, now: Instant) -> Non
 
 
 def chunk(quorum: QuorumState, snapshot: SnapshotId, position: int, size_max: int) -> Any:
+    assert quorum.is_leader
     size = quorum.log.snapshot_size(snapshot)
     if size is None:
         return messages.snapshot_response(ErrorCode.SNAPSHOT_NOT_FOUND, quorum.leading, snapshot=snapshot)

@@ -61,6 +61,7 @@ class Quorum:
         stored, found = evidence.read(log, me, tuple(voters), now)
         verdict = unfitness.begin(unfit, found, log, now, is_voter=is_voter, is_alone=is_alone)
         promises = Promises(stored, log.last_epoch)
+        assert is_voter or not is_alone, "an observer has somebody to follow"
         self.me = me
         self.state = QuorumState(
             me, directory_id, cluster_id, voters, log, config, rng, now, promises, found, unfit, verdict
@@ -122,6 +123,7 @@ class Quorum:
         state = self.state
         assert isinstance(state.role, Leader), "only the leader appends"
         last = leading.append(state, state.role, records, now)
+        assert last >= state.role.epoch_start_offset
         return last, self.drive(now)
 
     def resign(self, now: Instant) -> list[Effect]:
@@ -211,6 +213,7 @@ class Quorum:
             case Unattached() | Voted():
                 pass
         out, state.out = state.out, []
+        assert state.high_watermark <= state.log.log_end_offset
         return [*state.promises.release(out), *self.save(now)]
 
     def save(self, now: Instant) -> list[Effect]:

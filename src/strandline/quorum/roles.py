@@ -130,8 +130,10 @@ class Leader(Struct):
 
     def committed(self, durable_end: int) -> int | None:
         """The offset that a majority of voters have, durably; None while none of this epoch's records is among them."""
+        assert self.me in self.voters
         ends = [durable_end if voter == self.me else self.progress[voter].end_offset for voter in self.voters]
         reached = sorted(ends, reverse=True)[majority(len(ends)) - 1]
+        assert reached <= max(ends)
         return reached if reached > self.epoch_start_offset else None
 
     def check_quorum_deadline(self) -> Instant:
@@ -141,10 +143,12 @@ class Leader(Struct):
             return NEVER
         others = (self.progress[voter].last_fetch for voter in self.voters if voter != self.me)
         heard = sorted((max(at, self.since) for at in others), reverse=True)
+        assert needed <= len(heard), "a majority without this leader is among the others"
         return Instant(heard[needed - 1] + self.check_quorum_ms)
 
     def successors(self) -> tuple[NodeId, ...]:
         """The other voters, who has most first."""
+        assert self.me in self.voters
         others = [voter for voter in self.voters if voter != self.me]
         return tuple(sorted(others, key=lambda voter: (-self.progress[voter].end_offset, voter)))
 
@@ -199,6 +203,7 @@ def leader_of(role: Role, me: NodeId) -> NodeId | None:
 
 def why_not_vote(role: Role, *, candidate: NodeId, voted: NodeId, has_leader: bool, is_up_to_date: bool) -> str | None:
     """Why does a node in this role, which voted for `voted` in this epoch, not vote for `candidate`? None: it does."""
+    assert candidate != NOBODY
     match role:
         case Leader() | Follower() | Resigned():
             return "the epoch has a leader"

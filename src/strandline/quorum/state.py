@@ -142,6 +142,7 @@ class QuorumState:
         return self.unfit.sound if self.unfit else EpochEnd(self.log.last_epoch, self.log.log_end_offset)
 
     def draw(self, start: int, stop: int) -> int:
+        assert start >= 0
         return self.rng.randrange(start, max(stop, start + 1))
 
     def number(self) -> int:
@@ -152,6 +153,7 @@ class QuorumState:
         self.out.append(Reply(received.to, message))
 
     def send(self, peer: NodeId, message: Any, version: int, token: QuorumToken, channel: str = "raft") -> None:
+        assert peer != self.me
         timeout_ms = self.config.request_timeout_ms
         self.out.append(Send(self.voters[peer], channel, message, version, timeout_ms, token))
 
@@ -182,6 +184,7 @@ class QuorumState:
 
     def leaderless(self, election_deadline: Instant, now: Instant) -> Role:
         """The role of a node that knows no living leader of its epoch."""
+        assert election_deadline >= now
         if not self.has_a_say:
             return Seeking(self.draw(0, len(self.others)), Fetching(now))
         if self.election.voted != NOBODY:
@@ -197,14 +200,18 @@ class QuorumState:
         self.allowance.take(epoch - self.epoch, now)
         self.promises.promise(ElectionState(epoch))
         self.become_leaderless(self.election_timeout(now), now)
+        assert self.leader_id == NOBODY, "nobody leads an epoch that was just entered"
 
     def give_vote(self, candidate: NodeId, now: Instant) -> None:
+        assert self.has_a_say
+        assert candidate in self.others
         assert self.election.voted in (NOBODY, candidate)
         self.promises.promise(ElectionState(self.epoch, self.election.leader, candidate))
         self.become(Voted(candidate, self.election_timeout(now)))
 
     def become_follower(self, epoch: int, leader: NodeId, now: Instant) -> None:
         """A leader of our epoch, or of a later one, is known."""
+        assert leader in self.others
         assert epoch >= self.epoch
         assert leader != self.me
         self.allowance.take(epoch - self.epoch, now)
@@ -218,20 +225,25 @@ class QuorumState:
 
     def become_whole(self, role: Observing) -> None:
         """An impaired voter has what is committed."""
+        assert self.has_a_say
+        assert self.role is role
         self.become(Follower(role.leader, role.fetching, role.fetch_deadline, has_fetched=True))
 
     def lose_leader(self, now: Instant) -> None:
         """There is proof that the leader of this epoch leads no more: its process is gone, or it says so itself.
         Then there is no need to wait for the fetch timeout, and others may have our pre-vote."""
+        assert not self.is_leader, "the leader does not lose itself"
         self.refusals += 1
         span = LOST_LEADER_MS if self.refusals == 1 else STILL_LOST_MS
         self.become_leaderless(after(now, self.draw(*span)), now)
 
     def succeed(self, rank: int, now: Instant) -> None:
         """The leader resigned and would like us to follow it; the first in its list begins at once."""
+        assert rank >= 0
         self.become_leaderless(after(now, rank * LOST_LEADER_MS[1] + self.draw(0, 10 if rank else 1)), now)
 
     def become_prospective(self, now: Instant) -> None:
+        assert self.has_a_say
         if self.verdict:
             self.become_leaderless(self.election_timeout(now), now)
             return
@@ -248,6 +260,7 @@ class QuorumState:
 
     def become_candidate(self, now: Instant) -> None:
         """Our own vote counts, like everybody's, once it is durable: see `Quorum.synced`."""
+        assert self.has_a_say
         assert self.epoch < EPOCH_MAX
         self.promises.promise(ElectionState(self.epoch + 1, NOBODY, self.me))
         timeout = self.election_timeout(now)
@@ -255,10 +268,13 @@ class QuorumState:
 
     def lose_election(self, now: Instant) -> None:
         """Others did not want us, or did not answer in time: wait a little, at random, then ask again."""
+        assert isinstance(self.role, Prospective | Candidate)
         self.lost_elections += 1
         self.become_leaderless(self.backoff(now), now)
 
     def become_leader(self, candidate: Candidate, now: Instant) -> None:
+        assert self.role is candidate
+        assert self.election.voted == self.me
         assert candidate.tally.is_won()
         self.promises.promise(ElectionState(self.epoch, self.me, self.me))
         self.lost_elections = self.refusals = 0
@@ -300,6 +316,7 @@ class QuorumState:
         return False
 
     def tell(self, text: str, now: Instant) -> None:
+        assert text
         if self.allowance.is_news(now):
             self.out.append(Report("error", text))
 

@@ -77,10 +77,12 @@ def is_up_to_date(quorum: QuorumState, asked: Any) -> bool:
 
 
 def pre_vote(quorum: QuorumState, asked: Any) -> bool:
+    assert asked.replica_epoch >= quorum.epoch, "else it was refused"
     return why_not_pre_vote(quorum.role, is_up_to_date=is_up_to_date(quorum, asked)) is None
 
 
 def grant_vote(quorum: QuorumState, asked: Any, now: Instant) -> bool:
+    assert asked.replica_epoch == quorum.epoch, "else it was refused, or entered"
     why = why_not_vote(
         quorum.role,
         candidate=asked.replica_id,
@@ -95,6 +97,7 @@ def grant_vote(quorum: QuorumState, asked: Any, now: Instant) -> bool:
 
 def ask(quorum: QuorumState, role: Prospective | Candidate, now: Instant) -> None:
     """Ask whoever is due."""
+    assert role is quorum.role
     is_pre_vote = isinstance(role, Prospective)
     for voter in role.outreach.take(now):
         request = messages.vote_request(
@@ -125,6 +128,7 @@ def vote_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -
 
 
 def vote_counted(quorum: QuorumState, voter: NodeId, number: int, response: Any, now: Instant) -> None:
+    assert voter in quorum.others
     answer = messages.only_partition(response.topics)
     is_granted = False
     if answer is not None:
@@ -149,6 +153,7 @@ def vote_counted(quorum: QuorumState, voter: NodeId, number: int, response: Any,
 
 
 def count(quorum: QuorumState, role: Prospective | Candidate, now: Instant) -> None:
+    assert role is quorum.role
     if role.tally.is_lost():
         quorum.lose_election(now)
     elif role.tally.is_won():
@@ -177,10 +182,12 @@ def begin_epoch(quorum: QuorumState, received: Received, now: Instant) -> None:
         refused = ErrorCode.INVALID_REQUEST  # an epoch has one leader
     if refused is None and (epoch > quorum.epoch or quorum.leader_id == NOBODY):
         quorum.become_follower(epoch, leader, now)
+    assert refused is not None or (quorum.epoch, quorum.leader_id) == (epoch, leader)
     quorum.reply(received, messages.begin_response(refused or ErrorCode.NONE, quorum.leading))
 
 
 def tell_begin(quorum: QuorumState, role: Leader, now: Instant) -> None:
+    assert role is quorum.role
     for voter in role.begin.take(now):
         request = messages.begin_request(
             cluster_id=quorum.cluster_id,
@@ -234,10 +241,13 @@ def end_epoch(quorum: QuorumState, received: Received, now: Instant) -> None:
 
 def rank_of(me: NodeId, ended: Any) -> int:
     order = [candidate.candidate_id for candidate in ended.preferred_candidates] or list(ended.preferred_successors)
-    return order.index(me) if me in order else len(order)
+    rank = order.index(me) if me in order else len(order)
+    assert 0 <= rank <= len(order)
+    return rank
 
 
 def tell_end(quorum: QuorumState, role: Resigned, now: Instant) -> None:
+    assert role is quorum.role
     for voter in role.outreach.take(now):
         request = messages.end_request(
             cluster_id=quorum.cluster_id,

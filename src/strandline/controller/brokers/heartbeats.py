@@ -51,6 +51,7 @@ class Heartbeats:
 
     def touch(self, node: NodeId, connection: int | None, now: Instant) -> None:
         """A sign of life of the registered incarnation; `connection` None when a session is opened on trust."""
+        assert node >= 0
         self.ends[node] = after(now, self.config.session_timeout_ms)
         if connection is not None:
             self.probing.pop(node, None)
@@ -62,6 +63,7 @@ class Heartbeats:
         self.ends.pop(node, None)
         self.probing.pop(node, None)
         self.latest.pop(node, None)
+        assert not self.is_connected(node)
 
     def has_session(self, node: NodeId, now: Instant) -> bool:
         return self.ends.get(node, now) > now
@@ -80,11 +82,13 @@ class Heartbeats:
 
     def suspect(self, broker: Broker) -> list[Probe]:
         """Look whether the broker still listens."""
+        assert not broker.fenced
         return [] if broker.node_id in self.probing else self.probe(broker)
 
     def probe(self, broker: Broker) -> list[Probe]:
         before = self.probing.get(broker.node_id, Probing(broker.epoch, 0))
         attempt = before.attempt + 1
+        assert before.refusals < REFUSALS_PROVE, "it would be proven dead"
         endpoint = broker.endpoint(self.listener)
         if endpoint is None:
             return []
@@ -98,6 +102,7 @@ class Heartbeats:
         if probing is None or (probing.epoch, probing.attempt) != (epoch, attempt):
             return False  # A heartbeat, or another incarnation, came in between.
         refusals = probing.refusals + 1 if why is Failure.REFUSED else 0
+        assert refusals <= REFUSALS_PROVE
         if refusals == REFUSALS_PROVE:
             del self.probing[node]
             return True
@@ -118,3 +123,7 @@ class Heartbeats:
 
     def deadline(self) -> Instant:
         return min([NEVER, *self.ends.values(), *(p.again_at for p in self.probing.values())])
+
+    def check(self) -> None:
+        assert set(self.probing) <= set(self.ends), "only who is in a session is probed"
+        assert set(self.latest) <= set(self.ends)

@@ -110,6 +110,7 @@ class Elected(Value, frozen=True):
 
 def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> PartitionChangeRecord | None:
     """The record that brings `old` as close to the wish as the rules allow."""
+    assert len(set(old.replicas)) == len(old.replicas) > 0
     was_located = old.directories
     if wish.located is not None:
         old = replace(old, directories=wish.located)
@@ -296,6 +297,8 @@ def elect(old: Partition, sets: Sets, wish: Wish, rules: Rules) -> Elected:
 
 def loss(old: Partition, elected: Elected, wish: Wish, rules: Rules) -> LossEvent:
     """The entry of the loss ledger that goes with an unclean election."""
+    assert elected.how is How.UNCLEAN
+    assert elected.leader != NOBODY
     is_designated = elected.leader == wish.designated
     last_led = old.leader_epoch if old.leader != NOBODY else old.leader_epoch - 1
     evidence = wish.evidence if is_designated else None

@@ -35,7 +35,7 @@ class Evidence(Struct):
     at: Instant  # when the last Save left
     impairment: Impairment | None = None
     loss: str = ""  # what to report at the start
-    leaving: int = -1  # what the Save on its way says
+    leaving: int = VOTES_LOST - 1  # what the Save on its way says
     is_wanted: bool = False  # the evidence is to be saved now
     is_closing: bool = False
 
@@ -43,11 +43,13 @@ class Evidence(Struct):
         """What the file should say."""
         if self.impairment is not None:
             return self.impairment.mark
-        self.applied = max(self.applied, min(high_watermark, durable_end))
+        before, self.applied = self.applied, max(self.applied, min(high_watermark, durable_end))
+        assert self.applied >= before, "what was committed stays committed"
         return self.applied
 
     def is_due(self, known: int, snapshot_end: int, now: Instant) -> bool:
         """Now and then, and after each snapshot: a log that is cut below it would begin anew at its end."""
+        assert known >= VOTES_LOST
         self.is_wanted = known != self.saved and (self.is_wanted or self.saved < snapshot_end <= known)
         return self.is_wanted or (known != self.saved and after(self.at, SAVE_EVERY_MS) <= now)
 
@@ -73,9 +75,11 @@ class Evidence(Struct):
         self.is_wanted, self.is_closing = self.is_wanted or not self.is_closing, True
 
     def leaves(self, known: int, now: Instant) -> None:
+        assert known >= VOTES_LOST
         self.leaving, self.at, self.is_wanted = known, now, False
 
     def synced(self) -> None:
+        assert self.leaving >= VOTES_LOST, "a Save has left"
         self.saved = self.leaving
 
 
@@ -99,6 +103,7 @@ def read(log: RaftLog, me: NodeId, voters: tuple[NodeId, ...], now: Instant) -> 
     elif not why and log.log_end_offset < applied:
         why = f"the metadata log ends at {log.log_end_offset}, and it was committed and durable here up to {applied}"
     evidence = Evidence(min(applied, log.log_end_offset), applied, now)
+    assert evidence.applied >= VOTES_LOST
     if why and me in voters:
         evidence.loss = why
         evidence.is_wanted = True

@@ -22,7 +22,7 @@ A voter without others cannot wait for anybody. It starts with what it has, and 
 
 from strandline.base.effects import Answered, Failed, Failure, Report
 from strandline.base.errors import ErrorCode, error_of
-from strandline.base.ids import METADATA_TOPIC, NodeId
+from strandline.base.ids import METADATA_TOPIC, NOBODY, NodeId
 from strandline.base.time import Instant
 from strandline.quorum import messages
 from strandline.quorum.roles import Observing
@@ -79,11 +79,13 @@ def drive(quorum: QuorumState, now: Instant) -> None:
 
 def told(quorum: QuorumState, high_watermark: int) -> None:
     """By the leader that we follow."""
+    assert quorum.leader_id not in (NOBODY, quorum.me)
     if quorum.evidence.impairment is not None:
         quorum.evidence.impairment.told = (quorum.epoch, high_watermark)
 
 
 def holds_committed(quorum: QuorumState, impairment: Impairment) -> bool:
+    assert quorum.evidence.impairment is impairment
     log, (epoch, high_watermark) = quorum.log, impairment.told
     if epoch != quorum.epoch or high_watermark > quorum.durability.end:
         return False

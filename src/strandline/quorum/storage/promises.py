@@ -19,6 +19,7 @@ class Promises:
     def __init__(self, stored: ElectionState, last_epoch: int) -> None:
         self.saved = stored
         self.election = repaired(stored, last_epoch)
+        assert last_epoch <= self.election.epoch <= EPOCH_MAX
         self.count = 0  # changes of epoch or vote
         self.durable = 0  # so many of them
         self.saving: tuple[int, ElectionState] | None = None  # the Save on its way

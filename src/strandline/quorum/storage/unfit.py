@@ -31,6 +31,7 @@ def begin(
     unfit: Unfit | None, evidence: Evidence, log: RaftLog, now: Instant, *, is_voter: bool, is_alone: bool
 ) -> str:
     """Before the first step. Returns why this node cannot go on, or nothing."""
+    assert is_voter or not is_alone, "an observer has somebody to follow"
     if unfit is None:
         return ""
     evidence.doubt(unfit, now, is_voter=is_voter and not is_alone)
@@ -72,6 +73,7 @@ def may_take(quorum: QuorumState, role: Follower | Observing, answer: Any, now: 
 
 def is_same(quorum: QuorumState, offset: int, theirs: Any) -> bool:
     """Do their records begin with the batch that we have at `offset`?"""
+    assert offset >= 0
     if theirs is None or len(theirs) < HEADER_SIZE:
         return False
     size = read_header(theirs).size
