@@ -169,6 +169,8 @@ class AssignedPartitions:
         self.storage.checkpoints.forget(name)
         hosted = adopted_or_new(self.futures, at, name, directory, effects, now)
         if hosted is not None:
+            assert hosted.at == at
+            assert hosted.role is None, hosted.name
             if not (is_new or self.storage.findings.is_clean):
                 hosted.doubt()
             self.host.partitions.put(hosted)
@@ -176,7 +178,9 @@ class AssignedPartitions:
 
     def choose(self, hosted: Hosted, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted | None:
         """A log that was found on disk is wanted: it alone of all that bear its name. None: it cannot be read."""
+        assert hosted.role is None, hosted.name
         for namesake in self.storage.loading.namesakes_of(hosted, hosted.name):
+            assert namesake is not hosted, hosted.name
             effects += self.delete(namesake, now)
         chosen = self.storage.choose(hosted, directory, now)
         if chosen is not None:
@@ -213,6 +217,9 @@ class AssignedPartitions:
         why = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_led_on else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         effects = self.roles.end(hosted, why, now)
         self.storage.delete(hosted)
+        assert hosted.gone, hosted.name
+        assert hosted.at not in self.futures.moving, hosted.name
+        assert hosted.at not in self.assignments.wanted, hosted.name
         return effects
 
     def check(self) -> None:

@@ -66,6 +66,7 @@ class Host:
         hosted.leave()
         self.partitions.remove(hosted)
         self.whole.forget(hosted.at)
+        assert self.partitions.find(hosted.at) is not hosted, hosted.name
 
     def fail(self, log_dir: LogDir, error: DiskError) -> None:
         """An operation in this directory failed: no replica there has a role from now on. What else follows, for
@@ -78,9 +79,12 @@ class Host:
             if hosted.directory.path == log_dir.path:
                 hosted.lose_role()
                 self.absent[hosted.at] = self.directories.reported_id(log_dir)
+        assert not self.directories.is_live(log_dir), log_dir.path
 
     def read(self, topic: str, partition: int, offset: int, max_bytes: int) -> Read | Refused:
         """Up to the log's end."""
+        assert offset >= 0
+        assert max_bytes > 0
         hosted = self.partitions.named(topic, partition)
         if hosted is None:
             return Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the partition is not hosted here")

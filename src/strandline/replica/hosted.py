@@ -84,6 +84,7 @@ class Hosted:
 
     def lose_role(self) -> None:
         """It neither leads nor follows from now on, but its log stays."""
+        assert not self.gone, self.name
         self.start = self.high_watermark
         self.role = None
 
@@ -112,6 +113,8 @@ class Hosted:
 
     def wait(self, waiter: Waiter) -> None:
         """Keep the queue sorted. Only a duplicate's answer waits for less than its predecessors."""
+        assert not waiter.done, self.name
+        assert not self.gone, self.name
         waiting = self.waiting
         while waiting and waiting[0].done:  # timed out, while the high watermark stands
             waiting.popleft()
@@ -125,6 +128,7 @@ class Hosted:
 
     def complete_waiting(self, leader: Leader, now: Instant) -> list[Effect]:
         """After the high watermark has moved. Costs what completes, not what waits."""
+        assert leader is self.role, self.name
         assert not leader.is_under_min_isr(), "the high watermark does not move then"
         effects: list[Effect] = []
         waiting = self.waiting

@@ -31,6 +31,8 @@ class Outbox(Generic[What]):
 
     def ask(self, request: Any, asked: dict[TopicIdPartition, What]) -> list[Effect]:
         assert not self.is_in_flight
+        assert self.pause.done
+        assert asked
         self.is_in_flight = True
         self.asked = asked
         self.sequence += 1
@@ -39,9 +41,14 @@ class Outbox(Generic[What]):
 
     def take(self) -> dict[TopicIdPartition, What]:
         """The request is over: what it was about."""
+        assert self.is_in_flight
         self.is_in_flight = False
         asked, self.asked = self.asked, {}
         return asked
 
+    def check(self) -> None:
+        assert self.is_in_flight or not self.asked
+
     def back_off(self, now: Instant) -> None:
+        assert not self.is_in_flight, "the pause is before the next request"
         self.pause.set(now + self.host.config.alter_partition_retry_ms)

@@ -325,8 +325,12 @@ class Replicas:
         host = self.host
         host.partitions.check()
         host.ledger.check()
+        host.directories.check()
         self.fetching.sessions.check()
         self.assigned.check()
+        self.alterations.outbox.check()
+        self.assignments.outbox.check()
+        self.storage.flushing.check()
         self.scrubber.repairs.check()
         self.fetchers.check()
         for hosted in host.partitions.all():

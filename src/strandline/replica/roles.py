@@ -45,6 +45,8 @@ class Roles:
 
     def lead(self, hosted: Hosted, topic: Topic, partition: Partition, now: Instant) -> list[Effect]:
         """Raises DiskError, with nothing changed, if what may be lost cannot be noted."""
+        assert partition.leader == self.host.me, hosted.name
+        assert not hosted.gone, hosted.name
         role = hosted.role
         min_isr = self.host.image.effective_min_isr(topic, partition)
         if type(role) is Leader and role.epoch == partition.leader_epoch:
@@ -71,6 +73,7 @@ class Roles:
         return effects + self.recompute(hosted, leader, now)
 
     def follow(self, hosted: Hosted, partition: Partition, now: Instant) -> list[Effect]:
+        assert partition.leader != self.host.me, hosted.name
         role = hosted.role
         if type(role) is Follower and role.epoch == partition.leader_epoch and role.leader == partition.leader:
             role.reassigned(partition)
@@ -91,12 +94,15 @@ class Roles:
         """The partition is hosted no longer; `error` for those who wait for it."""
         self.fetchers.leave(hosted)
         self.host.drop(hosted)
-        return hosted.fail_waiting(error, now) + self.fetching.role_changed(hosted, now)
+        effects = hosted.fail_waiting(error, now) + self.fetching.role_changed(hosted, now)
+        assert not hosted.waiting and not hosted.deletions and not hosted.watchers, hosted.name
+        return effects
 
     # --- what a leader's decisions rest on has changed
 
     def recompute(self, hosted: Hosted, leader: Leader, now: Instant) -> list[Effect]:
         """After any change of what the high or the low watermark depends on (T20)."""
+        assert hosted.role is leader, hosted.name
         effects: list[Effect] = []
         self.fetching.note_out_of_sync(hosted, leader)
         if leader.advance(now):

@@ -35,6 +35,7 @@ class Timers:
             self.heap = [item for item in self.heap if not item[2].done]
             heapify(self.heap)
             self.done_count = 0
+            assert all(not item[2].done for item in self.heap)
 
     def deadline(self) -> Instant:
         heap = self.heap
@@ -68,6 +69,7 @@ class Alarm:
             self.timers.push(when, self)
 
     def expire(self, now: Instant) -> list[Effect]:
+        assert not self.done
         self.done = True
         return self.ring(now)
 
@@ -76,6 +78,7 @@ class Every:
     """A task that comes again."""
 
     def __init__(self, span_ms: int, task: Callable[[Instant], list[Effect]]) -> None:
+        assert span_ms >= 0  # 0: in every step in which anything is due
         self.span_ms = span_ms
         self.task = task
         self.next = Instant(0)

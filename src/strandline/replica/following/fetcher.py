@@ -74,8 +74,10 @@ class Fetcher:
 
     def follow(self, hosted: Hosted) -> None:
         assert isinstance(hosted.role, Follower)
+        assert hosted.role.leader == self.leader, hosted.name
         self.partitions[hosted.at] = hosted
         self.calm(hosted.at)
+        assert hosted.at not in self.delayed, hosted.name
         self.dirty[hosted.at] = None
 
     def leave(self, at: TopicIdPartition) -> None:
@@ -129,6 +131,8 @@ class Fetcher:
             topics=topics,
             forgotten_topics_data=self.forget(),
         )
+        assert len(self.asked) <= len(self.partitions)
+        assert not self.forgotten
         self.is_in_flight = True
         self.sequence += 1
         token = ("replica", "fetch", self.leader, self.sequence)
@@ -196,6 +200,7 @@ class Fetcher:
     # --- answers
 
     def failed(self, why: Failure, now: Instant) -> list[Effect]:
+        assert self.is_in_flight
         self.is_in_flight = False
         self.new_session()
         config = self.host.config
@@ -210,6 +215,8 @@ class Fetcher:
         self.dirty = dict.fromkeys(at for at in self.partitions if at not in self.delayed)
 
     def answered(self, response: FetchResponse, now: Instant) -> list[Effect]:
+        assert self.is_in_flight
+        assert not self.cutting
         self.is_in_flight = False
         if response.error_code != NONE:
             was_full = self.session_epoch == 0
@@ -314,6 +321,7 @@ class Fetcher:
     def delay(self, at: TopicIdPartition, span_ms: int, now: Instant) -> None:
         """One partition waits; meanwhile the session does not have it."""
         assert at not in self.delayed
+        assert at in self.partitions
         self.delayed[at] = wake = Wake(self, at)
         self.dirty.pop(at, None)
         if at in self.asked:
@@ -346,3 +354,7 @@ class Fetcher:
         assert set(self.delayed) <= set(self.partitions)
         assert not set(self.delayed) & set(self.dirty)
         assert set(self.forgotten) <= set(self.asked)
+        assert not self.cutting
+        assert not self.moved, "they are taken with each answer"
+        assert self.pause is None or not self.pause.done
+        assert self.session_epoch >= 0

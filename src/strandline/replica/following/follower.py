@@ -151,6 +151,7 @@ class Follower:
         high_watermark = min(answer.high_watermark, end)
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark
+        assert self.high_watermark <= end, self.name
         if answer.log_start_offset > log.log_start_offset:
             log.advance_log_start(min(answer.log_start_offset, self.high_watermark))
         return Next.GO_ON
@@ -184,7 +185,10 @@ class Follower:
         2. Our largest epoch up to it is older: cut at its end, and ask again with that one.
         3. Our log has no epoch as old: only the leader's end says anything.
         """
+        assert epoch >= 0
+        assert end >= 0
         own_epoch, own_end = self.log.end_offset_for_epoch(epoch)
+        assert own_epoch <= epoch
         if own_epoch < 0:
             return min(end, self.log.log_end_offset)
         if own_epoch == epoch:
@@ -215,6 +219,7 @@ class Follower:
         return events
 
     def loss(self, start: int, end: int, certainty: int, why: str, now: Instant) -> LossEvent:
+        assert 0 <= start < end <= self.high_watermark, self.name
         return LossEvent(
             start=start,
             end=end,
@@ -243,6 +248,7 @@ class Follower:
             return
         self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that starts there goes (T33)
         self.clamp()
+        assert self.high_watermark <= self.log.log_end_offset <= cut.target, self.name
 
     def clamp(self) -> None:
         log = self.log

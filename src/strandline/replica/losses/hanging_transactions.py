@@ -30,6 +30,7 @@ class Look:
     __slots__ = ("end", "hosted", "log", "offset", "open")
 
     def __init__(self, hosted: Hosted, end: int) -> None:
+        assert end <= hosted.log.log_end_offset, hosted.name
         self.hosted = hosted
         self.end = end
         self.log: Log | None = None
@@ -46,6 +47,7 @@ class Look:
 
     def go_on(self, limit: int) -> bool:
         """Look at `limit` bytes of batches, and at one batch at least. Is that all?"""
+        assert limit > 0
         log = self.begin()
         seen = 0
         for header in log.headers(max(self.offset, log.log_start_offset)):
@@ -75,6 +77,7 @@ class HangingTransactions:
             self.wake.set(now + STEP_MS)
 
     def go_on(self, now: Instant) -> list[Effect]:
+        assert self.looks
         effects: list[Effect] = []
         hosted, look = next(iter(self.looks.items()))
         try:
@@ -99,6 +102,7 @@ class HangingTransactions:
             return []
         hosted = look.hosted
         assert type(hosted.role) is Leader
+        assert all(offset < look.end for offset in look.open.values()), hosted.name
         epoch = hosted.role.epoch
         found = sorted(look.open.items(), key=lambda row: row[1])
         causes = [
@@ -106,6 +110,7 @@ class HangingTransactions:
         ]
         if len(causes) > NOTED_MAX:
             rest = len(causes) - NOTED_MAX
+            assert rest > 0
             causes = [*causes[:NOTED_MAX], (causes[NOTED_MAX][0], f"{rest} more open transactions since this offset")]
         events = [
             LossEvent(

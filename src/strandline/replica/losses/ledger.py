@@ -43,6 +43,7 @@ class Lost(Value, frozen=True):
     @property
     def records(self) -> int:
         """How many are lost for certain."""
+        assert self.event.certainty != EXACTLY or self.event.start <= self.event.end, self.topic
         return self.event.end - self.event.start if self.event.certainty == EXACTLY else 0
 
     @property
@@ -94,6 +95,7 @@ class Book:
         book = Book()
         every = [*self.entries, *((one, line_of(one)) for one in lost)]
         gone, book.entries = every[:-LINES_MAX], every[-LINES_MAX:]
+        assert len(gone) + len(book.entries) == len(every)
         book.head = Head(
             VERSION,
             earlier_events=self.head.earlier_events + len(gone),
@@ -144,6 +146,7 @@ class Ledger:
         if not new:
             return []
         book = self.books.get(directory, Book()).with_more(new)
+        assert len(book.entries) <= LINES_MAX
         self.disk.save(f"{directory}/{FILE}", book.content())
         self.books[directory] = book
         self.news[directory] = None

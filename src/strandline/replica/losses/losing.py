@@ -117,6 +117,7 @@ class Findings:
             self.judge(hosted, high_watermark, now, clean=clean)
         if start >= high_watermark:
             return
+        assert 0 <= start < high_watermark, hosted.name
         stop = "a clean stop" if clean else "an unclean stop"
         event = LossEvent(
             start=start,
@@ -161,6 +162,7 @@ class Findings:
         lost = Withdrawn(start, max(end, log.log_end_offset), Cause.ANOTHER if clean else Cause.OFFLINE, now)
         if clean and log.log_end_offset < end:
             lost = Withdrawn(log.log_end_offset, end, Cause.SHORT, now)
+        assert lost.start <= lost.end, hosted.name
         hosted.doubt()
         self.host.withdrawals.add(hosted.at, lost)
 
@@ -185,6 +187,7 @@ class Findings:
         if missing is None or is_new or not self.host.directories.is_live(missing[0]):
             return []
         log_dir, start, end = missing
+        assert start < end, name
         event = LossEvent(
             start=start,
             end=end,
@@ -246,6 +249,7 @@ def begins(host: Host, hosted: Hosted, partition: Partition, effects: list[Effec
     """To be called before a replica leads. Was it elected without being in sync or eligible? Raises DiskError if the
     ledger cannot be written."""
     events = at_beginning(hosted, partition, now, is_whole=hosted.at in host.whole.logs)
+    assert partition.leader == host.me, hosted.name
     if not events:
         return False
     Notes(host, hosted).note(events)

@@ -46,6 +46,7 @@ class Whole:
     def all_opened(self) -> None:
         self.before = {}
         self.save()
+        assert not self.is_changed
 
     def registered(self, incarnation: Uuid, *, follows_on: bool) -> None:
         """Metadata has this process. `follows_on`: the one before it, for the controller, is the one that vouched."""

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.metadata.image import Partition
-from strandline.metadata.losses import Cause, is_written, withdrawal
+from strandline.metadata.losses import NO_END, Cause, is_written, withdrawal
 
 
 class Withdrawn(Value, frozen=True):
@@ -31,6 +31,7 @@ class Withdrawals:
 
     def add(self, at: TopicIdPartition, lost: Withdrawn) -> None:
         """The first finding of a replica counts until it takes part again."""
+        assert lost.end == NO_END or lost.start <= lost.end, at
         if at not in self.held:
             self.held[at] = self.news[at] = lost
 
@@ -55,5 +56,6 @@ class Withdrawals:
                 self.forget(at)
 
     def take_news(self) -> dict[TopicIdPartition, Withdrawn]:
+        assert self.news.keys() <= self.held.keys()
         news, self.news = self.news, {}
         return news

@@ -101,6 +101,7 @@ class Repairs:
         self.damaged = self.repaired = self.lost = 0
 
     def found(self, hosted: Hosted, segment: Segment, damage: Damage, now: Instant) -> list[Effect]:
+        assert damage.start < damage.end, hosted.name
         place = (hosted, damage.base, damage.position)
         repair = self.known.get(place)
         if repair is not None and not repair.is_over:
@@ -144,6 +145,7 @@ class Repairs:
     def ask(self, repair: Repair, now: Instant) -> list[Effect]:
         hosted, damage = repair.hosted, repair.damage
         assert hosted.role is not None
+        assert self.asked is None
         while repair.asking:
             broker = self.host.image.brokers.get(repair.asking.pop(0))
             endpoint = None if broker is None else broker.endpoints.get(self.host.config.inter_broker_listener)
@@ -205,6 +207,8 @@ class Repairs:
             if found is None:
                 return None
             patch, end = found
+            assert damage.start < end <= upto, hosted.name
+            assert damage.position + len(patch) <= damage.until, hosted.name
             segment.file.write_at(damage.position, patch)
             log.mended(patch, damage.start, end, now)
         finally:
@@ -260,6 +264,7 @@ class Repairs:
     def check(self) -> None:
         assert len(self.known) <= DAMAGED_MAX
         assert self.asked is None or self.asked in self.known.values()
+        assert min(self.damaged, self.repaired, self.lost) >= 0
 
 
 def row_of(answer: FetchResponse) -> PartitionData | None:

@@ -52,6 +52,8 @@ class Alterations:
 
     def propose(self, hosted: Hosted) -> None:
         """The partition's leader has a new pending change."""
+        assert type(hosted.role) is Leader, hosted.name
+        assert not isinstance(hosted.role.isr, Committed), hosted.name
         self.waiting[hosted.at] = None
 
     def flush(self) -> list[Effect]:
@@ -124,6 +126,7 @@ class Alterations:
     def takes_effect(
         self, at: TopicIdPartition, leader: Leader, pending: Pending, row: PartitionDataResponse, now: Instant
     ) -> bool:
+        assert leader.isr is pending, at
         error = error_of(row.error_code)
         if error is ErrorCode.NONE:
             if row.leader_epoch != leader.epoch:
@@ -143,6 +146,7 @@ class Alterations:
 
 def proposal_of(at: TopicIdPartition, leader: Leader, pending: Pending) -> PartitionData:
     # This process may have registered again since the proposal was made: it speaks for itself as what it is now.
+    assert any(node == leader.cluster.me for node, _ in pending.proposal), at
     present = dict(pending.proposal) | {leader.cluster.me: leader.cluster.broker_epoch}
     return PartitionData(
         partition_index=at.partition,

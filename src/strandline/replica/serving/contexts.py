@@ -59,6 +59,7 @@ class Interest:
             self.known_high_watermark = asked.high_watermark
 
     def watch(self, hosted: Hosted) -> None:
+        assert not hosted.gone, hosted.name
         self.unwatch()
         self.hosted = hosted
         hosted.watchers[self] = None

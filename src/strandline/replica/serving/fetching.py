@@ -134,6 +134,9 @@ class Fetching:
 
     def park(self, parked: ParkedFetch, collected: Collected, max_wait_ms: int, now: Instant) -> None:
         context = parked.context
+        assert context.parked is None
+        assert not parked.done
+        assert max_wait_ms > 0
         parked.size = collected.size
         context.parked = parked
         self.waiting += 1
@@ -157,6 +160,7 @@ class Fetching:
         return [self.reply(parked, self.reading.collect(parked, now), now)]
 
     def reply(self, parked: ParkedFetch, collected: Collected, now: Instant) -> Effect:
+        assert not parked.done
         context = parked.context
         is_consumer = context.replica < 0
         if not is_consumer:
@@ -224,6 +228,7 @@ class Fetching:
             self.quota.record(size, now)
 
     def unpark(self, context: Context) -> None:
+        assert self.waiting > 0
         context.parked = None
         self.waiting -= 1
         self.host.timers.entry_done()
@@ -235,7 +240,9 @@ class Fetching:
     # --- what happened to a partition
 
     def appended(self, hosted: Hosted, leader: Leader, size: int, effects: list[Effect], now: Instant) -> None:
-        """The leader has appended: its followers' fetches are answered at once."""
+        """The leader has appended: its followers' fetches are answered at once. `effects` is a parameter, as in the
+        next two methods, since this is the hot path."""
+        assert size > 0
         leader.unseen_bytes += size
         ready: list[ParkedFetch] = []
         is_throttled = bool(self.quota.throttled) and self.quota.is_throttled(*hosted.name)
@@ -257,6 +264,7 @@ class Fetching:
             self.high_watermark_moved(hosted, leader, effects, now)
 
     def high_watermark_moved(self, hosted: Hosted, leader: Leader, effects: list[Effect], now: Instant) -> None:
+        assert hosted.role is leader, hosted.name
         if hosted.waiting:
             effects += hosted.complete_waiting(leader, now)
         ready: list[ParkedFetch] = []
@@ -332,6 +340,7 @@ class Fetching:
 
 def complete_deletions(hosted: Hosted, leader: Leader, now: Instant) -> list[Effect]:
     """DeleteRecords is done where all live replicas' logs start at its offset or later."""
+    assert hosted.role is leader, hosted.name
     effects: list[Effect] = []
     low = leader.low_watermark()
     for waiter in [w for w in hosted.deletions if w.required <= low]:

@@ -101,6 +101,9 @@ class Leader:
         now: Instant,
     ) -> None:
         assert partition.leader == cluster.me
+        assert partition.leader in partition.isr
+        assert min_isr >= 1
+        assert log.log_start_offset <= high_watermark <= log.log_end_offset
         self.cluster = cluster
         self.log = log
         self.epoch: LeaderEpoch = partition.leader_epoch
@@ -178,6 +181,7 @@ class Leader:
             if self.is_eligible(node, UNKNOWN_BROKER_EPOCH):
                 is_known = not self.cluster.is_replaced(node, state.broker_epoch)
                 lowest = min(lowest, state.log_start_offset if is_known else UNKNOWN)
+        assert lowest <= self.log.log_start_offset
         return lowest
 
     # --- progress
@@ -216,6 +220,7 @@ class Leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self.is_left_behind(node, broker_epoch):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert node != self.cluster.me
         end = self.log.log_end_offset
         caught_up = old.last_caught_up
         if offset >= end:
@@ -245,6 +250,7 @@ class Leader:
                 new = state.log_end_offset
                 if new <= old:
                     return False
+        assert new > old, "the high watermark never moves back"
         self.high_watermark = new
         return True
 
@@ -260,6 +266,7 @@ class Leader:
     def propose_expansion(self, node: NodeId, now: Instant) -> Pending | None:
         if self.why_not_in_sync(node, now) is not None:
             return None
+        assert node not in self.isr.isr
         maximal = (*self.isr.isr, node)
         self.isr = PendingExpand(self.isr.isr, maximal, self.proposal(maximal))
         return self.isr
@@ -270,6 +277,7 @@ class Leader:
         kept = tuple(
             node for node in self.isr.isr if node not in self.followers or self.is_caught_up(self.followers[node], now)
         )
+        assert self.cluster.me in kept
         if len(kept) == len(self.isr.isr):
             return None
         self.isr = PendingShrink(self.isr.isr, self.proposal(kept))
@@ -284,6 +292,7 @@ class Leader:
         """The controller says what is committed. An older or equal partition epoch says nothing new."""
         if partition_epoch <= self.partition_epoch:
             return False
+        assert self.cluster.me in isr
         self.partition_epoch = partition_epoch
         self.isr = Committed(isr)
         return True

@@ -53,6 +53,7 @@ class Deletion:
         self.done = False
 
     def part_done(self) -> list[Effect]:
+        assert self.open > 0
         self.open -= 1
         if self.open > 0 or self.done:
             return []
@@ -95,6 +96,7 @@ class DeletionPart:
         self.done = False
 
     def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        assert not self.done
         self.done = True
         self.error = error
         if error is ErrorCode.NONE:
@@ -265,10 +267,12 @@ class Offsets:
             self.fetching.log_start_moved(hosted, now)
         part.required = offset
         part.reached = leader.log.log_start_offset
+        assert part.required <= part.reached <= leader.high_watermark, hosted.name
         return hosted
 
 
 def readable_end(role: Leader | Follower, isolation_level: int) -> int:
+    assert role.last_stable_offset <= role.high_watermark
     return role.last_stable_offset if isolation_level == READ_COMMITTED else role.high_watermark
 
 

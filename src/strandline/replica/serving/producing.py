@@ -154,11 +154,13 @@ class InternalAppend:
         self.done = False
 
     def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        assert not self.done
         self.done = True
         self.host.timers.entry_done()
         return self.then(error, self.base_offset, now)
 
     def expire(self, now: Instant) -> list[Effect]:
+        assert not self.done
         self.done = True
         return self.then(ErrorCode.REQUEST_TIMED_OUT, self.base_offset, now)
 
@@ -269,6 +271,7 @@ class Producing:
             self.host.fail(hosted.directory, error)
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, message_of(ErrorCode.KAFKA_STORAGE_ERROR))
         if not isinstance(appended, Refused) and not appended.duplicate:
+            assert appended.base_offset <= appended.last_offset < leader.log.log_end_offset, hosted.name
             counters.messages_in += appended.last_offset - appended.base_offset + 1
             counters.bytes_in += len(records)
             self.fetching.appended(hosted, leader, appended.size_bytes, effects, now)
@@ -276,6 +279,7 @@ class Producing:
 
     def fail_under_min_isr(self, hosted: Hosted, now: Instant) -> list[Effect]:
         """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
+        assert type(hosted.role) is Leader and hosted.role.is_under_min_isr(), hosted.name
         effects: list[Effect] = []
         parts = [waiter for waiter in hosted.waiting if type(waiter) is Part]
         if parts:
@@ -299,6 +303,7 @@ class Producing:
         if leader.high_watermark > appended.last_offset:
             return effects + then(NONE, appended.base_offset, now)
         waiter = InternalAppend(self.host, then, appended.base_offset, appended.last_offset + 1)
+        assert waiter.required > leader.high_watermark, hosted.name
         hosted.wait(waiter)
         self.host.timers.push(now + timeout_ms, waiter)
         return effects
@@ -345,6 +350,7 @@ def refusal(
     index: int, error: ErrorCode, message: str | None, records: tuple[int, ...] = ()
 ) -> PartitionProduceResponse:
     """`records`: those of the batch that are to blame."""
+    assert error is not NONE
     return PartitionProduceResponse(
         index=index,
         error_code=error,

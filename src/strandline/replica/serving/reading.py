@@ -163,6 +163,7 @@ class Reading:
         return self.refusal(interest, error)
 
     def refusal(self, interest: Interest, error: ErrorCode) -> PartitionData:
+        assert error is not ErrorCode.NONE
         hint = self.hints.leader_of(interest.topic_id, interest.topic, interest.index)
         return PartitionData(
             partition_index=interest.index,
@@ -186,6 +187,8 @@ class Reading:
         )
         if node is None:
             return None
+        assert node in leader.isr.isr
+        assert node != leader.cluster.me
         return PartitionData(
             partition_index=interest.index,
             high_watermark=leader.high_watermark,

@@ -50,5 +50,6 @@ def preferred_read_replica(
             broker = brokers.get(node)
             if broker is not None and not broker.fenced and listener in broker.endpoints:
                 others.append(ReplicaView(state.log_end_offset, state.last_caught_up, node, broker.rack))
+    assert all(view.node != leader.cluster.me for view in others)
     own = brokers.get(leader.cluster.me)
     return select(rack, None if own is None else own.rack, others)

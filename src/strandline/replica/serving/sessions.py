@@ -86,10 +86,12 @@ class Sessions:
             self.end(least)
         else:
             return False
+        assert len(self.sessions) < self.config.fetch_session_slots
         return True
 
     def end(self, session: Context) -> None:
         """A fetch that waits in it is still served; its next answer says that the session has ended."""
+        assert self.sessions.get(session.session_id, session) is session
         self.sessions.pop(session.session_id, None)
         session.session_id = NO_SESSION
         if session.parked is None:
@@ -99,6 +101,7 @@ class Sessions:
         while True:
             session_id = self.rng.randrange(1, EPOCH_MAX)
             if session_id not in self.sessions:
+                assert session_id != NO_SESSION
                 return session_id
 
     def check(self) -> None:
@@ -106,7 +109,8 @@ class Sessions:
         followers = [session.replica for session in self.sessions.values() if session.replica >= 0]
         assert len(followers) == len(set(followers))
         for session_id, session in self.sessions.items():
-            assert session.session_id == session_id
+            assert session.session_id == session_id != NO_SESSION
+            assert 1 <= session.epoch <= EPOCH_MAX
             interests = set(session.interests.values())
             assert all(interest in interests for interest in session.dirty)
 

@@ -122,6 +122,7 @@ class Checkpoints:
         return self.write(log_dir, file, format_offsets(offsets), offsets)
 
     def write(self, log_dir: LogDir, file: str, content: bytes, names: Iterable[TopicPartition]) -> list[Effect]:
+        assert self.directories.is_live(log_dir), log_dir.path
         path = f"{log_dir.path}/{file}"
         if self.saved.get(path) == content:
             return []
@@ -133,7 +134,10 @@ class Checkpoints:
         return self.write_now(log_dir, file, format_offsets(offsets), offsets)
 
     def write_now(self, log_dir: LogDir, file: str, content: bytes, names: Iterable[TopicPartition]) -> bool:
-        """The disk is waited for. A save that is still on its way is older, and is not written after this one."""
+        """The disk is waited for. A save that is still on its way is older, and is not written after this one. False:
+        the directory has failed, now or in a write just before this one."""
+        if not self.directories.is_live(log_dir):
+            return False
         path = f"{log_dir.path}/{file}"
         self.saved.pop(path, None)
         try:
@@ -183,6 +187,7 @@ class Checkpoints:
         if self.has_new_gaps:
             self.has_new_gaps = False
             self.save_cleaned()
+        assert not self.has_new_gaps
 
     def save_cleaned_to(self, log_dir: LogDir) -> list[Effect]:
         """A pass of the cleaner has ended."""

@@ -85,6 +85,7 @@ class Cleaner:
                 best = plan.dirty_ratio, hosted, Compaction(log, plan, role.high_watermark, now, map_bytes)
         if best is None or best[1].role is None or not self.futures.request(best[1], None):
             return None
+        assert best[1].at not in self.futures.moving, best[1].name
         self.count += 1
         return Run(best[1], best[2])
 
@@ -156,6 +157,7 @@ class Cleaner:
             return self.end(run)
         if not run.compaction.is_copied:
             return []
+        assert not run.is_syncing
         run.is_syncing = True
         return [Sync(run.compaction.unsynced(), ("replica", "cleaned", self.count, run.directory))]
 
@@ -166,6 +168,7 @@ class Cleaner:
         run = self.run
         if run is None or count != self.count:
             return []
+        assert run.is_syncing
         run.is_syncing = False
         self.wake.set(now + STEP_MS)
         if self.is_over(run):
@@ -182,6 +185,7 @@ class Cleaner:
 
     def end(self, run: Run) -> list[Effect]:
         """The pass ends where it stands. In a directory that has failed nothing is touched."""
+        assert run is self.run
         self.run = None
         if self.host.directories.is_live(run.directory):
             try:

@@ -44,4 +44,5 @@ class DeletedLogs:
         if not self.renamed:
             return []
         renamed, self.renamed = self.renamed, []
+        assert all(path.endswith(DELETED_SUFFIX) for path in renamed)
         return [Remove(tuple(renamed))]

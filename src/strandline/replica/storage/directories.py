@@ -21,6 +21,7 @@ class Directories:
     def __init__(self, log_dirs: Sequence[LogDir], dead: Sequence[LogDir] = (), vital: str | None = None) -> None:
         """`dead`: those that could not be read at start; their ids may be unknown. `vital`: the metadata log's."""
         assert log_dirs
+        assert not {log_dir.path for log_dir in log_dirs} & {log_dir.path for log_dir in dead}
         self.live = list(log_dirs)
         self.offline = {log_dir.path: log_dir for log_dir in dead}
         self.full: dict[str, None] = {}  # of those that are offline, those that lack room and nothing else
@@ -39,11 +40,13 @@ class Directories:
             return False
         if log_dir.path == self.vital or len(self.live) == 1:
             raise error
+        assert log_dir in self.live, log_dir.path
         self.live.remove(log_dir)
         self.offline[log_dir.path] = log_dir
         if isinstance(error, DiskFull):
             self.full[log_dir.path] = None
         self.news.append((log_dir, error))
+        assert self.live, "it has raised then"
         return True
 
     def take_news(self) -> list[tuple[LogDir, DiskError]]:
@@ -74,4 +77,11 @@ class Directories:
 
     def reported_id(self, log_dir: LogDir) -> Uuid:
         """The id by which the controller knows an offline directory."""
+        assert not self.is_live(log_dir), log_dir.path
         return LOST_DIRECTORY if log_dir.directory_id == ZERO_UUID else log_dir.directory_id
+
+    def check(self) -> None:
+        assert self.live
+        assert not any(log_dir.path in self.offline for log_dir in self.live)
+        assert self.full.keys() <= self.offline.keys()
+        assert self.vital is None or self.vital not in self.offline

@@ -40,6 +40,7 @@ class EpochFiles:
             except DiskError as error:
                 self.host.fail(hosted.directory, error)
         if self.waiting:
+            assert self.turn.done
             self.turn.set(now + PAUSE_MS)
 
     def take_turn(self, now: Instant) -> list[Effect]:

@@ -50,6 +50,11 @@ class Flushing:
         which = (end, hosted.moves, hosted.directory)
         return [Sync(tuple(paths), ("replica", "flushed", hosted.at, which))]
 
+    def check(self) -> None:
+        for at, flush in self.in_flight.items():
+            assert flush.end >= 0, at
+            assert flush.cuts >= 0, at
+
     def flush_due(self, now: Instant) -> list[Effect]:
         """Flush the logs whose oldest record that is not durable was seen flush.ms ago."""
         effects: list[Effect] = []
@@ -75,6 +80,7 @@ class Flushing:
             return []  # of the log that was its before it moved
         was = self.in_flight.pop(at, None)
         if hosted is not None and was is not None and was == (end, hosted.role, cuts_of(hosted)):
+            assert hosted.log.recovery_point <= end <= hosted.log.log_end_offset, hosted.name
             try:
                 hosted.log.mark_synced(end)
             except DiskError as error:

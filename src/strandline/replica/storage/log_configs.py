@@ -19,6 +19,7 @@ class LogConfigs:
         config = self.by_topic.get(topic)
         if config is None:
             config = self.by_topic[topic] = self.read(topic)
+            assert config.segment_bytes > 0, topic
         return config
 
     def read(self, topic: str) -> LogConfig:
@@ -37,4 +38,5 @@ class LogConfigs:
         if span is None:
             span = self.host.static.get(PRODUCER_ID_EXPIRATION, DAY_MS)
         assert isinstance(span, int)
+        assert span > 0
         return span

@@ -17,6 +17,7 @@ class Placement:
         """If the partition is ever created here."""
         if len(self.preferred) < PREFERRED_MAX:
             self.preferred[name] = path
+        assert len(self.preferred) <= PREFERRED_MAX
 
     def place(self, name: TopicPartition, directory_id: Uuid) -> LogDir:
         """The live directory that metadata names, else the preferred one, else the one with the fewest logs of those
@@ -37,4 +38,5 @@ class Placement:
         for hosted in self.host.partitions.all():
             if hosted.directory.path in counts:
                 counts[hosted.directory.path] += 1
+        assert free
         return min(free, key=lambda log_dir: counts[log_dir.path])

@@ -18,6 +18,7 @@ def retain(host: Host, fetching: Fetching, now: Instant) -> list[Effect]:
         except DiskError as error:
             host.fail(hosted.directory, error)
             continue
+        assert before <= hosted.log.log_start_offset <= hosted.high_watermark, hosted.name
         if hosted.log.log_start_offset != before:
             fetching.log_start_moved(hosted, now)
     return []

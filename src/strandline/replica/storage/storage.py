@@ -69,6 +69,7 @@ class Storage:
             host.fail(second.directory, error)
             host.absent[hosted.at] = directory_id
             return None
+        assert (other.at, other.name) == (hosted.at, hosted.name)
         self.delete(hosted)
         hosted.leave()
         host.partitions.put(other)
@@ -96,12 +97,14 @@ class Storage:
         log.unsynced_others.add(f"{path}/{PARTITION_METADATA}", log_dir.path)
         if log.has_gaps:
             self.checkpoints.gaps_may_come()
+        assert log.log_start_offset == log.log_end_offset, name
         return Hosted(at, name, log, log_dir, log.log_start_offset)
 
     def reconfigure(self, hosted: Hosted) -> None:
         had_gaps = hosted.log.has_gaps
         hosted.log.reconfigure(self.configs.of(hosted.name.topic))
         if hosted.log.has_gaps != had_gaps:
+            assert hosted.log.has_gaps, "a log that may have gaps may have them for good"
             self.checkpoints.gaps_may_come()
 
     # --- logs that go
@@ -124,5 +127,7 @@ class Storage:
                     hosted.log.mark_synced(hosted.log.log_end_offset)
             except DiskError as error:
                 self.host.fail(log_dir, error)
+            else:
+                assert all(hosted.log.recovery_point == hosted.log.log_end_offset for hosted in settled)
         self.checkpoints.save_all()
         self.host.whole.save(durably=True)

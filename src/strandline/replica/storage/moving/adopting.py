@@ -21,6 +21,7 @@ def adopted_or_new(
 ) -> Hosted | None:
     """None: its directory has failed."""
     host, hosted = futures.host, None
+    assert at not in futures.moving, name
     if at in host.absent:
         return None
     for log_dir, entry in futures.storage.loading.futures.pop(at, ()):
@@ -40,6 +41,7 @@ def adopted_or_new(
 def adopt(
     futures: Futures, at: TopicIdPartition, name: TopicPartition, log_dir: LogDir, entry: str, now: Instant
 ) -> Hosted:
+    assert futures.host.partitions.find(at) is None, name
     storage = futures.storage
     path = f"{log_dir.path}/{directory_name(name)}"
     make_room(storage.disk, path)

@@ -50,6 +50,7 @@ class Assignments:
             asked[at] = directory
             rows = directories.setdefault(directory, {}).setdefault(at.topic_id, [])
             rows.append(PartitionData(partition_index=at.partition))
+        assert 0 < len(asked) <= REPLICAS_MAX
         request = AssignReplicasToDirsRequest(
             broker_id=self.host.me,
             broker_epoch=self.host.cluster.broker_epoch,

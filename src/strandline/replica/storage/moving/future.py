@@ -22,6 +22,7 @@ class Future:
     __slots__ = ("at", "directory", "is_durable", "is_syncing", "log", "name", "path")
 
     def __init__(self, at: TopicIdPartition, name: TopicPartition, directory: LogDir, path: str, log: Log) -> None:
+        assert log.directory == path
         self.at = at
         self.name = name
         self.directory = directory
@@ -108,6 +109,7 @@ def align(future: Log, current: Log) -> None:
     if not current.log_start_offset <= future.log_end_offset <= current.log_end_offset:
         future.truncate_fully_and_start_at(current.log_start_offset)
     future.advance_log_start(current.log_start_offset)
+    assert future.log_end_offset <= current.log_end_offset
 
 
 def start_at_batch(future: Log, buffer: memoryview) -> None:

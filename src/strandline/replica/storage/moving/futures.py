@@ -95,6 +95,8 @@ class Futures:
         return E.NONE
 
     def begin(self, hosted: Hosted, log_dir: LogDir, now: Instant) -> None:
+        assert hosted.at not in self.moving, hosted.name
+        assert hosted.directory.path != log_dir.path, hosted.name
         disk = self.storage.disk
         path = f"{log_dir.path}/{future_name(hosted.name, hosted.at.topic_id)}"
         disk.remove_tree(path)
@@ -241,6 +243,7 @@ class Futures:
         # The first has had its turn.
         if self.moving:
             first = next(iter(self.moving))
+            assert self.moving[first].at == first
             self.moving[first] = self.moving.pop(first)
         self.arm(now)
         return effects
@@ -274,6 +277,8 @@ class Futures:
 
     def take_over(self, hosted: Hosted, future: Future, now: Instant) -> list[Effect]:
         """The future log becomes the current one. Its directory's checkpoints speak for it before it has the name."""
+        assert future.is_durable, hosted.name
+        assert future.log.log_end_offset == hosted.log.log_end_offset, hosted.name
         storage, new = self.storage, future.directory
         name, old, old_log = hosted.name, hosted.directory, hosted.log
         if not self.save_checkpoints(hosted, future):

@@ -31,6 +31,7 @@ class FoundLog(Value, frozen=True):
     @property
     def known_end(self) -> int:
         """Its log ended here, or later."""
+        assert min(self.high_watermark, self.recovery_point, self.log_start_offset) >= 0
         return max(self.high_watermark, self.recovery_point, self.log_start_offset)
 
     def open(self, disk: Disk, config: LogConfig, now: Instant, tail_budget: TailBudget) -> Log:

@@ -132,6 +132,7 @@ class Loading:
             self.host.whole.forget(at)
             effects.append(Report("warning", f"{path} is a second log of {name}; metadata will say which counts"))
             return
+        assert at not in self.second_logs
         hosted = self.open(at, log, now)
         namesake = self.host.partitions.named(*name)
         if namesake is not None:
@@ -150,6 +151,7 @@ class Loading:
         if not (found.clean and as_left):
             log.unsynced_others.add(log_dir.path)  # the process before may not have synced its name
         high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)
+        assert log.log_start_offset <= high_watermark <= log.log_end_offset, name
         hosted = Hosted(at, name, log, log_dir, high_watermark)
         self.findings.opened(hosted, found.high_watermark, clean=found.clean, as_left=as_left, now=now)
         is_sound = as_left and not log.was_cut and log.log_end_offset >= found.known_end

@@ -144,6 +144,7 @@ def start_of_records(disk: Disk, path: str) -> int | None:
     if not segments:
         return None
     start = int(segments[0][:-4])
+    assert start >= 0
     if start == 0 and not any(size_of(disk, f"{path}/{name}") for name in segments):
         return None
     return start
@@ -169,4 +170,5 @@ def stray_name(disk: Disk, directory: str, entry: str) -> str:
     number = 1
     while (stray := f"{entry[:ENTRY_MAX]}.{number}{STRAY_SUFFIX}") in names:
         number += 1
+    assert len(stray) <= 255, stray
     return f"{directory}/{stray}"

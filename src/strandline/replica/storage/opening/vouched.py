@@ -23,6 +23,7 @@ class Inventory:
         self.disk = disk
         self.directory = directory
         self.left = {row.name: row for row in left if not row.is_in_doubt}
+        assert all(0 <= row.start <= row.end for row in self.left.values())
 
     def instead_of(self, saved: Rows) -> Rows:
         """The offsets of the logs that a stop vouches for; of others what the checkpoints say."""
