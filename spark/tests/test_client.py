@@ -37,7 +37,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture
 def cluster(broker: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    monkeypatch.setattr("strandline.client.cluster.MISSING_PATIENCE_MS", 300)
+    monkeypatch.setattr("strandline.client.metadata.MISSING_PATIENCE_MS", 300)
     with Cluster(config_of(broker.bootstrap)) as opened:
         yield opened  # type: ignore[misc]
 
