@@ -42,34 +42,38 @@ def bench(
     pids: str = "",
     json_output: Json = False,
 ) -> None:
-    """Write records as fast as the cluster takes them, or at a rate, and say how fast and how late.
+    """Write records as fast as the cluster takes them, or at a rate; show throughput and latency.
 
     Parameters
     ----------
     bootstrap
         the cluster, host:port
     peer
-        another cluster; the two are measured in turn, and the ratio is shown
+        another cluster: both are measured in turn, and compared
     record_size
-        bytes of a record's value
+        size of a record's value in bytes
     acks
         0, 1 or all
     linger_ms
         how long the producer waits for a batch to fill
     batch_bytes
-        how large a batch may become
+        largest size of a batch in bytes
+    partitions
+        of the topic that is created for this
+    replication_factor
+        of that topic
     rate
-        records a second; 0 for as many as possible
+        records a second; 0: as many as possible
     seconds
-        of one measurement, after the warm-up
+        duration of one measurement, after the warm-up
     warmup
-        seconds that do not count
+        seconds before it that do not count
     rounds
-        measurements of each cluster
+        number of measurements of each cluster
     consume
-        also read: end-to-end latency with a rate, read throughput without one
+        read too: measures end-to-end latency with a rate, read throughput without one
     pids
-        processes of this machine, with commas between, whose processor time and memory are shown too
+        process ids on this machine, separated by commas, whose processor time and memory are shown
     """
     if record_size < 8 or seconds <= 0 or rounds < 1 or partitions < 1:
         fail("record size (at least 8), seconds, rounds and partitions must be positive", status=2)
@@ -136,7 +140,7 @@ def process_ids(text: str) -> tuple[int, ...]:
         for pid in pids:
             usage(pid)
     except ValueError:
-        fail(f"--pids wants numbers with commas between, not '{text}'", status=2)
+        fail(f"--pids needs numbers separated by commas, not '{text}'", status=2)
     except OSError as error:
         fail(f"no such process: {error.filename} is not there", "--pids needs Linux, and processes that run", status=2)
     return pids
