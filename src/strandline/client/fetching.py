@@ -179,14 +179,7 @@ class Reader:
         response = asked.connection.receive(config.request_timeout_ms + self.wait_ms + WAIT_SLACK_MS)
         assert isinstance(response, FetchResponse)
         where = f"{self.topic}-{self.partition} at offset {asked.offset}"
-        if response.error_code:
-            raise refused(response.error_code, f"cannot fetch {where}")
-        rows = [row for topic in response.responses for row in topic.partitions]
-        if len(rows) != 1 or rows[0].partition_index != self.partition:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_SERVER_ERROR, f"{asked.connection} answers {where} with other partitions"
-            )
-        row = rows[0]
+        row = self.row_in(response, asked, where)
         if self.is_out_of_a_closer_ones_range(row, asked):
             self.preferred, self.stays = None, True
             return None
@@ -205,6 +198,21 @@ class Reader:
         if row.preferred_read_replica >= 0 and self.replica is None:
             self.preferred = (row.preferred_read_replica, time.monotonic() + PREFERRED_MS / 1000)
             return None
+        return self.fetched(row, asked, response.throttle_time_ms > 0)
+
+    def row_in(self, response: FetchResponse, asked: Asked, where: str) -> PartitionData:
+        """The only one that was asked for."""
+        if response.error_code:
+            raise refused(response.error_code, f"cannot fetch {where}")
+        rows = [row for topic in response.responses for row in topic.partitions]
+        if len(rows) != 1 or rows[0].partition_index != self.partition:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"{asked.connection} answers {where} with other partitions"
+            )
+        return rows[0]
+
+    def fetched(self, row: PartitionData, asked: Asked, is_throttled: bool) -> Fetched:
+        """Its whole batches. Raises `CorruptRecords` if it begins with none."""
         records = NOTHING if row.records is None else memoryview(row.records)  # type: ignore[arg-type]
         size, next_offset, epoch = whole_batches(records)
         if not size and len(records):
@@ -227,7 +235,7 @@ class Reader:
             tuple((t.producer_id, t.first_offset) for t in row.aborted_transactions or ()),
             asked.leader_epoch if epoch is None else epoch,
             asked.broker,
-            response.throttle_time_ms > 0,
+            is_throttled,
         )
 
     def is_out_of_a_closer_ones_range(self, row: PartitionData, asked: Asked) -> bool:

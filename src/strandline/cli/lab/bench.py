@@ -6,14 +6,13 @@ from typing import Annotated, Any
 import msgspec
 from confluent_kafka import KafkaException
 from cyclopts import App, Parameter
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from strandline.bench.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
 from strandline.bench.usage import usage
 from strandline.cli.commands import command
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.show import Column, Fitted
 from strandline.client.admin.topics import topic_names
 from strandline.client.librdkafka import why
 
@@ -157,13 +156,17 @@ def as_json(config: LoadConfig, results: dict[str, list[Measured]], bootstrap: s
     return shown
 
 
-def table_of(results: list[Measured]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("cluster")
-    for column in ("MB/s", "records/s", "errors", "read MB/s", "latency"):
-        table.add_column(column, justify="right")
-    for column in (*(f"p{p:g}" for p in PERCENTILES), "max ms"):
-        table.add_column(column, justify="right")
+def table_of(results: list[Measured]) -> Fitted:
+    table = Fitted(
+        Column("cluster"),
+        Column("MB/s", "right"),
+        Column("records/s", "right"),
+        Column("errors", "right"),
+        Column("read MB/s", "right"),
+        Column("latency", "right"),
+        *(Column(f"p{p:g}", "right", drops=len(PERCENTILES) - n) for n, p in enumerate(PERCENTILES)),
+        Column("max ms", "right"),
+    )
     for m in results:
         read = "" if m.read_mb_s is None else f"{m.read_mb_s:.1f}"
         first = [m.bootstrap, f"{m.write_mb_s:.1f}", f"{m.records_s:,.0f}", str(m.errors), read]
