@@ -45,7 +45,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def cluster(broker: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    monkeypatch.setattr("strandline.client.cluster.MISSING_PATIENCE_MS", 300)
+    monkeypatch.setattr("strandline.client.metadata.MISSING_PATIENCE_MS", 300)
     with Cluster(config_of(broker.bootstrap)) as opened:
         yield opened  # type: ignore[misc]
 

@@ -110,7 +110,7 @@ class Connection:
             if not is_old:
                 break
         if answer.error_code:
-            raise refused(answer.error_code, f"{self} does not tell its versions")
+            raise refused(answer.error_code, f"{self} does not report its versions")
         self.versions = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
 
     def has_api(self, key: int) -> bool:

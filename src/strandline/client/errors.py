@@ -163,7 +163,7 @@ class CorruptRecords(KafkaError):
             f"the records of {topic}-{partition} at offset {offset} on broker {broker} cannot be read: {why}",
             "copy them into a new topic with a client that knows the old formats"
             if is_old
-            else "`strandline pipeline audit` tells which replicas are whole",
+            else "`strandline pipeline audit` shows which replicas are undamaged",
         )
         self.topic = topic
         self.partition = partition

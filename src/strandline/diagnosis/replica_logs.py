@@ -26,8 +26,8 @@ def words(told: Told) -> str:
     if isinstance(told, Unasked):
         return f"broker {told.replica} {told.why}"
     last = f"last epoch {told.last_epoch}" if told.last_epoch >= 0 else "no records"
-    whole = ", and has all that it had written" if told.is_whole else ""
-    unclean = f"; its process began without a clean stop before{whole}" if told.recovered_uncleanly else ""
+    whole = ", but it has all that it had written" if told.is_whole else ""
+    unclean = f"; its last stop was unclean{whole}" if told.recovered_uncleanly else ""
     rot = "" if told.damaged is None else f"; offsets {told.damaged[0]} to {told.damaged[1] - 1} are damaged"
     much = f"end offset {told.end_offset}, {last}, high watermark {told.high_watermark}"
     return f"broker {told.replica}: {much}{unclean}{rot}"

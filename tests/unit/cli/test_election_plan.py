@@ -158,8 +158,7 @@ def test_a_plan_names_the_candidate_who_answered_who_did_not_and_what_is_lost() 
     assert lines_of(plan_election(LOST, told, Kind.LONGEST_LOG_AGGRESSIVE)) == [
         "t-0: broker 2 would lead: of the replicas that answered, 2 of 3, it has the longest log",
         "  it has: end offset 100, last epoch 5, high watermark 90",
-        "  answered: broker 3: end offset 80, last epoch 4, high watermark 70; "
-        "its process began without a clean stop before",
+        "  answered: broker 3: end offset 80, last epoch 4, high watermark 70; its last stop was unclean",
         "  not asked: broker 1 does not run: nobody listens at h:1",
         "  lost: at most what was committed from offset 100 on",
     ]

@@ -38,7 +38,7 @@ def sim(*arguments: str) -> tuple[int, str, str]:
         (("--seeds", "7..3"), "FIRST..LAST"),
         (("--seeds", "all"), "FIRST..LAST"),
         (("--seed", "1", "--seeds", "1..2"), "one of --seed, --seeds and --plan"),
-        (("--seeds", "1..2", "--history", "h.jsonl"), "--history is of one run"),
+        (("--seeds", "1..2", "--history", "h.jsonl"), "--history is for one run"),
         (("--planted", "no-such-bug"), "--planted list"),
         (("--plan", "/no/such/plan.json"), "/no/such/plan.json"),
     ],

@@ -129,7 +129,7 @@ def test_an_offset_that_is_gone_where_the_broker_does_not_say_what_there_is() ->
 
 def test_a_topic_of_another_id_in_mid_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Told after a while: a broker that has not yet heard of the new topic would tell the old id."""
-    monkeypatch.setattr("strandline.client.cluster.MISSING_PATIENCE_MS", 50)
+    monkeypatch.setattr("strandline.client.metadata.MISSING_PATIENCE_MS", 50)
     with Partition(batch(0), ErrorCode.UNKNOWN_TOPIC_ID) as broker, opened(broker) as cluster:
         reading = cluster.read("t", 0, 0, 9)
         next(reading)
@@ -140,7 +140,7 @@ def test_a_topic_of_another_id_in_mid_read(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_topic_that_is_gone_in_mid_read_is_missed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strandline.client.cluster.MISSING_PATIENCE_MS", 50)
+    monkeypatch.setattr("strandline.client.metadata.MISSING_PATIENCE_MS", 50)
     with Partition(batch(0), *[ErrorCode.UNKNOWN_TOPIC_ID] * 50) as broker, opened(broker) as cluster:
         reading = cluster.read("t", 0, 0, 9)
         next(reading)

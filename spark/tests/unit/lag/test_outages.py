@@ -51,7 +51,7 @@ def test_a_leader_that_does_not_answer_hides_no_other() -> None:
 
 
 def test_a_topic_that_is_deleted_while_it_is_asked_for_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from strandline.client import cluster as client
+    from strandline.client import metadata as client
 
     monkeypatch.setattr(client, "MISSING_PATIENCE_MS", 0)
     with Town(a=OURS, b=OURS) as town, opened(town) as cluster:

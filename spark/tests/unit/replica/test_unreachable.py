@@ -71,7 +71,7 @@ class Town(ScriptedBroker):
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "PATIENCE_MS", 200)
     monkeypatch.setattr(remote, "HURRY_MS", 50)
-    monkeypatch.setattr("strandline.client.cluster.MISSING_PATIENCE_MS", 100)
+    monkeypatch.setattr("strandline.client.metadata.MISSING_PATIENCE_MS", 100)
 
 
 def reader(town: Town, **options: str) -> ReplicaReader:

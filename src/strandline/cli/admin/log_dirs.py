@@ -27,18 +27,18 @@ from strandline.wire.messages.cluster.describe_log_dirs import (
 VERSION = 5
 ALTER_VERSION = 2
 
-app = App(name="log-dirs", help="The brokers' log directories.")
+app = App(name="log-dirs", help="Show log directories, and move replicas between them.")
 
 
 @app.command
 def describe(
     *,
-    broker: Annotated[list[int] | None, Parameter(help="of this broker only, repeatable", negative="")] = None,
-    topic: Annotated[list[str] | None, Parameter(help="logs of this topic only, repeatable", negative="")] = None,
+    broker: Annotated[list[int] | None, Parameter(help="only this broker; may be repeated", negative="")] = None,
+    topic: Annotated[list[str] | None, Parameter(help="only logs of this topic; may be repeated", negative="")] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     json_output: Json = False,
 ) -> None:
-    """Each log directory of each broker: is it online, what is in it, how much room is left.
+    """Show the log directories of each broker: state, logs, size and free space.
 
     Exit status 1 if a broker does not answer or a directory is offline.
     """
@@ -68,9 +68,18 @@ def move(
     to: Annotated[str, Parameter(help="one of this broker's log directories")],
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Move a broker's replicas to another of its log directories, while they lead and follow.
+    """Move a broker's replicas to another of its log directories. They go on leading and following meanwhile.
 
-    It ends when this command has long ended: `log-dirs describe` shows what is moving, and how far it is behind.
+    The command starts the moves and returns; `log-dirs describe` shows those that are not finished.
+
+    Parameters
+    ----------
+    broker
+        the broker's id
+    topic
+        the topic
+    partition
+        a partition of it; may be repeated
     """
     wanted = AlterReplicaLogDirTopic(name=topic, partitions=tuple(partition))
     request = AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=to, topics=(wanted,)),))

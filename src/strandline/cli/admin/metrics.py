@@ -46,9 +46,9 @@ COLUMNS: tuple[tuple[str, str, bool], ...] = (
 
 
 def metrics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
-    """The main gauges of every node that serves metrics; `docs/metrics.md` names all that there are.
+    """Show the main metrics of every node; docs/metrics.md lists all metrics.
 
-    A node serves them where its setting strandline.metrics.listener says; `strandline up` sets it.
+    A node serves metrics at the address in its property strandline.metrics.listener; `strandline up` sets it.
     """
     found = {node: gauges_of(url) for node, url in urls(bootstrap).items()}
     if not any(found.values()):

@@ -20,17 +20,19 @@ def create(
     *,
     partitions: int = -1,
     replication_factor: int = -1,
-    config: Annotated[list[str] | None, Parameter(help="key=value, repeatable", negative="")] = None,
+    config: Annotated[list[str] | None, Parameter(help="KEY=VALUE; may be repeated", negative="")] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Create a topic. Without numbers the cluster's defaults hold.
+    """Create a topic. Defaults come from the cluster.
 
     Parameters
     ----------
+    name
+        the topic's name
     partitions
-        how many partitions
+        number of partitions; -1: the cluster's default
     replication_factor
-        how many replicas each of them has
+        number of replicas of each partition; -1: the cluster's default
     """
     settings = dict(key_value(entry, "--config") for entry in config or [])
     create_topic(bootstrap, name, partitions, replication_factor, settings)
@@ -39,7 +41,7 @@ def create(
 
 @app.command(name="list")
 def list_topics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
-    """The names of all topics, one a line."""
+    """Print the names of all topics, one a line."""
     names = topic_names(bootstrap)
     print(json.dumps(names) if json_output else "\n".join(names))
 
@@ -52,23 +54,27 @@ def filter_of(name: str, help_text: str) -> Parameter:
 def describe(
     name: str | None = None,
     *,
-    unavailable: Annotated[bool, filter_of("unavailable", "only those without a leader")] = False,
-    under_min_isr: Annotated[bool, filter_of("under-min-isr", "only those with fewer in sync, or no leader")] = False,
-    at_min_isr: Annotated[bool, filter_of("at-min-isr", "only those with no more in sync than they need")] = False,
-    under_replicated: Annotated[bool, filter_of("under-replicated", "only those with replicas out of sync")] = False,
+    unavailable: Annotated[bool, filter_of("unavailable", "show only partitions without a live leader")] = False,
+    under_min_isr: Annotated[
+        bool, filter_of("under-min-isr", "show only partitions below min.insync.replicas")
+    ] = False,
+    at_min_isr: Annotated[bool, filter_of("at-min-isr", "show only partitions at min.insync.replicas")] = False,
+    under_replicated: Annotated[
+        bool, filter_of("under-replicated", "show only partitions with out-of-sync replicas")
+    ] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     json_output: Json = False,
 ) -> None:
-    """Partitions with their leaders, replicas, in-sync and eligible replicas. Of several filters any one lets through.
+    """Show partitions: leader, replicas, ISR and ELR. Several filters show what matches any of them.
 
     Parameters
     ----------
     name
-        the topic; all if none is given
+        the topic; all topics if it is omitted
     """
     states = describe_partitions(bootstrap, [] if name is None else [name])
     if (under_min_isr or at_min_isr) and any(state.min_isr < 0 for state in states):
-        fail("this cluster does not tell what of min.insync.replicas counts: it runs another program")
+        fail("this cluster does not report its effective min.insync.replicas: it is not Strandline")
     filters = (unavailable, under_min_isr, at_min_isr, under_replicated)
     shown = [state for state in states if not any(filters) or is_shown(state, *filters)]
     show_rows([as_json(state) for state in shown], json_output, table_of, line_of)
@@ -101,7 +107,7 @@ def delete(names: list[str], /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> 
 def key_value(entry: str, option: str) -> tuple[str, str]:
     key, equals, value = entry.partition("=")
     if not equals:
-        fail(f"{option} wants key=value, not '{entry}'", status=2)
+        fail(f"{option} needs KEY=VALUE, not '{entry}'", status=2)
     return key, value
 
 

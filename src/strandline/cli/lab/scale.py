@@ -39,20 +39,20 @@ def scale(
     dir: Path | None = None,  # noqa: A002  # the option's name
     json_output: Json = False,
 ) -> None:
-    """Start three nodes, give them many partitions with replication factor 3, take nodes away, and say what it costs.
+    """Measure what many partitions cost: a cluster of three nodes creates them, loses nodes and gets them back.
 
-    Needs Linux, and up to a minute for 1,000 partitions. Each number of partitions gets a cluster of its own.
+    It needs Linux, and up to a minute for 1,000 partitions. Each number of partitions gets a cluster of its own.
 
     Parameters
     ----------
     partitions
-        how many partitions, several numbers with commas between
+        numbers of partitions, separated by commas
     topics
-        over how many topics they are spread
+        number of topics that have them
     idle
-        seconds over which the processor time at rest is measured
+        seconds at rest, over which processor time is measured
     dir
-        a folder for the clusters' data, which stays; a temporary one if none is given
+        keep the clusters' data in this folder; without it they are deleted
     """
     sizes = sizes_of(partitions)
     if topics < 1 or idle <= 0:
@@ -87,9 +87,9 @@ def sizes_of(text: str) -> list[int]:
     try:
         sizes = [int(part) for part in text.split(",")]
     except ValueError:
-        fail(f"--partitions wants numbers with commas between, not '{text}'", status=2)
+        fail(f"--partitions needs numbers separated by commas, not '{text}'", status=2)
     if min(sizes) < 1 or len(set(sizes)) < len(sizes):
-        fail("--partitions wants positive numbers, each once", status=2)
+        fail("--partitions needs positive numbers, each once", status=2)
     return sizes
 
 

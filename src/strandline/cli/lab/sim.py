@@ -49,33 +49,33 @@ def sim(
     out: Path = Path(),
     json_output: Json = False,
 ) -> None:
-    """Run simulated clusters under faults; everything follows from the seed. Exit status 1: a law was broken.
+    """Run simulated clusters under faults. Everything follows from the seed. Exit status 1 if a law was broken.
 
     Parameters
     ----------
     seed
-        run this one, and tell the whole story if it fails
+        run this seed, and print its story if it fails
     seeds
-        run many, as 1..1000, on several processes
+        run many seeds, FIRST..LAST, in several processes
     eligible
-        with --seeds: only those with Eligible Leader Replicas, and faults that must be survived (gentle: at most
-        min ISR − 1 lossy shutdowns at a time), or more (ruthless: what is lost must be in the loss ledger)
+        with --seeds: only seeds with Eligible Leader Replicas; gentle: with faults that lose nothing (at most
+        min ISR - 1 lossy shutdowns at a time), ruthless: with more, where all losses must be in the loss ledger
     plan
-        run what an earlier failure wrote down
+        run the plan that an earlier failure wrote
     jobs
-        processes, with --seeds
+        number of processes, with --seeds
     twice
-        with --seeds: each seed in two processes that hash differently, which must do the same
+        with --seeds: run each seed in two processes with different hash seeds, and compare them
     planted
-        with a bug of this name planted in the code ("list" lists them); exit status 0 if it is found
+        plant the bug of this name in the code; exit status 0 if it is found. "list" lists the names
     shrink
-        make a failing run smaller before telling its story
+        make a failing run smaller before printing its story
     shrink_runs
-        runs that this may take
+        largest number of runs for that
     trace
         draw the diagram even if nothing failed
     history
-        with --seed or --plan: write down what clients did there, for `strandline pipeline histories`
+        with --seed or --plan: write what clients did to this file, for `strandline pipeline histories`
     out
         folder for stories, diagrams and plans of failing runs
     """
@@ -85,9 +85,9 @@ def sim(
     if planted and planted not in PLANTED:
         fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
     if sum((seed is not None, bool(seeds), plan is not None)) > 1:
-        fail("one of --seed, --seeds and --plan, please", status=2)
+        fail("name only one of --seed, --seeds and --plan", status=2)
     if history is not None and seeds:
-        fail("--history is of one run: name it with --seed or --plan", status=2)
+        fail("--history is for one run: use it with --seed or --plan", status=2)
     if planted and (seed is not None or plan is not None):
         arguments = sys.argv[1:]
         at = arguments.index("--planted") if "--planted" in arguments else -1
@@ -119,7 +119,7 @@ def read(path: Path) -> Plan:
 def parse_seeds(text: str) -> range:
     first, dots, last = text.partition("..")
     if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
-        fail(f"--seeds wants FIRST..LAST, as 1..1000, and got {text!r}", status=2)
+        fail(f"--seeds needs FIRST..LAST, as 1..1000, not {text!r}", status=2)
     return range(int(first), int(last if dots else first) + 1)
 
 

@@ -11,6 +11,6 @@ def node(*, config: Path) -> int:
     Parameters
     ----------
     config
-        the node's properties, with Kafka's names
+        the node's properties file, with Kafka's names
     """
     return run_node(["--config", str(config)])

@@ -42,19 +42,19 @@ INTERRUPTED = 130
 
 
 def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: int = 9092) -> int:  # noqa: A002  # the option's name
-    """Run a cluster on this machine until Ctrl-C, which stops it in order; a second one kills what still runs.
+    """Run a cluster on this machine until Ctrl-C, which shuts it down in order. A second Ctrl-C kills it.
 
-    Data stays in the folder; the same command goes on with it. If this process dies, its nodes shut down by themselves.
-    A node that somebody started by hand (`strandline node`) is shown and left alone.
+    Data stays in the folder, and the same command continues with it. If this process dies, its nodes shut down by
+    themselves. Nodes that were started by hand (`strandline node`) are shown and left alone.
 
     Parameters
     ----------
     nodes
-        how many nodes, each broker and controller: three, or as many as the folder has
+        number of nodes, each broker and controller; 3, or as many as the folder has
     dir
-        the folder for configurations, logs and data
+        folder for configurations, logs and data
     port
-        of the first node; the others take the next even ones, controllers the odd ones between, metrics those after
+        the first node's port; controllers and the other nodes take the next ones, metrics those after them
     """
     interrupted_by_signals()
     console = Console()
@@ -66,7 +66,7 @@ def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: i
         cluster = LocalCluster(folder, count, ports=ports[: 2 * count], metrics_ports=ports[2 * count :])
         refuse_busy_ports(cluster)
         lock = taken(folder)
-        with console.status("nodes of an earlier `strandline up` still stop"):
+        with console.status("waiting for nodes of an earlier `strandline up` to stop"):
             await_leftovers(cluster)
         refuse_busy_ports(cluster)
     except Occupied as refused:

@@ -82,7 +82,7 @@ def read(node: int, states: Iterable[PartitionState], answer: GetReplicaLogInfoR
     }
     for state in states:
         row = rows.get((state.topic_id, state.at.partition))
-        yield Unasked(node, "says nothing of the partition") if row is None else said(node, row)
+        yield Unasked(node, "reports nothing about the partition") if row is None else said(node, row)
 
 
 def said(node: int, row: PartitionLogInfo) -> Told:
