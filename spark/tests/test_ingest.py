@@ -137,7 +137,7 @@ def test_readers_that_know_nothing_of_the_table_see_the_same_rows(spark: "SparkS
 
 def test_a_run_ends_after_its_batch_when_it_is_told_to(spark: "SparkSession", orders: Orders) -> None:
     orders.produce(600)
-    running = ingesting(orders.declared(), spark=spark, told=lambda taken: running.stop())
+    running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: running.stop())
     outcome = running.wait()
     assert outcome.was_stopped
     assert (outcome.batches, outcome.run.rows_in) == (1, 150)
@@ -150,7 +150,7 @@ def test_who_wants_a_stop_in_the_last_batch_is_told_that_everything_was_read(
     spark: "SparkSession", orders: Orders
 ) -> None:
     orders.produce(100)
-    running = ingesting(orders.declared(), spark=spark, told=lambda taken: running.stop())
+    running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: running.stop())
     assert running.query.awaitTermination(60)
     outcome = running.wait()
     assert (outcome.run.rows_in, outcome.was_stopped) == (100, False)
@@ -163,7 +163,7 @@ def test_who_is_interrupted_while_waiting_leaves_no_query_that_writes_to_closed_
 ) -> None:
     orders.produce(1500)
     began = threading.Event()
-    running = ingesting(orders.declared(), spark=spark, told=lambda taken: began.set())
+    running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: began.set())
 
     def interrupted() -> bool:
         assert began.wait(60)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from strandline_spark.jobs.audit.ledger import Losses
-    from strandline_spark.jobs.audit.told import Told
+    from strandline_spark.jobs.audit.report import AuditReport
 
 Many = Parameter(negative="", consume_multiple=True, show_default=False)
 # The queries are many and mostly small: what Spark does to make large ones fast costs these more than it saves.
@@ -67,15 +67,15 @@ def audit(
         fail(f"--limit must be at least 1, not {limit}", status=2)
     is_local = master is None or master.startswith("local")
     with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
-        told = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
+        report = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
     where = ", ".join(directories) if directories else f"all brokers of {bootstrap_server}"
     if html is not None:
-        write(told, html, where)
+        write(report, html, where)
     if json_output:
-        print(json.dumps(told.as_json()))
+        print(json.dumps(report.as_json()))
     else:
-        show(told)
-    return told.status
+        show(report)
+    return report.status
 
 
 def local_conf() -> list[str]:
@@ -93,11 +93,11 @@ def audited(
     acknowledged: Sequence[str],
     topics: Sequence[str],
     limit: int,
-) -> "Told":
+) -> "AuditReport":
     from strandline_spark.jobs.audit.files import read_acknowledged, readable_directories
     from strandline_spark.jobs.audit.job import audit as run
     from strandline_spark.jobs.audit.ledger import as_rows
-    from strandline_spark.jobs.audit.told import told, without_replicas
+    from strandline_spark.jobs.audit.report import report_of, without_replicas
     from strandline_spark.progress import progress
 
     found = readable_directories(directories)
@@ -115,7 +115,7 @@ def audited(
         losses = known_losses(found.paths, bootstrap)
         result = run(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows), compacted=compacted)
         missing = without_replicas(topics, result) if found.paths else ()  # brokers say themselves what is not there
-        return told(result, limit, losses, (*found.unread, *unread, *missing), count)
+        return report_of(result, limit, losses, (*found.unread, *unread, *missing), count)
 
 
 def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":
@@ -139,30 +139,30 @@ def compacted_topics(bootstrap: str) -> list[str]:
     return [name for name, values in topic_configs(bootstrap, "cleanup.policy").items() if "compact" in values]
 
 
-def write(told: "Told", html: str, where: str) -> None:
+def write(report: "AuditReport", html: str, where: str) -> None:
     from strandline_spark.jobs.audit.page import audit_page
     from strandline_spark.report import write_page
 
     try:
-        write_page(html, audit_page(told, where))
+        write_page(html, audit_page(report, where))
     except OSError as error:
         fail(f"{html} cannot be written: {error.strerror}")
 
 
-def show(told: "Told") -> None:
-    for row in told.findings:
+def show(report: "AuditReport") -> None:
+    for row in report.findings:
         broker = "" if row["broker"] is None else f" on broker {row['broker']}"
         last = row["end"] - 1
         offsets = f"{row['offset']}" if last == row["offset"] else f"{row['offset']} to {last}"
         place = f"{row['topic']}-{row['partition']}{broker}"
         print(f"{row['severity']} {row['rule']}: {place}, offset {offsets}: {row['what']}")
-    shown = {rule: sum(row["rule"] == rule for row in told.findings) for rule in told.counts}
-    for rule, count in told.counts.items():
+    shown = {rule: sum(row["rule"] == rule for row in report.findings) for rule in report.counts}
+    for rule, count in report.counts.items():
         if count > shown[rule]:
             print(f"{rule}: {count - shown[rule]:,} more")
-    for one in told.unread:
+    for one in report.unread:
         print(f"not read: {one}", file=sys.stderr)
-    totals = told.totals
-    sought = f", {told.acknowledged:,} acknowledged records sought" if told.acknowledged is not None else ""
+    totals = report.totals
+    sought = f", {report.acknowledged:,} acknowledged records sought" if report.acknowledged is not None else ""
     size = f"{totals['bytes'] / 1e6:,.1f} MB"
-    print(f"{told.verdict} ({totals['replicas']:,} replicas of {totals['partitions']:,} partitions, {size}{sought})")
+    print(f"{report.verdict} ({totals['replicas']:,} replicas of {totals['partitions']:,} partitions, {size}{sought})")

@@ -52,11 +52,11 @@ def histories(
     if json_output:
         sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
     else:
-        tell(found, out)
+        print_summary(found, out)
     sys.exit(found.status)
 
 
-def tell(found: "Summary", out: Path | None) -> None:
+def print_summary(found: "Summary", out: Path | None) -> None:
     for row in found.first:
         print(anomaly(row))
     total = sum(found.violations.values())

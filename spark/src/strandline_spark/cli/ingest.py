@@ -12,7 +12,7 @@ from strandline_spark.cli.options import Conf, Master, require_spark, setting, s
 
 if TYPE_CHECKING:
     from strandline_spark.jobs.ingest.declaration import Pipeline
-    from strandline_spark.jobs.ingest.running import Outcome
+    from strandline_spark.jobs.ingest.running import IngestResult
 
 FINDINGS, INCOMPLETE = 2, 3
 Repeatable = Annotated[Sequence[str], Parameter(negative="", show_default=False)]
@@ -113,11 +113,17 @@ def ingest(
         ),
         "run": given(checkpoint=checkpoint, trigger=trigger),
     }
-    run(declared(file, {name: told for name, told in changes.items() if told}), master, conf, json_output, strict)
+    run(
+        declared(file, {name: section for name, section in changes.items() if section}),
+        master,
+        conf,
+        json_output,
+        strict,
+    )
 
 
 def given(**flags: Any) -> dict[str, Any]:
-    return {name: told for name, told in flags.items() if told is not None}
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def given_columns(text: str | None) -> dict[str, Any] | None:
@@ -153,37 +159,37 @@ def run(pipeline: "Pipeline", master: str | None, conf: Sequence[str], json_outp
         from strandline_spark.progress import progress
 
         running = ingesting(pipeline, spark=spark)
-        with stopping_on_signals(running), progress(spark, f"ingest {pipeline.told.name}"):
-            outcome = running.wait()
-    show(outcome, pipeline, json_output)
-    if outcome.was_stopped and pipeline.trigger_ms is None:
+        with stopping_on_signals(running), progress(spark, f"ingest {pipeline.declared.name}"):
+            result = running.wait()
+    show(result, pipeline, json_output)
+    if result.was_stopped and pipeline.trigger_ms is None:
         raise SystemExit(INCOMPLETE)
-    if strict and (outcome.run.quarantined or any(outcome.run.failed.values())):
+    if strict and (result.run.quarantined or any(result.run.failed.values())):
         raise SystemExit(FINDINGS)
 
 
-def show(outcome: "Outcome", pipeline: "Pipeline", json_output: bool) -> None:
-    told = outcome.as_json() | {"path": pipeline.told.sink.table, "format": pipeline.told.sink.format}
+def show(result: "IngestResult", pipeline: "Pipeline", json_output: bool) -> None:
+    shown = result.as_json() | {"path": pipeline.declared.sink.table, "format": pipeline.declared.sink.format}
     if json_output:
-        print(json.dumps(told))
+        print(json.dumps(shown))
         return
-    if told["table"]["partitions"]:
-        show_rows(told["table"]["partitions"], False, table_of, line_of)
-    for name, count in outcome.run.failed.items():
+    if shown["table"]["partitions"]:
+        show_rows(shown["table"]["partitions"], False, table_of, line_of)
+    for name, count in result.run.failed.items():
         if count:
             print(f"{count} rows did not meet the expectation {name!r}")
-    print(sentence(outcome, pipeline))
+    print(sentence(result, pipeline))
 
 
 def table_of(rows: list[dict[str, Any]]) -> Fitted:
     shown = Fitted(*(Column(name) for name in rows[0]))
     for row in rows:
-        shown.add_row(*("" if told is None else str(told) for told in row.values()))
+        shown.add_row(*("" if cell is None else str(cell) for cell in row.values()))
     return shown
 
 
 def line_of(row: dict[str, Any]) -> str:
-    return " ".join(f"{name}={told}" for name, told in row.items() if told is not None)
+    return " ".join(f"{name}={cell}" for name, cell in row.items() if cell is not None)
 
 
 DENSE = {
@@ -193,12 +199,12 @@ DENSE = {
 }
 
 
-def sentence(outcome: "Outcome", pipeline: "Pipeline") -> str:
-    run, table = outcome.run, outcome.table
+def sentence(result: "IngestResult", pipeline: "Pipeline") -> str:
+    run, table = result.run, result.table
     also = [(run.quarantined, "quarantined"), (run.dropped, "dropped"), (run.filtered, "left out by SQL")]
     parts = [f"{run.rows} rows written", *(f"{count} {word}" for count, word in also if count > 0)]
     dense = DENSE[table.is_dense]
     return (
-        f"{run.rows_in} records read, {', '.join(parts)} in {outcome.batches} batches and {outcome.seconds:.1f} s;"
-        f" {pipeline.told.sink.table} has {table.rows} rows: {dense}"
+        f"{run.rows_in} records read, {', '.join(parts)} in {result.batches} batches and {result.seconds:.1f} s;"
+        f" {pipeline.declared.sink.table} has {table.rows} rows: {dense}"
     )

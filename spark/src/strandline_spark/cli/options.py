@@ -58,7 +58,7 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
 
-    logging.getLogger().addHandler(logging.NullHandler())  # py4j's tracebacks; what went wrong is told below
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j's tracebacks; the error is printed below
     for name in PAGES_OF_JSON:
         PySparkLogger.getLogger(name).disabled = True
     is_ours = running_session() is None
@@ -72,8 +72,8 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     except KeyboardInterrupt:
         fail("interrupted", status=INTERRUPTED)
     except (StrandlineError, PySparkException, Py4JError) as error:
-        told = sentence_of(error)
-        fail(told.problem, told.advice)
+        sentence = sentence_of(error)
+        fail(sentence.problem, sentence.advice)
     except OSError as error:
         fail(of_disk(error), DISK_ADVICE)
     except DiskError as error:

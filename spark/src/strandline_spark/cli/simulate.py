@@ -92,10 +92,10 @@ def simulate(
 
         write_report(html, campaign_page(summary))
     if json_output:
-        told = {**msgspec.to_builtins(summary), "failed": summary.failed, "folder": str(folder)}
-        sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
+        shown = {**msgspec.to_builtins(summary), "failed": summary.failed, "folder": str(folder)}
+        sys.stdout.buffer.write(msgspec.json.encode(shown) + b"\n")
     else:
-        tell(summary, folder, time.monotonic() - began)
+        print_summary(summary, folder, time.monotonic() - began)
     sys.exit(summary.status)
 
 
@@ -137,7 +137,7 @@ def run(campaign: "Campaign", seeds: range, folder: Path, engine: "Engine", bloc
 # --- the printed summary
 
 
-def tell(summary: "Summary", folder: Path, span_s: float) -> None:
+def print_summary(summary: "Summary", folder: Path, span_s: float) -> None:
     for failure in summary.failures[:LISTED_MAX]:
         print(f"seed {failure.seed}: {failure.verdict}: {failure.check}\n    {failure.replay}")
     if summary.failed > LISTED_MAX:

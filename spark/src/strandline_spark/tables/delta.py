@@ -134,11 +134,11 @@ class DeltaTable(Table):
     def compact(self, spark: "SparkSession | None", target_bytes: int = FILE_BYTES, files_min: int = 2) -> Compacted:
         """Delta's own OPTIMIZE, in this process; then what no version of the last week needs is deleted."""
         noted = noting(self.known)
-        told = self.table.optimize.compact(target_size=target_bytes, commit_properties=noted)
+        metrics = self.table.optimize.compact(target_size=target_bytes, commit_properties=noted)
         self.table.vacuum(retention_hours=VACUUM_HOURS, dry_run=False, commit_properties=noted)
-        added = told["filesAdded"]
+        added = metrics["filesAdded"]
         size = msgspec.json.decode(added).get("totalSize", 0) if isinstance(added, str) else added.get("totalSize", 0)
-        return Compacted(told["numFilesRemoved"], told["numFilesAdded"], size)
+        return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"], size)
 
     def close(self) -> None:
         self.lock.release()
@@ -151,8 +151,8 @@ def noting(accounts: dict[str, Account], transactions: "Sequence[Transaction]" =
     """What goes into the log with a commit."""
     from deltalake.transaction import CommitProperties
 
-    told = {ACCOUNTS: msgspec.json.encode(accounts).decode()}
-    return CommitProperties(custom_metadata=told, app_transactions=list(transactions))
+    metadata = {ACCOUNTS: msgspec.json.encode(accounts).decode()}
+    return CommitProperties(custom_metadata=metadata, app_transactions=list(transactions))
 
 
 def stats_of(file: DataFile) -> str:

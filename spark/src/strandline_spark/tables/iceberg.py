@@ -239,9 +239,9 @@ def tell_of_conflicts(catalog: Any, name: str) -> None:
 
     commit = catalog.commit_table
 
-    def commit_once(*told: Any, **more: Any) -> Any:
+    def commit_once(*arguments: Any, **more: Any) -> Any:
         try:
-            return commit(*told, **more)
+            return commit(*arguments, **more)
         except CommitFailedException as error:
             raise Overtaken(f"another program changed {name} at the same moment: {error}", "start it again") from error
 

@@ -91,7 +91,7 @@ class ParquetTable(Table):
                 remove(os.path.join(self.path, path))
             self.manifest.append(Undone(begun.application, begun.batch))
         if self.state.replaced is not None:
-            self.settle(self.state.replaced)
+            self.finish_replacement(self.state.replaced)
         shutil.rmtree(os.path.join(self.own, STAGING), ignore_errors=True)
 
     # what a batch goes through
@@ -154,11 +154,11 @@ class ParquetTable(Table):
         replaced = Replaced(os.path.relpath(folder, self.path), old, merged)
         durable.sync_folders(self.path, [f"{replaced.staged}/{file.path}" for file in merged])
         self.manifest.append(replaced)
-        self.settle(replaced)
+        self.finish_replacement(replaced)
         self.manifest.fold()
         return Compacted(len(old), len(merged), sum(file.size_bytes for file in merged))
 
-    def settle(self, replaced: Replaced) -> None:
+    def finish_replacement(self, replaced: Replaced) -> None:
         self.place(os.path.join(self.path, replaced.staged), replaced.new)
         for path in replaced.old:
             remove(os.path.join(self.path, path))

@@ -31,8 +31,8 @@ def histories_page(summary: "Summary") -> str:
         sections.append(section("Tolerated", table(("anomaly", "found", "because"), excused)))
     if summary.problems:
         bad = [(*place(row), row["problem"], row["lines"]) for row in summary.problems]
-        told = table(("run", "partition", "what", "lines"), bad, levels=["warning"] * len(bad))
-        sections.append(section("Not judged", told))
+        listed = table(("run", "partition", "what", "lines"), bad, levels=["warning"] * len(bad))
+        sections.append(section("Not judged", listed))
     return page("Histories", *sections, verdict=verdict(summary), facts=facts)
 
 

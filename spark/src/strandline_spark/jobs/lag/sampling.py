@@ -73,10 +73,10 @@ class Sampler:
         made = [sampled(now, TOPIC, "", topic, partition, ends[topic, partition], None) for topic, partition in ends]
         for reader in readers:
             made += self.of_reader(reader, ends, now)
-        for what, sentence in trouble.told.items():
+        for what, sentence in trouble.lacking.items():
             if what not in self.lacking:
                 self.tell(sentence)
-        self.lacking, self.is_first = trouble.told, False
+        self.lacking, self.is_first = trouble.lacking, False
         return made
 
     def readers(self, trouble: Trouble) -> Iterator[Reader]:

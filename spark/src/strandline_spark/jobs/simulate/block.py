@@ -65,8 +65,8 @@ def seed_rows(task: Task) -> Iterator[SeedRow]:
                 stream.close()
 
 
-def broken(task: Task, status: int, told: str) -> StrandlineError:
-    last = told.splitlines()[-1] if told else "no output"
+def broken(task: Task, status: int, output: str) -> StrandlineError:
+    last = output.splitlines()[-1] if output else "no output"
     if status == OTHER_CODE:
         return StrandlineError(
             f"{last}, and this campaign has {task.campaign.code_version}",

@@ -41,7 +41,7 @@ class Block(Value, frozen=True, order=True):
 
 
 class Task(Value, frozen=True):
-    """What the process is told that runs a block."""
+    """What the process that runs a block needs to know."""
 
     campaign: Campaign
     block: Block

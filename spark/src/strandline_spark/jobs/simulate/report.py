@@ -46,12 +46,12 @@ def failures(summary: Summary) -> list[str]:
     sections = []
     if summary.failures:
         rows = [(row.seed, row.verdict, row.check, row.replay) for row in summary.failures]
-        told = table(("seed", "verdict", "what was broken", "shown again by"), rows, levels=["bad"] * len(rows))
-        sections.append(section("Failures", told))
+        listed = table(("seed", "verdict", "what was broken", "shown again by"), rows, levels=["bad"] * len(rows))
+        sections.append(section("Failures", listed))
     if summary.differences:
         differing = [(row.seed, row.digest, row.other, row.replay) for row in summary.differences]
-        told = table(("seed", "digest", "and again", "shown again by"), differing, levels=["bad"] * len(differing))
-        sections.append(section("Not deterministic", told, note="These had another result in another process."))
+        listed = table(("seed", "digest", "and again", "shown again by"), differing, levels=["bad"] * len(differing))
+        sections.append(section("Not deterministic", listed, note="These had another result in another process."))
     return sections
 
 

@@ -1,4 +1,4 @@
-"""A broker that tells of a cluster where something is down, or moves; its every answer is written down here."""
+"""A broker that answers for a cluster where something is down or moves; its every answer is written down here."""
 
 from tests.unit.client.scripted import ScriptedBroker, Session
 
@@ -42,11 +42,11 @@ END = 10
 FIRST, SECOND = Uuid(b"1" * 16), Uuid(b"2" * 16)
 
 
-class Town(ScriptedBroker):
-    """One broker, and what it says of a cluster. Each topic has one partition, with the offsets up to END."""
+class ScriptedCluster(ScriptedBroker):
+    """One broker, and its answers about a cluster. Each topic has one partition, with the offsets up to END."""
 
     def __init__(self, **leaders: int) -> None:
-        super().__init__({3: self.town, 2: self.edges, 1: self.fetch, 10: self.coordinator, 9: self.committed})
+        super().__init__({3: self.metadata, 2: self.edges, 1: self.fetch, 10: self.coordinator, 9: self.committed})
         self.answers.update({16: self.groups, 8: self.commit})
         self.leaders = leaders
         self.gone: set[str] = set()  # of which the log is deleted already, though metadata has it once more
@@ -58,7 +58,7 @@ class Town(ScriptedBroker):
         self.fetched: list[int] = []
         self.group_error = 0
 
-    def town(self, session: Session, request: MetadataRequest) -> MetadataResponse:
+    def metadata(self, session: Session, request: MetadataRequest) -> MetadataResponse:
         asked = [topic.name for topic in request.topics or ()]
         rows = [self.topic(name) for name in asked if name is not None]
         self.forgotten |= self.gone & set(map(str, asked))
@@ -122,6 +122,6 @@ def batch(offset: int, timestamp: int, *, control: bool = False) -> PartitionDat
     return PartitionData(high_watermark=END, last_stable_offset=END, records=data)
 
 
-def opened(town: Town) -> Cluster:
-    servers = {"kafka.bootstrap.servers": f"127.0.0.1:{town.port}", "kafka.retry.backoff.ms": "5"}
+def opened(scripted: ScriptedCluster) -> Cluster:
+    servers = {"kafka.bootstrap.servers": f"127.0.0.1:{scripted.port}", "kafka.retry.backoff.ms": "5"}
     return Cluster(ClientConfig.of(servers))

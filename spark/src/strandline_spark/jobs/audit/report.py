@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from strandline_spark.jobs.audit.ledger import Losses
 
 CLEAN, FINDINGS, INCOMPLETE = 0, 2, 3
-REPLICAS_MAX = 60  # that are told one by one
+REPLICAS_MAX = 60  # that are listed one by one
 LEDGER_MAX = 200
 TOTALS = ("bytes", "batches", "records")
 
 
-class Told(Value, frozen=True):
+class AuditReport(Value, frozen=True):
     findings: tuple[dict[str, Any], ...]  # the first of each rule
     counts: dict[str, int]  # of each rule that found something
     replicas: tuple[dict[str, Any], ...]  # those with findings first
     totals: dict[str, int]
     unread: tuple[str, ...]
     losses: tuple[tuple[str, int, int, int, int, str], ...]
-    acknowledged: int | None  # how many were looked for; None: nobody was asked
+    acknowledged: int | None  # how many were looked for; None: for none
 
     @property
     def status(self) -> int:
@@ -56,9 +56,9 @@ class Told(Value, frozen=True):
         }
 
 
-def told(
+def report_of(
     audited: "Audited", limit: int, losses: "Losses", unread: tuple[str, ...], acknowledged: int | None = None
-) -> Told:
+) -> AuditReport:
     found = [row.asDict() for row in first_of_each(audited.findings, limit).collect()]
     order = list(RULES)
     found.sort(key=lambda row: (order.index(row["rule"]), row["topic"], row["partition"], row["offset"]))
@@ -72,7 +72,7 @@ def told(
         **{name: sum(getattr(one, name) for one in known) for name in TOTALS},
     }
     logs = sorted(f"{named(key)}: {one.why}" for key, one in audited.unread.items())
-    return Told(
+    return AuditReport(
         tuple(found),
         counts,
         tuple(one.row for one in known[:REPLICAS_MAX]),
