@@ -7,8 +7,9 @@ and not the simulator alone. A planted bug may be a mutant too: `planted` takes 
 from enum import Enum
 from pathlib import Path
 
-from strandline.base.value import Value
 from tests.planted.tables import PLANTED
+
+from strandline.base.value import Value
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "strandline"

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 from msgspec.structs import replace
+from tests.planted import PLANTED
+from tests.planted.planted import MODEL
 
 from strandline.sim.model import Setup, explore
 from strandline.sim.model.setup import NONE
-from tests.planted import PLANTED
-from tests.planted.planted import MODEL
 
 TWO = Setup(brokers=2, min_isr=2, shutdown=False, unregister=False, reassign=False)
 TORN = replace(TWO, torn=True)

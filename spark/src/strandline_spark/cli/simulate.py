@@ -30,7 +30,7 @@ def simulate(
     limit: float = 120.0,
     again: float = 1.0,
     eligible: Literal["gentle", "ruthless"] | None = None,
-    planted: str = "",
+    prepare: str = "",
     html: Path | None = None,
     master: Master = None,
     conf: Conf = (),
@@ -59,13 +59,14 @@ def simulate(
         how many percent of the seeds are run once more, in a process that hashes differently, and must do the same
     eligible
         only seeds with Eligible Leader Replicas: of those with survivable faults (gentle), or with more (ruthless)
-    planted
-        with a bug of this name planted in the code
+    prepare
+        MODULE:NAME: every process first calls the module's install(NAME), as `python -m tests.planted` does to plant a
+        bug in the code
     html
         write the summary as a page, with plots
     """
     require_folder_of(html, "--html")
-    campaign = campaign_of(limit, again, eligible, planted)
+    campaign = campaign_of(limit, again, eligible, prepare)
     wanted = seeds_of(seeds)
     if block < 1:
         fail(f"--block wants at least 1, and got {block}", status=2)
@@ -99,18 +100,17 @@ def simulate(
     sys.exit(summary.status)
 
 
-def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthless"] | None, planted: str) -> "Campaign":
-    from tests.planted import PLANTED
+def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthless"] | None, prepare: str) -> "Campaign":
     from strandline_spark.jobs.simulate.code import code_version, python_version
     from strandline_spark.jobs.simulate.definition import SAMPLE_OF, Campaign
 
-    if planted and planted not in PLANTED:
-        fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
+    if prepare and not all(prepare.partition(":")):
+        fail(f"--prepare wants MODULE:NAME, and got {prepare!r}", status=2)
     if not 0 <= again <= 100:
         fail(f"--again wants percent, from 0 to 100, and got {again:g}", status=2)
     if limit <= 0:
         fail(f"--limit wants seconds, more than 0, and got {limit:g}", status=2)
-    return Campaign(code_version(), python_version(), eligible, planted, limit, round(again * SAMPLE_OF / 100))
+    return Campaign(code_version(), python_version(), eligible, prepare, limit, round(again * SAMPLE_OF / 100))
 
 
 def seeds_of(text: str) -> range:
