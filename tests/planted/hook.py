@@ -1,7 +1,7 @@
 """Plants a bug: the next import of one module compiles changed source.
 
-Call `install` in a fresh process, before anything imports the module. Neither this package nor `strandline.sim` itself
-imports anything that a bug may be planted in. The changed code never touches the cache of compiled files, in either
+Call `install` in a fresh process, before anything imports the module. This package imports nothing that a bug may be
+planted in. The changed code never touches the cache of compiled files, in either
 direction. Whatever would leave the bug without effect is an error.
 """
 
@@ -15,7 +15,9 @@ from types import CodeType, ModuleType
 from tests.planted.planted import Change, Planted
 from tests.planted.tables import PLANTED
 
-ROOT = Path(__file__).parents[3]
+import strandline
+
+ROOT = Path(strandline.__file__).parents[1]
 
 
 class NotPlanted(Exception):

@@ -30,7 +30,7 @@ def simulate(
     limit: float = 120.0,
     again: float = 1.0,
     eligible: Literal["gentle", "ruthless"] | None = None,
-    planted: str = "",
+    prepare: str = "",
     html: Path | None = None,
     master: Master = None,
     conf: Conf = (),
@@ -59,13 +59,14 @@ def simulate(
         the percentage of seeds that run a second time, with other hash values, and must have the same result
     eligible
         only seeds with Eligible Leader Replicas and with survivable faults (gentle), or with any faults (ruthless)
-    planted
-        the name of a bug to plant in the code
+    prepare
+        MODULE:NAME: every process first calls the module's install(NAME), as `python -m tests.planted` does to plant a
+        bug in the code
     html
         write the summary to this file, as a page with plots
     """
     require_folder_of(html, "--html")
-    campaign = campaign_of(limit, again, eligible, planted)
+    campaign = campaign_of(limit, again, eligible, prepare)
     wanted = seeds_of(seeds)
     if block < 1:
         fail(f"--block must be at least 1, not {block}", status=2)
@@ -99,19 +100,17 @@ def simulate(
     sys.exit(summary.status)
 
 
-def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthless"] | None, planted: str) -> "Campaign":
-    from tests.planted import PLANTED
-
+def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthless"] | None, prepare: str) -> "Campaign":
     from strandline_spark.jobs.simulate.code import code_version, python_version
     from strandline_spark.jobs.simulate.definition import SAMPLE_OF, Campaign
 
-    if planted and planted not in PLANTED:
-        fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
+    if prepare and not all(prepare.partition(":")):
+        fail(f"--prepare wants MODULE:NAME, and got {prepare!r}", status=2)
     if not 0 <= again <= 100:
         fail(f"--again must be a percentage from 0 to 100, not {again:g}", status=2)
     if limit <= 0:
         fail(f"--limit must be more than 0 seconds, not {limit:g}", status=2)
-    return Campaign(code_version(), python_version(), eligible, planted, limit, round(again * SAMPLE_OF / 100))
+    return Campaign(code_version(), python_version(), eligible, prepare, limit, round(again * SAMPLE_OF / 100))
 
 
 def seeds_of(text: str) -> range:

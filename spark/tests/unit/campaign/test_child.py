@@ -111,7 +111,7 @@ def test_a_process_with_other_code_says_so() -> None:
 
 def test_a_process_that_cannot_go_on_is_an_error_that_says_why() -> None:
     with pytest.raises(StrandlineError, match=r"first-1-1 ended with status 1: .*no-such-bug"):
-        list(seed_rows(task(1, 1, planted="no-such-bug")))
+        list(seed_rows(task(1, 1, prepare="tests.planted:no-such-bug")))
 
 
 def test_nobody_runs_on_when_the_rows_are_wanted_no_more() -> None:

@@ -60,7 +60,7 @@ def test_what_a_killed_run_left_unfinished_is_no_block_and_is_removed(tmp_path: 
         assert store.done(tmp_path) == [Block(FIRST, 1, 2)]
 
 
-@pytest.mark.parametrize("other", [Campaign("newer", "3.11"), Campaign("code", "3.11", planted="x"), Campaign("code")])
+@pytest.mark.parametrize("other", [Campaign("newer", "3.11"), Campaign("code", "3.11", prepare="x"), Campaign("code")])
 def test_another_campaign_in_the_same_folder_is_refused_and_nothing_changes(tmp_path: Path, other: Campaign) -> None:
     with store.opened(tmp_path, CAMPAIGN):
         pass

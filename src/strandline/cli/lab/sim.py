@@ -11,8 +11,6 @@ import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
-from tests.planted import PLANTED, Planted
 
 from strandline.cli.connect import Json, fail
 from strandline.history.operation import Operation
@@ -27,10 +25,6 @@ from strandline.sim.runs.story import story
 from strandline.sim.world.trace import Trace
 
 LISTED_MAX = 50  # failed seeds that are told one by one
-PLANT_AND_RUN = (
-    "import sys; from tests.planted import install; install(sys.argv.pop(1)); "
-    "from strandline.cli.main import run; run()"
-)
 
 
 def sim(
@@ -41,7 +35,6 @@ def sim(
     plan: Path | None = None,
     jobs: int = os.cpu_count() or 1,
     twice: Annotated[bool, Parameter(negative="")] = False,
-    planted: str = "",
     shrink: Annotated[bool, Parameter(negative="")] = False,
     shrink_runs: int = 150,
     trace: Annotated[bool, Parameter(negative="")] = False,
@@ -66,8 +59,6 @@ def sim(
         number of processes, with --seeds
     twice
         with --seeds: run each seed in two processes with different hash seeds, and compare them
-    planted
-        plant the bug of this name in the code; exit status 0 if it is found. "list" lists the names
     shrink
         make a failing run smaller before printing its story
     shrink_runs
@@ -79,25 +70,10 @@ def sim(
     out
         folder for stories, diagrams and plans of failing runs
     """
-    if planted == "list":
-        list_planted(json_output)
-        return
-    if planted and planted not in PLANTED:
-        fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
     if sum((seed is not None, bool(seeds), plan is not None)) > 1:
         fail("name only one of --seed, --seeds and --plan", status=2)
     if history is not None and seeds:
         fail("--history is for one run: use it with --seed or --plan", status=2)
-    if planted and (seed is not None or plan is not None):
-        arguments = sys.argv[1:]
-        at = arguments.index("--planted") if "--planted" in arguments else -1
-        if at >= 0:
-            del arguments[at : at + 2]
-        else:
-            arguments = [argument for argument in arguments if not argument.startswith("--planted=")]
-        os.execv(sys.executable, [sys.executable, "-c", PLANT_AND_RUN, planted, *arguments])
-    if planted:
-        sys.exit(hunt(PLANTED[planted], parse_seeds(seeds) if seeds else (), jobs, json_output))
     if seeds:
         wanted = [seed for seed in parse_seeds(seeds) if eligible is None or is_eligible(seed, eligible)]
         if not wanted:
@@ -259,33 +235,3 @@ def followed(found: Iterator[Outcome], total: int, title: str, failures: Callabl
         for outcome in found:
             yield outcome
             progress.update(task, advance=1, failed=failures())
-
-
-# --- planted bugs
-
-
-def hunt(planted: Planted, seeds: range | tuple[()], jobs: int, json_output: bool) -> int:
-    """Run seeds with the bug, or its plan, until one of them finds it."""
-    chosen, path = (seeds, None) if seeds else (planted.tries, planted.path)
-    running = outcomes(chosen, jobs, planted=planted.name, plan=path)
-    for outcome in followed(running, len(chosen), planted.name, lambda: 0):
-        if not outcome.is_ok:
-            if json_output:
-                sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
-            else:
-                print(f"{planted.name} ({planted.trap}): {planted.harm}\nfound: {verdict(outcome)}")
-                how = f"--seed {outcome.seed}" if path is None else f"--plan {path}"
-                print(f"    strandline sim --planted {planted.name} {how}")
-            return 0
-    print(f"{planted.name}: not found by seeds {chosen[0]}..{chosen[-1]}", file=sys.stderr)
-    return 1
-
-
-def list_planted(json_output: bool) -> None:
-    if json_output:
-        sys.stdout.buffer.write(msgspec.json.encode(list(PLANTED.values())) + b"\n")
-        return
-    table = Table("name", "trap", "what goes wrong", "found by", box=None)
-    for planted in PLANTED.values():
-        table.add_row(planted.name, planted.trap, planted.harm, planted.found_by)
-    Console().print(table)

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from strandline.sim.runs.prepared import prepare
 from strandline_spark.jobs.simulate.code import code_version
 from strandline_spark.jobs.simulate.definition import AGAIN, Block, Campaign, Task, sampled
 from strandline_spark.jobs.simulate.seed_row import DIED, TIMED_OUT, SeedRow, broken_off, row_of
@@ -121,10 +122,7 @@ def main() -> int:
         if own != task.campaign.code_version:
             print(f"{socket.gethostname()} has the code {own}", file=sys.stderr)
             return OTHER_CODE
-        if task.campaign.planted:
-            from tests.planted import install
-
-            install(task.campaign.planted)
+        prepare(task.campaign.prepare)
         from strandline.sim.runs.run import Outcome, run_seed  # what is imported may have a bug planted in it
 
         def guarded(seed: int) -> Any:

@@ -23,7 +23,7 @@ class Campaign(Value, frozen=True):
     code_version: str  # of what the simulator runs
     python: str = ""  # "3.11": digests need not be the same in another
     eligible: Literal["gentle", "ruthless"] | None = None  # only seeds with Eligible Leader Replicas, and such faults
-    planted: str = ""  # a bug that every process of it has
+    prepare: str = ""  # MODULE:NAME, what every process of it does first: `strandline.sim.runs.prepared`
     limit_s: float = 120.0  # a seed that takes longer on the wall is given up
     again_per_10000: int = 100  # how many of the seeds are run once more
 

@@ -28,7 +28,7 @@ def campaign_page(summary: Summary) -> str:
         facts=facts,
         lead=f"Code {campaign.code_version}, Python {campaign.python}"
         + (f", {campaign.eligible} seeds with Eligible Leader Replicas" if campaign.eligible else "")
-        + (f", with the planted bug {campaign.planted}" if campaign.planted else ""),
+        + (f", prepared by {campaign.prepare}" if campaign.prepare else ""),
     )
 
 
