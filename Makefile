@@ -50,13 +50,14 @@ bench: $(CORE) ## throughput of the cluster that `strandline up` runs; options i
 quick: $(DEV) ## within a minute: ruff, strict types, layers, and unit tests that start nothing
 	@$(MAKE) --no-print-directory --jobs --output-sync=target units types layers ruff
 
-units:
-	$(BIN)/python -m pytest -q -n 2 -m 'not long and not slow' tests/unit tests/tidy tests/wire
+units: $(DEV)
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m 'not long and not slow' tests/unit tests/tidy tests/wire
 
 test: check ## all checks and all tests
 
+# Three on two cores: one mostly waits, for a cluster or for Java.
 check: lint ## ruff, strict types, layers, tests, simulated clusters
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 	$(BIN)/strandline sim --seeds 51..100 --twice --jobs 2
 
 sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST

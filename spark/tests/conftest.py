@@ -1,4 +1,4 @@
-"""One Spark session and two clusters of real processes for all tests here; one worker of pytest runs them."""
+"""One Spark session and two clusters of real processes for all tests here; one worker of pytest has the session."""
 
 import os
 from collections.abc import Iterator
@@ -24,6 +24,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         return  # these need neither Spark nor nodes, and no warning of theirs is ignored
     item.add_marker(pytest.mark.spark)
     item.add_marker(pytest.mark.filterwarnings("default"))  # PySpark's own
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.xdist_group("spark"))  # one worker has the session
 
 
 @pytest.fixture(scope="session")
