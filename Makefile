@@ -30,7 +30,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "no venv module: on Debian, apt-get install python3-venv"; exit 1; }
 
 $(CORE): pyproject.toml | $(BIN)/python
-	$(call install,strandline,-e .)
+	$(call install,strandline,-e '.[clients]')
 
 $(SPARK): spark/pyproject.toml $(CORE)
 	$(call install,Spark (650 MB to unpack),-e ./spark)

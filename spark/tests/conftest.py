@@ -7,19 +7,21 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from spark.tests.sources import environment
 
 from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.spark import session
 
-ROOT = Path(__file__).parents[2]
-TESTED = [str(ROOT / "src"), str(ROOT)]  # Spark's workers import them too
 # Every JVM of the tests, those of commands too, lives for seconds: it starts a third faster with one compiler and one
 # thread that collects garbage.
+UNIT = Path(__file__).with_name("unit")
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
 os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
+    if UNIT in item.path.parents:
+        return  # these need neither Spark nor nodes, and no warning of theirs is ignored
     item.add_marker(pytest.mark.spark)
     item.add_marker(pytest.mark.filterwarnings("default"))  # PySpark's own
     if "spark" in getattr(item, "fixturenames", ()):
@@ -28,7 +30,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    os.environ["PYTHONPATH"] = os.pathsep.join([*TESTED, os.environ.get("PYTHONPATH", "")])
+    os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]  # Spark's workers import the tested sources too
     conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"}  # one for all: a command has 1g
     running = session("local[2]", conf, "tests")
     yield running

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 import pyarrow as pa
-from spark.tests.client_clusters import config_of, records_in
+from tests.cluster.client_topics import config_of, records_in
 
 from strandline.client.cluster import LATEST, Cluster
 

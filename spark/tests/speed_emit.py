@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
-from spark.tests.client_clusters import create_topic
+from tests.cluster.client_topics import create_topic
 
 from strandline.testing.local_cluster import LocalCluster
 

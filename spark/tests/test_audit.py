@@ -28,7 +28,7 @@ from strandline_spark.jobs.audit.files import read_acknowledged, readable_direct
 from strandline_spark.jobs.audit.job import audit
 from strandline_spark.jobs.audit.ledger import as_rows, losses_in
 from strandline_spark.jobs.audit.page import audit_page
-from strandline_spark.jobs.audit.told import CLEAN, FINDINGS, INCOMPLETE, Told, told
+from strandline_spark.jobs.audit.report import CLEAN, FINDINGS, INCOMPLETE, AuditReport, report_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,13 +106,13 @@ def fill(cluster: LocalCluster, noting: Noting) -> None:
         assert producer.flush(20) == 0
 
 
-def told_of(spark: "SparkSession", directories: list[Path], files: list[Path]) -> Told:
+def audit_of(spark: "SparkSession", directories: list[Path], files: list[Path]) -> AuditReport:
     found = readable_directories([str(one) for one in directories])
     losses = losses_in(found.paths)
     options = {"path": ",".join(found.paths)}
     with read_acknowledged(spark, [str(file) for file in files]) as (acks, unread):
         result = audit(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows))
-        return told(result, 50, losses, (*found.unread, *unread), acks.count())
+        return report_of(result, 50, losses, (*found.unread, *unread), acks.count())
 
 
 def printed(cluster: LocalCluster, path: Path, lines: int) -> None:
@@ -160,7 +160,7 @@ def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_fo
         cluster.node(1).start()
         until(lambda: is_busy(cluster), 60)
         noting.file.flush()
-        healthy = told_of(spark, data_of(cluster), files)
+        healthy = audit_of(spark, data_of(cluster), files)
     assert healthy.findings == ()
     # Where a cleaner makes a log anew each time that it is looked at, the audit says so: that is no damage.
     assert all(one.startswith("states-") and "changed each time" in one for one in healthy.unread)
@@ -177,7 +177,7 @@ def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_fo
     for partition, (plant, _) in enumerate(KINDS):
         plant(copies, partition)
     (copies[1] / METADATA / QUORUM_STATE).unlink()
-    damaged = told_of(spark, copies, files)
+    damaged = audit_of(spark, copies, files)
     assert damaged.status == FINDINGS
     of_metadata = {row["rule"] for row in damaged.findings if row["topic"] == METADATA_TOPIC}
     assert of_metadata == {"quorum-state"}
@@ -201,10 +201,10 @@ def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_fo
     assert json.loads(json.dumps(damaged.as_json()))["counts"]["crc"] == 1
     shutil.rmtree(copies[2])
     (tmp_path / "broken.jsonl").write_text('{"topic": "told", "partition": 0, "offset": 0}\n{"topic": "to')
-    partial = told_of(spark, copies, [*files, tmp_path / "broken.jsonl", tmp_path / "absent.jsonl"])
+    partial = audit_of(spark, copies, [*files, tmp_path / "broken.jsonl", tmp_path / "absent.jsonl"])
     assert partial.status == INCOMPLETE
     assert [one.rpartition("/")[2] for one in partial.unread] == [
         "node-3: there is no such directory",
-        "broken.jsonl: 1 lines make no sense",
+        "broken.jsonl: 1 lines are not valid",
         "absent.jsonl: there is no such file",
     ]

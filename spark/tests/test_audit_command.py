@@ -95,7 +95,7 @@ def test_no_findings_to_show_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as ended:
         app(["pipeline", "audit", str(tmp_path), "--limit", "0"])
     assert ended.value.code == 2
-    assert "--limit 0 shows nothing" in capsys.readouterr().err
+    assert "--limit must be at least 1, not 0" in capsys.readouterr().err
 
 
 def test_what_cannot_be_audited_at_all_is_said_before_spark_starts(

@@ -15,8 +15,8 @@ from strandline_spark.jobs.audit.job import audit
 from strandline_spark.jobs.audit.ledger import Losses
 from strandline_spark.jobs.audit.levels import by_log
 from strandline_spark.jobs.audit.replicas import measured, replicas_over_the_wire
+from strandline_spark.jobs.audit.report import CLEAN, INCOMPLETE, AuditReport, report_of
 from strandline_spark.jobs.audit.rows import frame, normal
-from strandline_spark.jobs.audit.told import CLEAN, INCOMPLETE, Told, told
 from strandline_spark.jobs.audit.walk import along_the_logs
 from strandline_spark.persisted import persisted
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(180)
 
 
-def told_of(spark: "SparkSession", cluster: LocalCluster) -> Told:
+def audit_of(spark: "SparkSession", cluster: LocalCluster) -> AuditReport:
     options = {"kafka.bootstrap.servers": cluster.bootstrap, "subscribe": "t"}
-    return told(audit(spark, options, compacted=[]), 20, Losses(()), ())
+    return report_of(audit(spark, options, compacted=[]), 20, Losses(()), ())
 
 
 def test_a_broker_that_is_gone_is_told_and_the_others_are_judged(spark: "SparkSession", tmp_path: Path) -> None:
@@ -40,15 +40,15 @@ def test_a_broker_that_is_gone_is_told_and_the_others_are_judged(spark: "SparkSe
         assert producer.flush(20) == 0
 
         def is_whole() -> bool:
-            found = told_of(spark, cluster)
+            found = audit_of(spark, cluster)
             return found.status == CLEAN and found.totals["replicas"] == 4 and found.totals["records"] == 12
 
         until(is_whole, 60)
         cluster.node(2).kill()
-        found = told_of(spark, cluster)
+        found = audit_of(spark, cluster)
     assert (found.status, found.totals["replicas"], found.totals["records"]) == (INCOMPLETE, 2, 6)
     assert found.unread == tuple(
-        f"t-{at} on broker 2: its broker does not answer, or does not give it" for at in range(2)
+        f"t-{at} on broker 2: its broker does not answer, or does not return it" for at in range(2)
     )
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from spark.tests.client_clusters import config_of, create_topic, records_in
 from spark.tests.emit_process import run as run_lanes
 from spark.tests.emit_process import staged
 from spark.tests.emit_topics import ends, table, wait_rows
+from spark.tests.sources import environment
+from tests.cluster.client_topics import config_of, create_topic, records_in
 
 from strandline.client.cluster import Cluster
 from strandline.testing.local_cluster import LocalCluster
@@ -25,8 +26,6 @@ from strandline_spark.sink.twin import murmur2
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ROOT = Path(__file__).parents[2]
 
 
 def options(cluster: LocalCluster) -> dict[str, str]:
@@ -77,7 +76,7 @@ def test_a_run_that_has_finished_does_nothing_and_its_checkpoint_is_for_nothing_
     before = ends(broker.bootstrap, topic)
     assert once(spark.range(50).selectExpr("CAST(id AS STRING) AS value")) == first
     assert told == ["this run has finished before, with 50 rows: there is nothing to do"]
-    with pytest.raises(StrandlineError, match="a run of something else"):
+    with pytest.raises(StrandlineError, match="belongs to a run with another source"):
         once(spark.range(51).selectExpr("CAST(id AS STRING) AS value"))
     assert ends(broker.bootstrap, topic) == before
     assert sum(before.values()) == 50
@@ -213,17 +212,16 @@ def test_the_command_is_killed_with_all_its_processes_and_without_them(broker: L
     arguments = ["--topic", topic, "--table", str(tmp_path / "table"), "--checkpoint", str(tmp_path / "c")]
     arguments += ["--bootstrap", broker.bootstrap, "--master", "local[2]", "--option", "batch.size=10000", "--json"]
     command = [sys.executable, "-m", "strandline", "pipeline", "emit", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     written = 0
     for kill in (os.kill, os.killpg):
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, start_new_session=True) as process:
+        with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, start_new_session=True) as process:
             try:
                 written = wait_rows(broker.bootstrap, topic, written + 1000, timeout_s=150)
                 kill(process.pid, signal.SIGKILL)
             finally:
                 process.kill()
         assert not (tmp_path / "c" / "finished.json").exists()
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True)
     assert json.loads(done.stdout)["rows"] == rows
     time.sleep(0.5)  # what a worker that outlived its driver may still have sent
     found = records(broker, topic)

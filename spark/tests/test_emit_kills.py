@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
-from spark.tests.client_clusters import create_topic, delete_topic, recreate_topic
 from spark.tests.emit_process import config_of, run, staged
 from spark.tests.emit_topics import each_once, ends, table, wait_rows
+from spark.tests.sources import environment
+from tests.cluster.client_topics import create_topic, delete_topic, recreate_topic
 
 from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.errors import DataLoss, StrandlineError
@@ -21,7 +22,6 @@ from strandline_spark.jobs.emit.checkpoint import Checkpoint
 from strandline_spark.jobs.emit.lanes import write_lane
 from strandline_spark.jobs.emit.plan import Plan
 
-ROOT = Path(__file__).parents[2]
 LANES, LANE_ROWS = 3, 5000
 ROWS = LANES * LANE_ROWS
 
@@ -31,9 +31,8 @@ def lanes() -> list[object]:
 
 
 def start(checkpoint: Checkpoint, bootstrap: str) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     command = [sys.executable, "-m", "spark.tests.emit_process", str(checkpoint.folder), bootstrap]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL)
 
 
 def plan_of(checkpoint: Checkpoint) -> Plan:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
+from spark.tests.sources import environment
 from tests.cluster.driving import create, quiet
 
 from strandline.testing.local_cluster import LocalCluster
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 PATIENCE_S = 150  # a loaded machine takes a minute to start Spark
-ROOT = Path(__file__).parents[2]
 
 
 class Orders:
@@ -137,7 +137,7 @@ def test_readers_that_know_nothing_of_the_table_see_the_same_rows(spark: "SparkS
 
 def test_a_run_ends_after_its_batch_when_it_is_told_to(spark: "SparkSession", orders: Orders) -> None:
     orders.produce(600)
-    running = ingesting(orders.declared(), spark=spark, told=lambda taken: running.stop())
+    running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: running.stop())
     outcome = running.wait()
     assert outcome.was_stopped
     assert (outcome.batches, outcome.run.rows_in) == (1, 150)
@@ -150,7 +150,7 @@ def test_who_wants_a_stop_in_the_last_batch_is_told_that_everything_was_read(
     spark: "SparkSession", orders: Orders
 ) -> None:
     orders.produce(100)
-    running = ingesting(orders.declared(), spark=spark, told=lambda taken: running.stop())
+    running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: running.stop())
     assert running.query.awaitTermination(60)
     outcome = running.wait()
     assert (outcome.run.rows_in, outcome.was_stopped) == (100, False)
@@ -163,7 +163,7 @@ def test_who_is_interrupted_while_waiting_leaves_no_query_that_writes_to_closed_
 ) -> None:
     orders.produce(1500)
     began = threading.Event()
-    running = ingesting(orders.declared(), spark=spark, told=lambda taken: began.set())
+    running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: began.set())
 
     def interrupted() -> bool:
         assert began.wait(60)
@@ -181,7 +181,7 @@ def test_who_is_interrupted_while_waiting_leaves_no_query_that_writes_to_closed_
 def test_a_folder_of_somebody_else_is_left_as_it_is(spark: "SparkSession", orders: Orders) -> None:
     (orders.folder / "table").mkdir()
     spark.range(3).write.parquet(str(orders.folder / "table" / "theirs"))
-    with pytest.raises(StrandlineError, match="somebody else's"):
+    with pytest.raises(StrandlineError, match="another program wrote them"):
         ingest(orders.declared(), spark=spark)
     assert [path.name for path in (orders.folder / "table").iterdir()] == ["theirs"]
 
@@ -219,10 +219,9 @@ compaction = {{ every = 3 }}
 @contextmanager
 def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command, in a process group of its own, which is gone afterwards."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     running = subprocess.Popen(
         [sys.executable, "-m", "strandline", "pipeline", "ingest", *arguments, "--json", "--master", "local[2]"],
-        env=environment,
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -304,11 +303,11 @@ def test_the_command_says_what_it_did_and_what_is_wrong(
     assert ended.value.code == 2
     told = capsys.readouterr().out
     assert "100 records read, 90 rows written, 10 quarantined in 1 batches" in told
-    assert "every offset is accounted for, once" in told
+    assert "every offset is accounted for exactly once" in told
     flags(json_output=True)
     again = json.loads(capsys.readouterr().out)
     assert (again["rows_in"], again["table"]["rows"], again["table"]["dense"]) == (0, 90, True)
     with pytest.raises(SystemExit) as ended:
         flags(partition_by=["nothing"])
     assert ended.value.code == 1
-    assert "partitioned by nothing, and has no such column" in capsys.readouterr().err
+    assert "cannot be partitioned by nothing: it has no such column" in capsys.readouterr().err

@@ -406,7 +406,7 @@ def test_a_view_of_somebody_is_still_there_after_sql_over_source(spark: "SparkSe
         ({"expectations": [{"name": "x", "check": "nothing > 1"}]}, "expectation 'x': .*nothing"),
         ({"expectations": [{"name": "x", "check": "count(*) > 1"}]}, "expectation 'x': .*GROUP_BY"),
         ({"sink": {"partition_by": ["timestamp"]}}, "cannot be partitioned by timestamp, which is timestamp"),
-        ({"sink": {"partition_by": ["id = offset"]}}, "makes a column id, and the rows have one"),
+        ({"sink": {"partition_by": ["id = offset"]}}, "makes a column id, which the rows already have"),
         ({"sink": {"partition_by": ["x = nothing"]}}, "partition_by x: .*nothing"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.tests.client_clusters import batch_of, config_of, create_topic
+from tests.cluster.client_topics import batch_of, config_of, create_topic
 
 from strandline.client.cluster import Cluster
 from strandline.testing.local_cluster import LocalCluster

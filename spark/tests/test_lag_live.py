@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from spark.tests.client_clusters import batch_of, config_of, create_topic
+from tests.cluster.client_topics import batch_of, config_of, create_topic
 
 from strandline.client.cluster import Cluster
 from strandline.client.errors import KafkaError
@@ -121,7 +121,7 @@ def test_a_group_with_members_is_not_committed_to(broker: LocalCluster, tmp_path
             consumer.poll(0.2)
         with (
             Cluster(config_of(broker.bootstrap)) as client,
-            pytest.raises(KafkaError, match=r"(?s)taken.*no consumer is a member of"),
+            pytest.raises(KafkaError, match=r"(?s)taken.*use a group that has no members"),
         ):
             Sampler(client, queries={"etl": folder}, commit_to="taken").sample()
     finally:
@@ -129,7 +129,7 @@ def test_a_group_with_members_is_not_committed_to(broker: LocalCluster, tmp_path
 
 
 def test_a_folder_that_is_no_checkpoint_is_named(broker: LocalCluster, tmp_path: Path) -> None:
-    with Cluster(config_of(broker.bootstrap)) as client, pytest.raises(StrandlineError, match="is no checkpoint"):
+    with Cluster(config_of(broker.bootstrap)) as client, pytest.raises(StrandlineError, match="is not a checkpoint"):
         Sampler(client, queries={"etl": str(tmp_path)}).sample()
 
 
@@ -154,11 +154,11 @@ def test_the_command_watches_and_keeps_what_it_saw(broker: LocalCluster, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--from", "x", "--group", "g"], "--from reports on files"),
-        (["--commit-to", "g"], "--commit-to goes with one --query"),
-        (["--every", "0"], "--every is a number of seconds above 0"),
+        (["--from", "x", "--group", "g"], "--from reads files"),
+        (["--commit-to", "g"], "--commit-to needs exactly one --query"),
+        (["--every", "0"], "--every must be more than 0 seconds"),
         (["--option", "no.such.key=1", "--once"], "no.such.key"),
-        (["--query", "/nowhere", "--once"], "/nowhere is no checkpoint of a streaming query"),
+        (["--query", "/nowhere", "--once"], "/nowhere is not a checkpoint of a streaming query"),
         (["--group", "misspelt", "--once", "--max-lag", "5"], "group misspelt has committed nothing"),
         (["--once", "--file", "/nowhere/lag.jsonl"], "/nowhere/lag.jsonl: No such file or directory"),
     ],

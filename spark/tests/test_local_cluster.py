@@ -1,7 +1,6 @@
 """Executors in processes of their own: what runs in one process runs on a Spark cluster, unchanged."""
 
 import json
-import os
 import subprocess
 import sys
 import uuid
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from spark.tests.conftest import TESTED
+from spark.tests.sources import environment
 from tests.cluster.driving import create, quiet
 
 from strandline.cli.lab.sim import write_history
@@ -40,8 +39,7 @@ def test_campaigns_topics_and_histories_run_on_a_cluster_of_executors(
 ) -> None:
     run_plan(draw_plan(18), keep=lambda *kept: write_history(tmp_path / "history.jsonl", "18", *kept))
     command = [sys.executable, "-m", "spark.tests.distributed", MASTER, broker.bootstrap, topic, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(TESTED)}
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment())
     assert ran.returncode == 0, ran.stderr
     assert "Setting default log level" not in ran.stderr  # nobody asked
     told = json.loads(ran.stdout.splitlines()[-1])

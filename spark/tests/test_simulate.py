@@ -46,12 +46,12 @@ def test_spark_and_this_machine_come_to_the_same(spark: SparkSession, tmp_path: 
 
 
 def test_rows_of_seeds_need_no_folder_and_failures_bring_their_commands(spark: SparkSession) -> None:
-    planted = Campaign(code_version(), planted="votes-twice")
+    planted = Campaign(code_version(), prepare="tests.planted:votes-twice")
     rows = simulate.seed_rows(simulate.seed_blocks(spark, range(5, 6), again_per_10000=0), planted)
     assert rows.schema == SEED
     [failed] = failures(rows).collect()
     assert (failed.seed, failed.verdict, failed.check) == (5, "failed", "AssertionError")
-    assert failed.replay == "strandline sim --seed 5 --planted votes-twice"
+    assert failed.replay == "python -m tests.planted votes-twice --seed 5"
 
 
 def test_seeds_that_differ_are_found_among_rows(spark: SparkSession) -> None:
@@ -69,7 +69,7 @@ def test_a_worker_with_other_code_stops_the_job_and_says_so(spark: SparkSession,
         run_campaign(Campaign("other"), range(1, 2), tmp_path, simulate.on_spark(spark), 1)
     told = sentence_of(raised.value)
     assert isinstance(told, StrandlineError)
-    assert told.problem.endswith(f"has the code {code_version()}, and this campaign is of other")
+    assert told.problem.endswith(f"has the code {code_version()}, and this campaign has other")
     assert "same version on all machines" in told.advice
 
 
@@ -107,25 +107,25 @@ def test_a_failing_seed_is_exit_status_2_and_other_options_in_its_folder_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, html = tmp_path / "campaign", tmp_path / "report.html"
-    ended(2, seeds="5", engine="local", out=out, again=0, planted="votes-twice", html=html)
+    ended(2, seeds="5", engine="local", out=out, again=0, prepare="tests.planted:votes-twice", html=html)
     told = capsys.readouterr().out
-    assert "seed 5: failed: AssertionError\n    strandline sim --seed 5 --planted votes-twice\n" in told
+    assert "seed 5: failed: AssertionError\n    python -m tests.planted votes-twice --seed 5\n" in told
     assert "seeds 5..5: 0 ok, 1 failed" in told
-    assert "strandline sim --seed 5 --planted votes-twice" in html.read_text()
+    assert "python -m tests.planted votes-twice --seed 5" in html.read_text()
     ended(1, seeds="5", engine="local", out=out, again=0)
     refused = capsys.readouterr().err
-    assert "a campaign of another kind (planted: votes-twice, and now none)" in refused
+    assert "a campaign of another kind (prepare: tests.planted:votes-twice, and now none)" in refused
     assert "name another folder with --out" in refused
 
 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"seeds": "9..1"}, "--seeds wants FIRST..LAST"),
-        ({"seeds": "1..2", "planted": "nonsense"}, "no planted bug named nonsense"),
-        ({"seeds": "1..2", "again": 101}, "--again wants percent"),
-        ({"seeds": "1..2", "limit": 0}, "--limit wants seconds"),
-        ({"seeds": "1..2", "block": 0}, "--block wants at least 1"),
+        ({"seeds": "9..1"}, "--seeds must be FIRST..LAST"),
+        ({"seeds": "1..2", "prepare": "nonsense"}, "--prepare wants MODULE:NAME"),
+        ({"seeds": "1..2", "again": 101}, "--again must be a percentage"),
+        ({"seeds": "1..2", "limit": 0}, "--limit must be more than 0 seconds"),
+        ({"seeds": "1..2", "block": 0}, "--block must be at least 1"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_anything_runs(

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
-from spark.tests.client_clusters import config_of, consumed, create_topic
+from tests.cluster.client_topics import config_of, consumed, create_topic
 
 from strandline.base.errors import ErrorCode
 from strandline.client.cluster import Cluster

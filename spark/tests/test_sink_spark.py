@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.tests.client_clusters import consumed, create_topic
+from tests.cluster.client_topics import consumed, create_topic
 
 from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.errors import sentence_of

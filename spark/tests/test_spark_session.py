@@ -80,7 +80,7 @@ def test_what_somebody_else_may_change_is_not_executed(tmp_path: Path, monkeypat
     (tmp_path / f"strandline-{os.getuid()}").symlink_to(tmp_path / "theirs")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(StrandlineError, match="no folder can be written"):
+    with pytest.raises(StrandlineError, match="no folder is writable"):
         java.packaged_java()
 
 
@@ -97,7 +97,7 @@ def test_what_spark_submit_or_its_arguments_say_is_left_alone(monkeypatch: pytes
 
 def test_our_own_words_are_found_in_sparks_traceback() -> None:
     wrapped = RuntimeError(
-        "[PYTHON_DATA_SOURCE_ERROR] …\nTraceback …\nstrandline.pipeline.errors.BadOption: no topic\n  name one\n\tat x"
+        "[PYTHON_DATA_SOURCE_ERROR] …\nTraceback …\nstrandline_spark.errors.BadOption: no topic\n  name one\n\tat x"
     )
     told = sentence_of(wrapped)
     assert (told.problem, told.advice) == ("no topic", "name one")

@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cluster.driving import create
+from tests.receiving import receive
 
-from strandline.client.ask import receive
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
 from strandline.wire.frame import encode_request

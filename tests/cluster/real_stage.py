@@ -10,9 +10,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from tests.receiving import receive
+
 from strandline.base.effects import Endpoint
 from strandline.base.ids import TopicIdPartition, Uuid
-from strandline.client.ask import receive
 from strandline.history.operation import History, Operation
 from strandline.sim.clients.client import Client, Request
 from strandline.testing.local_cluster import LocalCluster, NodeProcess

@@ -19,9 +19,10 @@ from tests.cluster.driving import (
     read_all,
     until,
 )
+from tests.receiving import receive
 
 from strandline.base.errors import ErrorCode
-from strandline.client.ask import ask, receive
+from strandline.client.ask import ask
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
 from strandline.wire.messages.records.produce import (

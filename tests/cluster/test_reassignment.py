@@ -173,4 +173,4 @@ def test_leaders_are_elected_at_an_operators_wish(cluster: LocalCluster) -> None
     assert [error for error in results.values() if error is not None] == []
     until(lambda: leads(cluster, "t") == first)
     said = run(cluster, "leader-election", "--election-type", "preferred", "--topic", "t", "--partition", "0")
-    assert said == "t-0: has the leader that it should have\n"
+    assert said == "t-0: already has the right leader\n"

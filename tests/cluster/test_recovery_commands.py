@@ -178,12 +178,12 @@ def elections_are_planned(commands: Commands, folder: Path) -> None:
 def nobody_is_elected_without_consent(commands: Commands) -> None:
     said, complaint = commands.run("leader-election", TYPE, "unclean", *AT, status=2)
     assert "t-0: broker 3 would lead" in said
-    assert "say --yes if that is what you want" in complaint
+    assert "confirm it with --yes" in complaint
     terminal, other_end = os.openpty()
     os.write(terminal, b"n\n")
     said, complaint = commands.run("leader-election", TYPE, "longest_log_aggressive", *AT, status=1, stdin=other_end)
     assert "Go on? [y/N]" in said
-    assert complaint == "error: nothing was done\n"
+    assert complaint == "error: no leader was elected\n"
     os.close(terminal)
     os.close(other_end)
     assert leads(commands.cluster, "t") == 0

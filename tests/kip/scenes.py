@@ -34,13 +34,13 @@ SEGMENT = "00000000000000000000.log"
 
 
 def log_of(world: World, node: int) -> Log:
-    hosted = world.nodes[NodeId(node)].host.named("t", 0)
+    hosted = world.nodes[NodeId(node)].host.partitions.named("t", 0)
     assert hosted is not None
     return hosted.log
 
 
 def leading(world: World, node: int) -> Leader:
-    hosted = world.nodes[NodeId(node)].host.named("t", 0)
+    hosted = world.nodes[NodeId(node)].host.partitions.named("t", 0)
     assert hosted is not None and type(hosted.role) is Leader
     return hosted.role
 

@@ -178,7 +178,7 @@ class Oracle:
     def roles(self) -> list[tuple[NodeId, Any]]:
         found = []
         for node, replicas in self.world.nodes.items():
-            hosted = replicas.host.named("t", 0)
+            hosted = replicas.host.partitions.named("t", 0)
             if hosted is not None and hosted.role is not None:
                 found.append((node, hosted.role))
         return found
@@ -287,7 +287,7 @@ class Committed(Oracle):
             return
         self.compared = state
         for node in isr:
-            if node in self.world.nodes and self.world.nodes[node].host.named("t", 0) is not None:
+            if node in self.world.nodes and self.world.nodes[node].host.partitions.named("t", 0) is not None:
                 self.has_everything(node)
 
     def has_everything(self, node: NodeId) -> None:

@@ -57,7 +57,7 @@ def test_a_slow_follower_that_fetches_and_never_reaches_the_end_leaves_too() -> 
     world = World()
     world.create(replicas=(1, 2))
     world.run(1_000)
-    leader = world.nodes[NodeId(1)].host.named("t", 0).role  # type: ignore[union-attr]
+    leader = world.nodes[NodeId(1)].host.partitions.named("t", 0).role  # type: ignore[union-attr]
     world.cut = {NodeId(2)}
     world.controller_answers = False
     for step in range(1, 60):
@@ -162,11 +162,11 @@ def test_who_becomes_leader_copies_from_nobody_any_more() -> None:
     world = World()
     world.create()
     world.run(1_000)
-    assert AT in world.nodes[NodeId(2)].fetchers[NodeId(1)].partitions
+    assert AT in world.nodes[NodeId(2)].fetchers.by_leader[NodeId(1)].partitions
     world.change(leader=2)
-    assert not any(AT in fetcher.partitions for fetcher in world.nodes[NodeId(2)].fetchers.values())
-    assert AT in world.nodes[NodeId(3)].fetchers[NodeId(2)].partitions
-    assert AT not in world.nodes[NodeId(3)].fetchers[NodeId(1)].partitions
+    assert not any(AT in fetcher.partitions for fetcher in world.nodes[NodeId(2)].fetchers.by_leader.values())
+    assert AT in world.nodes[NodeId(3)].fetchers.by_leader[NodeId(2)].partitions
+    assert AT not in world.nodes[NodeId(3)].fetchers.by_leader[NodeId(1)].partitions
 
 
 def test_without_leave_for_an_unclean_election_a_partition_waits_for_a_member_of_its_isr() -> None:

@@ -26,7 +26,7 @@ from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.log.checkpoints import parse_epochs
 from strandline.log.epochs import EpochStart
-from strandline.log.opening import EPOCHS_FILE
+from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.messages.records.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -262,11 +262,11 @@ def test_the_footnote_an_epoch_is_durable_before_the_recovery_point_passes_its_f
     """(*): the file is not flushed on becoming leader, but with the segment in which an epoch starts."""
     world = two_brokers()
     world.produce(B, 3)
-    syncs = [effect for effect in world.nodes[B].storage.flush(world.now) if isinstance(effect, Sync)]
+    syncs = [effect for effect in world.nodes[B].storage.flushing.flush(world.now) if isinstance(effect, Sync)]
     (sync,) = [effect for effect in syncs if any(path.endswith("00.log") for path in effect.paths)]
     assert any(path.endswith("leader-epoch-checkpoint") for path in sync.paths)
     assert epochs_on_disk(world, B) == epochs(world, B) != []
-    assert world.nodes[B].host.named("t", 0).log.recovery_point == 0  # type: ignore[union-attr]
+    assert world.nodes[B].host.partitions.named("t", 0).log.recovery_point == 0  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("lost", ["all", "the last entry"])
@@ -327,9 +327,9 @@ def test_a_follower_that_sees_a_larger_epoch_in_a_message_set_adds_it_to_its_fil
     elect(world, B, B, A)
     assert epochs_on_disk(world, A) == [(0, 0)]
     log, order = log_of(world, A), []
-    write, save = log.write, log.save_epochs
+    write, save = log.write, log.epoch_file.save
     log.write = lambda *args: (order.append("records"), write(*args))[1]  # type: ignore[method-assign]
-    log.save_epochs = lambda: (order.append("epoch"), save())[1]  # type: ignore[method-assign]
+    log.epoch_file.save = lambda: (order.append("epoch"), save())[1]  # type: ignore[method-assign]
     world.produce(B)
     world.run(1_000)
     assert order == ["epoch", "records"]

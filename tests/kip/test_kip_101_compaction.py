@@ -54,7 +54,7 @@ def test_a_follower_that_still_has_those_records_cuts_nothing() -> None:
     assert epochs(world, A) == [(0, 0), (1, 3)], "it asks where epoch 1 ends"
     world.cut = set()
     world.run(3_000)
-    follower = world.nodes[A].host.named("t", 0)
+    follower = world.nodes[A].host.partitions.named("t", 0)
     assert follower is not None
     assert follower.role is not None
     assert follower.role.cuts == 0

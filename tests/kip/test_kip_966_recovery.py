@@ -27,7 +27,7 @@ def test_the_log_end_and_the_epoch_of_each_replica_are_asked_for_and_the_most_da
     for send in cluster.inquiries():
         (topic,) = send.message.topic_partitions
         assert (topic.topic_id, topic.partitions) == (cluster.at("t").topic_id, (0,))
-        assert send.message.broker_id == send.token[2]
+        assert send.message.broker_id == send.token.broker
     cluster.say(1, (0, 95))
     cluster.say(3, (0, 99))
     cluster.say(2, (1, 20))

@@ -1,14 +1,15 @@
 """What a mutant is: one small wrong change of the source, and which tests must notice it.
 
-A mutant differs from a planted bug (`strandline.sim.planted`) in who must find it: the tests that it names, one by one,
+A mutant differs from a planted bug (`tests.planted`) in who must find it: the tests that it names, one by one,
 and not the simulator alone. A planted bug may be a mutant too: `planted` takes its change over.
 """
 
 from enum import Enum
 from pathlib import Path
 
+from tests.planted.tables import PLANTED
+
 from strandline.base.value import Value
-from strandline.sim.planted.tables import PLANTED
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "strandline"

@@ -112,7 +112,8 @@ def test_what_is_known_of_producers_is_what_a_scan_of_the_log_says(script: list[
         play.step(*step)
         play.log.check()
         assert told(play.log) == scanned(content(play.log))
-        assert play.log.snapshots == sorted(int(n[:20]) for n in play.disk.list(ROOT) if n.endswith(".snapshot"))
+        snapshots = play.log.producer_state.snapshots
+        assert snapshots == sorted(int(n[:20]) for n in play.disk.list(ROOT) if n.endswith(".snapshot"))
 
 
 @settings(max_examples=100, deadline=None)

@@ -26,7 +26,7 @@ def test_what_failed_is_told_before_what_differs() -> None:
 
 def test_a_process_that_dies_fails_its_seed_and_no_other() -> None:
     """A planted bug that does not exist ends the process before it runs anything."""
-    [outcome] = outcomes(range(1, 2), 1, planted="no-such-bug")
+    [outcome] = outcomes(range(1, 2), 1, prepare="tests.planted:no-such-bug")
     assert outcome.check == "the process that ran this seed died"
 
 

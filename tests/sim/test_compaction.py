@@ -30,7 +30,7 @@ def test_every_replica_keeps_few_records_of_few_keys() -> None:
     for machine in play.machines:
         assert machine.node is not None
         assert machine.node.broker is not None
-        hosted = machine.node.broker.replicas.host.named(*AT)
+        hosted = machine.node.broker.replicas.host.partitions.named(*AT)
         assert hosted is not None
         end = hosted.log.cleaned_to
         assert end is not None

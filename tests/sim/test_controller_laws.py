@@ -39,18 +39,18 @@ def coordinator(play: Play) -> Groups:
     for machine in play.machines:
         if machine.node is not None and machine.node.broker is not None:
             groups = machine.node.broker.groups
-            if any("ga" in shard.offsets for shard in groups.shards.values()):
+            if any("ga" in shard.offsets for shard in groups.shards.loaded.values()):
                 return groups
     raise AssertionError("nobody coordinates the group")
 
 
 def offsets_are_acknowledged_unwritten(play: Play) -> None:
-    groups = coordinator(play)
-    groups.write = lambda shard, records, now, done: done(ErrorCode.NONE, 0, now)  # type: ignore[method-assign]
+    shards = coordinator(play).shards
+    shards.write = lambda shard, records, now, done: done(ErrorCode.NONE, 0, now)  # type: ignore[method-assign]
 
 
 def offsets_are_forgotten(play: Play) -> None:
-    for shard in coordinator(play).shards.values():
+    for shard in coordinator(play).shards.loaded.values():
         shard.offsets.clear()
     writer = next(client for client in play.scene.clients if client.name == "ga")
     assert isinstance(writer, Committer)
@@ -301,7 +301,7 @@ def test_who_cannot_apply_its_metadata_and_stands_for_election_is_noticed() -> N
     play = Play()
     node = other(play).node
     assert node is not None
-    node.quorum.unfit = Unfit(EpochEnd(0, 0), 1, "a record of tomorrow")
+    node.quorum.state.unfit = Unfit(EpochEnd(0, 0), 1, "a record of tomorrow")
     for machine in play.machines:
         if machine.node is not node:
             machine.kill()

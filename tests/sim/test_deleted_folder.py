@@ -8,7 +8,7 @@ from tests.sim.test_laws import hosted_on, of_leader, other
 
 from strandline.base.ports import DiskError
 from strandline.log.log import Log
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.sim.faults.damaged import tamper
 from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.laws.logs.truth import Truth
@@ -35,8 +35,8 @@ def delete_folder(play: Play, machine: Machine) -> None:
 def forget_what_is_open(log: Log) -> None:
     log.tail.clear()
     for segment in log.segments:
-        log.warm = None
-        log.rest(segment)
+        log.segments.warm = None
+        log.segments.rest(segment)
 
 
 def a_leader(play: Play) -> Machine:

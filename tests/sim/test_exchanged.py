@@ -31,7 +31,7 @@ def folder(machine: Machine, name: str) -> str:
 
 def follows_under_its_name(machine: Machine, play: Play) -> bool:
     node = machine.node
-    hosted = None if node is None or node.broker is None else node.broker.replicas.host.find(play.at())
+    hosted = None if node is None or node.broker is None else node.broker.replicas.host.partitions.find(play.at())
     return hosted is not None and isinstance(hosted.role, Follower) and hosted.log.directory.endswith(f"/{ORDERS}")
 
 

@@ -28,7 +28,7 @@ def of_leader(play: Play) -> tuple[Machine, Hosted, Leader]:
 
 def hosted_on(machine: Machine) -> Hosted:
     assert machine.node is not None and machine.node.broker is not None
-    hosted = machine.node.broker.replicas.host.named(*ORDERS)
+    hosted = machine.node.broker.replicas.host.partitions.named(*ORDERS)
     assert hosted is not None
     return hosted
 

@@ -34,7 +34,7 @@ def test_all_lose_power_at_once_and_what_they_lost_is_in_the_ledgers(seed: int, 
     node = play.leader().node
     assert node is not None
     assert node.broker is not None
-    hosted = node.broker.replicas.host.find(at)
+    hosted = node.broker.replicas.host.partitions.find(at)
     assert hosted is not None
     committed = hosted.high_watermark
     before = [loss for machine in play.machines for loss in told_by(machine)]
@@ -48,7 +48,7 @@ def test_all_lose_power_at_once_and_what_they_lost_is_in_the_ledgers(seed: int, 
     for machine in play.machines:
         assert machine.node is not None
         assert machine.node.broker is not None
-        replica = machine.node.broker.replicas.host.find(at)
+        replica = machine.node.broker.replicas.host.partitions.find(at)
         assert replica is not None
         ends.append(replica.log.epochs.entries[-1].start_offset)
     began = min(ends)  # where the new leader's epoch begins

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.planted import PLANTED, Planted
 
-from strandline.sim.planted import PLANTED, Planted
 from strandline.sim.runs.campaign import Worker
 from strandline.sim.runs.run import Outcome
 
@@ -21,7 +21,7 @@ def is_violation(outcome: Outcome) -> bool:
 
 def hunt(row: Planted) -> Outcome | None:
     """The run that finds it, in a process of its own that has the bug."""
-    worker = Worker(row.name, plan=row.path)
+    worker = Worker(f"tests.planted:{row.name}", plan=row.path)
     try:
         return next((outcome for seed in row.tries if is_violation(outcome := worker.run(seed))), None)
     finally:

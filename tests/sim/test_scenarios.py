@@ -181,7 +181,7 @@ def test_what_a_killed_process_left_in_memory_is_durable_after_the_next_clean_st
         host.power_cut()
         host.start()
         assert host.node is not None and host.node.broker is not None
-        hosted = host.node.broker.replicas.host.named("orders", 0)
+        hosted = host.node.broker.replicas.host.partitions.named("orders", 0)
         assert hosted is not None and hosted.log.size_bytes >= len(before or b"") > 0
         play.heal()
     play.end()

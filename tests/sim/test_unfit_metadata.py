@@ -40,9 +40,9 @@ def test_a_voter_with_such_a_record_copies_it_again_and_votes_then(seed: int) ->
     node = machine.node
     assert node is not None
     assert node.committed.found is not None
-    assert not node.quorum.has_a_say
+    assert not node.quorum.state.has_a_say
     play.heal()
-    play.until("it votes again", lambda: node.quorum.has_a_say)
+    play.until("it votes again", lambda: node.quorum.state.has_a_say)
     assert machine.node is node
     play.end()
 
@@ -73,7 +73,7 @@ def poison(play: Play) -> None:
     assert controller is not None
 
     def write(node: Node, now: Instant) -> list[Effect]:
-        return node.settle(node.quorum.append([UNKNOWN], now)[1], now)
+        return node.propagate(node.quorum.append([UNKNOWN], now)[1], now)
 
     controller.run("a defect of the controller", write)
 
@@ -113,6 +113,6 @@ def test_after_that_nobody_leads_or_cuts_anything_and_all_say_why() -> None:
     play.run(20_000)
     for machine, before in zip(play.machines, images, strict=True):
         assert machine.node is not None
-        assert not machine.node.quorum.has_a_say
+        assert not machine.node.quorum.state.has_a_say
         assert any("This node compares it with the leader's" in text for text in told(play, machine))
         assert machine.disk.read_file(segment) == before[segment]

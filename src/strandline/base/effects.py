@@ -3,8 +3,8 @@
 No promise before its proof: an effect that tells another machine something (a `Reply`, a vote in a `Send`) is emitted
 only while handling the event that proves it (`Synced` for durable bytes).
 
-`token` fields are opaque to the driver: it returns them unchanged in the answering event. Inside the core a token is
-`(machine name, anything)`, so that the node can route the answer with one look.
+`token` fields are opaque to the driver: it returns them unchanged in the answering event. Each machine has types of its
+own for them, immutable ones, so that the node can route the answer with one look.
 """
 
 from enum import Enum
@@ -13,7 +13,12 @@ from typing import Any
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.value import Value
 
-Token = tuple[Any, ...]
+Token = Any  # a Value of the machine that asks; the replicas' are tuples that begin with "replica"
+
+
+def is_of_replicas(token: Token) -> bool:
+    """They can do without a log directory, so a failure to write is an answer to them, and the end for others."""
+    return type(token) is tuple and token[0] == "replica"
 
 
 class Endpoint(Value, frozen=True):
@@ -140,7 +145,7 @@ class Reply(Value, frozen=True):
 
 class Sync(Value, frozen=True):
     """Make these files or directories durable, then answer `Synced(token)`; or `SyncFailed(token)`, if it is the
-    replicas' (a token of "replica"): they can do without a directory. For all others a failure ends the node."""
+    replicas' (`is_of_replicas`): they can do without a directory. For all others a failure ends the node."""
 
     paths: tuple[str, ...]
     token: Token

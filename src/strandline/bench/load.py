@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from struct import Struct
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from strandline.base.value import Value
 from strandline.bench.usage import Usage, usage, used_between
+from strandline.client.admin.topics import create_topic, delete_topics
 from strandline.client.librdkafka import client_config
 
 SAMPLE_EVERY = 64
@@ -96,18 +95,14 @@ class Sample:
 
 def measure(bootstrap: str, config: LoadConfig) -> Measured:
     """Make a topic, load it, measure, delete it."""
-    client = AdminClient(client_config(bootstrap))
     topic = f"strandline-bench-{uuid.uuid4().hex[:8]}"
-    wanted = NewTopic(topic, config.partitions, config.replication_factor)
-    for future in client.create_topics([wanted], request_timeout=10).values():
-        future.result(15)
+    create_topic(bootstrap, topic, config.partitions, config.replication_factor)
     try:
         if config.rate:
             return measure_rate(bootstrap, topic, config)
         return measure_throughput(bootstrap, topic, config)
     finally:
-        for future in client.delete_topics([topic], request_timeout=10).values():
-            future.result(15)
+        delete_topics(bootstrap, [topic])
 
 
 def producer_of(bootstrap: str, config: LoadConfig) -> Producer:

@@ -5,11 +5,10 @@ come later, so they are counted.
 """
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,10 +16,12 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from strandline.base.errors import ErrorCode, error_of
 from strandline.bench.usage import usage
-from strandline.client.ask import ask, receive
+from strandline.client.ask import ask
+from strandline.client.config import ClientConfig
+from strandline.client.connection import Connection
+from strandline.client.errors import Unreachable
 from strandline.client.librdkafka import client_config
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
-from strandline.wire.frame import encode_request
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -183,16 +184,16 @@ class Ear:
         self.thread.start()
 
     def listen(self) -> None:
-        question = b"".join(encode_request(ApiVersionsRequest(), 3, 1, "strandline-scale"))
+        wait_ms = int(PATIENCE_S * 1000)
+        config = ClientConfig(((HOST, self.node.port),), request_timeout_ms=wait_ms, setup_timeout_ms=wait_ms)
         try:
-            with socket.create_connection((HOST, self.node.port), timeout=PATIENCE_S) as connection:
+            with closing(Connection(HOST, self.node.port, config, learns_versions=False)) as connection:
                 while not self.is_over:
                     began = time.monotonic()
-                    connection.sendall(question)
-                    receive(connection, int.from_bytes(receive(connection, 4), "big"))
+                    connection.ask(ApiVersionsRequest(), 3)
                     self.longest_s = max(self.longest_s, time.monotonic() - began)
                     time.sleep(PING_S)
-        except OSError:
+        except Unreachable:
             pass  # it was killed, or is not up yet
 
     def stop(self) -> float:

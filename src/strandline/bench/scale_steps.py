@@ -120,6 +120,18 @@ class Steps:
 
         return self.step(what, left, act)
 
+    def lose_controller(self, active: NodeProcess) -> tuple[Step, float]:
+        """And after how many seconds another one served."""
+        served: list[float] = []
+
+        def serve() -> None:
+            await_service(self.others(active), "after-failover")
+            served.append(time.monotonic() - began)
+
+        began = time.monotonic()
+        step = self.lose(active, f"SIGKILL of the active controller, node {active.node_id}", serve)
+        return step, served[0]
+
     def get_back(self, node: NodeProcess, what: str) -> Step:
         node.start()  # first, so that its processor time can be asked for; it does nothing yet
 
@@ -158,15 +170,7 @@ def measure(partitions: int, config: ScaleConfig, folder: Path, say: Say) -> Sca
         restart = steps.get_back(victim, f"node {victim.node_id} comes back")
 
         active = cluster.node(await_controller(nodes))
-        began = time.monotonic()
-        served: list[float] = []
-
-        def serve() -> None:
-            await_service(steps.others(active), "after-failover")
-            served.append(time.monotonic() - began)
-
-        began = time.monotonic()
-        controller = steps.lose(active, f"SIGKILL of the active controller, node {active.node_id}", serve)
+        controller, served_s = steps.lose_controller(active)
         restart_controller = steps.get_back(active, f"node {active.node_id} comes back")
         stop = steps.stop(active)
         start = steps.get_back(active, f"node {active.node_id} comes back from a clean stop")
@@ -182,7 +186,7 @@ def measure(partitions: int, config: ScaleConfig, folder: Path, say: Say) -> Sca
         leaders=leaders,
         detected_s=round(detected_s, 3),
         restart=restart,
-        controller_s=round(served[0], 3),
+        controller_s=round(served_s, 3),
         controller=controller,
         restart_controller=restart_controller,
         stop=stop,

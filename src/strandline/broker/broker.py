@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed
+from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed, is_of_replicas
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, Uuid
 from strandline.base.ports import Buffer, DiskError
 from strandline.base.time import Instant
-from strandline.broker import lifecycle
-from strandline.broker.lifecycle import Lifecycle
+from strandline.broker.lifecycle import Lifecycle, LifecycleSent
 from strandline.broker.parts import Parts
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
-from strandline.group.coordinator import Done, Groups
+from strandline.group.coordinator import Groups
+from strandline.group.shards import Done
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.evidence.inventory import Left
 from strandline.log.reading import Read
@@ -21,7 +21,6 @@ from strandline.replica.losses.withdrawing import left_in
 from strandline.replica.replicas import Replicas
 from strandline.replica.storage.cordoned import cordoned_ids
 from strandline.replica.storage.directories import Directories
-from strandline.replica.storage.offline import left_offline
 from strandline.wire.batch import BatchHeader, batches, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import Record, records
@@ -43,12 +42,12 @@ class InternalTopics:
         return self.replicas.leads(topic, partition)
 
     def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
-        hosted = self.replicas.host.named(topic, partition)
+        hosted = self.replicas.host.partitions.named(topic, partition)
         return hosted is None or self.replicas.scrubber.is_whole(hosted, now)
 
     def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
         """All but what is damaged: that is lost, or `is_whole` would say so."""
-        hosted = self.replicas.host.named(topic, partition)
+        hosted = self.replicas.host.partitions.named(topic, partition)
         if hosted is None:
             return
         offset: int | None = hosted.log.log_start_offset
@@ -129,12 +128,12 @@ class Broker:
         return effects
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
-        if event.token[0] == "replica":
+        if is_of_replicas(event.token):
             if event.token[1] == "fetch":
                 self.judge_leader(event, now)
             return self.replicas.step(event, now)
         assert not isinstance(event, Synced | SyncFailed)
-        if event.token[0] != lifecycle.NAME:
+        if type(event.token) is not LifecycleSent:
             return self.producer_ids.step(event, now)
         effects = self.lifecycle.step(event, now)
         # Replicas go on copying while the process ends. Without an epoch leaders could not tell what they had from what
@@ -191,7 +190,7 @@ class Broker:
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)
-        return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, left_offline(self.replicas))
+        return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, self.replicas.left_offline())
 
     def check(self) -> None:
         self.replicas.check()

@@ -154,11 +154,14 @@ class NodeConfig(Value, frozen=True):
 
     def contradictions(self) -> list[str]:
         """What is wrong between keys that are each right."""
+        found = (*self.about_listeners(), *self.about_voters(), *self.about_numbers())
+        return [problem for is_wrong, problem in found if is_wrong]
+
+    def about_listeners(self) -> tuple[tuple[bool, str], ...]:
         names = [listener.name for listener in self.listeners]
         controllers = self.controller_listener_names
         brokers = [name for name in names if name not in controllers]
-        voter_ids = [voter.node_id for voter in self.voters]
-        found: list[tuple[bool, str]] = [
+        return (
             (len(set(names)) < len(names), "Each listener must have a different name"),
             (
                 self.is_broker and not brokers,
@@ -189,6 +192,11 @@ class NodeConfig(Value, frozen=True):
                 and "advertised.listeners" in self.explicit,
                 "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
             ),
+        )
+
+    def about_voters(self) -> tuple[tuple[bool, str], ...]:
+        voter_ids = [voter.node_id for voter in self.voters]
+        return (
             (not self.voters, "controller.quorum.voters must name at least one controller"),
             (len(set(voter_ids)) < len(voter_ids), "controller.quorum.voters has a node id twice"),
             (
@@ -199,6 +207,10 @@ class NodeConfig(Value, frozen=True):
                 not self.is_controller and self.node_id in voter_ids,
                 f"If process.roles has no controller, node.id {self.node_id} must not be in controller.quorum.voters",
             ),
+        )
+
+    def about_numbers(self) -> tuple[tuple[bool, str], ...]:
+        return (
             (
                 self.integer("broker.heartbeat.interval.ms") * 2 > self.integer("broker.session.timeout.ms"),
                 "broker.session.timeout.ms must be at least twice broker.heartbeat.interval.ms",
@@ -221,8 +233,7 @@ class NodeConfig(Value, frozen=True):
                 self.integer("group.min.session.timeout.ms") > self.integer("group.max.session.timeout.ms"),
                 "group.min.session.timeout.ms must not be above group.max.session.timeout.ms",
             ),
-        ]
-        return [problem for is_wrong, problem in found if is_wrong]
+        )
 
     def missing_directories(self) -> list[str]:
         cordoned = self.texts("cordoned.log.dirs")

@@ -13,11 +13,16 @@ from strandline.base.value import Value
 from strandline.broker.refusals import error_in, refusal_of
 from strandline.controller.partitions.manual import is_manual
 
-NAME = "forward"
 RETRY_MS = 50
 WAITING_MAX = 1000
 ANSWER_MS = 1000  # for the answer to come of what was decided in the last moment
 MOVED = (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # the second in answers of the quorum
+
+
+class Forwarded(Value, frozen=True):
+    """The token of what was passed on."""
+
+    number: int
 
 
 class Waiting(Value, frozen=True):
@@ -50,10 +55,11 @@ class Forwarding:
 
     def ask(self, number: int, now: Instant) -> ToController:
         waiting = self.out[number]
-        return ToController(waiting.message, waiting.version, max(1, waiting.until - now), (NAME, number))
+        return ToController(waiting.message, waiting.version, max(1, waiting.until - now), Forwarded(number))
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
-        number = event.token[1]
+        asked: Forwarded = event.token
+        number = asked.number
         waiting = self.out[number]
         match event:
             case Answered(message=message) if error_in(message) not in MOVED:

@@ -25,7 +25,8 @@ from strandline.metadata.registrations import Broker as RegisteredBroker
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Observing, Seeking
 from strandline.replica.following.follower import Follower
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.replicas import Replicas
 from strandline.replica.scrubbing.scrubber import Scrubber
 from strandline.replica.serving.leader import Leader
@@ -81,7 +82,7 @@ class Totals(Struct, frozen=True):
 
 def partition_readings(replicas: Replicas) -> Iterator[PartitionReading]:
     """One for each partition that this broker hosts and metadata assigns to it. May be taken a few at a time."""
-    for hosted in list(replicas.host.all()):
+    for hosted in list(replicas.host.partitions.all()):
         if hosted.role is not None and not hosted.gone:
             yield reading_of(replicas, hosted)
 
@@ -133,7 +134,7 @@ def totals(replicas: Replicas, readings: Sequence[PartitionReading]) -> Totals:
         at_min_isr=sum(row.is_at_min_isr for row in readings),
         reassigning=sum(row.is_reassigning for row in readings),
         producer_ids=sum(row.producer_ids for row in readings),
-        offline=max(0, assigned - len(replicas.arrivals.waiting) - len(readings)),
+        offline=max(0, assigned - len(replicas.assigned.waiting) - len(readings)),
     )
 
 
@@ -200,7 +201,7 @@ def of_scrubber(scrubber: Scrubber) -> Iterator[Family]:
 
 
 def of_quotas(replicas: Replicas) -> Iterator[Family]:
-    leader, follower, futures = replicas.fetching.quota, replicas.follower_quota, replicas.futures
+    leader, follower, futures = replicas.fetching.quota, replicas.fetchers.quota, replicas.futures
     quotas = (
         ("LeaderReplication", leader.rate, leader.bound),
         ("FollowerReplication", follower.rate, follower.bound),
@@ -214,7 +215,8 @@ def of_quotas(replicas: Replicas) -> Iterator[Family]:
 def of_topics(host: Host) -> Iterator[Family]:
     """The sum over the topics is what Kafka has without a topic."""
     for field, metric in table.TOPIC_COUNTERS.items():
-        yield Family(metric, [((topic,), getattr(counters, field)) for topic, counters in host.counters.items()])
+        rows = host.partitions.counters.items()
+        yield Family(metric, [((topic,), getattr(counters, field)) for topic, counters in rows])
     yield single(table.REPLICATION_IN, host.replicated_in)
     yield single(table.REPLICATION_OUT, host.replicated_out)
 
@@ -325,9 +327,9 @@ def under_min_isr(image: Image) -> int:
 def of_quorum(quorum: Quorum) -> Iterator[Family]:
     yield single(table.CURRENT_LEADER, quorum.leader_id)
     yield single(table.CURRENT_EPOCH, quorum.leader_epoch)
-    yield single(table.CURRENT_VOTE, quorum.election.voted)
+    yield single(table.CURRENT_VOTE, quorum.state.election.voted)
     yield single(table.RAFT_HIGH_WATERMARK, quorum.high_watermark)
-    yield single(table.RAFT_LOG_END, quorum.log.log_end_offset)
-    yield single(table.RAFT_LOG_END_EPOCH, quorum.log.last_epoch)
-    role = type(quorum.role)
+    yield single(table.RAFT_LOG_END, quorum.state.log.log_end_offset)
+    yield single(table.RAFT_LOG_END_EPOCH, quorum.state.log.last_epoch)
+    role = type(quorum.state.role)
     yield Family(table.CURRENT_STATE, [((STATES.get(role, role.__name__.lower()),), 1)])

@@ -28,11 +28,16 @@ from strandline.wire.messages.brokers.broker_registration import (
     LostTopic,
 )
 
-NAME = "lifecycle"
 REGISTRATION_VERSION = 4
 HEARTBEAT_VERSION = 2
 RETRY_MS = 100
 LEAVING_RETRY_MS = 50
+
+
+class LifecycleSent(Value, frozen=True):
+    """The token of a registration or a heartbeat."""
+
+    number: int
 
 
 class Identity(Value, frozen=True):
@@ -143,7 +148,8 @@ class Lifecycle:
                 return []
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
-        if event.token[1] != self.in_flight:
+        asked: LifecycleSent = event.token
+        if asked.number != self.in_flight:
             return []  # an answer to a question that a newer one replaced
         self.in_flight = 0
         match event:
@@ -216,7 +222,7 @@ class Lifecycle:
         self.asked_offline = self.offline
         self.asked_lost = dict(self.lost)
         patience = self.config.session_timeout_ms // 2
-        return [ToController(message, version, patience, (NAME, self.sent))]
+        return [ToController(message, version, patience, LifecycleSent(self.sent))]
 
     def registration(self) -> BrokerRegistrationRequest:
         me = self.identity

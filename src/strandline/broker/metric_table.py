@@ -39,7 +39,7 @@ PARTITION_GAUGES: dict[str, Metric] = {
     ),
     "last_stable_offset_lag": of_partition(
         "kafka_cluster_Partition_LastStableOffsetLag",
-        "High watermark minus last stable offset: what waits for the end of a transaction",
+        "High watermark minus last stable offset: records that wait for the end of a transaction",
         PARTITION + "LastStableOffsetLag",
     ),
     "is_under_min_isr": of_partition(
@@ -65,17 +65,17 @@ PARTITION_GAUGES: dict[str, Metric] = {
     ),
     "above_while_under": of_partition(
         "strandline_partition_records_above_high_watermark_under_min_isr",
-        "Records written and not to be read, because the committed ISR is below the effective min ISR; 0 otherwise",
+        "Records that consumers cannot read, because the committed ISR is below the effective min ISR; 0 otherwise",
     ),
     "electable_leaders": of_partition(
         "strandline_partition_electable_leaders",
-        "Members of ISR and ELR: who may lead without loss (KIP-966). All its replicas tell it, for nobody may lead",
+        "Members of ISR and ELR: replicas that may lead without loss (KIP-966). All its replicas report it",
     ),
 }
 
 CONSUMER_LAG = of_partition(
     "kafka_server_FetcherLagMetrics_ConsumerLag",
-    "Of a follower: committed records that its leader told of and that it has not copied yet",
+    "On a follower: committed records, by its leader's last answer, that it has not copied yet",
     "kafka.server:type=FetcherLagMetrics,name=ConsumerLag,clientId=*",
 )
 MAX_LAG = Metric(
@@ -99,13 +99,13 @@ TOPIC_COUNTERS: dict[str, Metric] = {
     for field, name, help_text in (
         ("messages_in", "MessagesIn", "Records that this broker appended as leader"),
         ("bytes_in", "BytesIn", "Bytes of these records, as they are stored"),
-        ("bytes_out", "BytesOut", "Bytes of records that consumers were sent"),
-        ("bytes_rejected", "BytesRejected", "Bytes of batches that were refused as too large"),
+        ("bytes_out", "BytesOut", "Bytes of records that were sent to consumers"),
+        ("bytes_rejected", "BytesRejected", "Bytes of batches that were rejected as too large"),
         ("produces", "TotalProduceRequests", "Produced batches, one for each partition of a request"),
         (
             "failed_produces",
             "FailedProduceRequests",
-            "Batches refused for other reasons than size, damage, storage and leadership",
+            "Batches rejected for other reasons than size, damage, storage and leadership",
         ),
         ("failed_fetches", "FailedFetchRequests", "Partitions whose log could not be read for a Fetch"),
     )
@@ -121,7 +121,7 @@ REPLICATION_IN, REPLICATION_OUT = rows(
     (
         "kafka_server_BrokerTopicMetrics_ReplicationBytesOut_total",
         TOPIC + "ReplicationBytesOutPerSec",
-        "Bytes of records that followers were sent",
+        "Bytes of records that were sent to followers",
     ),
 )
 
@@ -243,7 +243,7 @@ ISR_SHRINKS, ISR_EXPANDS, FAILED_ISR_UPDATES = rows(
     (
         "kafka_server_ReplicaManager_FailedIsrUpdates_total",
         REPLICA_MANAGER + "FailedIsrUpdatesPerSec",
-        "Proposed changes of an ISR that the controller refused",
+        "Proposed changes of an ISR that the controller rejected",
     ),
 )
 FETCH_SESSIONS, FETCH_SESSION_PARTITIONS, BROKER_APPLIED, METADATA_ERRORS, BROKER_UNFENCED = OF_BROKER = rows(
@@ -285,7 +285,7 @@ CONTROLLER_GAUGES: dict[str, Metric] = {
         ("PreferredReplicaImbalanceCount", "Partitions that their preferred replica does not lead"),
         ("ControlledShutdownBrokerCount", "Brokers in a controlled shutdown"),
         ("NewActiveControllersCount", "How often this node has heard of another active controller"),
-        ("TimedOutBrokerHeartbeatCount", "Brokers fenced here for want of a heartbeat"),
+        ("TimedOutBrokerHeartbeatCount", "Brokers that this node fenced because it got no heartbeat"),
         ("LastAppliedRecordOffset", "Offset of the last metadata record that this controller has applied"),
         ("LastCommittedRecordOffset", "Offset of the last metadata record that this controller knows to be committed"),
         ("MetadataErrorCount", "Metadata records and snapshots that this controller could not apply"),
@@ -304,12 +304,12 @@ UNDER_MIN_ISR, RECOVERING_PARTITIONS, MANUAL_ELECTIONS = rows(
     (
         "kafka_controller_unclean_recovery_partitions_count",
         "kafka.controller.unclean_recovery_partitions_count",
-        "On the active controller: partitions under unclean recovery, or that wait for all who were eligible last",
+        "On the active controller: partitions under unclean recovery, or that wait for all last eligible replicas",
     ),
     (
         "kafka_controller_manual_leader_election_required_partition_count",
         "kafka.controller.manual_leader_election_required_partition_count",
-        "Partitions that nobody leads and for which an operator must find a leader",
+        "Partitions without a leader for which an operator must find one",
     ),
 )
 RECOVERIES_FINISHED = Metric(
@@ -352,7 +352,7 @@ CURRENT_LEADER, CURRENT_EPOCH, CURRENT_VOTE, RAFT_HIGH_WATERMARK, RAFT_LOG_END, 
     (
         "kafka_server_raftmetrics_current_vote",
         RAFT + "current-vote",
-        "Whom this node voted for in the epoch; -1: nobody",
+        "The voter for which this node voted in the epoch; -1: none",
     ),
     ("kafka_server_raftmetrics_high_watermark", RAFT + "high-watermark", "High watermark of the metadata log"),
     ("kafka_server_raftmetrics_log_end_offset", RAFT + "log-end-offset", "End of this node's metadata log"),
@@ -396,7 +396,7 @@ QUEUE_TIME, LOCAL_TIME, TOTAL_TIME = rows(
     (
         "kafka_network_RequestMetrics_LocalTimeMs",
         NETWORK + "LocalTimeMs,request=*",
-        "Milliseconds that this node worked on a request when it came, answers to others that it let go included",
+        "Milliseconds that this node worked on a request when it arrived, also on answers to others that it released",
     ),
     (
         "kafka_network_RequestMetrics_TotalTimeMs",
@@ -434,7 +434,9 @@ RESIDENT, VIRTUAL, OPEN_FDS, MAX_FDS, STARTED = rows(
     ("process_max_fds", "", "Limit of open file descriptors"),
     ("process_start_time_seconds", "", "When the process started, in seconds since the epoch"),
 )
-INFO = Metric("strandline_node_info", Kind.GAUGE, "1, with who this is", ("node_id", "roles", "version", "cluster_id"))
+INFO = Metric(
+    "strandline_node_info", Kind.GAUGE, "1; labels identify the node", ("node_id", "roles", "version", "cluster_id")
+)
 
 METRICS: tuple[Metric, ...] = (
     *TOTALS.values(),

@@ -39,18 +39,20 @@ from strandline.base.effects import (
 )
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
 from strandline.base.time import NEVER, Instant
-from strandline.broker import forward
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
+from strandline.broker.forward import Forwarded, Forwarding
 from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import Left
 from strandline.broker.parts import Parts, auto_topic
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.controller.controller import Controller
 from strandline.controller.partitions.manual import is_manual
+from strandline.controller.tokens import ControllerToken
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
 from strandline.quorum.quorum import Quorum
+from strandline.quorum.tokens import QuorumToken
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.schema import Message
 
@@ -83,7 +85,7 @@ class Node:
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
-        self.forwarding = forward.Forwarding(config.integer("request.timeout.ms"))
+        self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
         self.new_leaders = 0  # how often this node has heard of another controller
         self.own_requests: dict[int, Token] = {}
@@ -100,16 +102,16 @@ class Node:
 
     def start(self, now: Instant) -> list[Effect]:
         effects = self.broker.load(now) if self.broker is not None else []
-        return self.settle(effects + self.quorum.start(now), now)
+        return self.propagate(effects + self.quorum.start(now), now)
 
     def step(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case Received():
-                return self.settle(self.received(event, now), now)
+                return self.propagate(self.received(event, now), now)
             case Disconnected():
-                return self.settle(self.controller.step(event, now) if self.controller is not None else [], now)
+                return self.propagate(self.controller.step(event, now) if self.controller is not None else [], now)
             case _:
-                return self.settle(self.answered(event, now), now)
+                return self.propagate(self.answered(event, now), now)
 
     def deadline(self) -> Instant:
         if self.halted:
@@ -127,7 +129,7 @@ class Node:
         self.is_parting = False
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
-        done = self.settle(self.quorum.expire(now), now)
+        done = self.propagate(self.quorum.expire(now), now)
         if self.halted:
             return done
         effects = self.forwarding.expire(now)
@@ -136,18 +138,18 @@ class Node:
         if self.broker is not None:
             effects += self.broker.expire(now)
             effects += self.answer_metadata(self.broker, now, moved=False)
-        return done + self.settle(effects, now)
+        return done + self.propagate(effects, now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin to stop, with the controller's consent if so configured; it ends with `Halt`."""
         if self.broker is None:
             self.is_closing = True
-            return self.settle([], now)
+            return self.propagate([], now)
         if self.config.boolean("controlled.shutdown.enable"):
             self.broker.lifecycle.leave(now)
         else:
             self.broker.lifecycle.leave_unasked()
-        return self.settle([], now)
+        return self.propagate([], now)
 
     def check(self) -> None:
         self.image.check()
@@ -166,6 +168,10 @@ class Node:
     @property
     def applied_end(self) -> int:
         return self.committed.end
+
+    @property
+    def active_controller(self) -> NodeId:
+        return self.quorum.leader_id
 
     def is_controller_listener(self, listener: str) -> bool:
         return listener in self.config.controller_listener_names
@@ -209,23 +215,23 @@ class Node:
         return [effect for event in due for effect in metadata.answer(self, event, now)]
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed | Probed, now: Instant) -> list[Effect]:
-        name = event.token[0]
-        if name == "controller":
+        token = event.token
+        if isinstance(token, ControllerToken):
             assert self.controller is not None
             return self.controller.step(event, now)
-        assert not isinstance(event, Probed)
-        if name == "quorum":
-            assert not isinstance(event, SyncFailed)
+        assert not isinstance(event, Probed), "only the controller probes"
+        if isinstance(token, QuorumToken):
+            assert not isinstance(event, SyncFailed), "a node without its metadata directory ends"
             return self.quorum.step(event, now)
-        if name == forward.NAME:
-            assert not isinstance(event, Synced | SyncFailed)
+        if type(token) is Forwarded:
+            assert not isinstance(event, Synced | SyncFailed), "nothing that is passed on is written"
             return self.forwarding.step(event, now)
         assert self.broker is not None
         return self.broker.answered(event, now)
 
     # --- consequences
 
-    def settle(self, effects: list[Effect], now: Instant) -> list[Effect]:
+    def propagate(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """Carry what just happened to every machine it concerns, until nothing moves; the rest is the driver's."""
         done: list[Effect] = []
         while True:
@@ -245,12 +251,12 @@ class Node:
 
     def consequences(self, now: Instant) -> list[Effect]:
         effects, self.written = self.written, []
-        quorum = self.quorum
+        quorum = self.quorum.state
         if quorum.high_watermark > self.committed.end and self.committed.unfit is None:
             effects += self.apply_committed(now)
         if not self.fault and (quorum.verdict or self.committed.unfit is not None):
             self.give_up()
-        leader = (quorum.leader_id, quorum.leader_epoch)
+        leader = (quorum.leader_id, quorum.epoch)
         if leader != self.known_leader:
             effects += self.leader_changed(leader, now)
         if self.controller is not None:
@@ -279,7 +285,7 @@ class Node:
         """There is metadata that cannot be applied. Nothing may be left out, so this node goes no further: it stops in
         order, without the controller's consent, which it could not learn to have."""
         unfit = self.committed.unfit
-        self.fault = self.quorum.verdict
+        self.fault = self.quorum.state.verdict
         if unfit is not None:
             self.fault = f"{unfit.text}. It is committed; the next start compares it with the leader's"
         if self.broker is None:
@@ -317,7 +323,7 @@ class Node:
             if self.controller is not None:
                 effects += self.follow_leadership(self.controller, now)  # it must write no more
             return effects
-        is_flushing = self.broker is not None and bool(self.broker.replicas.storage.flushing)
+        is_flushing = self.broker is not None and bool(self.broker.replicas.storage.flushing.in_flight)
         if self.is_parting or is_flushing:
             return []
         effects = self.quorum.close(now)

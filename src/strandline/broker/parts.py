@@ -16,7 +16,7 @@ from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
 from strandline.group.classic import GroupConfig
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
-from strandline.log.evidence.clean_shutdown import LogsLeft, Place, take_clean_shutdown
+from strandline.log.evidence.clean_shutdown import LogsLeft, Place, Stop, take_clean_shutdown
 from strandline.log.evidence.wholeness import Vouched, take_vouched
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.quorum.config import QuorumConfig
@@ -141,46 +141,61 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
     stop = take_clean_shutdown(disk, place) if config.is_broker else None
     vouched = take_vouched(disk, place, is_clean=stop is not None) if config.is_broker else None
     metadata_directory_id = metas[config.metadata_log_dir].directory_id
-    advertised = {at.name: at.endpoint for at in config.advertised_listeners}
     return Parts(
         config=config,
         disk=disk,
         rng=rng,
-        metadata_log=MetadataLog.open(
-            disk,
-            config.metadata_log_dir,
-            now,
-            replace(
-                METADATA_LOG,
-                segment_bytes=config.integer("metadata.log.segment.bytes"),
-                segment_ms=config.integer("metadata.log.segment.ms"),
-            ),
-            has_others=any(voter.node_id != config.node_id for voter in config.voters),
-        ),
+        metadata_log=open_metadata_log(disk, config, now),
         directories=tuple(LogDir(path, metas[path].directory_id) for path in live),
         dead_directories=tuple(LogDir(path, ZERO_UUID) for path in config.log_dirs if path not in live),
         metadata_directory_id=metadata_directory_id,
-        identity=Identity(
-            node_id=config.node_id,
-            cluster_id=cluster_id,
-            incarnation_id=Uuid(rng.randbytes(16)),
-            log_dirs=tuple(metas[path].directory_id for path in live),
-            listeners={
-                name: Endpoint(at.host, at.port or where[name].port)
-                for name, at in advertised.items()
-                if name not in config.controller_listener_names
-            },
-            rack=config.text("broker.rack") or None,
-            previous_broker_epoch=-1 if stop is None else stop.broker_epoch,
-            features=READABLE_FEATURES,
-            whole_after=ZERO_UUID if vouched is None else vouched.process,
-        ),
+        identity=identity_of(config, place, where, Uuid(rng.randbytes(16)), stop, vouched),
         voters={voter.node_id: voter.endpoint for voter in config.voters},
         clean_start=stop is not None,
         left=None if stop is None else stop.logs,
         place=place,
         vouched=vouched,
         initial_features=initial_features(disk, config),
+    )
+
+
+def open_metadata_log(disk: Disk, config: NodeConfig, now: Instant) -> MetadataLog:
+    return MetadataLog.open(
+        disk,
+        config.metadata_log_dir,
+        now,
+        replace(
+            METADATA_LOG,
+            segment_bytes=config.integer("metadata.log.segment.bytes"),
+            segment_ms=config.integer("metadata.log.segment.ms"),
+        ),
+        has_others=any(voter.node_id != config.node_id for voter in config.voters),
+    )
+
+
+def identity_of(
+    config: NodeConfig,
+    place: Place,
+    where: Mapping[str, Endpoint],
+    incarnation: Uuid,
+    stop: Stop | None,
+    vouched: Vouched | None,
+) -> Identity:
+    advertised = {at.name: at.endpoint for at in config.advertised_listeners}
+    return Identity(
+        node_id=config.node_id,
+        cluster_id=place.cluster_id,
+        incarnation_id=incarnation,
+        log_dirs=tuple(directory_id for _, directory_id in place.directories),
+        listeners={
+            name: Endpoint(at.host, at.port or where[name].port)
+            for name, at in advertised.items()
+            if name not in config.controller_listener_names
+        },
+        rack=config.text("broker.rack") or None,
+        previous_broker_epoch=-1 if stop is None else stop.broker_epoch,
+        features=READABLE_FEATURES,
+        whole_after=ZERO_UUID if vouched is None else vouched.process,
     )
 
 

@@ -7,16 +7,20 @@ from strandline.base.effects import Answered, Effect, Failed, Reply, ReplyTo, To
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant, after
+from strandline.base.value import Value
 from strandline.wire.messages.brokers.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-NAME = "producer_ids"
 REQUEST_TIMEOUT_MS = 1000
 WAITING_MAX = 10_000
 ID_END = 1 << 63
+
+
+class BlockAsked(Value, frozen=True):
+    """The token of a request for more ids; one is on its way at a time."""
 
 
 class ProducerIds:
@@ -53,7 +57,7 @@ class ProducerIds:
         self.asking = True
         self.next_try = after(now, REQUEST_TIMEOUT_MS)
         request = AllocateProducerIdsRequest(broker_id=self.me, broker_epoch=epoch)
-        return [ToController(request, 0, REQUEST_TIMEOUT_MS, (NAME,))]
+        return [ToController(request, 0, REQUEST_TIMEOUT_MS, BlockAsked())]
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
         self.asking = False

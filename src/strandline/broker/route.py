@@ -1,15 +1,14 @@
 """Which request goes where: one row per API and listener. A request without a row is not served."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.broker.forward import Forwarding
 from strandline.broker.handlers import (
     alter_replica_log_dirs,
     api_versions,
@@ -23,8 +22,11 @@ from strandline.broker.handlers import (
     metadata,
     sasl,
 )
+from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.broker.refusals import refusal_of
+from strandline.controller.controller import Controller
 from strandline.controller.partitions.manual import is_manual
+from strandline.quorum.quorum import Quorum
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import AssignReplicasToDirsRequest
@@ -74,66 +76,71 @@ from strandline.wire.messages.topics.elect_leaders import OWN_VERSION, UNCLEAN, 
 from strandline.wire.messages.topics.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.topics.metadata import MetadataRequest
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-    from strandline.broker.node import Node
 
-Route = Callable[["Node", Received, Instant], list[Effect]]
+class Machines(NodePort, Protocol):
+    """What a row may ask beyond a handler: the machines of a node that answer by themselves."""
 
+    @property
+    def quorum(self) -> Quorum: ...
 
-def serving(node: Node) -> Broker:
-    assert node.broker is not None, "a node without the broker role has no broker listener"
-    return node.broker
+    @property
+    def controller(self) -> Controller | None: ...
 
-
-def produce(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return serving(node).replicas.produce(received.to, received.caller, received.message, now)
+    @property
+    def forwarding(self) -> Forwarding: ...
 
 
-def fetch(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return serving(node).replicas.fetch(received.to, received.caller, received.message, now)
+Route = Callable[[Machines, Received, Instant], list[Effect]]
 
 
-def take_in_metadata(node: Node, received: Received, now: Instant) -> list[Effect]:
+def produce(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).replicas.produce(received.to, received.caller, received.message, now)
+
+
+def fetch(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).replicas.fetch(received.to, received.caller, received.message, now)
+
+
+def take_in_metadata(node: Machines, received: Received, now: Instant) -> list[Effect]:
     """Answered a moment later, by `handlers.metadata`; at once where no topic is asked for, and so no leader named."""
     if metadata.asks_for_no_topic(received.message, received.to.api_version):
         return metadata.answer(node, received, now)
-    serving(node).suspects.take_in(received, now)
+    broker_of(node).suspects.take_in(received, now)
     return []
 
 
-def list_offsets(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return serving(node).replicas.list_offsets(received.to, received.caller, received.message, now)
+def list_offsets(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).replicas.list_offsets(received.to, received.caller, received.message, now)
 
 
-def offsets_for_leader_epoch(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return serving(node).replicas.offsets_for_leader_epoch(received.to, received.caller, received.message, now)
+def offsets_for_leader_epoch(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).replicas.offsets_for_leader_epoch(received.to, received.caller, received.message, now)
 
 
-def delete_records(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return serving(node).replicas.delete_records(received.to, received.caller, received.message, now)
+def delete_records(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).replicas.delete_records(received.to, received.caller, received.message, now)
 
 
-def init_producer_id(node: Node, received: Received, now: Instant) -> list[Effect]:
-    broker = serving(node)
+def init_producer_id(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    broker = broker_of(node)
     return broker.producer_ids.init_producer_id(received.to, received.message, broker.lifecycle.epoch, now)
 
 
-def to_group(node: Node, received: Received, now: Instant) -> list[Effect]:
-    return serving(node).groups.answer(received, now)
+def to_group(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).groups.answer(received, now)
 
 
-def to_quorum(node: Node, received: Received, now: Instant) -> list[Effect]:
+def to_quorum(node: Machines, received: Received, now: Instant) -> list[Effect]:
     return node.quorum.step(received, now)
 
 
-def to_controller(node: Node, received: Received, now: Instant) -> list[Effect]:
+def to_controller(node: Machines, received: Received, now: Instant) -> list[Effect]:
     if node.controller is None:
         return [Reply(received.to, refusal_of(received.message, ErrorCode.NOT_CONTROLLER))]
     return node.controller.step(received, now)
 
 
-def pass_on(node: Node, received: Received, now: Instant) -> list[Effect]:
+def pass_on(node: Machines, received: Received, now: Instant) -> list[Effect]:
     """A client may ask any broker; the active controller answers."""
     message, version = received.message, received.to.api_version
     if isinstance(message, ElectLeadersRequest) and (is_manual(message, version) or message.election_type == UNCLEAN):

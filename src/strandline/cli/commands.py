@@ -1,56 +1,57 @@
-"""All commands but `node`, which must start fast and is handled before this is imported."""
+"""The list of commands. Each is imported when it runs, so that it starts fast whatever the others need.
 
+The list of `strandline --help` is made of the summaries here; `strandline COMMAND --help` shows the command's own text.
+`node` is here for the list alone: `cli.main` handles it before this is imported.
+"""
+
+import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 
 from cyclopts import App
 
 from strandline.base import VERSION
-from strandline.cli.admin import configs, features, log_dirs, reassignments, topics
-from strandline.cli.admin.explain import explain
-from strandline.cli.admin.leader_election import leader_election
-from strandline.cli.admin.losses import losses
-from strandline.cli.admin.metrics import metrics
-from strandline.cli.lab import last_replica, scale
-from strandline.cli.lab.model import model
-from strandline.cli.lab.sim import sim
-from strandline.cli.nodes.format import format_storage, random_uuid
-from strandline.cli.nodes.up import up
-from strandline.cli.records.consume import consume
-from strandline.cli.records.produce import produce
-from strandline.server.node import run_node
+
+ADMIN, RECORDS, NODES, LAB = (f"strandline.cli.{folder}" for folder in ("admin", "records", "nodes", "lab"))
+COMMANDS = {
+    "up": (f"{NODES}.up:up", "Run a cluster on this machine until Ctrl-C."),
+    "node": (f"{NODES}.node:node", "Run one node until SIGTERM or Ctrl-C."),
+    "format": (f"{NODES}.format:format_storage", "Prepare a node's log directories."),
+    "random-uuid": (f"{NODES}.format:random_uuid", "Print a new cluster id."),
+    "topics": (f"{ADMIN}.topics:app", "Create, list, describe and delete topics."),
+    "configs": (f"{ADMIN}.configs:app", "Show and change configurations of topics and brokers."),
+    "features": (f"{ADMIN}.features:app", "Show the features of a cluster, and change their levels."),
+    "reassignments": (f"{ADMIN}.reassignments:app", "Move partitions to other brokers; list and cancel moves."),
+    "log-dirs": (f"{ADMIN}.log_dirs:app", "Show log directories, and move replicas between them."),
+    "metrics": (f"{ADMIN}.metrics:metrics", "Show the main metrics of every node."),
+    "explain": (f"{ADMIN}.explain:explain", "Say what is wrong with a partition and what to do."),
+    "leader-election": (f"{ADMIN}.leader_election:leader_election", "Elect leaders, after showing what that loses."),
+    "losses": (f"{ADMIN}.losses:losses", "List records that were lost, or may have been."),
+    "produce": (f"{RECORDS}.produce:produce", "Write each line of the input as one record."),
+    "consume": (f"{RECORDS}.consume:consume", "Print records, one a line, until Ctrl-C."),
+    "bench": (f"{LAB}.bench:app", "Measure throughput, or what many partitions cost."),
+    "demo": (f"{LAB}.demo:app", "Watch a cluster of real processes survive failures."),
+    "sim": (f"{LAB}.sim:sim", "Run simulated clusters under faults, and check them."),
+    "model": (f"{LAB}.model:model", "Explore the controller's elections exhaustively."),
+}
+PIPELINE = "Run jobs on Spark: ingest, audit, emit, lag and others."
+
+
+def command(app: App, name: str, path: str, summary: str) -> None:
+    """The summary is for lists. Given to a command that is asked for, it would take the place of the command's text."""
+    app.command(path, name=name, help=None if name in sys.argv[1:3] else summary)
+
+
+def plugins(app: App, group: str, summary: str) -> None:
+    """Commands of other distributions, by their entry points. `pipeline` is always there, if only to say what is
+    missing; `summary` is its own."""
+    found = {"pipeline": "strandline.cli.missing:spark"}
+    found |= {entry.name: entry.value for entry in entry_points(group=group)}
+    for name, path in found.items():
+        command(app, name, path, summary if name == "pipeline" else "")
+
 
 app = App(name="strandline", version=VERSION, help="A replicated log that speaks Kafka's protocol.")
-app.command(up)
-app.command(topics.app)
-app.command(configs.app)
-app.command(features.app)
-app.command(reassignments.app)
-app.command(leader_election)
-app.command(losses)
-app.command(explain)
-app.command(log_dirs.app)
-app.command(produce)
-app.command(consume)
-app.command(format_storage, name="format")
-app.command(random_uuid)
-app.command(metrics)
-app.command(last_replica.app)
-app.command(scale.app)
-app.command(sim)
-app.command(model)
-for parent, group in ((app, "strandline.commands"), (last_replica.app, "strandline.demos")):
-    for found in entry_points(group=group):  # other distributions, as strandline-spark, bring commands of their own
-        parent.command(found.value, name=found.name)
-
-
-@app.command
-def node(*, config: Path) -> int:
-    """Run one node until it is told to stop (SIGTERM or Ctrl-C: a controlled shutdown).
-
-    Parameters
-    ----------
-    config
-        the node's properties, with Kafka's names
-    """
-    return run_node(["--config", str(config)])
+for name, (path, summary) in COMMANDS.items():
+    command(app, name, path, summary)
+if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:  # finding what is installed takes a while
+    plugins(app, "strandline.commands", PIPELINE)

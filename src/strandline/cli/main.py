@@ -2,6 +2,8 @@
 
 import sys
 
+CLIENT = "confluent_kafka"
+
 
 def run() -> None:
     """Entry point. `node` goes without the command-line library: imports are most of its boot time."""
@@ -31,3 +33,7 @@ def call() -> None:
         app()
     except StrandlineError as error:
         fail(error.problem, error.advice, status=2 if isinstance(error, BadOption) else 1)
+    except ImportError as error:  # the command-line library raises one of its own for a command's module
+        if not any(isinstance(each, ImportError) and each.name == CLIENT for each in (error, error.__cause__)):
+            raise
+        fail("this command needs confluent-kafka", "pip install 'strandline[clients]'")

@@ -1,37 +1,32 @@
-"""One question to one node over a blocking socket, or to any node that answers: for commands that look at a cluster."""
+"""One question to one node, or to any node that answers: for commands that look at a cluster."""
 
-import socket
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.client.errors import BadOption, StrandlineError
-from strandline.wire.api import response_of
-from strandline.wire.frame import Malformed, decode_response, encode_request
+from strandline.client.config import ClientConfig
+from strandline.client.connection import Connection
+from strandline.client.errors import BadOption, StrandlineError, Unreachable
+from strandline.wire.frame import Malformed
 
-ANSWER_BYTES_MAX = 100 << 20
 ANY_TIMEOUT_S = 10.0
 CLIENT_ID = "strandline-ask"
 
 
 def ask(host: str, port: int, message: Any, version: int, timeout_s: float = 5.0) -> Any:
     """The answer to `message`. Raises OSError if there is none in time, Malformed if it makes no sense."""
-    with socket.create_connection((host, port), timeout=timeout_s) as connection:
-        connection.sendall(b"".join(encode_request(message, version, 1, CLIENT_ID)))
-        size = int.from_bytes(receive(connection, 4), "big")
-        if not 0 <= size <= ANSWER_BYTES_MAX:
-            raise ConnectionError(f"{host}:{port} announces an answer of {size} bytes")
-        frame = memoryview(receive(connection, size))
-    return decode_response(response_of(message.api_key), version, frame)[1]
-
-
-def receive(connection: socket.socket, size: int) -> bytearray:
-    buffer = bytearray()
-    while len(buffer) < size:
-        piece = connection.recv(min(size - len(buffer), 1 << 20))
-        if not piece:
-            raise ConnectionError("the connection was closed before the answer was complete")
-        buffer += piece
-    return buffer
+    timeout_ms = int(timeout_s * 1000)
+    config = ClientConfig(
+        bootstrap=((host, port),), client_id=CLIENT_ID, request_timeout_ms=timeout_ms, setup_timeout_ms=timeout_ms
+    )
+    try:
+        connection = Connection(host, port, config, learns_versions=False)
+        try:
+            return connection.ask(message, version)
+        finally:
+            connection.close()
+    except Unreachable as error:
+        cause = error.cause
+        raise cause if isinstance(cause, OSError | Malformed) else ConnectionError(error.problem) from None
 
 
 def ask_any(bootstrap: str, message: Any, version: int, timeout_s: float = ANY_TIMEOUT_S) -> Any:
@@ -52,6 +47,6 @@ def ask_any(bootstrap: str, message: Any, version: int, timeout_s: float = ANY_T
             raise StrandlineError(getattr(answer, "error_message", None) or error_code.name)
         return answer
     raise StrandlineError(
-        f"no node answers ({'; '.join(problems)})",
-        "start a cluster with `strandline up`, or name another with --bootstrap-server",
+        f"no cluster answers at {bootstrap} ({'; '.join(problems)})",
+        "start one with `strandline up`, or name another with --bootstrap-server",
     )

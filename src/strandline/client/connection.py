@@ -38,8 +38,9 @@ class InFlight(NamedTuple):
 
 
 class Connection:
-    def __init__(self, host: str, port: int, config: ClientConfig) -> None:
-        """Connects; raises `Unreachable`, `AuthenticationFailed` or `Unsupported`."""
+    def __init__(self, host: str, port: int, config: ClientConfig, *, learns_versions: bool = True) -> None:
+        """Connects; raises `Unreachable`, `AuthenticationFailed` or `Unsupported`. Without `learns_versions` each
+        request says its own."""
         self.host = host
         self.port = port
         self.config = config
@@ -52,7 +53,8 @@ class Connection:
         self.socket = self.connected()
         self.is_open = True
         try:
-            self.learn_versions()
+            if learns_versions:
+                self.learn_versions()
             if config.sasl is not None:
                 from strandline.client.security.sasl import authenticate  # most connections need none
 
@@ -69,7 +71,8 @@ class Connection:
         try:
             plain = socket.create_connection((self.host, self.port), config.setup_timeout_ms / 1000)
         except (OSError, UnicodeError) as error:  # the second for what can be no name of a host
-            raise Unreachable(f"cannot connect to {self.host}:{self.port}: {reason_of(error)}") from None
+            text = f"cannot connect to {self.host}:{self.port}: {reason_of(error)}"
+            raise Unreachable(text, cause=error) from None
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if config.receive_buffer_bytes > 0:
@@ -82,7 +85,7 @@ class Connection:
         except OSError as error:
             plain.close()
             hint = "does the broker speak TLS there?" if not isinstance(error, ssl.SSLCertVerificationError) else ""
-            raise Unreachable(f"no TLS with {self.host}:{self.port}: {reason_of(error)}", hint) from None
+            raise Unreachable(f"no TLS with {self.host}:{self.port}: {reason_of(error)}", hint, error) from None
         except BaseException:
             plain.close()
             raise
@@ -107,7 +110,7 @@ class Connection:
             if not is_old:
                 break
         if answer.error_code:
-            raise refused(answer.error_code, f"{self} does not tell its versions")
+            raise refused(answer.error_code, f"{self} does not report its versions")
         self.versions = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
 
     def has_api(self, key: int) -> bool:
@@ -215,7 +218,8 @@ class Connection:
 
     def broken(self, why: object) -> Unreachable:
         self.close()
-        return Unreachable(f"the connection to {self} broke: {reason_of(why)}")
+        cause = why if isinstance(why, Exception) else None
+        return Unreachable(f"the connection to {self} broke: {reason_of(why)}", cause=cause)
 
     def is_stale(self) -> bool:
         """Has the other side closed it, or sent what nobody asked for, while it lay idle?"""

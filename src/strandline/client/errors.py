@@ -56,8 +56,9 @@ def passes_by_itself(error: KafkaError) -> bool:
 class Unreachable(KafkaError):
     """No connection, or no answer in time."""
 
-    def __init__(self, problem: str, advice: str = "") -> None:
+    def __init__(self, problem: str, advice: str = "", cause: Exception | None = None) -> None:
         super().__init__(ErrorCode.NETWORK_EXCEPTION, problem, advice)
+        self.cause = cause  # what the socket, or the decoder, raised
 
 
 class TimedOut(KafkaError):
@@ -162,7 +163,7 @@ class CorruptRecords(KafkaError):
             f"the records of {topic}-{partition} at offset {offset} on broker {broker} cannot be read: {why}",
             "copy them into a new topic with a client that knows the old formats"
             if is_old
-            else "`strandline pipeline audit` tells which replicas are whole",
+            else "`strandline pipeline audit` shows which replicas are undamaged",
         )
         self.topic = topic
         self.partition = partition

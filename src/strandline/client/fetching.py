@@ -14,7 +14,7 @@ Invariants:
 import time
 from collections.abc import Iterator
 from struct import Struct as Layout
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, uuid_text
@@ -29,6 +29,8 @@ from strandline.client.errors import (
     UnknownTopic,
     refused,
 )
+from strandline.client.metadata import Metadata, TopicView
+from strandline.client.offsets import list_offsets
 from strandline.client.patience import Patience
 from strandline.wire.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT
 from strandline.wire.messages.records.fetch import (
@@ -39,9 +41,6 @@ from strandline.wire.messages.records.fetch import (
     PartitionData,
 )
 from strandline.wire.messages.records.list_offsets import EARLIEST, LATEST
-
-if TYPE_CHECKING:
-    from strandline.client.cluster import Cluster, TopicView
 
 TOPIC_IDS_SINCE = 13
 OTHER_ID = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
@@ -76,7 +75,7 @@ class Asked(NamedTuple):
 
     connection: Connection
     broker: int
-    view: "TopicView"
+    view: TopicView
     offset: int
     leader_epoch: int
 
@@ -86,7 +85,7 @@ class Reader:
 
     def __init__(
         self,
-        cluster: "Cluster",
+        cluster: Metadata,
         topic: str,
         partition: int,
         *,
@@ -119,7 +118,7 @@ class Reader:
         self.preferred = None
         return self.cluster.leader_of(self.topic, self.partition)
 
-    def pinned(self) -> "TopicView":
+    def pinned(self) -> TopicView:
         """The topic, which must be the one that was read before."""
         view = self.cluster.partition(self.topic, self.partition)[0]
         if self.is_other(view):
@@ -129,7 +128,7 @@ class Reader:
         self.topic_id = self.topic_id or view.topic_id
         return view
 
-    def is_other(self, view: "TopicView") -> bool:
+    def is_other(self, view: TopicView) -> bool:
         return bool(self.topic_id and view.topic_id) and view.topic_id != self.topic_id
 
     def ask(self, offset: int, leader_epoch: int, leased: Connection | None = None) -> Asked:
@@ -153,7 +152,7 @@ class Reader:
             raise
         return Asked(connection, broker, view, offset, leader_epoch)
 
-    def request(self, view: "TopicView", by_id: bool, offset: int, leader_epoch: int) -> FetchRequest:
+    def request(self, view: TopicView, by_id: bool, offset: int, leader_epoch: int) -> FetchRequest:
         row = FetchPartition(
             partition=self.partition,
             current_leader_epoch=view.partitions[self.partition].leader_epoch,
@@ -180,14 +179,7 @@ class Reader:
         response = asked.connection.receive(config.request_timeout_ms + self.wait_ms + WAIT_SLACK_MS)
         assert isinstance(response, FetchResponse)
         where = f"{self.topic}-{self.partition} at offset {asked.offset}"
-        if response.error_code:
-            raise refused(response.error_code, f"cannot fetch {where}")
-        rows = [row for topic in response.responses for row in topic.partitions]
-        if len(rows) != 1 or rows[0].partition_index != self.partition:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_SERVER_ERROR, f"{asked.connection} answers {where} with other partitions"
-            )
-        row = rows[0]
+        row = self.row_in(response, asked, where)
         if self.is_out_of_a_closer_ones_range(row, asked):
             self.preferred, self.stays = None, True
             return None
@@ -206,6 +198,21 @@ class Reader:
         if row.preferred_read_replica >= 0 and self.replica is None:
             self.preferred = (row.preferred_read_replica, time.monotonic() + PREFERRED_MS / 1000)
             return None
+        return self.fetched(row, asked, response.throttle_time_ms > 0)
+
+    def row_in(self, response: FetchResponse, asked: Asked, where: str) -> PartitionData:
+        """The only one that was asked for."""
+        if response.error_code:
+            raise refused(response.error_code, f"cannot fetch {where}")
+        rows = [row for topic in response.responses for row in topic.partitions]
+        if len(rows) != 1 or rows[0].partition_index != self.partition:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"{asked.connection} answers {where} with other partitions"
+            )
+        return rows[0]
+
+    def fetched(self, row: PartitionData, asked: Asked, is_throttled: bool) -> Fetched:
+        """Its whole batches. Raises `CorruptRecords` if it begins with none."""
         records = NOTHING if row.records is None else memoryview(row.records)  # type: ignore[arg-type]
         size, next_offset, epoch = whole_batches(records)
         if not size and len(records):
@@ -228,7 +235,7 @@ class Reader:
             tuple((t.producer_id, t.first_offset) for t in row.aborted_transactions or ()),
             asked.leader_epoch if epoch is None else epoch,
             asked.broker,
-            response.throttle_time_ms > 0,
+            is_throttled,
         )
 
     def is_out_of_a_closer_ones_range(self, row: PartitionData, asked: Asked) -> bool:
@@ -255,8 +262,7 @@ class Reader:
             at = (self.topic, self.partition)
             try:
                 start, end = (
-                    self.cluster.list_offsets({at: edge}, 0, replica=self.replica)[at].offset
-                    for edge in (EARLIEST, LATEST)
+                    list_offsets(self.cluster, {at: edge}, 0, self.replica)[at].offset for edge in (EARLIEST, LATEST)
                 )
             except KafkaError as error:
                 return error

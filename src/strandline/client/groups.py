@@ -4,10 +4,11 @@ The group's coordinator is asked for anew whenever it has moved.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from strandline.base.errors import error_of
 from strandline.client.errors import KafkaError, refused
+from strandline.client.metadata import Metadata, Partition
 from strandline.client.patience import Patience
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.groups.offset_commit import (
@@ -23,9 +24,6 @@ from strandline.wire.messages.groups.offset_fetch import (
 )
 from strandline.wire.schema import Message
 
-if TYPE_CHECKING:
-    from strandline.client.cluster import Cluster, Partition
-
 COMMIT_BY_ID_SINCE = 10  # of OffsetCommit
 FETCH_BY_ID_SINCE = 10  # of OffsetFetch
 
@@ -36,7 +34,7 @@ class Committed(NamedTuple):
     metadata: str = ""
 
 
-def coordinator_now(cluster: "Cluster", group: str) -> int:
+def coordinator_now(cluster: Metadata, group: str) -> int:
     """The broker that keeps the group's offsets."""
     answer, connection = cluster.ask_any(FindCoordinatorRequest(key=group, coordinator_keys=(group,)))
     row = answer.coordinators[0] if answer.coordinators else answer
@@ -48,7 +46,7 @@ def coordinator_now(cluster: "Cluster", group: str) -> int:
 
 
 def offset_commit(
-    cluster: "Cluster", group: str, offsets: "Mapping[Partition, int | Committed]", patience_ms: int | None = None
+    cluster: Metadata, group: str, offsets: Mapping[Partition, int | Committed], patience_ms: int | None = None
 ) -> None:
     """See `Cluster.offset_commit`."""
     if not offsets:
@@ -73,7 +71,7 @@ def offset_commit(
 
 
 def offset_fetch(
-    cluster: "Cluster", group: str, asked: "Sequence[Partition] | None", patience_ms: int | None = None
+    cluster: Metadata, group: str, asked: Sequence[Partition] | None, patience_ms: int | None = None
 ) -> "dict[Partition, Committed]":
     """See `Cluster.offset_fetch`."""
     topics: dict[str, list[int]] = {}
@@ -102,7 +100,7 @@ def offset_fetch(
 
 
 def ask_coordinator(
-    cluster: "Cluster", group: str, request: Message, version_max: int, what: str, patience_ms: int | None
+    cluster: Metadata, group: str, request: Message, version_max: int, what: str, patience_ms: int | None
 ) -> Any:
     """The coordinator's answer, asked again while its first error passes by itself; any other error is raised."""
     patience = Patience(cluster.config, what, patience_ms)

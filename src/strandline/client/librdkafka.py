@@ -3,6 +3,8 @@
 import logging
 from typing import Any
 
+from confluent_kafka import KafkaException
+
 # librdkafka reports every lost connection on its own; a command says once what went wrong.
 quiet = logging.getLogger("strandline.client.librdkafka")
 quiet.addHandler(logging.NullHandler())
@@ -11,3 +13,7 @@ quiet.propagate = False
 
 def client_config(bootstrap: str, **options: Any) -> dict[str, Any]:
     return {"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000, "logger": quiet, **options}
+
+
+def why(error: KafkaException) -> str:
+    return str(error.args[0].str()) if error.args else str(error)

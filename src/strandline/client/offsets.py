@@ -1,10 +1,11 @@
 """Questions about offsets: ends of logs, the first record of a time, the end of a leader epoch."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from strandline.base.errors import ErrorCode, is_retriable
 from strandline.client.errors import KafkaError, UnknownTopic, refused
+from strandline.client.metadata import Metadata, Partition
 from strandline.client.patience import Patience
 from strandline.wire.messages.records.list_offsets import (
     EARLIEST,
@@ -19,9 +20,6 @@ from strandline.wire.messages.records.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 
-if TYPE_CHECKING:
-    from strandline.client.cluster import Cluster, Partition
-
 CONSUMER, DEBUGGING = -1, -2  # replica ids that are nobody's: the second may ask followers, and sees logs to their ends
 NAMES = {EARLIEST: "earliest", LATEST: "latest"}
 
@@ -33,12 +31,12 @@ class Found(NamedTuple):
 
 
 def list_offsets(
-    cluster: "Cluster",
-    asked: Mapping["Partition", int],
+    cluster: Metadata,
+    asked: Mapping[Partition, int],
     isolation: int,
     replica: int | None,
     patience_ms: int | None = None,
-) -> dict["Partition", Found]:
+) -> dict[Partition, Found]:
     """See `Cluster.list_offsets`."""
     found: dict[Partition, Found] = {}
     left = dict(asked)
@@ -61,8 +59,8 @@ def list_offsets(
 
 
 def by_broker(
-    cluster: "Cluster", left: Mapping["Partition", int], replica: int | None
-) -> Iterable[tuple[int, dict["Partition", int], KafkaError | None]]:
+    cluster: Metadata, left: Mapping[Partition, int], replica: int | None
+) -> Iterable[tuple[int, dict[Partition, int], KafkaError | None]]:
     """The partitions that each broker is to be asked for; a failure where nobody can be asked."""
     groups: dict[int, dict[Partition, int]] = {}
     unseen = sorted({topic for topic, _ in left if topic not in cluster.known})
@@ -80,12 +78,12 @@ def by_broker(
 
 
 def ask_broker(
-    cluster: "Cluster",
+    cluster: Metadata,
     broker: int,
-    rows: Mapping["Partition", int],
+    rows: Mapping[Partition, int],
     isolation: int,
     replica: int | None,
-    found: dict["Partition", Found],
+    found: dict[Partition, Found],
 ) -> KafkaError | None:
     """One request; fills `found`. A refusal that passes by itself is returned, another raised."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
@@ -116,14 +114,14 @@ def ask_broker(
     return failure
 
 
-def names_of(asked: Mapping["Partition", int]) -> str:
+def names_of(asked: Mapping[Partition, int]) -> str:
     """For messages: the first partitions."""
     rows = [f"{topic}-{partition}" for topic, partition in list(asked)[:3]]
     more = len(asked) - len(rows)
     return ", ".join(rows) + (f" and {more} more" if more else "")
 
 
-def epoch_end(cluster: "Cluster", topic: str, partition: int, leader_epoch: int) -> tuple[int, int]:
+def epoch_end(cluster: Metadata, topic: str, partition: int, leader_epoch: int) -> tuple[int, int]:
     """See `Cluster.epoch_end`."""
     patience = Patience(cluster.config, f"asking {topic}-{partition} for the end of leader epoch {leader_epoch}")
     while True:

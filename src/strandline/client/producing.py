@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from strandline.base.errors import ErrorCode, error_of, is_retriable, message_of
 from strandline.base.ids import ZERO_UUID, Uuid
@@ -33,6 +33,7 @@ from strandline.client.errors import (
     refused,
 )
 from strandline.client.lanes import Lane, Pending
+from strandline.client.metadata import Metadata, Partition
 from strandline.client.patience import Patience
 from strandline.wire.batch import NO_PRODUCER_ID
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
@@ -42,9 +43,6 @@ from strandline.wire.messages.records.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-
-if TYPE_CHECKING:
-    from strandline.client.cluster import Cluster, Partition
 
 E = ErrorCode
 TOPIC_IDS_SINCE = 13
@@ -88,7 +86,7 @@ class Producer:
 
     def __init__(
         self,
-        cluster: "Cluster",
+        cluster: Metadata,
         *,
         acknowledged: Callable[[Produced], None] = lambda produced: None,
         producer: tuple[int, int] | None = None,
@@ -402,7 +400,7 @@ class Producer:
         )
 
 
-def init_producer_id(cluster: "Cluster") -> tuple[int, int]:
+def init_producer_id(cluster: Metadata) -> tuple[int, int]:
     """See `Cluster.init_producer_id`."""
     patience = Patience(cluster.config, "asking for a producer id")
     while True:

@@ -34,8 +34,11 @@ def plan_acknowledgement(request: AcknowledgeLossesRequest, basis: Basis) -> Pla
     count = sum(len(entries) for (kind, _), entries in configs.items() if kind == SEEN_RESOURCE)
     if count + len(records) > KEPT_MAX:
         return refused(ErrorCode.POLICY_VIOLATION, f"At most {KEPT_MAX} acknowledgements are kept.")
+    assert count + len(records) <= KEPT_MAX
     return Plan(tuple(records.values()), AcknowledgeLossesResponse())
 
 
 def refused(error: ErrorCode, message: str) -> Plan:
+    assert error is not ErrorCode.NONE
+    assert message
     return Plan((), AcknowledgeLossesResponse(error_code=error, error_message=message))

@@ -65,6 +65,10 @@ class Refusal(Value, frozen=True):
     error: ErrorCode
     message: str
 
+    def __post_init__(self) -> None:
+        assert self.error is not ErrorCode.NONE
+        assert self.message, "who is refused hears why"
+
 
 class Basis(Value, frozen=True):
     image: Image
@@ -83,6 +87,7 @@ class Basis(Value, frozen=True):
 
     def rules(self, topic: Topic, joining: NodeId | None = None, leaving: NodeId | None = None) -> Rules:
         """The rules for a topic's partitions, as if `joining` were active already and `leaving` no longer."""
+        assert joining is None or joining != leaving
 
         def is_acceptable(node: NodeId, directory: Uuid) -> bool:
             broker = self.image.brokers.get(node)
@@ -110,6 +115,7 @@ class Basis(Value, frozen=True):
     ) -> list[PartitionChangeRecord]:
         """A broker leaves every ISR and every leadership; with a lost tail it is no longer eligible either. With
         `directories`, only its replicas there. Those that are withdrawn leave in any case, with a lost tail."""
+        assert node >= 0
         changes = []
         for at in sorted({*self.image.eligible.get(node, {}), *withdrawn}):
             topic, partition = self.at(at)
@@ -126,6 +132,7 @@ class Basis(Value, frozen=True):
     ) -> dict[TopicIdPartition, LossEvent]:
         """What a broker says that its replicas lost, as far as it is news. One that is neither in sync nor eligible may
         be proposed already, unless its broker begins a new broker epoch."""
+        assert node >= 0
         found: dict[TopicIdPartition, LossEvent] = {}
         concerned = (self.image.eligible if registers else self.image.hosted).get(node, {})
         for topic in said:
@@ -152,6 +159,7 @@ class Basis(Value, frozen=True):
 
     def arrival(self, node: NodeId) -> list[PartitionChangeRecord]:
         """A broker becomes active: partitions without a leader may now have one."""
+        assert node in self.image.brokers
         changes = []
         for at in sorted(self.image.hosted.get(node, {})):
             topic, partition = self.at(at)
@@ -161,6 +169,7 @@ class Basis(Value, frozen=True):
 
     def elections(self, limit: int, election: Election) -> list[PartitionChangeRecord]:
         """At most `limit` changes where a partition has no leader, or not the preferred one, and could have it."""
+        assert limit > 0
         changes: list[PartitionChangeRecord] = []
         for topic in self.image.topics.values():
             for index, partition in topic.partitions.items():
@@ -201,10 +210,12 @@ class Basis(Value, frozen=True):
 
     def at(self, at: TopicIdPartition) -> tuple[Topic, Partition]:
         topic = self.image.topics[at.topic_id]
+        assert topic.topic_id == at.topic_id
         return topic, topic.partitions[at.partition]
 
     def directories(self, replicas: tuple[NodeId, ...]) -> tuple[Uuid, ...]:
         """Where new replicas lie: a broker with one log directory has no choice."""
+        assert len(set(replicas)) == len(replicas)
         return tuple(
             log_dirs[0] if len(log_dirs := self.image.brokers[node].log_dirs) == 1 else UNASSIGNED_DIRECTORY
             for node in replicas

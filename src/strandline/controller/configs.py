@@ -71,6 +71,7 @@ def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) ->
             records += clearing(outcome, resource, basis)
     if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):
         records += renewals(records, basis)
+    assert len(results) == len(request.resources)
     response = IncrementalAlterConfigsResponse(responses=tuple(results))
     return Plan(() if request.validate_only else tuple(records), response)
 
@@ -116,6 +117,7 @@ def plan_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | lis
 def records_of(
     where: tuple[int, str], values: dict[str, str | None], current: dict[str, str], basis: Basis
 ) -> list[ConfigRecord]:
+    assert where[0] in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
     records: list[ConfigRecord] = []
     for name, value in values.items():
         if value is None and name not in current:
@@ -131,6 +133,7 @@ def records_of(
 
 def altered(config: AlterableConfig, kind: int, current: dict[str, str]) -> str | Refusal | None:
     """The value after the operation; None deletes it."""
+    assert kind in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
     if config.config_operation == DELETE:
         return None
     if config.config_operation not in (SET, APPEND, SUBTRACT):
@@ -156,6 +159,7 @@ def split(text: str) -> tuple[str, ...]:
 
 def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, basis: Basis) -> Refusal | None:
     """Why may the resource not have this value, or not lose the one it has?"""
+    assert resource.resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
     is_topic = resource.resource_type == TOPIC_RESOURCE
     if not is_topic and name == MIN_ISR_KEY and is_elr_enabled(basis):
         # Controller and brokers must agree on min ISR (T1), so only topics and the whole cluster have one.
@@ -193,6 +197,7 @@ def why_not_dynamic(name: str, value: str, broker: str) -> Refusal | None:
 
 def why_not_altogether(resource: AlterConfigsResource, after: dict[str, str | None], basis: Basis) -> Refusal | None:
     """Why may a topic not have all these values together, or the topics of a broker these defaults?"""
+    assert resource.resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
     image = Image()
     image.configs = dict(basis.image.configs)
     image.configs[(resource.resource_type, resource.resource_name)] = {k: v for k, v in after.items() if v is not None}
@@ -221,6 +226,7 @@ def plan_replace_configs(request: AlterConfigsRequest, basis: Basis) -> Plan:
         )
         for r in plan.response.responses
     )
+    assert len(responses) == len(request.resources)
     return Plan(plan.records, AlterConfigsResponse(responses=responses))
 
 
@@ -238,6 +244,7 @@ def replacing(resource: alter_configs.AlterConfigsResource, basis: Basis) -> Alt
 
 def clearing(records: list[ConfigRecord], resource: AlterConfigsResource, basis: Basis) -> list[ClearElrRecord]:
     """What ELR left behind when it was switched off would be believed again when it is on, and nobody keeps it up."""
+    assert resource.resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
     if not concern(records, MIN_ISR_KEY) or is_elr_enabled(basis):
         return []
     name = resource.resource_name if resource.resource_type == TOPIC_RESOURCE else ""
@@ -266,4 +273,5 @@ def is_elr_enabled(basis: Basis) -> bool:
 
 def concern(records: Iterable[object], *keys: str) -> bool:
     """Does any of the records change one of these keys?"""
+    assert keys
     return any(isinstance(record, ConfigRecord) and record.name in keys for record in records)

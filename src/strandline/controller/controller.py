@@ -58,6 +58,7 @@ from strandline.controller.partitions.recovery import Recoveries
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
+from strandline.controller.tokens import InquirySent, ProbeSent
 from strandline.controller.topics.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.fitting import why_unfit
@@ -136,7 +137,8 @@ class Controller:
 
     def activate(self, image: Image, epoch: int, now: Instant) -> list[Effect]:
         """Become the controller of `epoch`, from a copy of the committed image, which now also runs ahead."""
-        assert not self.is_active and epoch > self.epoch
+        assert not self.is_active
+        assert epoch > self.epoch, "an epoch has one controller, once"
         self.reset()
         self.image, self.epoch, self.is_active = image, epoch, True
         if self.config.is_leader_rebalance_enabled:
@@ -162,6 +164,7 @@ class Controller:
         unanswered = [(w.to, w.request) for w in self.waiting] + [(a.to, a.request) for a in self.manual.asked]
         effects: list[Effect] = [Reply(to, refusal(request, ErrorCode.NOT_CONTROLLER)) for to, request in unanswered]
         self.reset()
+        assert self.deadline() == NEVER, "nothing is due while another node is the controller"
         return [*effects, Report("info", f"no longer the active controller of epoch {self.epoch}")]
 
     # --- events
@@ -170,15 +173,15 @@ class Controller:
         match event:
             case Received():
                 return self.serve(event, now)
-            case Probed(("controller", "probe", node, epoch, attempt), why) if self.is_active:
+            case Probed(ProbeSent(node, epoch, attempt), why) if self.is_active:
                 return self.probed(node, epoch, attempt, why, now)
             case Disconnected(connection) if self.is_active:
                 self.manual.disconnected(connection)
                 return self.disconnected(connection)
-            case Answered(("controller", "logs", node, serial), message) if self.is_active:
+            case Answered(InquirySent(node, serial), message) if self.is_active:
                 self.recoveries.answered(node, serial, message, now)
                 return []
-            case Failed(("controller", "logs", node, serial), _) if self.is_active:
+            case Failed(InquirySent(node, serial), _) if self.is_active:
                 self.recoveries.answered(node, serial, None, now)
                 return []
             case _:
@@ -198,14 +201,18 @@ class Controller:
 
     def promise(self, to: ReplyTo, request: Any, response: Any) -> list[Effect]:
         """Answer as soon as everything is committed that was written so far."""
+        assert self.is_active
         if self.last_written < self.high_watermark:
             return [Reply(to, response)]
+        assert not self.waiting or self.waiting[-1].offset <= self.last_written, "answers wait in the order of offsets"
         self.waiting.append(Waiting(self.last_written, to, request, response))
+        assert len(self.waiting) <= self.config.max_waiting
         return []
 
     def is_alive(self, request: BrokerRegistrationRequest, now: Instant) -> bool:
         """Is the registered incarnation in its session? Not if its connection is closed and the new incarnation stands
         where it stood: a broker that is restarted fast need not wait for the session of its former self (T29)."""
+        assert self.is_active
         node = NodeId(request.broker_id)
         old = self.image.brokers.get(node)
         if old is None or not self.heartbeats.has_session(node, now):
@@ -214,6 +221,7 @@ class Controller:
 
     def follow_up(self, event: Received, plan: Plan, now: Instant) -> list[Effect]:
         """What a request means beyond its records: signs of life, and elections that a configuration now allows."""
+        assert self.is_active
         match event.message:
             case BrokerHeartbeatRequest(broker_id=node) if plan.response.error_code == ErrorCode.NONE:
                 self.heartbeats.touch(NodeId(node), event.to.connection, now)
@@ -239,6 +247,7 @@ class Controller:
         return [*self.heartbeats.suspect(broker)]
 
     def probed(self, node: NodeId, epoch: BrokerEpoch, attempt: int, why: Failure | None, now: Instant) -> list[Effect]:
+        assert self.is_active
         if not self.heartbeats.probed(node, epoch, attempt, why, now):
             return []
         return self.fence(node, "no process listens at its endpoint", now)
@@ -252,6 +261,7 @@ class Controller:
         while self.waiting and self.waiting[0].offset < self.high_watermark:
             proven = self.waiting.popleft()
             effects.append(Reply(proven.to, proven.response))
+        assert len(effects) <= self.config.max_waiting
         return effects
 
     # --- time
@@ -287,21 +297,25 @@ class Controller:
 
     def answer_elections(self, now: Instant) -> list[Effect]:
         """Elections by hand that have come to an end."""
+        assert self.is_active
         done = self.manual.done(self.image, now)
         return [effect for asked, response in done for effect in self.promise(asked.to, asked.request, response)]
 
     def sweep_unclean(self, now: Instant) -> list[Effect]:
         """Whoever may lead a partition without a leader, cleanly or where the topic allows the loss, is elected."""
+        assert self.is_active
         changes, has_more = self.elections(Election.KEEP, now)
         self.next_unclean = after(now, NEXT_ELECTIONS_MS if has_more else self.config.unclean_election_check_ms)
         return self.write(changes, now)
 
     def elections(self, election: Election, now: Instant) -> tuple[list[PartitionChangeRecord], bool]:
         """Not too many at once; and are there more?"""
+        assert self.config.elections_per_check > 0
         changes = self.basis(now).elections(self.config.elections_per_check, election)
         return changes, len(changes) == self.config.elections_per_check
 
     def fence(self, node: NodeId, why: str, now: Instant) -> list[Effect]:
+        assert node in self.image.brokers, "a session is of a registered broker"
         self.heartbeats.remove(node)
         broker = self.image.brokers[node]
         if broker.fenced:
@@ -336,12 +350,16 @@ class Controller:
     def check(self) -> None:
         self.image.check()
         if not self.is_active:
-            assert not self.waiting and not self.heartbeats.ends and not self.manual.asked
+            assert not self.waiting
+            assert not self.heartbeats.ends
+            assert not self.manual.asked
             return
         self.recoveries.check(self.image)
+        self.heartbeats.check()
         offsets = [waiting.offset for waiting in self.waiting]
         assert len(offsets) <= self.config.max_waiting
-        assert offsets == sorted(offsets) and all(o >= self.high_watermark for o in offsets)
+        assert offsets == sorted(offsets)
+        assert all(offset >= self.high_watermark for offset in offsets)
         assert set(self.heartbeats.ends) <= set(self.image.brokers)
         assert {b.node_id for b in self.image.brokers.values() if not b.fenced} <= set(self.heartbeats.ends)
         for topic in self.image.topics.values():

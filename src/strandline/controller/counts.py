@@ -30,3 +30,4 @@ class Counts:
                     self.unclean_elections += 1
                 elif record.leader in old.elr:
                     self.eligible_elections += 1
+                assert self.unclean_elections + self.eligible_elections <= self.elections

@@ -46,6 +46,7 @@ def plan_update_features(request: UpdateFeaturesRequest, basis: Basis) -> Plan:
         if update.feature == ELR_FEATURE and update.max_version_level > 0:
             records += safety_records(basis)
         records.append(FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level))
+    assert len(records) >= len(names), "all updates are made"
     response = UpdateFeaturesResponse(results=tuple(UpdatableFeatureResult(feature=name) for name in names))
     return Plan(() if request.validate_only else tuple(records), response)
 
@@ -58,6 +59,7 @@ def plan_initial_features(basis: Basis) -> list[FeatureLevelRecord]:
         return []
     is_new = not image.topics and not image.brokers
     levels = basis.config.initial_features if is_new else {METADATA_VERSION: METADATA_LEVEL}
+    assert METADATA_VERSION in levels
     return [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
 
 
@@ -81,6 +83,7 @@ def why_not_updated(update: FeatureUpdateKey, proposed: Mapping[str, int], basis
 
 def why_unsupported(name: str, level: int, basis: Basis) -> str | None:
     """Who does not know this level? Controllers do not register, so of them only this one is asked."""
+    assert level >= 0, "refused before"
     knows = {"Local controller": SUPPORTED_FEATURES}
     knows.update({f"Broker {node}": broker.features for node, broker in sorted(basis.image.brokers.items())})
     for who, features in knows.items():
@@ -93,6 +96,8 @@ def why_unsupported(name: str, level: int, basis: Basis) -> str | None:
 
 
 def why_not_that_way(name: str, current: int, level: int, kind: int) -> str | None:
+    assert level >= 0, "refused before"
+    assert kind in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE), "refused before"
     if level < current and kind == UPGRADE:
         return (
             "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe"

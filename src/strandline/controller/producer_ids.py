@@ -19,6 +19,7 @@ def plan_allocation(request: AllocateProducerIdsRequest, basis: Basis) -> Plan:
     start = basis.image.next_producer_id
     if start + BLOCK_SIZE >= ID_END:
         return Plan((), AllocateProducerIdsResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+    assert 0 <= start < ID_END - BLOCK_SIZE
     record = ProducerIdsRecord(
         broker_id=request.broker_id, broker_epoch=request.broker_epoch, next_producer_id=start + BLOCK_SIZE
     )

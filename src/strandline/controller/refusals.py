@@ -59,6 +59,7 @@ from strandline.wire.messages.topics.list_partition_reassignments import (
 
 def refusal(request: Any, error: ErrorCode) -> Any:
     """The response to a request of which nothing was done."""
+    assert error is not ErrorCode.NONE
     return REFUSALS[type(request)](request, error)
 
 

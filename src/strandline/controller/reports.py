@@ -58,6 +58,7 @@ def warning_of(record: PartitionChangeRecord, before: Image) -> list[str]:
     ]
     if is_unclean(record):
         (loss,) = record.losses
+        assert record.leader != NOBODY, "somebody was elected"
         what = f"what had been acknowledged from offset {loss.start} on"
         if loss.certainty == UNKNOWN:
             what = f"what only {list(old.isr + old.elr)} had"
@@ -73,7 +74,9 @@ def is_unclean(record: PartitionChangeRecord) -> bool:
 
 
 def shown(level: str, lines: list[str]) -> list[Report]:
+    assert level in ("info", "warning")
     reports = [Report(level, line) for line in lines[:SHOWN]]
     if len(lines) > SHOWN:
         reports.append(Report(level, f"and {len(lines) - SHOWN} more of this batch"))
+    assert len(reports) <= SHOWN + 1
     return reports

@@ -22,6 +22,10 @@ def folder_for(chosen: Path | None, prefix: str) -> Path:
     return chosen
 
 
+def kept(folder: Path) -> str:
+    return f"files kept for inspection in {folder}"
+
+
 def safe_producer(bootstrap: str) -> Producer:
     return Producer(client_config(bootstrap, acks="all", **{"enable.idempotence": True, "linger.ms": 5}))
 

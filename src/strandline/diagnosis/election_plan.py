@@ -1,28 +1,31 @@
-"""What an election by hand would do, told before it is done: who would lead, by what right, and what it would lose.
+"""What an election by hand would do, shown before it is done: who would lead, by what right, and what it would lose.
 
-Facts in (the metadata, what replicas say of their logs), a plan out; nothing is asked here. The controller decides by
-itself, with answers of its own: the plan is what it comes to if nothing changes in between.
-
-  - Whoever is in the ISR, or eligible while the ISR is empty, goes before everybody: that loses nothing.
-  - Of several logs the one with the highest (last epoch, end offset) counts as the longest, of equal ones the first in
-    the order of the replicas.
-  - Only who is online can lead; and who has not heard of the latest election says nothing that counts.
-  - Balanced elects only if it is known who was eligible last, and all of these have answered, and all who still are.
-  - A replica that is still being added has no longest log. It can be designated; unclean elections take it last.
+Facts in (the metadata, what replicas say of their logs), a plan out; nothing is asked here. Who can lead is what the
+controller's own functions say of these facts: `choice` of a recovery, `decide` of the partition builder; what it costs,
+`loses_nothing` and `loss_of` of the ledger. The controller has answers of its own: the plan is what it comes to if
+nothing changes in between, and who has not answered until now does not answer at all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from strandline.base.ids import NodeId
+from strandline.base.ids import NOBODY, NodeId
+from strandline.base.time import Instant
 from strandline.base.value import Value
+from strandline.client.admin.partitions import PartitionState, Place
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
+from strandline.controller.partitions.inquiries import Answer
+from strandline.controller.partitions.lossless import loses_nothing
+from strandline.controller.partitions.partition import How, LastResort, Rules, Wish, decide
+from strandline.controller.partitions.recovery import Recovery, candidates, choice
 from strandline.diagnosis import replica_logs
 from strandline.diagnosis.loss_words import offsets, range_words, records
-from strandline.diagnosis.partitions import PartitionState, Place, brokers
-from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked, words
+from strandline.diagnosis.partitions import brokers, registered
+from strandline.diagnosis.replica_logs import words
 from strandline.metadata.losses import loss_of
 from strandline.metadata.records import LossEvent
+from strandline.metadata.strategy import Strategy
 
 
 class Kind(Enum):
@@ -79,91 +82,115 @@ class Plan(Value, frozen=True):
         return [] if log is None or self.loss is None else [t for t in logs(self.told) if t.rank > log.rank]
 
 
-def plan_election(state: PartitionState, told: tuple[Told, ...], kind: Kind, designated: int = -1) -> Plan:
-    candidate = choose(state, told, kind, designated)
-    loss = None
-    if candidate.outcome is Outcome.UNCLEAN:
-        log = log_of(told, candidate.node)
-        loss = loss_of(
-            NodeId(candidate.node),
-            last_led=state.leader_epoch - 1,  # nobody leads now
-            old_epoch=state.leader_epoch,
-            evidence=None if log is None else log.evidence,
-            time_ms=0,
-            cause=candidate.why,
-        )
+def plan_election(
+    state: PartitionState,
+    told: tuple[Told, ...],
+    kind: Kind,
+    designated: int = -1,
+    is_elr_enabled: bool = True,  # without it who led last is forgotten, and unclean elections do not prefer it
+) -> Plan:
+    if state.leader >= 0:
+        return Plan(state.at, kind, Candidate(Outcome.NOT_NEEDED, state.leader, f"broker {state.leader} leads"), told)
+    if kind is not Kind.DESIGNATION:
+        designated = NOBODY
+    old = registered(state)
+    clean = decide(old, Wish(), rules_of(state, LastResort.NOBODY, is_elr_enabled))[1]
+    if clean.leader != NOBODY:
+        why = "it is in sync" if clean.how is How.IN_SYNC else "it is eligible"
+        return Plan(state.at, kind, Candidate(Outcome.CLEAN, clean.leader, why), told)
+    known = known_answers(state, told, designated)
+    best = None if kind is Kind.UNCLEAN else choice(recovery_of(kind, designated), old, (), known, Instant(0))
+    resort = LastResort.ANYBODY if kind is Kind.UNCLEAN else LastResort.NOBODY
+    leader = decide(old, Wish(designated=best), rules_of(state, resort, is_elr_enabled))[1].leader
+    if leader == NOBODY:
+        return Plan(state.at, kind, Candidate(Outcome.NOBODY, NOBODY, why_nobody(state, kind, designated, known)), told)
+    candidate = Candidate(Outcome.UNCLEAN, leader, why_candidate(state, kind, leader, known))
+    if best is not None and loses_nothing(old, best, known):
+        return Plan(state.at, kind, candidate, told)
+    log = log_of(told, leader)
+    loss = loss_of(
+        leader,
+        last_led=state.leader_epoch - 1,  # nobody leads now
+        old_epoch=state.leader_epoch,
+        evidence=None if log is None else log.evidence,
+        time_ms=0,
+        cause=candidate.why,
+    )
     return Plan(state.at, kind, candidate, told, loss)
 
 
-def choose(state: PartitionState, told: tuple[Told, ...], kind: Kind, designated: int) -> Candidate:
-    if state.leader >= 0:
-        return Candidate(Outcome.NOT_NEEDED, state.leader, f"broker {state.leader} leads")
-    clean = clean_candidate(state)
-    if clean is not None:
-        return clean
-    if not state.online:
-        return nobody("no replica is online")
-    match kind:
-        case Kind.DESIGNATION:
-            return designated_candidate(state, designated)
-        case Kind.LONGEST_LOG_BALANCED:
-            return balanced_candidate(state, told)
-        case Kind.LONGEST_LOG_AGGRESSIVE:
-            return longest_candidate(state, told)
-    if not state.isr and not state.elr and state.last_known_leader in state.online:
-        return Candidate(Outcome.UNCLEAN, state.last_known_leader, "it led last")
-    first = min(state.online, key=lambda node: node in state.adding)
-    return Candidate(Outcome.UNCLEAN, first, "it is the first replica that is online")
-
-
-def clean_candidate(state: PartitionState) -> Candidate | None:
-    for node in state.online:
-        if node in state.isr:
-            return Candidate(Outcome.CLEAN, node, "it is in sync")
-    for node in state.online:
-        if not state.isr and node in state.elr:
-            return Candidate(Outcome.CLEAN, node, "it is eligible")
-    return None
-
-
-def designated_candidate(state: PartitionState, node: int) -> Candidate:
-    if node not in state.replicas:
-        return nobody(f"broker {node} has no replica of it; {list(state.replicas)} have")
-    if node not in state.online:
-        return nobody(f"broker {node} is not online")
-    return Candidate(Outcome.UNCLEAN, node, "it was designated")
-
-
-def balanced_candidate(state: PartitionState, told: tuple[Told, ...]) -> Candidate:
-    known = state.last_known_elr
-    if not known:
-        eligible = f"{brokers(state.elr)} may return, still eligible" if state.elr else ""
-        return nobody(f"LastKnownElr is empty, and {eligible or 'nobody knows who was eligible last'}")
-    known = (*state.isr, *state.elr, *known)
-    missing = [node for node in known if node not in state.online]
-    if missing:
-        return nobody(f"all of {list(known)} must answer, who were eligible last, and {missing} are not online")
-    silent = [node for node in known if current_log(state, told, node) is None]
-    if silent:
-        return nobody(f"all of {list(known)} must answer, who were eligible last, and {silent} have not answered")
-    return longest_candidate(state, told)
-
-
-def longest_candidate(state: PartitionState, told: tuple[Told, ...]) -> Candidate:
-    searched = [node for node in state.searched if node in state.online]
-    found = [log for node in searched if (log := current_log(state, told, node)) is not None]
-    if not found:
-        but = ", but for those that are still being added" if state.searched != state.replicas else ""
-        return nobody(f"no replica that is online has answered{but}")
-    answered = f"{len(found)} of {len(state.searched)}"
-    best = max(found, key=lambda log: log.rank)  # the first of equal ones
-    return Candidate(
-        Outcome.UNCLEAN, best.replica, f"of the replicas that answered, {answered}, it has the longest log"
+def rules_of(state: PartitionState, last_resort: LastResort, is_elr_enabled: bool) -> Rules:
+    return Rules(
+        is_acceptable=lambda node, _: node in state.online,
+        last_resort=last_resort,
+        min_isr=max(1, state.min_isr),
+        is_elr_enabled=is_elr_enabled,
+        now=0,
     )
 
 
-def nobody(why: str) -> Candidate:
-    return Candidate(Outcome.NOBODY, -1, why)
+def recovery_of(kind: Kind, designated: int) -> Recovery:
+    """At its end, when who has not answered is not waited for any longer."""
+    strategy = Strategy.BALANCED if kind is Kind.LONGEST_LOG_BALANCED else Strategy.AGGRESSIVE
+    return Recovery(strategy, Instant(0), "", NodeId(designated), is_manual=True)
+
+
+def known_answers(state: PartitionState, told: Iterable[Told], designated: int) -> dict[NodeId, Answer]:
+    """What the controller would believe: of replicas that are online, and have heard of the latest election."""
+    asked = (*candidates(registered(state)), designated)
+    return {
+        NodeId(log.replica): Answer(0, log.current_epoch, log.evidence, log.is_whole)
+        for log in logs(told)
+        if log.replica in asked and log.replica in state.online and log.current_epoch == state.leader_epoch
+    }
+
+
+# --- why
+
+
+def why_candidate(state: PartitionState, kind: Kind, leader: NodeId, known: Mapping[NodeId, Answer]) -> str:
+    match kind:
+        case Kind.DESIGNATION:
+            return "it was designated"
+        case Kind.LONGEST_LOG_BALANCED | Kind.LONGEST_LOG_AGGRESSIVE:
+            answered = f"{len(known)} of {len(list(candidates(registered(state))))}"
+            return f"of the replicas that answered, {answered}, it has the longest log"
+    led_last = leader == state.last_known_leader and not state.isr and not state.elr
+    return "it led last" if led_last else "it is the first replica that is online"
+
+
+def why_nobody(state: PartitionState, kind: Kind, designated: int, known: Mapping[NodeId, Answer]) -> str:
+    if not state.online:
+        return "no replica is online"
+    match kind:
+        case Kind.DESIGNATION if designated not in state.replicas:
+            return f"broker {designated} has no replica of it; {list(state.replicas)} have"
+        case Kind.DESIGNATION if designated not in state.online:
+            return f"broker {designated} is not online"
+        case Kind.DESIGNATION:
+            return f"broker {designated} does not say what its log has, and is not elected before it does"
+        case Kind.LONGEST_LOG_BALANCED:
+            return why_not_balanced(state, known)
+    but = ", but for those that are still being added" if is_growing(state) else ""
+    return f"no replica that is online has answered{but}"
+
+
+def why_not_balanced(state: PartitionState, known: Mapping[NodeId, Answer]) -> str:
+    if not state.last_known_elr:
+        eligible = f"{brokers(state.elr)} may return, still eligible" if state.elr else ""
+        return f"LastKnownElr is empty, and {eligible or 'nobody knows who was eligible last'}"
+    eligible_last = [*state.isr, *state.elr, *state.last_known_elr]
+    missing = [node for node in eligible_last if node not in state.online]
+    silent = [node for node in eligible_last if node not in known]
+    rest = f"{missing} are not online" if missing else f"{silent} have not answered"
+    return f"all of {eligible_last}, who were eligible last, must answer, and {rest}"
+
+
+def is_growing(state: PartitionState) -> bool:
+    return len(list(candidates(registered(state)))) < len(state.replicas)
+
+
+# --- what replicas say
 
 
 def logs(told: Iterable[Told]) -> list[ReplicaLog]:
@@ -172,11 +199,6 @@ def logs(told: Iterable[Told]) -> list[ReplicaLog]:
 
 def log_of(told: Iterable[Told], node: int) -> ReplicaLog | None:
     return next((log for log in logs(told) if log.replica == node), None)
-
-
-def current_log(state: PartitionState, told: Iterable[Told], node: int) -> ReplicaLog | None:
-    log = log_of(told, node)
-    return log if log is not None and log.current_epoch == state.leader_epoch else None
 
 
 # --- in words

@@ -4,13 +4,12 @@ What is waited for is the controller's own judgement (`controller.partitions.sta
 says; what an election would cost is the plan's (`diagnosis.election_plan`), made of what the replicas say.
 """
 
-from strandline.base.ids import NOBODY, NodeId
+from strandline.client.admin.replica_logs import ReplicaLog
+from strandline.controller.partitions.recovery import candidates
 from strandline.controller.partitions.standing import Standing, standing_of
 from strandline.diagnosis.election_plan import Kind, Outcome, Plan, losses_of, plan_election
-from strandline.diagnosis.partitions import brokers, numbers
-from strandline.diagnosis.replica_logs import ReplicaLog
+from strandline.diagnosis.partitions import brokers, numbers, registered
 from strandline.diagnosis.situation import Facts, Finding, Out, Way, absence
-from strandline.metadata.registrations import MIGRATING_DIRECTORY, Partition, nodes
 from strandline.metadata.strategy import Strategy
 
 NOBODY_CLEAN = "nobody is in sync or eligible"
@@ -34,17 +33,8 @@ def judge_leaderless(facts: Facts) -> tuple[Finding, ...]:
 
 def standing_in(facts: Facts) -> Standing:
     state = facts.state
-    partition = Partition(
-        replicas=nodes(state.replicas),
-        directories=(MIGRATING_DIRECTORY,) * len(state.replicas),
-        isr=nodes(state.isr),
-        leader=NOBODY,
-        elr=nodes(state.elr),
-        last_known_elr=nodes(state.last_known_elr),
-        last_known_leader=NodeId(state.last_known_leader),
-    )
     return standing_of(
-        partition,
+        registered(state),
         Strategy(state.strategy),
         state.is_managed,
         lambda node: node in state.online,
@@ -67,7 +57,7 @@ def awaited_in(standing: Standing, facts: Facts) -> tuple[int, ...]:
         case Standing.RECOVERY if state.strategy == Strategy.BALANCED.value:
             return state.last_known_elr
         case Standing.RECOVERY:
-            return state.searched
+            return tuple(candidates(registered(state)))
         case Standing.ANYBODY:
             return state.replicas
     return tuple(dict.fromkeys((*state.isr, *state.elr, *state.last_known_elr)))

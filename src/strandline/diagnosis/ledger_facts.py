@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from strandline.base.value import Value
-from strandline.client.loss_acknowledgement import acknowledgement
-from strandline.client.loss_ledger import WITHDRAWN, Entry, Ledger, entries
+from strandline.client.admin.loss_acknowledgement import acknowledgement
+from strandline.client.admin.loss_ledger import WITHDRAWN, Entry, Ledger, entries
+from strandline.client.admin.partitions import Place
 from strandline.diagnosis.loss_words import range_words, when
-from strandline.diagnosis.partitions import Place
 from strandline.wire.messages.own.describe_losses import Loss
 
 

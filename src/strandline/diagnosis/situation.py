@@ -12,11 +12,13 @@ does not is a missing fact. A finding needs action if it stays as it is until so
 from typing import Any
 
 from strandline.base.value import Value
+from strandline.client.admin.behind import Behind
+from strandline.client.admin.partitions import PartitionState
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
 from strandline.client.brokers import BrokerAt
-from strandline.diagnosis.behind import Behind
+from strandline.diagnosis.behind import words
 from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, Written, withdrawal_words
-from strandline.diagnosis.partitions import PartitionState, numbers
-from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked
+from strandline.diagnosis.partitions import numbers
 from strandline.wire.messages.own.describe_losses import Loss
 
 HEALTHY, ACTION, MISSING = 0, 2, 3  # what `explain` ends with
@@ -85,7 +87,7 @@ def judge_led(facts: Facts) -> tuple[Finding, ...]:
     state = facts.state
     found: list[Finding] = []
     if state.leader in state.offline:
-        why = f"broker {state.leader}, its leader, is not online; the controller has not elected another yet"
+        why = f"broker {state.leader}, its leader, is not online, and the controller has not elected another yet"
         found.append(Finding("its leader is gone", (why,), "an election"))
     out = [out_of_sync(node, facts) for node in state.replicas if node not in state.isr and node not in state.adding]
     if state.is_under_min_isr:
@@ -172,12 +174,12 @@ def reassignment(facts: Facts) -> Finding:
         f"{word} {numbers(nodes)}" for word, nodes in (("adds", state.adding), ("removes", state.removing)) if nodes
     ]
     out = [out_of_sync(node, facts) for node in state.adding if node not in state.isr]
-    finding = of_replicas(f"it moves to other replicas: {', '.join(moves)}", (), out)
+    finding = of_replicas(f"it is being reassigned: {', '.join(moves)}", (), out)
     ways = finding.ways
     if finding.needs_action:
         text = f'{{"partitions": [{{"topic": "{state.at.topic}", "partition": {state.at.partition}}}]}}'
         cancel = Way(
-            "let it keep the replicas that it had",
+            "cancel the move: it keeps the replicas that it had",
             "none",
             f"echo '{text}' > cancel.json && strandline reassignments cancel cancel.json{facts.options}",
         )
@@ -204,11 +206,11 @@ def out_of_sync(node: int, facts: Facts) -> Out:
         return Out(node, f"{lag}, and is catching up")
     leader = told_by(facts.state.leader, facts)
     if isinstance(leader, ReplicaLog) and told.rank == leader.rank:
-        late = f"if it stays so, broker {facts.state.leader} does not reach the controller"
-        return Out(node, f"replica {node} has all that the leader has, and is about to be let in; {late}")
+        late = f"if that lasts, broker {facts.state.leader} does not reach the controller"
+        return Out(node, f"replica {node} has all that the leader has, and is about to join the ISR; {late}")
     config = f"--entity-type brokers --entity-name {node} --all{facts.options}"
     look = Way(
-        f"look why replica {node} does not fetch: the log of its node, throttles",
+        f"find out why replica {node} does not fetch: see its node's log, and throttles",
         "none",
         f"strandline configs describe {config} | grep throttled",
     )
@@ -228,7 +230,7 @@ def absence(node: int, facts: Facts) -> Out | None:
         return Out(node, f"broker {node} is offline", start(node, facts))
     if told.why.startswith("refuses"):
         look = Way(
-            f"repair the log directory of replica {node}, and start broker {node} anew",
+            f"repair the log directory of replica {node}, and restart broker {node}",
             "none, if its files are whole",
             f"strandline log-dirs describe --broker {node}{facts.options}",
         )
@@ -237,9 +239,9 @@ def absence(node: int, facts: Facts) -> Out | None:
 
 
 def runs_fenced(node: int, broker: BrokerAt, facts: Facts) -> tuple[str, Way]:
-    state = "is fenced: it does not reach the controller" if broker.is_fenced else "has its log directory offline"
+    state = "is fenced: it does not reach the controller" if broker.is_fenced else "has an offline log directory"
     look = Way(
-        f"look why broker {node} {state.partition(':')[0]}: the log of its node",
+        f"find out why broker {node} {state.partition(':')[0]}: see its node's log",
         "none",
         f"strandline log-dirs describe --broker {node}{facts.options}",
     )
@@ -253,7 +255,7 @@ def start(node: int, facts: Facts) -> Way:
 
 
 def restart(node: int) -> Way:
-    what = f"look why broker {node} hangs; end it, and start it anew"
+    what = f"find out why broker {node} hangs; kill and restart it"
     return Way(what, "none", f"strandline node --config FILE_OF_NODE_{node}")
 
 
@@ -267,7 +269,7 @@ def lacks(behind: dict[int, Behind] | str, node: int) -> str:
     row = behind.get(node)
     if row is None:
         return f"{node} is behind by an unknown number"
-    return str(row).replace(" by ", " is behind by ", 1)
+    return words(row).replace(" by ", " is behind by ", 1)
 
 
 def way_json(way: Way) -> dict[str, Any]:

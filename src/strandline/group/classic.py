@@ -1,8 +1,8 @@
 """One consumer group of the classic protocol: who is in it, and who gets what (the rebalance protocol).
 
 States: Empty → PreparingRebalance (members join) → CompletingRebalance (the leader computes the assignment) → Stable,
-and back to PreparingRebalance whenever the membership changes. The group decides; its coordinator writes what must
-survive (`coordinator.py`).
+and back to PreparingRebalance whenever the membership changes (`TRANSITIONS`). The group decides, and `membership.py`
+writes what must survive.
 
 Invariants (executed by `check`):
   - the leader is a member, or there is none; a group with members has a leader once it has a generation
@@ -24,11 +24,21 @@ SKIP_ASSIGNMENT = 9  # the JoinGroup version that has the field
 
 
 class State(Enum):
-    EMPTY = "Empty"
-    PREPARING_REBALANCE = "PreparingRebalance"
-    COMPLETING_REBALANCE = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
+    EMPTY = "Empty"  # it has no members, and perhaps committed offsets
+    PREPARING_REBALANCE = "PreparingRebalance"  # members join
+    COMPLETING_REBALANCE = "CompletingRebalance"  # the leader computes the assignment, and it is written
+    STABLE = "Stable"  # every member has its assignment
+    DEAD = "Dead"  # another broker coordinates it from now on
+
+
+# Which state may follow which.
+TRANSITIONS: dict[State, tuple[State, ...]] = {
+    State.EMPTY: (State.PREPARING_REBALANCE, State.DEAD),
+    State.PREPARING_REBALANCE: (State.COMPLETING_REBALANCE, State.EMPTY, State.DEAD),
+    State.COMPLETING_REBALANCE: (State.STABLE, State.PREPARING_REBALANCE, State.DEAD),
+    State.STABLE: (State.PREPARING_REBALANCE, State.DEAD),
+    State.DEAD: (),
+}
 
 
 class GroupConfig(Value, frozen=True):
@@ -56,6 +66,17 @@ class Group:
         self.pending: dict[str, Instant] = {}  # ids handed out and not joined yet, with their end
         self.phase_ends: Instant = NEVER  # of the join phase or of the sync phase
         self.first_join_ends: Instant = NEVER  # the latest end of an empty group's first join phase
+
+    def restore(self, members: list[Member], leader: str | None, since: Instant) -> None:
+        """As the group's last record left it: its members have a whole session to show up."""
+        assert self.state is State.EMPTY and not self.members, "a group is restored before anybody joins"
+        for member in members:
+            self.members[member.member_id] = member
+            if member.instance_id is not None:
+                self.static[member.instance_id] = member.member_id
+        known = leader in self.members  # another writer's record may name a leader that is gone
+        self.leader = leader if known else next(iter(self.members), None)
+        self.state, self.since = State.STABLE if self.members else State.EMPTY, since
 
     # --- joining
 
@@ -301,7 +322,7 @@ class Group:
         effects: list[Effect] = []
         for member in self.members.values():
             effects += self.release_join(member, error) + self.release_sync(member, error)
-        self.state = State.DEAD
+        self.enter(State.DEAD, self.since)
         return effects
 
     # --- who may speak
@@ -324,6 +345,7 @@ class Group:
 
     def enter(self, state: State, now: Instant) -> None:
         if state is not self.state:
+            assert state in TRANSITIONS[self.state], f"{self.state.value} is never followed by {state.value}"
             self.state, self.since = state, now
 
     def deadline(self) -> Instant:

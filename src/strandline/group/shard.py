@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from strandline.base.ids import LeaderEpoch, Uuid
 from strandline.base.time import Instant
-from strandline.group.classic import Group, GroupConfig, State
+from strandline.group.classic import Group, GroupConfig
 from strandline.group.member import Member
 from strandline.group.offsets import CommittedOffset, Offsets
 from strandline.wire.compress import Corrupt
@@ -84,11 +84,11 @@ class Shard:
 
 
 def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now: Instant) -> Group:
-    """A group as its last record left it: its members have a whole session to show up."""
     group = Group(group_id, config, now)
     group.generation = value.generation
     group.protocol_type = value.protocol_type or None
     group.protocol = value.protocol
+    members = []
     for saved in value.members:
         member = Member(
             saved.member_id,
@@ -101,14 +101,9 @@ def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now:
         )
         member.assignment = bytes(saved.assignment)
         member.heard(now)
-        group.members[member.member_id] = member
-        if member.instance_id is not None:
-            group.static[member.instance_id] = member.member_id
-    known = value.leader in group.members  # another writer's record may name a leader that is gone
-    group.leader = value.leader if known else next(iter(group.members), None)
-    group.state = State.STABLE if value.members else State.EMPTY
-    if value.current_state_timestamp >= 0:
-        group.since = Instant(value.current_state_timestamp)
+        members.append(member)
+    since = Instant(value.current_state_timestamp) if value.current_state_timestamp >= 0 else now
+    group.restore(members, value.leader, since)
     return group
 
 

@@ -64,6 +64,13 @@ class Epochs:
                 return entry.epoch
         return self.latest if log_end_offset > 0 else -1
 
+    def replace(self, entries: list[EpochStart]) -> None:
+        self.entries = list(entries)
+        self.check()
+
+    def clear(self) -> None:
+        self.entries = []
+
     def cut_end(self, offset: int) -> bool:
         """Forget epochs that begin at or after `offset`, also when the log itself ends before it (T33)."""
         kept = [e for e in self.entries if e.start_offset < offset]

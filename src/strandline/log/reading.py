@@ -1,23 +1,16 @@
-"""What a read of a log gets: from its tail in memory where that has it, else from the files of its segments.
+"""What a read of a log gets from the files of its segments, where the log's tail in memory does not have it.
 
-Media rot. So the first batch that comes from a file is checked before it is handed to a client or a follower; the ones
-behind it are checked by who reads them, and whoever finds one damaged asks for it next: then it is the first.
+Media rot. So the first batch that comes from a file is checked before a client or a follower gets it. Readers check the
+batches behind it themselves, and whoever finds one damaged asks for it next: then it is the first.
 """
-
-from __future__ import annotations
-
-from bisect import bisect_right
-from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
-from strandline.log.evidence.soundness import batch_at
+from strandline.log.gaps import Gaps
 from strandline.log.refusals import Refused, refused
+from strandline.log.segments import Segments
 from strandline.wire.batch import read_header, why_invalid
-
-if TYPE_CHECKING:
-    from strandline.log.log import Log
 
 
 class Read(Value, frozen=True):
@@ -28,56 +21,45 @@ class Read(Value, frozen=True):
 NOTHING = Read((), 0)
 
 
-def read(
-    log: Log, offset: int, max_bytes: int, upto: int, *, min_one: bool, is_checked: bool = False
+def read_files(
+    segments: Segments, gaps: Gaps, offset: int, max_bytes: int, upto: int, *, min_one: bool, is_checked: bool
 ) -> Read | Refused:
-    if offset >= upto and log.log_start_offset <= offset <= log.log_end_offset:
-        return NOTHING
-    tailed = log.tail.read(offset, max_bytes, upto, min_one=min_one)
-    if tailed is not None and offset >= log.log_start_offset:
-        return Read(tuple(tailed[0]), tailed[1])
-    if not log.log_start_offset <= offset <= log.log_end_offset:
-        return refused(
-            ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"Received request for offset {offset}, but we only have log segments from offset "
-            f"{log.log_start_offset} to {log.log_end_offset}.",
-        )
-    at = bisect_right(log.bases, offset) - 1
-    for segment in log.segments[max(at, 0) :]:
-        log.warmed(segment)
+    """Whole batches from the one that holds `offset`, which lies in the log. CORRUPT_MESSAGE if `is_checked` and the
+    files do not hold it as it was written."""
+    for segment in segments.from_offset(offset):
+        segments.warmed(segment)
         found = segment.read(offset, max_bytes, upto, min_one=min_one)
         if len(found):
-            if is_checked and not begins_soundly(log, found, offset):
+            if is_checked and not begins_soundly(gaps, found, offset):
                 return refused(ErrorCode.CORRUPT_MESSAGE)
             return Read((found,), len(found))
-        if segment.next_offset > offset and not (log.has_gaps and segment.position_of(offset) is None):
+        if segment.next_offset > offset and not (gaps.are_possible and segment.position_of(offset) is None):
             break
-    if is_checked and min_one and is_damaged(log, offset):
+    if is_checked and min_one and is_damaged(segments, gaps, offset):
         return refused(ErrorCode.CORRUPT_MESSAGE)
     return NOTHING
 
 
-def begins_soundly(log: Log, found: memoryview, offset: int) -> bool:
+def begins_soundly(gaps: Gaps, found: memoryview, offset: int) -> bool:
     """Is the first batch what was written where `offset` is?"""
     header = read_header(found)
-    is_there = header.base_offset <= offset or log.has_gap_before(header.base_offset)
+    is_there = header.base_offset <= offset or gaps.may_precede(header.base_offset)
     return is_there and why_invalid(header, found) is None
 
 
-def is_damaged(log: Log, offset: int) -> bool:
-    """Nothing was found at `offset`. Is there a batch that holds it, and is all sound that leads there?"""
-    at = max(0, bisect_right(log.bases, offset) - 1)
-    for segment in log.segments[at:]:
+def is_damaged(segments: Segments, gaps: Gaps, offset: int) -> bool:
+    """Nothing was found at `offset`. Is a batch missing or damaged there, or on the way there?"""
+    for segment in segments.from_offset(offset):
         position = segment.index.position_of(offset)
         while position < segment.size:
-            found = batch_at(segment, position)
+            found = segment.batch_at(position)
             if found is None:
                 return True
             header, batch = found
             if header.last_offset >= offset:
-                return not begins_soundly(log, batch, offset)
+                return not begins_soundly(gaps, batch, offset)
             position = position + header.size
-        log.rest(segment)
-        if not log.has_gaps:
+        segments.rest(segment)
+        if not gaps.are_possible:
             return True
     return False

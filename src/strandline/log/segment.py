@@ -10,7 +10,16 @@ from collections.abc import Iterator, Sequence
 from strandline.base.ports import Buffer, Disk, File
 from strandline.log.index import OffsetIndex, TimeIndex
 from strandline.log.tail import DELTA, DELTA_AT, STEP, cut
-from strandline.wire.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, read_header, why_invalid, why_no_batch
+from strandline.wire.batch import (
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    read_header,
+    why_invalid,
+    why_no_batch,
+)
 
 WALK_BYTES = 1 << 20
 SEEK_BYTES = 16 << 10
@@ -19,6 +28,17 @@ OFFSET_SPAN_MAX = (1 << 31) - 1
 
 def file_name(base_offset: int, suffix: str) -> str:
     return f"{base_offset:020d}{suffix}"
+
+
+def header_at(buffer: memoryview, at: int, room: int) -> BatchHeader | None:
+    """The header there, if it is one that a batch could have. `room`: how many bytes of the file there are from there
+    on."""
+    if len(buffer) - at < HEADER_SIZE:
+        return None
+    header = read_header(buffer, at)
+    if header.magic != MAGIC or not HEADER_SIZE <= header.batch_length + LOG_OVERHEAD <= room:
+        return None
+    return header
 
 
 class Segment:
@@ -229,6 +249,14 @@ class Segment:
         start, end, _ = cut(buffer, 0, offset, max_bytes, upto, min_one=min_one)
         return buffer[start:end]
 
+    def batch_at(self, position: int) -> tuple[BatchHeader, memoryview] | None:
+        """The header and the bytes of what begins there; None if that has no header that a batch could have."""
+        header = header_at(self.file.read(position, HEADER_SIZE), 0, self.size - position)
+        if header is None:
+            return None
+        batch = self.file.read(position, header.size)
+        return (header, batch) if len(batch) == header.size else None
+
     # --- changing
 
     def truncate_to(self, offset: int) -> bool:
@@ -273,6 +301,12 @@ class Segment:
             path = part.path
             part.path = f"{path.removesuffix(old)}{new}"
             self.disk.rename(path, part.path)
+
+    def took_place_of(self, last: "Segment") -> None:
+        """It is the cleaned copy of segments of which `last` is the last: it ends where that ended."""
+        assert self.next_offset <= last.next_offset
+        self.next_offset = last.next_offset
+        self.first_append = last.first_append
 
     def close(self) -> None:
         self.index.close()

@@ -157,3 +157,8 @@ class Tail:
             offset = chunk_end
             at += 1
         return buffers, total
+
+    def check(self, log_end_offset: int) -> None:
+        assert self.bases == sorted(set(self.bases)) and len(self.bases) == len(self.chunks)
+        assert self.size == sum(len(chunk) + CHUNK_OVERHEAD for chunk in self.chunks) <= self.bytes_max
+        assert not self.chunks or self.end == log_end_offset, "the chunks end at the log's end"

@@ -11,21 +11,17 @@ what they mean, or that their author was right. A record does not fit if
 Invariant: what `why_unfit` lets pass, `Image.apply` takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.ids import METADATA_TOPIC_ID, NOBODY, OFFSET_MAX, ZERO_UUID, NodeId, TopicIdPartition, uuid_text
 from strandline.metadata import records as r
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.features import READABLE_FEATURES
+from strandline.metadata.image import Image
 from strandline.metadata.registrations import RECOVERED, RECOVERING, Partition, merged, partition_in
 from strandline.metadata.topic_names import why_illegal
-
-if TYPE_CHECKING:
-    from strandline.metadata.image import Image
 
 # A partition's epochs are 32-bit numbers, and grow by one with each change. None comes so far by counting, and behind
 # this there is room for a million changes.

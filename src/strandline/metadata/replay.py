@@ -1,69 +1,47 @@
-"""Replay: what each kind of metadata record does to an image. One function per kind, and none of them decides anything.
+"""Replay: what each kind of metadata record does to the state. One function a kind, and none decides anything.
 
 Invariant: every kind of record that this code writes has its row in `APPLY`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Endpoint
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition
 from strandline.metadata import records as r
-from strandline.metadata.registrations import Broker, Topic, merged, partition_in
-
-if TYPE_CHECKING:
-    from strandline.metadata.image import Image
+from strandline.metadata.registrations import Broker, merged, partition_in
+from strandline.metadata.state import State
 
 
-def apply_topic(image: Image, record: r.TopicRecord) -> None:
-    assert record.name not in image.topic_ids
-    image.delta.topics.setdefault(record.topic_id, None)
-    image.topics[record.topic_id] = Topic(record.name, record.topic_id, {})
-    image.topic_ids[record.name] = record.topic_id
+def replay(state: State, record: Any) -> None:
+    APPLY[type(record)](state, record)
 
 
-def apply_partition(image: Image, record: r.PartitionRecord) -> None:
-    image.put_partition(TopicIdPartition(record.topic_id, record.partition_id), partition_in(record))
+def apply_topic(state: State, record: r.TopicRecord) -> None:
+    state.add_topic(record.name, record.topic_id)
 
 
-def apply_partition_change(image: Image, record: r.PartitionChangeRecord) -> None:
+def apply_partition(state: State, record: r.PartitionRecord) -> None:
+    state.put_partition(TopicIdPartition(record.topic_id, record.partition_id), partition_in(record))
+
+
+def apply_partition_change(state: State, record: r.PartitionChangeRecord) -> None:
     at = TopicIdPartition(record.topic_id, record.partition_id)
-    old = image.partition(at)
+    old = state.partition(at)
     assert old is not None, "a change of a partition that does not exist"
-    image.put_partition(at, merged(old, record))
+    state.put_partition(at, merged(old, record))
 
 
-def apply_remove_topic(image: Image, record: r.RemoveTopicRecord) -> None:
-    topic = image.topics.pop(record.topic_id)
-    image.own.pop(record.topic_id, None)
-    del image.topic_ids[topic.name]
-    image.delta.topics.setdefault(topic.topic_id, topic)
-    for index, partition in topic.partitions.items():
-        at = TopicIdPartition(topic.topic_id, index)
-        image.delta.partitions.setdefault(at, partition)
-        image.unindex(at, partition)
-    if image.configs.pop((r.TOPIC_RESOURCE, topic.name), None) is not None:
-        image.delta.configs[(r.TOPIC_RESOURCE, topic.name)] = None
+def apply_remove_topic(state: State, record: r.RemoveTopicRecord) -> None:
+    state.remove_topic(record.topic_id)
 
 
-def apply_config(image: Image, record: r.ConfigRecord) -> None:
-    resource = (record.resource_type, record.resource_name)
-    entries = dict(image.configs.get(resource, {}))
-    if record.value is None:
-        entries.pop(record.name, None)
-    else:
-        entries[record.name] = record.value
-    if entries:
-        image.configs[resource] = entries
-    else:
-        image.configs.pop(resource, None)
-    image.delta.configs[resource] = None
+def apply_config(state: State, record: r.ConfigRecord) -> None:
+    state.put_config((record.resource_type, record.resource_name), record.name, record.value)
 
 
-def apply_register_broker(image: Image, record: r.RegisterBrokerRecord) -> None:
-    image.put_broker(
+def apply_register_broker(state: State, record: r.RegisterBrokerRecord) -> None:
+    state.put_broker(
         Broker(
             node_id=NodeId(record.broker_id),
             incarnation_id=record.incarnation_id,
@@ -80,17 +58,15 @@ def apply_register_broker(image: Image, record: r.RegisterBrokerRecord) -> None:
     )
 
 
-def apply_unregister_broker(image: Image, record: r.UnregisterBrokerRecord) -> None:
-    old = image.brokers.pop(NodeId(record.broker_id))
-    assert old.epoch == record.broker_epoch
-    image.delta.brokers.setdefault(old.node_id, old)
+def apply_unregister_broker(state: State, record: r.UnregisterBrokerRecord) -> None:
+    state.remove_broker(NodeId(record.broker_id), record.broker_epoch)
 
 
-def apply_broker_change(image: Image, record: r.BrokerRegistrationChangeRecord) -> None:
+def apply_broker_change(state: State, record: r.BrokerRegistrationChangeRecord) -> None:
     """`fenced` and `in_controlled_shutdown` are deltas: 0 leaves them, 1 sets; −1 unfences."""
-    old = image.brokers[NodeId(record.broker_id)]
+    old = state.brokers[NodeId(record.broker_id)]
     assert old.epoch == record.broker_epoch
-    image.put_broker(
+    state.put_broker(
         Broker(
             node_id=old.node_id,
             incarnation_id=old.incarnation_id,
@@ -107,37 +83,33 @@ def apply_broker_change(image: Image, record: r.BrokerRegistrationChangeRecord) 
     )
 
 
-def apply_feature(image: Image, record: r.FeatureLevelRecord) -> None:
-    if record.feature_level == 0:
-        image.features.pop(record.name, None)
-    else:
-        image.features[record.name] = record.feature_level
+def apply_feature(state: State, record: r.FeatureLevelRecord) -> None:
+    state.put_feature(record.name, record.feature_level)
 
 
-def apply_clear_elr(image: Image, record: r.ClearElrRecord) -> None:
+def apply_clear_elr(state: State, record: r.ClearElrRecord) -> None:
     """The meaning of "in sync enough" has changed: who leads may by now commit without those who are eligible (T2).
     Where nobody is in sync nobody leads, and they have everything still (L6). Only what has something to clear is
     touched (T3)."""
-    named = list(image.topics.values()) if not record.topic_name else [image.topic_named(record.topic_name)]
+    named = list(state.topics.values()) if not record.topic_name else [state.topic_named(record.topic_name)]
     for topic in named:
         assert topic is not None, "a topic that does not exist"
         for index, old in topic.partitions.items():
             if not old.isr or not (old.elr or old.last_known_elr):
                 continue
             change = r.PartitionChangeRecord(eligible_leader_replicas=(), last_known_elr=())
-            image.put_partition(TopicIdPartition(topic.topic_id, index), merged(old, change))
+            state.put_partition(TopicIdPartition(topic.topic_id, index), merged(old, change))
 
 
-def apply_producer_ids(image: Image, record: r.ProducerIdsRecord) -> None:
-    assert record.next_producer_id >= image.next_producer_id
-    image.next_producer_id = record.next_producer_id
+def apply_producer_ids(state: State, record: r.ProducerIdsRecord) -> None:
+    state.put_next_producer_id(record.next_producer_id)
 
 
-def apply_nothing(image: Image, record: object) -> None:
+def apply_nothing(state: State, record: object) -> None:
     """NoOpRecord: it moves the offset and says nothing."""
 
 
-APPLY: dict[type, Callable[[Image, Any], None]] = {
+APPLY: dict[type, Callable[[State, Any], None]] = {
     r.TopicRecord: apply_topic,
     r.PartitionRecord: apply_partition,
     r.PartitionChangeRecord: apply_partition_change,

@@ -1,14 +1,11 @@
 """DescribeQuorum (KIP-595, KIP-836, KIP-853): who votes, who follows, and how far each has come. The leader answers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, NodeId
 from strandline.base.time import Instant
 from strandline.quorum import messages
 from strandline.quorum.roles import Leader, Progress
+from strandline.quorum.state import QuorumState
 from strandline.wire.messages.cluster.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -19,13 +16,10 @@ from strandline.wire.messages.cluster.describe_quorum import (
     TopicDataResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.quorum.quorum import Quorum
-
 OBSERVER_SESSION_MS = 300_000  # an observer that is silent for longer is forgotten
 
 
-def answer(quorum: Quorum, request: DescribeQuorumRequest, now: Instant) -> DescribeQuorumResponse:
+def answer(quorum: QuorumState, request: DescribeQuorumRequest, now: Instant) -> DescribeQuorumResponse:
     if messages.only_partition(request.topics) is not None:
         return describe(quorum, now)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -43,7 +37,7 @@ def answer(quorum: Quorum, request: DescribeQuorumRequest, now: Instant) -> Desc
     )
 
 
-def describe(quorum: Quorum, now: Instant) -> DescribeQuorumResponse:
+def describe(quorum: QuorumState, now: Instant) -> DescribeQuorumResponse:
     match quorum.role:
         case Leader() as role:
             partition = PartitionDataResponse(
@@ -72,7 +66,8 @@ def describe(quorum: Quorum, now: Instant) -> DescribeQuorumResponse:
     return DescribeQuorumResponse(topics=(topic,), nodes=nodes)
 
 
-def myself(quorum: Quorum, now: Instant) -> ReplicaState:
+def myself(quorum: QuorumState, now: Instant) -> ReplicaState:
+    assert quorum.is_leader
     return ReplicaState(quorum.me, quorum.directory_id, quorum.log.log_end_offset, now, now)
 
 

@@ -1,13 +1,11 @@
 """Which part of the quorum machine handles which request, and which answer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Answered, Failed, Received
 from strandline.base.time import Instant
 from strandline.quorum import describing, following, leading, voting
+from strandline.quorum.state import QuorumState
 from strandline.quorum.storage import impaired
+from strandline.quorum.tokens import BeginSent, CensusSent, EndSent, FetchSent, SnapshotFetchSent, VoteSent
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.quorum.end_quorum_epoch import EndQuorumEpochRequest
@@ -15,11 +13,8 @@ from strandline.wire.messages.quorum.fetch_snapshot import FetchSnapshotRequest
 from strandline.wire.messages.quorum.vote import VoteRequest
 from strandline.wire.messages.records.fetch import FetchRequest
 
-if TYPE_CHECKING:
-    from strandline.quorum.quorum import Quorum
 
-
-def received(quorum: Quorum, event: Received, now: Instant) -> None:
+def received(quorum: QuorumState, event: Received, now: Instant) -> None:
     match event.message:
         case FetchRequest():
             leading.fetch(quorum, event, now)
@@ -37,19 +32,19 @@ def received(quorum: Quorum, event: Received, now: Instant) -> None:
             raise AssertionError(f"not for the quorum: {type(other).__name__}")
 
 
-def answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> None:
-    match event.token[1]:
-        case "fetch":
-            following.answered(quorum, event, following.fetch_response, now)
-        case "snapshot":
+def answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
+    match event.token:
+        case SnapshotFetchSent():
             following.answered(quorum, event, following.snapshot_response, now)
-        case "vote":
+        case FetchSent():
+            following.answered(quorum, event, following.fetch_response, now)
+        case VoteSent():
             voting.vote_answered(quorum, event, now)
-        case "begin":
+        case BeginSent():
             voting.begin_answered(quorum, event, now)
-        case "end":
+        case EndSent():
             voting.end_answered(quorum, event, now)
-        case "census":
+        case CensusSent():
             impaired.census_answered(quorum, event, now)
         case other:
             raise AssertionError(f"an answer to nothing: {other}")

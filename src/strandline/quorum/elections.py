@@ -12,6 +12,7 @@ from strandline.base.time import NEVER, Instant
 
 
 def majority(voters: int) -> int:
+    assert voters > 0, "a quorum has voters"
     return voters // 2 + 1
 
 
@@ -24,14 +25,17 @@ class Tally(Struct):
     absent: list[NodeId]  # no process listens there; it may come back within the round
 
     def grant(self, voter: NodeId) -> None:
+        assert not (voter in self.granted and voter in self.rejected)
         if voter in self.voters and voter not in self.granted and voter not in self.rejected:
             self.granted.append(voter)
 
     def reject(self, voter: NodeId) -> None:
+        assert not (voter in self.granted and voter in self.rejected)
         if voter in self.voters and voter not in self.granted and voter not in self.rejected:
             self.rejected.append(voter)
 
     def is_won(self) -> bool:
+        assert len(self.granted) + len(self.rejected) <= len(self.voters)
         return len(self.granted) >= majority(len(self.voters))
 
     def is_lost(self) -> bool:
@@ -49,7 +53,9 @@ class Tally(Struct):
 
 
 def tally(voters: Iterable[NodeId]) -> Tally:
-    return Tally(tuple(voters), [], [], [])
+    counted = tuple(voters)
+    assert len(set(counted)) == len(counted), "a voter is counted once"
+    return Tally(counted, [], [], [])
 
 
 class Outreach(Struct):
@@ -62,6 +68,7 @@ class Outreach(Struct):
         peers = [peer for peer, at in self.due.items() if at <= now]
         for peer in peers:
             self.due[peer] = NEVER
+        assert self.deadline() > now, "whoever is due is asked"
         return peers
 
     def again(self, peer: NodeId, at: Instant) -> None:

@@ -32,9 +32,11 @@ class Allowance(Struct):
     told_at: Instant = Instant(-TELL_AGAIN_MS)
 
     def steps(self, now: Instant) -> int:
+        assert 0 <= self.left <= REACH
         return min(REACH, self.left + (now - self.at) * STEPS_PER_SECOND // 1000)
 
     def take(self, steps: int, now: Instant) -> None:
+        assert steps >= 0
         self.left, self.at = self.steps(now) - steps, now
         assert self.left >= 0, "checked before"
 
@@ -59,6 +61,7 @@ def repaired(stored: ElectionState, last_epoch: int) -> ElectionState:
     MARGIN steps after its log's. In that epoch it has not voted. A log that has records of the last epoch proves that
     somebody was elected in it: then nothing is repaired.
     """
+    assert last_epoch <= EPOCH_MAX, "no batch bears a later one"
     if stored.epoch < last_epoch:
         return ElectionState(last_epoch)
     is_poisoned = stored.epoch > EPOCH_MAX or (stored.epoch == EPOCH_MAX and stored.voted == NOBODY)

@@ -7,31 +7,28 @@ Invariants:
     can apply it (`unfit`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from strandline.base.effects import Answered, Failed, Failure, Report, Sync, Synced
+from strandline.base.effects import Answered, Failed, Failure, Report, Sync
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId
 from strandline.base.time import NEVER, Instant, after
 from strandline.quorum import messages
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.roles import Download, Fetching, Follower, Observing, Seeking
+from strandline.quorum.state import QuorumState
 from strandline.quorum.storage import impaired, unfit
-
-if TYPE_CHECKING:
-    from strandline.quorum.quorum import Quorum
+from strandline.quorum.tokens import FetchSent, PartSynced, SnapshotFetchSent
 
 Following = Follower | Observing | Seeking
-TakeResponse = Callable[["Quorum", Following, NodeId, Any, Instant], None]
+TakeResponse = Callable[[QuorumState, Following, NodeId, Any, Instant], None]
 
 
-def drive(quorum: Quorum, role: Following, now: Instant) -> None:
+def drive(quorum: QuorumState, role: Following, now: Instant) -> None:
     """Ask for more as soon as it is allowed."""
     fetching = role.fetching
-    if fetching.retry_at > now or not quorum.is_log_durable:
+    if fetching.retry_at > now or not quorum.durability.is_complete:
         return
     assert fetching.request == 0
     match role:
@@ -44,7 +41,9 @@ def drive(quorum: Quorum, role: Following, now: Instant) -> None:
             send_fetch(quorum, fetching, role.leader)
 
 
-def send_fetch(quorum: Quorum, fetching: Fetching, peer: NodeId) -> None:
+def send_fetch(quorum: QuorumState, fetching: Fetching, peer: NodeId) -> None:
+    assert quorum.durability.is_complete, "a Fetch claims only what is durable"
+    assert fetching.request == 0, "one request at a time"
     fetching.request, fetching.retry_at = quorum.number(), NEVER
     config = quorum.config
     request = messages.fetch_request(
@@ -58,10 +57,12 @@ def send_fetch(quorum: Quorum, fetching: Fetching, peer: NodeId) -> None:
         wait_ms=config.fetch_wait_ms_max,
         size_max=config.fetch_bytes_max,
     )
-    quorum.send(peer, request, messages.FETCH, "fetch", peer, fetching.request)
+    quorum.send(peer, request, messages.FETCH, FetchSent(peer, fetching.request))
 
 
-def send_snapshot_fetch(quorum: Quorum, fetching: Fetching, download: Download, peer: NodeId) -> None:
+def send_snapshot_fetch(quorum: QuorumState, fetching: Fetching, download: Download, peer: NodeId) -> None:
+    assert fetching.request == 0, "one request at a time"
+    assert not download.is_named
     fetching.request, fetching.retry_at = quorum.number(), NEVER
     request = messages.snapshot_request(
         cluster_id=quorum.cluster_id,
@@ -72,10 +73,10 @@ def send_snapshot_fetch(quorum: Quorum, fetching: Fetching, download: Download, 
         position=download.position,
         size_max=quorum.config.snapshot_chunk_bytes_max,
     )
-    quorum.send(peer, request, messages.FETCH_SNAPSHOT, "snapshot", peer, fetching.request)
+    quorum.send(peer, request, messages.FETCH_SNAPSHOT, SnapshotFetchSent(peer, fetching.request))
 
 
-def asker(quorum: Quorum, number: int) -> Following | None:
+def asker(quorum: QuorumState, number: int) -> Following | None:
     """The role that waits for the answer to this request; None if nobody does any more."""
     match quorum.role:
         case (Follower() | Observing() | Seeking()) as role if role.fetching.request == number:
@@ -84,7 +85,8 @@ def asker(quorum: Quorum, number: int) -> Following | None:
             return None
 
 
-def failed(quorum: Quorum, role: Following, peer: NodeId, why: Failure, now: Instant) -> None:
+def failed(quorum: QuorumState, role: Following, peer: NodeId, why: Failure, now: Instant) -> None:
+    assert role is quorum.role
     fetching = role.fetching
     fetching.request = 0
     fetching.failures += 1
@@ -100,12 +102,13 @@ def failed(quorum: Quorum, role: Following, peer: NodeId, why: Failure, now: Ins
             fetching.retry_at = now if fetching.failures == 1 else quorum.retry_at(why, now)
 
 
-def ask_next(quorum: Quorum, role: Seeking, at: Instant) -> None:
+def ask_next(quorum: QuorumState, role: Seeking, at: Instant) -> None:
+    assert quorum.others, "else nobody can be asked"
     role.asked = (role.asked + 1) % len(quorum.others)
     role.fetching.retry_at = at
 
 
-def back_off(quorum: Quorum, role: Following, now: Instant) -> None:
+def back_off(quorum: QuorumState, role: Following, now: Instant) -> None:
     """An answer of no use: ask again later; a seeker asks somebody else."""
     at = quorum.retry_at(Failure.MALFORMED, now)
     match role:
@@ -115,7 +118,7 @@ def back_off(quorum: Quorum, role: Following, now: Instant) -> None:
             role.fetching.retry_at = at
 
 
-def refused(quorum: Quorum, role: Following, peer: NodeId, error: ErrorCode, leader: int, now: Instant) -> None:
+def refused(quorum: QuorumState, role: Following, peer: NodeId, error: ErrorCode, leader: int, now: Instant) -> None:
     """The peer did not serve us, in our own epoch."""
     match role:
         case Follower() if error is ErrorCode.NOT_LEADER_OR_FOLLOWER and leader == NOBODY:
@@ -130,22 +133,22 @@ def refused(quorum: Quorum, role: Following, peer: NodeId, error: ErrorCode, lea
 # --- Fetch
 
 
-def answered(quorum: Quorum, event: Answered | Failed, take: TakeResponse, now: Instant) -> None:
+def answered(quorum: QuorumState, event: Answered | Failed, take: TakeResponse, now: Instant) -> None:
     """The end of a Fetch or a FetchSnapshot; `take` is what its response means. One that is no longer awaited means
     nothing."""
-    _, _, peer, number = event.token
-    role = asker(quorum, number)
+    asked: FetchSent = event.token
+    role = asker(quorum, asked.number)
     if role is None:
         return
     match event:
         case Failed():
-            failed(quorum, role, peer, event.why, now)
+            failed(quorum, role, asked.peer, event.why, now)
         case Answered():
             role.fetching.request = 0
-            take(quorum, role, peer, event.message, now)
+            take(quorum, role, asked.peer, event.message, now)
 
 
-def fetch_response(quorum: Quorum, role: Following, peer: NodeId, response: Any, now: Instant) -> None:
+def fetch_response(quorum: QuorumState, role: Following, peer: NodeId, response: Any, now: Instant) -> None:
     answer = messages.only_partition(response.responses)
     if response.error_code != ErrorCode.NONE or answer is None:
         error = error_of(response.error_code)
@@ -174,7 +177,8 @@ def fetch_response(quorum: Quorum, role: Following, peer: NodeId, response: Any,
             pass
 
 
-def heard_from_leader(quorum: Quorum, role: Follower | Observing, now: Instant) -> None:
+def heard_from_leader(quorum: QuorumState, role: Follower | Observing, now: Instant) -> None:
+    assert role is quorum.role
     role.fetching.failures = 0
     role.fetch_deadline = after(now, quorum.config.fetch_timeout_ms)
     quorum.lost_elections = quorum.refusals = 0
@@ -185,9 +189,10 @@ def heard_from_leader(quorum: Quorum, role: Follower | Observing, now: Instant) 
             pass
 
 
-def take(quorum: Quorum, role: Follower | Observing, answer: Any, now: Instant) -> None:
+def take(quorum: QuorumState, role: Follower | Observing, answer: Any, now: Instant) -> None:
     """What a sound answer of the leader brings: a divergence, a snapshot's name, or records."""
-    if quorum.unfit is not None and not unfit.settled(quorum, role, answer, now):
+    assert role is quorum.role
+    if quorum.unfit is not None and not unfit.may_take(quorum, role, answer, now):
         return
     diverging, snapshot = answer.diverging_epoch, answer.snapshot_id
     if diverging.epoch >= 0:
@@ -201,11 +206,11 @@ def take(quorum: Quorum, role: Follower | Observing, answer: Any, now: Instant) 
         if why is not None:
             quorum.out.append(Report("error", f"node {role.leader} sent records that are refused: {why}"))
             back_off(quorum, role, now)
-    quorum.high_watermark = max(quorum.high_watermark, min(answer.high_watermark, quorum.log.log_end_offset))
+    quorum.commit_to(max(quorum.high_watermark, min(answer.high_watermark, quorum.log.log_end_offset)))
     impaired.told(quorum, answer.high_watermark)
 
 
-def cut(quorum: Quorum, role: Follower | Observing, diverging: EpochEnd, now: Instant) -> None:
+def cut(quorum: QuorumState, role: Follower | Observing, diverging: EpochEnd, now: Instant) -> None:
     """Truncate to the last point at which our log may still agree with the leader's (KIP-595)."""
     mine = quorum.log.end_of_epoch(diverging.epoch)
     end = min(mine.end_offset, diverging.end_offset) if mine.epoch == diverging.epoch else mine.end_offset
@@ -216,14 +221,13 @@ def cut(quorum: Quorum, role: Follower | Observing, diverging: EpochEnd, now: In
         back_off(quorum, role, now)
         return
     if end < quorum.log.log_end_offset:
-        quorum.log.truncate_to(end)
-        quorum.durable_end = min(quorum.durable_end, end)
+        quorum.durability.truncate_to(end)
 
 
 # --- FetchSnapshot
 
 
-def begin_download(quorum: Quorum, role: Follower | Observing, snapshot: SnapshotId, now: Instant) -> None:
+def begin_download(quorum: QuorumState, role: Follower | Observing, snapshot: SnapshotId, now: Instant) -> None:
     is_real = snapshot.end_offset <= OFFSET_MAX and snapshot.epoch <= quorum.epoch
     if snapshot.end_offset < quorum.committed_end or not is_real:
         what = "below the high watermark" if is_real else f"{snapshot} that nobody can have"
@@ -234,7 +238,7 @@ def begin_download(quorum: Quorum, role: Follower | Observing, snapshot: Snapsho
     role.fetching.download = Download(snapshot)
 
 
-def snapshot_response(quorum: Quorum, role: Following, peer: NodeId, response: Any, now: Instant) -> None:
+def snapshot_response(quorum: QuorumState, role: Following, peer: NodeId, response: Any, now: Instant) -> None:
     answer = messages.only_partition(response.topics)
     download = role.fetching.download
     if answer is None or download is None:
@@ -255,7 +259,8 @@ def snapshot_response(quorum: Quorum, role: Following, peer: NodeId, response: A
             pass
 
 
-def take_chunk(quorum: Quorum, role: Follower | Observing, download: Download, answer: Any, now: Instant) -> None:
+def take_chunk(quorum: QuorumState, role: Follower | Observing, download: Download, answer: Any, now: Instant) -> None:
+    assert role.fetching.download is download
     content = answer.unaligned_records or b""
     size = answer.size
     is_ours = answer.snapshot_id.end_offset == download.snapshot.end_offset and answer.position == download.position
@@ -270,21 +275,23 @@ def take_chunk(quorum: Quorum, role: Follower | Observing, download: Download, a
         return
     quorum.log.append_part(download.snapshot, content)
     download.position += len(content)
+    assert 0 < download.position <= size
     if download.position < size:
         role.fetching.retry_at = now
         return
     sync_part(quorum, role, quorum.log.part_path(download.snapshot))
 
 
-def sync_part(quorum: Quorum, role: Following, path: str) -> None:
+def sync_part(quorum: QuorumState, role: Following, path: str) -> None:
     """Nothing is fetched until `path` is durable."""
+    assert role.fetching.retry_at == NEVER, "nothing is asked for meanwhile"
     role.fetching.request = quorum.number()
-    quorum.out.append(Sync((path,), ("quorum", "part", role.fetching.request)))
+    quorum.out.append(Sync((path,), PartSynced(role.fetching.request)))
 
 
-def part_synced(quorum: Quorum, event: Synced, now: Instant) -> None:
+def part_synced(quorum: QuorumState, token: PartSynced, now: Instant) -> None:
     """First the content of a download is made durable, then its name; only then the old log is thrown away."""
-    role = asker(quorum, event.token[2])
+    role = asker(quorum, token.number)
     if role is None or role.fetching.download is None:
         return
     download, fetching = role.fetching.download, role.fetching
@@ -299,6 +306,5 @@ def part_synced(quorum: Quorum, event: Synced, now: Instant) -> None:
         back_off(quorum, role, now)
         return
     fetching.request, fetching.download, fetching.retry_at = 0, None, now
-    quorum.log.install_snapshot(download.snapshot)
-    quorum.durable_end = quorum.log.log_end_offset  # everything below is in the snapshot, which is durable
-    quorum.high_watermark = max(quorum.high_watermark, download.snapshot.end_offset)
+    quorum.durability.install_snapshot(download.snapshot)
+    quorum.commit_to(max(quorum.high_watermark, download.snapshot.end_offset))

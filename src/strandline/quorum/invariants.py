@@ -1,10 +1,5 @@
 """What is always true of the quorum machine, whatever it was sent and whatever was on its disk."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from strandline.quorum.epochs import EPOCH_MAX
 from strandline.quorum.roles import (
     Candidate,
     Follower,
@@ -16,19 +11,16 @@ from strandline.quorum.roles import (
     Unattached,
     Voted,
 )
-
-if TYPE_CHECKING:
-    from strandline.quorum.quorum import Quorum
+from strandline.quorum.state import QuorumState
 
 
-def check(quorum: Quorum) -> None:
-    assert quorum.log.last_epoch <= quorum.election.epoch <= EPOCH_MAX
+def check(quorum: QuorumState) -> None:
+    quorum.promises.check()
+    quorum.durability.check()
+    assert quorum.log.last_epoch <= quorum.epoch
     assert quorum.high_watermark <= quorum.log.log_end_offset
-    assert quorum.durable_end <= quorum.log.log_end_offset
-    assert quorum.promises_durable <= quorum.promises
     assert quorum.committed_end <= quorum.log.log_end_offset
     assert not quorum.out
-    assert quorum.saving is not None or not quorum.held
     match quorum.role:
         case Leader():
             assert quorum.has_a_say

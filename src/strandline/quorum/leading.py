@@ -6,10 +6,8 @@ Invariants:
   - at most one Fetch of a replica is parked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
@@ -18,28 +16,14 @@ from strandline.base.time import Instant, after
 from strandline.quorum import messages, voting
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.roles import Leader, Parked, Progress
+from strandline.quorum.state import QuorumState
 from strandline.wire.batch import Draft, build
-from strandline.wire.control import LeaderChangeMessage, Voter, build_control
-
-if TYPE_CHECKING:
-    from strandline.quorum.quorum import Quorum
 
 OBSERVERS_MAX = 10_000  # replicas whose progress is kept
 FIRST_VERSION_WITH_HIGH_WATERMARK = 18
 
 
-def append_leader_change(quorum: Quorum, role: Leader, now: Instant) -> None:
-    """The first record of the epoch: only with it are records of earlier epochs committed."""
-    record = LeaderChangeMessage(
-        leader_id=quorum.me,
-        voters=tuple(Voter(voter_id=voter) for voter in role.voters),
-        granting_voters=tuple(Voter(voter_id=voter) for voter in role.granting),
-    )
-    offset, epoch = quorum.log.log_end_offset, quorum.epoch
-    quorum.log.append_as_leader(build_control([record], timestamp=now, base_offset=offset, leader_epoch=epoch))
-
-
-def append(quorum: Quorum, role: Leader, records: Sequence[bytes], now: Instant) -> int:
+def append(quorum: QuorumState, role: Leader, records: Sequence[bytes], now: Instant) -> int:
     assert records, "a batch has records"
     assert quorum.log.log_end_offset > role.epoch_start_offset
     drafts: list[Draft] = [(now, None, record, ()) for record in records]
@@ -49,8 +33,9 @@ def append(quorum: Quorum, role: Leader, records: Sequence[bytes], now: Instant)
     return quorum.log.log_end_offset - 1
 
 
-def drive(quorum: Quorum, role: Leader, now: Instant) -> None:
+def drive(quorum: QuorumState, role: Leader, now: Instant) -> None:
     """What has become due, or possible, since the last event."""
+    assert role is quorum.role
     advance(quorum, role)
     end = quorum.log.log_end_offset
     for replica, waiting in list(role.parked.items()):
@@ -60,16 +45,16 @@ def drive(quorum: Quorum, role: Leader, now: Instant) -> None:
     voting.tell_begin(quorum, role, now)
 
 
-def advance(quorum: Quorum, role: Leader) -> None:
-    committed = role.committed(quorum.durable_end)
+def advance(quorum: QuorumState, role: Leader) -> None:
+    committed = role.committed(quorum.durability.end)
     if committed is not None and committed > quorum.high_watermark:
-        quorum.high_watermark = committed
+        quorum.commit_to(committed)
 
 
 # --- Fetch
 
 
-def fetch(quorum: Quorum, received: Received, now: Instant) -> None:
+def fetch(quorum: QuorumState, received: Received, now: Instant) -> None:
     request = received.message
     if request.cluster_id != quorum.cluster_id:
         quorum.reply(received, messages.fetch_refused(ErrorCode.INCONSISTENT_CLUSTER_ID))
@@ -89,7 +74,7 @@ def fetch(quorum: Quorum, received: Received, now: Instant) -> None:
     quorum.reply(received, messages.fetch_response(refused, quorum.leading))
 
 
-def why_epoch_refused(quorum: Quorum, epoch: int) -> ErrorCode | None:
+def why_epoch_refused(quorum: QuorumState, epoch: int) -> ErrorCode | None:
     if epoch == quorum.epoch:
         return None
     return ErrorCode.FENCED_LEADER_EPOCH if epoch < quorum.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -103,8 +88,10 @@ def why_fetch_malformed(request: Any, asked: Any) -> ErrorCode | None:
     return None
 
 
-def fetched(quorum: Quorum, role: Leader, received: Received, asked: Any, now: Instant) -> None:
+def fetched(quorum: QuorumState, role: Leader, received: Received, asked: Any, now: Instant) -> None:
     """A sound Fetch of our epoch."""
+    assert role is quorum.role
+    assert asked.current_leader_epoch == quorum.epoch
     request, offset = received.message, asked.fetch_offset
     mismatch = why_log_differs(quorum, offset, asked.last_fetched_epoch)
     replica = NodeId(max(request.replica_state.replica_id, request.replica_id))
@@ -135,6 +122,7 @@ def fetched(quorum: Quorum, role: Leader, received: Received, asked: Any, now: I
         known = progress.told_high_watermark
         if received.to.api_version >= FIRST_VERSION_WITH_HIGH_WATERMARK:
             known = min(asked.high_watermark, quorum.high_watermark)
+    assert known <= quorum.high_watermark, "nobody is told of more than is committed"
     is_news = offset < quorum.log.log_end_offset or known < quorum.high_watermark
     before = role.parked.pop(replica, None)
     if before is not None:  # its connection is gone, or will be answered in order
@@ -146,9 +134,10 @@ def fetched(quorum: Quorum, role: Leader, received: Received, asked: Any, now: I
     role.parked[replica] = Parked(received.to, offset, known, after(now, wait_ms))
 
 
-def why_log_differs(quorum: Quorum, offset: int, epoch: int) -> EpochEnd | SnapshotId | None:
+def why_log_differs(quorum: QuorumState, offset: int, epoch: int) -> EpochEnd | SnapshotId | None:
     """Where does a log that ends at `offset` with a record of `epoch` part from ours? None: it is a prefix of ours.
     A snapshot if ours no longer reaches back so far."""
+    assert offset >= 0
     log = quorum.log
     if offset == 0 and epoch == 0 and log.log_start_offset == 0:
         return None
@@ -165,8 +154,9 @@ def is_behind_log(offset: int, epoch: int, start: int, earliest: SnapshotId) -> 
     return offset < start or (offset == start and epoch != earliest.epoch) or epoch < earliest.epoch
 
 
-def hear(quorum: Quorum, role: Leader, replica: NodeId, now: Instant) -> None:
+def hear(quorum: QuorumState, role: Leader, replica: NodeId, now: Instant) -> None:
     """A replica asks us for something, so it knows that we lead."""
+    assert role is quorum.role
     if replica < 0 or replica == quorum.me:
         return
     if replica not in role.progress:
@@ -177,7 +167,8 @@ def hear(quorum: Quorum, role: Leader, replica: NodeId, now: Instant) -> None:
     role.begin.again(replica, after(now, quorum.config.fetch_timeout_ms // 2))
 
 
-def answer_fetch(quorum: Quorum, role: Leader, replica: NodeId, to: ReplyTo, offset: int, now: Instant) -> None:
+def answer_fetch(quorum: QuorumState, role: Leader, replica: NodeId, to: ReplyTo, offset: int, now: Instant) -> None:
+    assert offset >= 0
     progress = role.progress.get(replica)
     if progress is not None:
         progress.told_high_watermark = quorum.high_watermark
@@ -192,25 +183,18 @@ def answer_fetch(quorum: Quorum, role: Leader, replica: NodeId, to: ReplyTo, off
     quorum.out.append(Reply(to, message))
 
 
-def release_expired(quorum: Quorum, role: Leader, now: Instant) -> None:
+def release_expired(quorum: QuorumState, role: Leader, now: Instant) -> None:
+    assert role is quorum.role
     for replica, waiting in list(role.parked.items()):
         if waiting.until <= now:
             del role.parked[replica]
             answer_fetch(quorum, role, replica, waiting.to, waiting.offset, now)
 
 
-def release_all(quorum: Quorum, former: Leader) -> None:
-    """We lead no more: whoever waits must look elsewhere."""
-    for waiting in former.parked.values():
-        message = messages.fetch_response(ErrorCode.NOT_LEADER_OR_FOLLOWER, quorum.leading)
-        quorum.out.append(Reply(waiting.to, message))
-    former.parked.clear()
-
-
 # --- FetchSnapshot
 
 
-def fetch_snapshot(quorum: Quorum, received: Received, now: Instant) -> None:
+def fetch_snapshot(quorum: QuorumState, received: Received, now: Instant) -> None:
     request = received.message
     if request.cluster_id != quorum.cluster_id:
         quorum.reply(received, messages.snapshot_refused(ErrorCode.INCONSISTENT_CLUSTER_ID))
@@ -232,7 +216,8 @@ def fetch_snapshot(quorum: Quorum, received: Received, now: Instant) -> None:
     quorum.reply(received, messages.snapshot_response(refused, quorum.leading, snapshot=snapshot))
 
 
-def chunk(quorum: Quorum, snapshot: SnapshotId, position: int, size_max: int) -> Any:
+def chunk(quorum: QuorumState, snapshot: SnapshotId, position: int, size_max: int) -> Any:
+    assert quorum.is_leader
     size = quorum.log.snapshot_size(snapshot)
     if size is None:
         return messages.snapshot_response(ErrorCode.SNAPSHOT_NOT_FOUND, quorum.leading, snapshot=snapshot)

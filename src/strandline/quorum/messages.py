@@ -3,13 +3,15 @@
 Every message of Raft's has a list of topics with a list of partitions; ours are always exactly one of each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, NodeId, Uuid
+from strandline.base.time import Instant
 from strandline.quorum.ports import EpochEnd, SnapshotId
+from strandline.wire.control import LeaderChangeMessage, Voter, build_control
 from strandline.wire.messages.quorum import begin_quorum_epoch as begin
 from strandline.wire.messages.quorum import end_quorum_epoch as end
 from strandline.wire.messages.quorum import fetch_snapshot as snap
@@ -66,10 +68,12 @@ def vote_request(
 
 
 def vote_refused(error: ErrorCode) -> vote.VoteResponse:
+    assert error is not ErrorCode.NONE
     return vote.VoteResponse(error_code=error)
 
 
 def vote_response(error: ErrorCode, who: Leading, granted: bool) -> vote.VoteResponse:
+    assert not granted or error is ErrorCode.NONE
     partition = vote.PartitionDataResponse(
         partition_index=0, error_code=error, leader_id=who.leader, leader_epoch=who.epoch, vote_granted=granted
     )
@@ -84,6 +88,7 @@ def vote_response(error: ErrorCode, who: Leading, granted: bool) -> vote.VoteRes
 def begin_request(
     *, cluster_id: str, voter: NodeId, me: NodeId, epoch: int, endpoint: Endpoint
 ) -> begin.BeginQuorumEpochRequest:
+    assert epoch > 0, "a leader was elected"
     partition = begin.PartitionData(partition_index=0, leader_id=me, leader_epoch=epoch)
     return begin.BeginQuorumEpochRequest(
         cluster_id=cluster_id,
@@ -94,6 +99,7 @@ def begin_request(
 
 
 def begin_refused(error: ErrorCode) -> begin.BeginQuorumEpochResponse:
+    assert error is not ErrorCode.NONE
     return begin.BeginQuorumEpochResponse(error_code=error)
 
 
@@ -109,6 +115,7 @@ def begin_response(error: ErrorCode, who: Leading) -> begin.BeginQuorumEpochResp
 def end_request(
     *, cluster_id: str, me: NodeId, epoch: int, successors: Sequence[NodeId], endpoint: Endpoint
 ) -> end.EndQuorumEpochRequest:
+    assert me not in successors
     partition = end.PartitionData(
         partition_index=0,
         leader_id=me,
@@ -124,6 +131,7 @@ def end_request(
 
 
 def end_refused(error: ErrorCode) -> end.EndQuorumEpochResponse:
+    assert error is not ErrorCode.NONE
     return end.EndQuorumEpochResponse(error_code=error)
 
 
@@ -151,6 +159,9 @@ def fetch_request(
     wait_ms: int,
     size_max: int,
 ) -> fetch.FetchRequest:
+    assert last.end_offset >= log_start_offset
+    assert wait_ms >= 0
+    assert size_max > 0
     partition = fetch.FetchPartition(
         partition=0,
         current_leader_epoch=epoch,
@@ -173,6 +184,7 @@ def fetch_request(
 
 
 def fetch_refused(error: ErrorCode) -> fetch.FetchResponse:
+    assert error is not ErrorCode.NONE
     return fetch.FetchResponse(error_code=error)
 
 
@@ -186,6 +198,7 @@ def fetch_response(
     diverging: EpochEnd | None = None,
     snapshot: SnapshotId | None = None,
 ) -> fetch.FetchResponse:
+    assert diverging is None or snapshot is None, "one way to go on"
     partition = fetch.PartitionData(
         partition_index=0,
         error_code=error,
@@ -219,6 +232,8 @@ def snapshot_request(
     position: int,
     size_max: int,
 ) -> snap.FetchSnapshotRequest:
+    assert position >= 0
+    assert size_max > 0
     partition = snap.PartitionSnapshot(
         partition=0,
         current_leader_epoch=epoch,
@@ -231,6 +246,7 @@ def snapshot_request(
 
 
 def snapshot_refused(error: ErrorCode) -> snap.FetchSnapshotResponse:
+    assert error is not ErrorCode.NONE
     return snap.FetchSnapshotResponse(error_code=error)
 
 
@@ -243,6 +259,7 @@ def snapshot_response(
     position: int = 0,
     content: RecordsValue = b"",
 ) -> snap.FetchSnapshotResponse:
+    assert 0 <= position <= size
     partition = snap.PartitionSnapshotResponse(
         index=0,
         error_code=error,
@@ -255,3 +272,17 @@ def snapshot_response(
     topic = snap.TopicSnapshotResponse(name=METADATA_TOPIC, partitions=(partition,))
     nodes = () if who.endpoint is None else (snap.NodeEndpoint(who.leader, who.endpoint.host, who.endpoint.port),)
     return snap.FetchSnapshotResponse(topics=(topic,), node_endpoints=nodes)
+
+
+def leader_change(
+    me: NodeId, voters: Iterable[NodeId], granting: Iterable[NodeId], base_offset: int, epoch: int, now: Instant
+) -> bytes:
+    """The control batch with which a leader begins its epoch."""
+    assert epoch > 0, "a leader was elected"
+    assert base_offset >= 0
+    record = LeaderChangeMessage(
+        leader_id=me,
+        voters=tuple(Voter(voter_id=voter) for voter in voters),
+        granting_voters=tuple(Voter(voter_id=voter) for voter in granting),
+    )
+    return build_control([record], timestamp=now, base_offset=base_offset, leader_epoch=epoch)

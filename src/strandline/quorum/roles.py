@@ -4,7 +4,7 @@ Voters:     Unattached, Voted, Prospective (asks for pre-votes), Candidate (asks
 Observers:  Seeking (knows no leader), Observing (follows one). An observer is no voter: it follows and never votes.
 
 The epoch, the vote in it and its leader are the quorum's (`ElectionState`), because they outlive every role.
-Transitions are in `quorum.py` and nowhere else.
+`TRANSITIONS` says which role may follow which; the causes are in `state.py` and nowhere else.
 """
 
 from msgspec import Struct
@@ -56,6 +56,8 @@ class Prospective(Struct):
 
 
 class Candidate(Struct):
+    """Asks for votes in an epoch that it has begun."""
+
     round: int
     tally: Tally
     outreach: Outreach
@@ -63,6 +65,8 @@ class Candidate(Struct):
 
 
 class Follower(Struct):
+    """Fetches from the leader of this epoch."""
+
     leader: NodeId
     fetching: Fetching
     fetch_deadline: Instant
@@ -70,7 +74,7 @@ class Follower(Struct):
 
 
 class Resigned(Struct):
-    """Led this epoch and does not any more; tells the others until they know."""
+    """Led this epoch and does not any more; sends this to the others until they know."""
 
     outreach: Outreach
     successors: tuple[NodeId, ...]
@@ -85,6 +89,8 @@ class Seeking(Struct):
 
 
 class Observing(Struct):
+    """An observer that fetches from the leader of this epoch."""
+
     leader: NodeId
     fetching: Fetching
     fetch_deadline: Instant
@@ -110,7 +116,7 @@ class Parked(Struct, frozen=True):
 
 
 class Leader(Struct):
-    """Invariants: the high watermark passes the epoch's start only by records of this epoch."""
+    """Leads this epoch. The high watermark passes the epoch's start only by records of this epoch."""
 
     me: NodeId
     voters: tuple[NodeId, ...]
@@ -124,8 +130,10 @@ class Leader(Struct):
 
     def committed(self, durable_end: int) -> int | None:
         """The offset that a majority of voters have, durably; None while none of this epoch's records is among them."""
+        assert self.me in self.voters
         ends = [durable_end if voter == self.me else self.progress[voter].end_offset for voter in self.voters]
         reached = sorted(ends, reverse=True)[majority(len(ends)) - 1]
+        assert reached <= max(ends)
         return reached if reached > self.epoch_start_offset else None
 
     def check_quorum_deadline(self) -> Instant:
@@ -135,10 +143,12 @@ class Leader(Struct):
             return NEVER
         others = (self.progress[voter].last_fetch for voter in self.voters if voter != self.me)
         heard = sorted((max(at, self.since) for at in others), reverse=True)
+        assert needed <= len(heard), "a majority without this leader is among the others"
         return Instant(heard[needed - 1] + self.check_quorum_ms)
 
     def successors(self) -> tuple[NodeId, ...]:
         """The other voters, who has most first."""
+        assert self.me in self.voters
         others = [voter for voter in self.voters if voter != self.me]
         return tuple(sorted(others, key=lambda voter: (-self.progress[voter].end_offset, voter)))
 
@@ -148,6 +158,21 @@ class Leader(Struct):
 
 
 Role = Unattached | Voted | Prospective | Candidate | Leader | Follower | Resigned | Seeking | Observing
+
+LEADERLESS = (Unattached, Voted)
+# Which role may follow which. Each voter's role but the leader's may be begun anew, in a later epoch or after a pause.
+# A later epoch makes everybody Unattached, or the Follower of its leader.
+TRANSITIONS: dict[type, tuple[type, ...]] = {
+    Unattached: (*LEADERLESS, Prospective, Candidate, Follower),  # Candidate at once: a voter without others
+    Voted: (*LEADERLESS, Prospective, Candidate, Follower),
+    Prospective: (*LEADERLESS, Candidate, Follower),
+    Candidate: (*LEADERLESS, Leader, Follower),
+    Leader: (Unattached, Resigned, Follower),
+    Follower: (*LEADERLESS, Prospective, Follower),
+    Resigned: (*LEADERLESS, Follower),
+    Seeking: (Seeking, Observing),
+    Observing: (Seeking, Observing, Follower),  # Follower: a voter that is whole again
+}
 
 
 def deadline_of(role: Role, *, may_fetch: bool) -> Instant:
@@ -178,6 +203,7 @@ def leader_of(role: Role, me: NodeId) -> NodeId | None:
 
 def why_not_vote(role: Role, *, candidate: NodeId, voted: NodeId, has_leader: bool, is_up_to_date: bool) -> str | None:
     """Why does a node in this role, which voted for `voted` in this epoch, not vote for `candidate`? None: it does."""
+    assert candidate != NOBODY
     match role:
         case Leader() | Follower() | Resigned():
             return "the epoch has a leader"

@@ -5,9 +5,7 @@ Invariants:
   - a pre-vote changes nobody's epoch (KIP-996), and a request that is refused changes nothing at all.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Answered, Failed, Failure, Received
 from strandline.base.errors import ErrorCode
@@ -15,14 +13,13 @@ from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import Instant, after
 from strandline.quorum import messages
 from strandline.quorum.roles import Candidate, Follower, Leader, Prospective, Resigned, why_not_pre_vote, why_not_vote
-
-if TYPE_CHECKING:
-    from strandline.quorum.quorum import Quorum
+from strandline.quorum.state import QuorumState
+from strandline.quorum.tokens import BeginSent, EndSent, VoteSent
 
 CHANNEL = "raft-election"  # a connection of its own: answers come in order, and a Fetch may be parked for long
 
 
-def why_request_refused(quorum: Quorum, request: Any) -> ErrorCode | None:
+def why_request_refused(quorum: QuorumState, request: Any) -> ErrorCode | None:
     """What makes a request between voters wrong as a whole. A voter of ours always names the cluster."""
     if request.cluster_id != quorum.cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID
@@ -31,7 +28,9 @@ def why_request_refused(quorum: Quorum, request: Any) -> ErrorCode | None:
     return None
 
 
-def why_sender_refused(quorum: Quorum, *, addressee: int, sender: int, epoch: int, now: Instant) -> ErrorCode | None:
+def why_sender_refused(
+    quorum: QuorumState, *, addressee: int, sender: int, epoch: int, now: Instant
+) -> ErrorCode | None:
     if addressee not in (-1, quorum.me):
         return ErrorCode.INVALID_VOTER_KEY
     if not quorum.is_voter or sender not in quorum.others:
@@ -44,7 +43,7 @@ def why_sender_refused(quorum: Quorum, *, addressee: int, sender: int, epoch: in
 # --- Vote
 
 
-def vote(quorum: Quorum, received: Received, now: Instant) -> None:
+def vote(quorum: QuorumState, received: Received, now: Instant) -> None:
     request = received.message
     refused = why_request_refused(quorum, request)
     if refused is not None:
@@ -72,16 +71,18 @@ def why_vote_malformed(asked: Any) -> ErrorCode | None:
     return None
 
 
-def is_up_to_date(quorum: Quorum, asked: Any) -> bool:
+def is_up_to_date(quorum: QuorumState, asked: Any) -> bool:
     mine = quorum.log_end
     return bool((asked.last_offset_epoch, asked.last_offset) >= (mine.epoch, mine.end_offset))
 
 
-def pre_vote(quorum: Quorum, asked: Any) -> bool:
+def pre_vote(quorum: QuorumState, asked: Any) -> bool:
+    assert asked.replica_epoch >= quorum.epoch, "else it was refused"
     return why_not_pre_vote(quorum.role, is_up_to_date=is_up_to_date(quorum, asked)) is None
 
 
-def grant_vote(quorum: Quorum, asked: Any, now: Instant) -> bool:
+def grant_vote(quorum: QuorumState, asked: Any, now: Instant) -> bool:
+    assert asked.replica_epoch == quorum.epoch, "else it was refused, or entered"
     why = why_not_vote(
         quorum.role,
         candidate=asked.replica_id,
@@ -94,8 +95,9 @@ def grant_vote(quorum: Quorum, asked: Any, now: Instant) -> bool:
     return why is None
 
 
-def ask(quorum: Quorum, role: Prospective | Candidate, now: Instant) -> None:
+def ask(quorum: QuorumState, role: Prospective | Candidate, now: Instant) -> None:
     """Ask whoever is due."""
+    assert role is quorum.role
     is_pre_vote = isinstance(role, Prospective)
     for voter in role.outreach.take(now):
         request = messages.vote_request(
@@ -107,11 +109,12 @@ def ask(quorum: Quorum, role: Prospective | Candidate, now: Instant) -> None:
             last=quorum.log_end,
             pre_vote=is_pre_vote,
         )
-        quorum.send(voter, request, messages.VOTE, "vote", voter, role.round, channel=CHANNEL)
+        quorum.send(voter, request, messages.VOTE, VoteSent(voter, role.round), channel=CHANNEL)
 
 
-def vote_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> None:
-    _, _, voter, number = event.token
+def vote_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
+    asked: VoteSent = event.token
+    voter, number = asked.voter, asked.round
     match event, quorum.role:
         case Failed(), (Prospective() | Candidate()) as role if role.round == number:
             role.outreach.again(voter, quorum.retry_at(event.why, now))
@@ -124,7 +127,8 @@ def vote_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> Non
             pass
 
 
-def vote_counted(quorum: Quorum, voter: NodeId, number: int, response: Any, now: Instant) -> None:
+def vote_counted(quorum: QuorumState, voter: NodeId, number: int, response: Any, now: Instant) -> None:
+    assert voter in quorum.others
     answer = messages.only_partition(response.topics)
     is_granted = False
     if answer is not None:
@@ -148,7 +152,8 @@ def vote_counted(quorum: Quorum, voter: NodeId, number: int, response: Any, now:
             pass
 
 
-def count(quorum: Quorum, role: Prospective | Candidate, now: Instant) -> None:
+def count(quorum: QuorumState, role: Prospective | Candidate, now: Instant) -> None:
+    assert role is quorum.role
     if role.tally.is_lost():
         quorum.lose_election(now)
     elif role.tally.is_won():
@@ -164,7 +169,7 @@ def count(quorum: Quorum, role: Prospective | Candidate, now: Instant) -> None:
 # --- BeginQuorumEpoch
 
 
-def begin_epoch(quorum: Quorum, received: Received, now: Instant) -> None:
+def begin_epoch(quorum: QuorumState, received: Received, now: Instant) -> None:
     request = received.message
     refused = why_request_refused(quorum, request)
     if refused is not None:
@@ -177,10 +182,12 @@ def begin_epoch(quorum: Quorum, received: Received, now: Instant) -> None:
         refused = ErrorCode.INVALID_REQUEST  # an epoch has one leader
     if refused is None and (epoch > quorum.epoch or quorum.leader_id == NOBODY):
         quorum.become_follower(epoch, leader, now)
+    assert refused is not None or (quorum.epoch, quorum.leader_id) == (epoch, leader)
     quorum.reply(received, messages.begin_response(refused or ErrorCode.NONE, quorum.leading))
 
 
-def tell_begin(quorum: Quorum, role: Leader, now: Instant) -> None:
+def tell_begin(quorum: QuorumState, role: Leader, now: Instant) -> None:
+    assert role is quorum.role
     for voter in role.begin.take(now):
         request = messages.begin_request(
             cluster_id=quorum.cluster_id,
@@ -189,11 +196,12 @@ def tell_begin(quorum: Quorum, role: Leader, now: Instant) -> None:
             epoch=quorum.epoch,
             endpoint=quorum.voters[quorum.me],
         )
-        quorum.send(voter, request, messages.BEGIN, "begin", voter, quorum.epoch, channel=CHANNEL)
+        quorum.send(voter, request, messages.BEGIN, BeginSent(voter, quorum.epoch), channel=CHANNEL)
 
 
-def begin_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> None:
-    _, _, voter, epoch = event.token
+def begin_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
+    sent: BeginSent = event.token
+    voter, epoch = sent.voter, sent.epoch
     match event, quorum.role:
         case Failed(), Leader() as role if epoch == quorum.epoch:
             role.begin.again(voter, quorum.retry_at(event.why, now))
@@ -209,7 +217,7 @@ def begin_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> No
 # --- EndQuorumEpoch
 
 
-def end_epoch(quorum: Quorum, received: Received, now: Instant) -> None:
+def end_epoch(quorum: QuorumState, received: Received, now: Instant) -> None:
     request = received.message
     refused = why_request_refused(quorum, request)
     if refused is not None:
@@ -233,10 +241,13 @@ def end_epoch(quorum: Quorum, received: Received, now: Instant) -> None:
 
 def rank_of(me: NodeId, ended: Any) -> int:
     order = [candidate.candidate_id for candidate in ended.preferred_candidates] or list(ended.preferred_successors)
-    return order.index(me) if me in order else len(order)
+    rank = order.index(me) if me in order else len(order)
+    assert 0 <= rank <= len(order)
+    return rank
 
 
-def tell_end(quorum: Quorum, role: Resigned, now: Instant) -> None:
+def tell_end(quorum: QuorumState, role: Resigned, now: Instant) -> None:
+    assert role is quorum.role
     for voter in role.outreach.take(now):
         request = messages.end_request(
             cluster_id=quorum.cluster_id,
@@ -245,11 +256,12 @@ def tell_end(quorum: Quorum, role: Resigned, now: Instant) -> None:
             successors=role.successors,
             endpoint=quorum.voters[quorum.me],
         )
-        quorum.send(voter, request, messages.END, "end", voter, quorum.epoch, channel=CHANNEL)
+        quorum.send(voter, request, messages.END, EndSent(voter, quorum.epoch), channel=CHANNEL)
 
 
-def end_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> None:
-    _, _, voter, epoch = event.token
+def end_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
+    sent: EndSent = event.token
+    voter, epoch = sent.voter, sent.epoch
     match event, quorum.role:
         case Failed(), Resigned() as role if epoch == quorum.epoch:
             role.outreach.again(voter, quorum.retry_at(event.why, now))

@@ -39,6 +39,8 @@ class TopicCounters:
         self.produces = self.failed_produces = self.failed_fetches = 0
 
     def refused(self, error: ErrorCode, size: int) -> None:
+        assert error is not E.NONE
+        assert size >= 0
         if error in TOO_LARGE:
             self.bytes_rejected += size
         if error not in EXPECTED:

@@ -1,5 +1,5 @@
-"""What a broker tells the controller of its replicas, by one API: one request under way at a time, and a pause before
-the next one where it came to nothing.
+"""What a broker asks of the controller for its replicas, by one API: one request under way at a time, and a pause
+before the next one where it came to nothing.
 
 What waits is its owner's, and so is what an answer says; a request that is over must be taken back, answered or not.
 """
@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from strandline.base.effects import Effect, ToController
 from strandline.base.ids import TopicIdPartition
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.replica.timers import Alarm
 
 What = TypeVar("What")  # is said of a partition
@@ -31,6 +31,8 @@ class Outbox(Generic[What]):
 
     def ask(self, request: Any, asked: dict[TopicIdPartition, What]) -> list[Effect]:
         assert not self.is_in_flight
+        assert self.pause.done
+        assert asked
         self.is_in_flight = True
         self.asked = asked
         self.sequence += 1
@@ -39,9 +41,14 @@ class Outbox(Generic[What]):
 
     def take(self) -> dict[TopicIdPartition, What]:
         """The request is over: what it was about."""
+        assert self.is_in_flight
         self.is_in_flight = False
         asked, self.asked = self.asked, {}
         return asked
 
+    def check(self) -> None:
+        assert self.is_in_flight or not self.asked
+
     def back_off(self, now: Instant) -> None:
+        assert not self.is_in_flight, "the pause is before the next request"
         self.pause.set(now + self.host.config.alter_partition_retry_ms)

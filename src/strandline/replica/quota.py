@@ -2,7 +2,7 @@
 
 A broker has two: one for what it sends as a leader, one for what it takes as a follower. A replica is throttled if its
 topic's `….replication.throttled.replicas` names it. All traffic of throttled replicas counts; but only those that are
-out of sync are held back while the rate is exceeded, so that a quota drives nobody out of an ISR.
+out of sync are held back while the rate is exceeded, so that a quota drives no replica out of an ISR.
 
 The rate is measured as Kafka measures it: from the beginning of the oldest window that is still kept, and over the
 length of one window at least.
@@ -35,6 +35,8 @@ class Rate:
     """Bytes per second. At most `count` + 1 windows are kept."""
 
     def __init__(self, count: int, window_ms: int) -> None:
+        assert count > 0
+        assert window_ms > 0
         self.span_ms = count * window_ms
         self.window_ms = window_ms
         self.windows: deque[Window] = deque(maxlen=count + 1)
@@ -42,6 +44,7 @@ class Rate:
         self.total = 0  # since the start
 
     def record(self, size: int, now: Instant) -> None:
+        assert size >= 0
         self.purge(now)
         windows = self.windows
         if not windows or now - windows[-1].began >= self.window_ms:
@@ -56,11 +59,13 @@ class Rate:
     def purge(self, now: Instant) -> None:
         while self.windows and now - self.windows[0].last >= self.span_ms:
             self.size -= self.windows.popleft().size
+        assert self.size >= 0
 
     def measure(self, now: Instant) -> float:
         self.purge(now)
         if not self.windows:
             return 0.0
+        assert self.windows[0].began <= now
         return 1000 * self.size / max(now - self.windows[0].began, self.window_ms)
 
 
@@ -75,6 +80,7 @@ class Quota:
     """One of a broker's two; `side` is "leader" or "follower", as in the keys."""
 
     def __init__(self, me: NodeId, side: str, bytes_per_second: int, rate: Rate) -> None:
+        assert side in ("leader", "follower")
         self.me = me
         self.rate_key = f"{side}.replication.throttled.rate"
         self.replicas_key = f"{side}.replication.throttled.replicas"

@@ -1,4 +1,4 @@
-"""Deadlines of parked requests and retries: a heap whose settled entries are swept when they are the majority."""
+"""Deadlines of parked requests and retries: a heap from which entries that are done are swept when they are many."""
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
@@ -17,23 +17,25 @@ class Timed(Protocol):
 
 
 class Timers:
-    """An entry that becomes `done` before its time must be told by `settled`, so that the heap stays small."""
+    """`entry_done` must be called for each entry that becomes `done` before its time, so that the heap stays small."""
 
     def __init__(self) -> None:
         self.heap: list[tuple[int, int, Timed]] = []
         self.count = 0
-        self.settled_count = 0
+        self.done_count = 0
 
     def push(self, when: int, entry: Timed) -> None:
+        assert not entry.done
         self.count += 1
         heappush(self.heap, (when, self.count, entry))
 
-    def settled(self) -> None:
-        self.settled_count += 1
-        if self.settled_count > SWEEP_MIN and self.settled_count * 2 > len(self.heap):
+    def entry_done(self) -> None:
+        self.done_count += 1
+        if self.done_count > SWEEP_MIN and self.done_count * 2 > len(self.heap):
             self.heap = [item for item in self.heap if not item[2].done]
             heapify(self.heap)
-            self.settled_count = 0
+            self.done_count = 0
+            assert all(not item[2].done for item in self.heap)
 
     def deadline(self) -> Instant:
         heap = self.heap
@@ -67,6 +69,7 @@ class Alarm:
             self.timers.push(when, self)
 
     def expire(self, now: Instant) -> list[Effect]:
+        assert not self.done
         self.done = True
         return self.ring(now)
 
@@ -75,6 +78,7 @@ class Every:
     """A task that comes again."""
 
     def __init__(self, span_ms: int, task: Callable[[Instant], list[Effect]]) -> None:
+        assert span_ms >= 0  # 0: in every step in which anything is due
         self.span_ms = span_ms
         self.task = task
         self.next = Instant(0)

@@ -28,7 +28,7 @@ from typing import Any
 
 import uvloop
 
-from strandline.base.effects import AwaitRoom, Endpoint, Save, Sync
+from strandline.base.effects import AwaitRoom, Endpoint, Save, Sync, is_of_replicas
 from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
@@ -272,7 +272,7 @@ class Driver:
         self.disk.abandon()
 
     def flush(self, effect: Sync | Save) -> None:
-        (self.data_flusher if effect.token[0] == "replica" else self.flusher).submit(effect)
+        (self.data_flusher if is_of_replicas(effect.token) else self.flusher).submit(effect)
 
     def await_room(self, effect: AwaitRoom) -> None:
         self.full = effect.paths

@@ -39,7 +39,7 @@ def may_ask(world: "World", copy: "Hosted", wanted: Range) -> bool:
 
 def hosting(machine: "Machine") -> "list[Hosted]":
     broker = None if machine.node is None else machine.node.broker
-    return [] if broker is None else list(broker.replicas.host.all())
+    return [] if broker is None else list(broker.replicas.host.partitions.all())
 
 
 def why_not_sound(world: "World") -> str | None:

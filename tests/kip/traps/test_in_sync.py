@@ -276,7 +276,7 @@ def test_t21_after_a_refusal_that_may_be_none_the_proposal_stays_pending() -> No
     answer = world.produce(1, timeout_ms=500_000)
     world.refuse_with = E.INVALID_UPDATE_VERSION
     world.run(2 * LAG_MS)
-    hosted = world.nodes[NodeId(1)].host.named("t", 0)
+    hosted = world.nodes[NodeId(1)].host.partitions.named("t", 0)
     assert hosted is not None and isinstance(hosted.role, Leader)
     assert type(hosted.role.isr) is PendingShrink
     world.refuse_with = None

@@ -17,7 +17,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId, Uuid
 from strandline.base.ports import DiskError
 from strandline.log.epochs import Epochs, EpochStart
-from strandline.log.opening import EPOCHS_FILE
+from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.log.reading import Read
 from strandline.metadata import records as r
 from strandline.metadata.losses import AT_MOST, EXACTLY
@@ -357,7 +357,7 @@ def test_t39_a_log_that_is_deleted_while_it_is_flushed_disturbs_nobody() -> None
     world.create(replicas=(1,))
     world.produce(1, 5)
     node = world.nodes[NodeId(1)]
-    effects = node.storage.flush(world.now)
+    effects = node.storage.flushing.flush(world.now)
     flushes = [effect for effect in effects if isinstance(effect, Sync)]
     assert flushes
     recreated(world, AT.topic_id)
@@ -365,7 +365,7 @@ def test_t39_a_log_that_is_deleted_while_it_is_flushed_disturbs_nobody() -> None
     for flush in flushes:
         world.disks[NodeId(1)].sync(flush.paths)
         world.perform(NodeId(1), node.step(Synced(flush.token), world.now))
-    hosted = node.host.named("t", 0)
+    hosted = node.host.partitions.named("t", 0)
     assert hosted is not None
     assert hosted.log.recovery_point == 0, "the flush was of another log"
 

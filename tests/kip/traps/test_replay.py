@@ -95,7 +95,7 @@ def test_t4_a_broker_makes_of_one_delta_what_it_makes_of_each_record(seed: int) 
     each, whole = world.images[NodeId(1)], world.images[NodeId(2)]
     assert (each.topics, each.topic_ids, each.configs) == (whole.topics, whole.topic_ids, whole.configs)
     for node in world.nodes:
-        hosted = {(h.at, str(h.name)) for h in world.nodes[node].host.all()}
+        hosted = {(h.at, str(h.name)) for h in world.nodes[node].host.partitions.all()}
         assert hosted == {(at, f"{whole.topics[at.topic_id].name}-0") for at in whole.hosted.get(node, {})}
 
 
@@ -110,5 +110,5 @@ def test_t4_a_topic_that_comes_and_goes_between_two_looks_leaves_nothing() -> No
         r.ClearElrRecord(topic_name="x"),
         r.RemoveTopicRecord(topic_id=topic_id),
     )
-    assert world.nodes[NodeId(1)].status() == []
+    assert not list(world.nodes[NodeId(1)].host.partitions.all())
     assert not any(path for path in world.disks[NodeId(1)].directories if "x-0" in path)

@@ -8,8 +8,8 @@ from tests.unit.replica.conftest import AT, World
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId
 from strandline.metadata.losses import NO_END, UNKNOWN
 from strandline.metadata.registrations import RECOVERING
-from strandline.replica.losses import hanging
-from strandline.replica.losses.hanging import NOTED_MAX
+from strandline.replica.losses import hanging_transactions
+from strandline.replica.losses.hanging_transactions import NOTED_MAX
 from strandline.wire.batch import build
 
 
@@ -35,7 +35,7 @@ def world() -> World:
 
 
 def fill(world: World, *content: bytes, node: int = 2) -> None:
-    hosted = world.nodes[NodeId(node)].host.find(AT)
+    hosted = world.nodes[NodeId(node)].host.partitions.find(AT)
     assert hosted is not None
     world.cut = {NodeId(1), NodeId(2), NodeId(3)}
     for one in content:
@@ -80,11 +80,11 @@ def test_t42_a_clean_election_asks_nothing(world: World) -> None:
     world.change(leader=2, isr=(2, 3))
     world.run(1_000)
     assert found(world) == []
-    assert world.nodes[NodeId(2)].hanging.looks == {}
+    assert world.nodes[NodeId(2)].hanging_transactions.looks == {}
 
 
 def test_t42_a_large_log_is_looked_through_in_bounded_steps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hanging, "STEP_BYTES", 1)
+    monkeypatch.setattr(hanging_transactions, "STEP_BYTES", 1)
     fill(world, *[data(base, 7, base) for base in range(5)])
     lead_uncleanly(world)
     world.run(30)
@@ -96,7 +96,7 @@ def test_t42_a_large_log_is_looked_through_in_bounded_steps(world: World, monkey
 def test_t42_what_is_written_after_the_election_is_not_looked_at(world: World) -> None:
     fill(world, data(0, 7), marker(1, 7))
     lead_uncleanly(world)
-    hosted = world.nodes[NodeId(2)].host.find(AT)
+    hosted = world.nodes[NodeId(2)].host.partitions.find(AT)
     assert hosted is not None
     hosted.log.append_as_follower(memoryview(bytearray(data(2, 7, 1))), LeaderEpoch(9), world.now)
     world.run(1_000)
@@ -109,7 +109,7 @@ def test_t42_who_leads_no_longer_looks_no_further(world: World) -> None:
     world.change(leader=NOBODY)
     world.run(1_000)
     assert found(world) == []
-    assert world.nodes[NodeId(2)].hanging.looks == {}
+    assert world.nodes[NodeId(2)].hanging_transactions.looks == {}
 
 
 def test_t42_of_very_many_open_transactions_the_first_are_named(world: World) -> None:

@@ -46,7 +46,7 @@ COPYING = table(
     ),
     Mutant(
         "a new epoch of the same leader changes nothing",
-        "replica/replicas.py",
+        "replica/roles.py",
         (
             "        if type(role) is Follower and role.epoch == partition.leader_epoch and role.leader == "
             "partition.leader:\n"
@@ -69,27 +69,22 @@ COPYING = table(
     ),
     Mutant(
         "what is new comes before what is deleted",
-        "replica/replicas.py",
-        "        for at in changed:\n            hosted = self.host.find(at)\n            if not self.is_mine(at):\n",
-        (
-            "        self.arrivals.meet(changed, old, effects, now)\n"
-            "        for at in changed:\n"
-            "            hosted = self.host.find(at)\n"
-            "            if not self.is_mine(at):\n"
-        ),
+        "replica/assigned.py",
+        "        effects = self.unassign(changed, now)\n",
+        "        effects: list[Effect] = []\n",
         Breaks.DURABILITY,
         ("kip/traps/test_logs.py::test_t39_a_topic_that_is_created_anew_under_its_name_has_nothing_of_the_old_log",),
         ("Deletions come first",),
         (
             (
-                "replica/replicas.py",
-                "        self.arrivals.meet(changed, old, effects, now)\n        self.reconfigure(",
-                "        self.reconfigure(",
+                "replica/assigned.py",
+                "        return effects\n\n    def unassign(",
+                "        return effects + self.unassign(changed, now)\n\n    def unassign(",
             ),
             (
-                "replica/storage/arrivals.py",
-                "        for namesake in namesakes:\n            replicas.delete(namesake, effects, now)\n",
-                "",
+                "replica/assigned.py",
+                "        return [effect for namesake in namesakes for effect in self.delete(namesake, now)]\n",
+                "        return []\n",
             ),
         ),
     ),
@@ -193,7 +188,7 @@ COPYING = table(
     ),
     Mutant(
         "a partition that has changed twice was what the first change made",
-        "metadata/image.py",
+        "metadata/state.py",
         "        self.delta.partitions.setdefault(at, old)\n",
         "        self.delta.partitions[at] = old\n",
         Breaks.AGREEMENT,
@@ -204,9 +199,9 @@ COPYING = table(
     ),
     Mutant(
         "a topic that comes and goes is not forgotten",
-        "metadata/replay.py",
-        "    del image.topic_ids[topic.name]\n",
-        "    image.topic_ids.get(topic.name)\n",
+        "metadata/state.py",
+        "        del self.topic_ids[topic.name]\n",
+        "        self.topic_ids.get(topic.name)\n",
         Breaks.AGREEMENT,
         (
             "kip/traps/test_replay.py::test_t4_names_mean_what_they_mean_at_their_place_and_a_delta_says_what_was_before_it",
@@ -215,9 +210,9 @@ COPYING = table(
     ),
     Mutant(
         "nobody looks for open transactions",
-        "replica/replicas.py",
-        "                self.hanging.suspect(hosted, now)\n",
-        "                pass\n",
+        "replica/roles.py",
+        "            self.hanging_transactions.suspect(hosted, now)\n",
+        "            pass\n",
         Breaks.ANSWERS,
         (
             "kip/traps/test_transactions.py::test_t42_after_an_unclean_election_transactions_without_an_end_are_noted_and_told",
@@ -227,7 +222,7 @@ COPYING = table(
     ),
     Mutant(
         "a transaction with an end is told as open",
-        "replica/losses/hanging.py",
+        "replica/losses/hanging_transactions.py",
         "                self.open.pop(header.producer_id, None)\n",
         "                pass\n",
         Breaks.ANSWERS,

@@ -6,15 +6,15 @@ DIRECTORIES = table(
     Mutant(
         "replicas of a failed directory go on",
         "replica/storage/offline.py",
-        "            hosted.gone = True\n            host.drop(hosted)\n",
-        "            hosted.gone = True\n",
+        "                host.drop(hosted)\n",
+        "                hosted.leave()\n",
         Breaks.AGREEMENT,
         ("unit/replica/test_directories.py::test_a_follower_whose_directory_fails_copies_no_longer",),
         ("Its replicas are copied no longer",),
     ),
     Mutant(
         "checkpoints are written to a failed directory",
-        "replica/storage/storage.py",
+        "replica/storage/checkpoints.py",
         (
             "    def save_high_watermarks(self, now: Instant) -> list[Effect]:\n"
             "        return [\n"
@@ -33,8 +33,8 @@ DIRECTORIES = table(
     ),
     Mutant(
         "the controller is not told where the replicas of a failed directory are",
-        "replica/storage/offline.py",
-        "    if replicas.has_caught_up:\n        tell_absent(replicas)\n",
+        "replica/replicas.py",
+        "        if self.has_caught_up:\n            self.offline.report_absent()\n",
         "",
         Breaks.AGREEMENT,
         (
@@ -45,8 +45,8 @@ DIRECTORIES = table(
     Mutant(
         "what was to be told of a replica is forgotten with its directory",
         "replica/storage/offline.py",
-        "            replicas.storage.flushing.pop(hosted.at, None)\n",
-        "            replicas.assignments.forget(hosted.at)\n",
+        "                self.storage.flushing.forget(hosted.at)\n",
+        "                self.assignments.forget(hosted.at)\n",
         Breaks.AGREEMENT,
         (
             (
@@ -55,7 +55,7 @@ DIRECTORIES = table(
             ),
         ),
         ("Its replicas are copied no longer",),
-        (("replica/storage/offline.py", "    if replicas.has_caught_up:\n        tell_absent(replicas)\n", ""),),
+        (("replica/replicas.py", "        if self.has_caught_up:\n            self.offline.report_absent()\n", ""),),
     ),
     Mutant(
         "a replica in a lost directory comes into the ISR",
@@ -89,7 +89,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "replicas move into a cordoned directory",
-        "replica/storage/future.py",
+        "replica/storage/moving/futures.py",
         "        if log_dir in cordoned(self.host):\n            return E.INVALID_REPLICA_ASSIGNMENT\n",
         "",
         Breaks.ANSWERS,
@@ -98,7 +98,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "new replicas go into a cordoned directory",
-        "replica/storage/storage.py",
+        "replica/storage/placement.py",
         "        free = [log_dir for log_dir in live if log_dir.path not in closed] or live[:1]\n",
         "        free = live\n",
         Breaks.ANSWERS,
@@ -116,9 +116,9 @@ DIRECTORIES = table(
     ),
     Mutant(
         "an answer settles a newer wish",
-        "replica/storage/assignments.py",
-        "                    if row.error_code in settled and at in asked and self.wanted.get(at) == asked[at]:\n",
-        "                    if row.error_code in settled and at in asked and at in self.wanted:\n",
+        "replica/storage/moving/assignments.py",
+        "                    if row.error_code in done and at in asked and self.wanted.get(at) == asked[at]:\n",
+        "                    if row.error_code in done and at in asked and at in self.wanted:\n",
         Breaks.AGREEMENT,
         (
             "kip/traps/test_directories.py::test_t41_an_answer_settles_only_what_it_is_the_answer_to",
@@ -129,7 +129,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "a wish that got no answer is forgotten",
-        "replica/storage/assignments.py",
+        "replica/storage/moving/assignments.py",
         "        self.outbox.take()\n        self.outbox.back_off(now)\n",
         (
             "        for at in self.outbox.take():\n"
@@ -142,7 +142,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "a lost topic id stays lost",
-        "replica/storage/owners.py",
+        "replica/storage/opening/owners.py",
         "    if saved is not None and (topic_id is None",
         "    if False and (topic_id is None",
         Breaks.DURABILITY,
@@ -150,7 +150,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "another topic's log is taken for that of the checkpoint",
-        "replica/storage/owners.py",
+        "replica/storage/opening/owners.py",
         "(topic_id != saved and is_nearly(topic_id, saved))",
         "topic_id != saved",
         Breaks.DURABILITY,
@@ -158,7 +158,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "a log is opened under a name that is not its topic's by the checkpoint",
-        "replica/storage/owners.py",
+        "replica/storage/opening/owners.py",
         "topic_id == saved or topic_id not in rows.values()",
         "True",
         Breaks.DURABILITY,
@@ -167,7 +167,7 @@ DIRECTORIES = table(
     Mutant(
         "a log has a role under a name that is not its topic's",
         "replica/replicas.py",
-        "            part_with_misnamed(self.storage, effects)\n",
+        "            effects += part_with_misnamed(self.host, self.storage.disk, self.storage.findings)\n",
         "",
         Breaks.DURABILITY,
         (
@@ -177,23 +177,23 @@ DIRECTORIES = table(
     ),
     Mutant(
         "what a log had that is kept aside is not in the ledger",
-        "replica/storage/owners.py",
-        "        storage.findings.is_another(hosted)\n",
+        "replica/storage/opening/owners.py",
+        "        findings.is_another(hosted)\n",
         "",
         Breaks.DURABILITY,
         ("unit/replica/test_misnamed.py::test_what_was_committed_there_is_in_the_ledger_before_it_is_copied_anew",),
     ),
     Mutant(
         "a copy under another name is a second log of the topic",
-        "replica/storage/storage.py",
-        "                refuse_other_name(first, path)\n",
+        "replica/storage/opening/loading.py",
+        "            refuse_other_name(first, path)\n",
         "",
         Breaks.DURABILITY,
         ("unit/replica/test_misnamed.py::test_a_folder_that_was_copied_under_another_name_costs_the_original_nothing",),
     ),
     Mutant(
         "a log that cannot be kept aside is forgotten",
-        "replica/storage/owners.py",
+        "replica/storage/opening/owners.py",
         "            host.fail(directory, error)\n            continue\n",
         "            pass\n",
         Breaks.DURABILITY,
@@ -201,7 +201,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "the checkpoint says whose a name was when it is used again",
-        "replica/storage/storage.py",
+        "replica/storage/checkpoints.py",
         (
             "            self.write_now(log_dir, TOPIC_IDS, *self.topic_ids(log_dir))\n"
             "            for file, offsets in rows.items():\n"

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 GROUP = table(
     Mutant(
         "a late write completes a newer generation",
-        "group/coordinator.py",
+        "group/membership.py",
         "if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:",
         "if group.state is not State.COMPLETING_REBALANCE:",
         Breaks.AGREEMENT,
@@ -25,7 +25,7 @@ GROUP = table(
     ),
     Mutant(
         "a sync that waited long leaves a member what its session had then",
-        "group/coordinator.py",
+        "group/membership.py",
         "        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:\n"
         "            del base_offset\n"
         "            if group.state",
@@ -41,7 +41,7 @@ GROUP = table(
     ),
     Mutant(
         "offsets of groups with members expire",
-        "group/coordinator.py",
+        "group/retention.py",
         ("            if group is not None and (group.members or group.pending):\n                continue\n"),
         "",
         Breaks.DURABILITY,
@@ -57,10 +57,10 @@ GROUP = table(
     ),
     Mutant(
         "an assignment is given out before it is written",
-        "group/coordinator.py",
-        "        return effects + self.write(shard, [group_record(group)], now, done)\n\n    def heartbeat",
+        "group/membership.py",
+        "        return effects + self.shards.write(shard, [group_record(group)], now, done)\n\n    def heartbeat",
         (
-            "        return effects + done(ErrorCode.NONE, 0, now) + self.write(shard, [group_record(g"
+            "        return effects + done(ErrorCode.NONE, 0, now) + self.shards.write(shard, [group_record(g"
             "roup)], now, lambda error, base, at: [])\n"
             "\n"
             "    def heartbeat"
@@ -70,13 +70,13 @@ GROUP = table(
     ),
     Mutant(
         "an offset counts before it is written",
-        "group/coordinator.py",
+        "group/committing.py",
         (
-            "        return self.write(shard, [offset_record(request.group_id, *entry) for entry "
+            "        return self.shards.write(shard, [offset_record(request.group_id, *entry) for entry "
             "in accepted], now, done)"
         ),
         (
-            "        return [*done(ErrorCode.NONE, 0, now), *self.write(shard, [offset_record(request."
+            "        return [*done(ErrorCode.NONE, 0, now), *self.shards.write(shard, [offset_record(request."
             "group_id, *entry) for entry in accepted], now, lambda error, base, at: [])]"
         ),
         Breaks.DURABILITY,
@@ -84,7 +84,7 @@ GROUP = table(
     ),
     Mutant(
         "an offset that could not be written is acknowledged",
-        "group/coordinator.py",
+        "group/committing.py",
         "answers.committed(request, coordinator_error(error), self.config, known)",
         "answers.committed(request, ErrorCode.NONE, self.config, known)",
         Breaks.DURABILITY,
@@ -130,9 +130,9 @@ GROUP = table(
     ),
     Mutant(
         "a partition that is not loaded is like an empty one",
-        "group/coordinator.py",
-        "            if partition not in self.shards and partition not in self.damaged:",
-        "            if partition not in self.shards:",
+        "group/shards.py",
+        "            if partition not in self.loaded and partition not in self.damaged:",
+        "            if partition not in self.loaded:",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_a_coordinator_that_cannot_read_all_yet_asks_to_wait_and_forgets_nothing",),
     ),
@@ -154,7 +154,7 @@ GROUP = table(
     ),
     Mutant(
         "a shard outlives its leadership",
-        "group/coordinator.py",
+        "group/shards.py",
         "            if led.get(partition) != shard.leader_epoch:",
         "            if partition not in led:",
         Breaks.DURABILITY,
@@ -165,7 +165,7 @@ GROUP = table(
     ),
     Mutant(
         "a member's commit is no sign of life",
-        "group/coordinator.py",
+        "group/committing.py",
         (
             "            group.members[request.member_id].heard(now)\n"
             "            if group.state is State.COMPLETING_REBALANCE:"

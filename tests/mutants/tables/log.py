@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 LOG = table(
     Mutant(
         "the segment that ends at the recovery point is trusted",
-        "log/opening.py",
+        "log/files/opening.py",
         "following < recovery_point)",
         "following <= recovery_point)",
         Breaks.DURABILITY,
@@ -14,12 +14,16 @@ LOG = table(
             "test_a_segment_that_ends_at_the_recovery_point_may_have_been_cut_there_and_is_checked",
         ),
         more=(
-            ("log/opening.py", "        if whole and following is not None and not clean:\n", "        if False:\n"),
+            (
+                "log/files/opening.py",
+                "        if whole and following is not None and not clean:\n",
+                "        if False:\n",
+            ),
         ),
     ),
     Mutant(
         "epochs beyond the end outlive the opening",
-        "log/log.py",
+        "log/files/stored_log.py",
         "        log.epochs.cut_end(log.log_end_offset)\n",
         "",
         Breaks.AGREEMENT,
@@ -27,8 +31,8 @@ LOG = table(
     ),
     Mutant(
         "epochs are not saved before records of them are durable",
-        "log/log.py",
-        "        if self.has_begun_epoch:\n            self.save_epochs()\n        size = len(buffer)",
+        "log/files/stored_log.py",
+        "        if self.epoch_file.is_behind:\n            self.epoch_file.save()\n        size = len(buffer)",
         "        size = len(buffer)",
         Breaks.DURABILITY,
         ("unit/replica/test_epoch_files.py::test_a_batch_is_not_written_before_the_epoch_that_it_bears",),
@@ -36,8 +40,8 @@ LOG = table(
     ),
     Mutant(
         "the file of epochs is not among what must be synced",
-        "log/log.py",
-        "        self.unsynced_others[path] = None\n        self.unsynced_others[self.directory] = None\n",
+        "log/files/epoch_file.py",
+        "        self.unsynced.add(self.path, self.directory)\n",
         "",
         Breaks.DURABILITY,
         (
@@ -54,8 +58,8 @@ LOG = table(
     ),
     Mutant(
         "after a crash the file of epochs is believed",
-        "log/opening.py",
-        ("    log.epochs.cut_end(segment.base_offset)  # from here on the batches know better than the file\n"),
+        "log/files/opening.py",
+        ("    epochs.cut_end(segment.base_offset)  # from here on the batches know better than the file\n"),
         "",
         Breaks.DURABILITY,
         (
@@ -81,8 +85,8 @@ LOG = table(
     ),
     Mutant(
         "the entries of what retention deletes stay",
-        "log/cutting.py",
-        "        if log.epochs.cut_start(log.log_start_offset):\n            log.save_epochs()\n",
+        "log/files/stored_log.py",
+        "            self.epoch_file.cut_start(self.log_start_offset)\n",
         "",
         Breaks.ANSWERS,
         ("kip/test_kip_101.py::test_entries_of_segments_that_retention_deletes_are_removed_from_the_file",),
@@ -90,9 +94,9 @@ LOG = table(
     ),
     Mutant(
         "the entries of deleted records stay in the file",
-        "log/cutting.py",
-        ("    log.log_start_offset = offset\n    if log.epochs.cut_start(offset):\n        log.save_epochs()\n"),
-        "    log.log_start_offset = offset\n    log.epochs.cut_start(offset)\n",
+        "log/files/stored_log.py",
+        "        self.epoch_file.cut_start(offset)\n",
+        "        self.epochs.cut_start(offset)\n",
         Breaks.ANSWERS,
         (
             "kip/test_kip_101.py::test_entries_of_deleted_segments_are_removed_from_the_file",
@@ -117,7 +121,7 @@ LOG = table(
         "log/log.py",
         (
             "        if header.partition_leader_epoch > self.epochs.latest:\n"
-            "            self.assign_epoch(header.partition_leader_epoch, header.base_offset)\n"
+            "            self.epoch_file.assign(header.partition_leader_epoch, header.base_offset)\n"
             "        batch = "
         ),
         "        batch = ",
@@ -130,7 +134,7 @@ LOG = table(
     ),
     Mutant(
         "a file of epochs that the batches contradict is believed",
-        "log/opening.py",
+        "log/files/opening.py",
         "        if is_believed and not clean:\n",
         "        if False:\n",
         Breaks.AGREEMENT,
@@ -143,7 +147,7 @@ LOG = table(
     ),
     Mutant(
         "behind a file of epochs that is wrong nothing is learned of trusted segments",
-        "log/opening.py",
+        "log/files/opening.py",
         "        elif not is_believed:\n",
         "        elif not entries:\n",
         Breaks.AGREEMENT,
@@ -151,7 +155,7 @@ LOG = table(
     ),
     Mutant(
         "after a clean stop the file of epochs is compared all the same",
-        "log/opening.py",
+        "log/files/opening.py",
         "        if is_believed and not clean:\n",
         "        if is_believed:\n",
         Breaks.AGREEMENT,
@@ -159,7 +163,7 @@ LOG = table(
     ),
     Mutant(
         "of the epochs of a segment only its beginning is compared",
-        "log/evidence/proof.py",
+        "log/files/proof.py",
         "for at in (first, *starts, end) for",
         "for at in (first,) for",
         Breaks.AGREEMENT,
@@ -167,7 +171,7 @@ LOG = table(
     ),
     Mutant(
         "of the epochs of a segment only its ends are compared",
-        "log/evidence/proof.py",
+        "log/files/proof.py",
         "for at in (first, *starts, end) for",
         "for at in (first, end) for",
         Breaks.AGREEMENT,
@@ -175,7 +179,7 @@ LOG = table(
     ),
     Mutant(
         "a batch in which an epoch begins agrees with it",
-        "log/evidence/proof.py",
+        "log/files/proof.py",
         "return first == epochs.epoch_at(header.last_offset) == header",
         "return epochs.epoch_at(header.last_offset) == header",
         Breaks.AGREEMENT,
@@ -191,7 +195,7 @@ LOG = table(
     ),
     Mutant(
         "epochs of deleted records are compared",
-        "log/evidence/proof.py",
+        "log/files/proof.py",
         "    if header.last_offset < log_start:\n        return True\n",
         "",
         Breaks.AGREEMENT,
@@ -199,8 +203,8 @@ LOG = table(
     ),
     Mutant(
         "an epoch before all batches cuts them",
-        "log/evidence/proof.py",
-        "    is_right = not falls(log.epochs.epoch_at(segment.base_offset - 1), segment)\n",
+        "log/files/proof.py",
+        "    is_right = not falls(epochs.epoch_at(segment.base_offset - 1), segment)\n",
         "    is_right = True\n",
         Breaks.DURABILITY,
         (
@@ -211,15 +215,15 @@ LOG = table(
     ),
     Mutant(
         "a batch whose epoch has rotted outweighs the file",
-        "log/evidence/proof.py",
-        "    if told is None or falls(told.latest, segment):\n",
-        "    if told is None:\n",
+        "log/files/proof.py",
+        "    if proved is None or falls(proved.latest, segment):\n",
+        "    if proved is None:\n",
         Breaks.DURABILITY,
         ("unit/log/test_proof.py::test_a_batch_whose_epoch_has_rotted_says_nothing_against_the_file",),
     ),
     Mutant(
         "batches whose epochs fall outweigh the file",
-        "log/evidence/proof.py",
+        "log/files/proof.py",
         "        if header.partition_leader_epoch < epochs.latest:\n            return False\n",
         "",
         Breaks.DURABILITY,
@@ -227,7 +231,7 @@ LOG = table(
     ),
     Mutant(
         "a damaged file of epochs is believed as far as it goes",
-        "log/opening.py",
+        "log/files/epoch_file.py",
         "    return epochs if epochs.entries == entries else Epochs()",
         "    return epochs",
         Breaks.DURABILITY,
@@ -249,19 +253,9 @@ LOG = table(
     ),
     Mutant(
         "an epoch that began at the end outlives a cut there",
-        "log/cutting.py",
-        (
-            "    if log.epochs.cut_end(offset):\n"
-            "        log.save_epochs()\n"
-            "    if offset >= log.log_end_offset:\n"
-            "        return\n"
-        ),
-        (
-            "    if offset >= log.log_end_offset:\n"
-            "        return\n"
-            "    if log.epochs.cut_end(offset):\n"
-            "        log.save_epochs()\n"
-        ),
+        "log/files/stored_log.py",
+        ("        self.epoch_file.cut_end(offset)\n        if offset >= self.log_end_offset:\n            return\n"),
+        ("        if offset >= self.log_end_offset:\n            return\n        self.epoch_file.cut_end(offset)\n"),
         Breaks.DURABILITY,
         ("kip/traps/test_logs.py::test_t33_an_epoch_that_began_at_the_end_goes_with_a_cut_that_takes_no_record",),
         (
@@ -271,13 +265,13 @@ LOG = table(
     ),
     Mutant(
         "a follower begins with its high watermark",
-        "log/log.py",
-        "        log.epochs.cut_start(log.log_start_offset)\n        if log.epochs.entries != entries:",
+        "log/files/stored_log.py",
+        "        log.epochs.cut_start(log.log_start_offset)\n        if log.epochs.entries != loaded.entries:",
         (
             "        log.epochs.cut_start(log.log_start_offset)\n"
             "        if not clean and recovery_point < log.log_end_offset:\n"
             "            log.truncate_to(recovery_point)\n"
-            "        if log.epochs.entries != entries:"
+            "        if log.epochs.entries != loaded.entries:"
         ),
         Breaks.DURABILITY,
         (
@@ -296,9 +290,12 @@ LOG = table(
     ),
     Mutant(
         "what lies behind a damaged segment is kept",
-        "log/opening.py",
-        "            drop_files(log, bases[at + 1 :])\n            break\n",
-        "",
+        "log/files/opening.py",
+        (
+            "            drop_files(segments, bases[at + 1 :], interval_bytes)\n"
+            "            return Loaded(epochs, entries, was_cut=True)\n"
+        ),
+        "            pass\n",
         Breaks.DURABILITY,
         (
             "unit/log/test_durable_cuts.py::"
@@ -307,8 +304,8 @@ LOG = table(
     ),
     Mutant(
         "indexes that were built anew are not synced",
-        "log/opening.py",
-        "            log.unsynced_others |= dict.fromkeys(segment.settle())\n",
+        "log/files/opening.py",
+        "            unsynced.add(*segment.settle())\n",
         "            segment.settle()\n",
         Breaks.DURABILITY,
         (
@@ -318,16 +315,16 @@ LOG = table(
     ),
     Mutant(
         "a log that was cut in a gap ends before it at the next start",
-        "log/cutting.py",
-        "    if ends_in_gap:\n",
-        "    if False:\n",
+        "log/files/stored_log.py",
+        "        if ends_in_gap:\n",
+        "        if False:\n",
         Breaks.DURABILITY,
         ("unit/log/test_compaction.py::test_a_cut_in_a_gap_ends_the_log_there",),
     ),
     Mutant(
         "a cut is not among what must be synced",
-        "log/cutting.py",
-        "    log.unsynced_others[log.active.path] = None\n",
+        "log/segments.py",
+        "        self.unsynced.add(self.active.path)\n",
         "",
         Breaks.DURABILITY,
         (
@@ -337,31 +334,31 @@ LOG = table(
     ),
     Mutant(
         "a recovery point survives a cut",
-        "log/cutting.py",
-        "    log.recovery_point = min(log.recovery_point, log.log_end_offset)\n",
+        "log/files/stored_log.py",
+        "        self.recovery_point = min(self.recovery_point, self.log_end_offset)\n",
         "",
         Breaks.DURABILITY,
         ("unit/log/test_durable_cuts.py::test_a_cut_takes_the_recovery_point_along",),
     ),
     Mutant(
         "retention takes what is not committed",
-        "log/cutting.py",
-        "    while len(log.segments) > 1 and log.bases[1] <= high_watermark:",
-        "    while len(log.segments) > 1:",
+        "log/files/retention.py",
+        "        if following > high_watermark:\n            break\n",
+        "",
         Breaks.DURABILITY,
         ("unit/log/test_durable_cuts.py::test_retention_takes_nothing_above_the_high_watermark",),
     ),
     Mutant(
         "a cut forgets no producers",
-        "log/cutting.py",
-        "    producer_snapshot.cut_end(log)\n",
+        "log/files/stored_log.py",
+        "        self.producer_state.cut_end(self.log_start_offset, self.log_end_offset, self.touched)\n",
         "",
         Breaks.DURABILITY,
         ("unit/log/test_producer_snapshot.py::test_a_truncation_takes_snapshots_and_what_they_know",),
     ),
     Mutant(
         "a sync covers what came after it",
-        "log/log.py",
+        "log/files/stored_log.py",
         "        self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))",
         "        self.recovery_point = self.log_end_offset",
         Breaks.DURABILITY,
@@ -369,16 +366,16 @@ LOG = table(
     ),
     Mutant(
         "other files count as synced with an older sync",
-        "log/log.py",
-        "path: end for path, end in self.unsynced_others.items() if end is None or end > offset",
-        "path: end for path, end in self.unsynced_others.items() if end is not None and end > offset",
+        "log/unsynced.py",
+        "path: end for path, end in self.ends.items() if end is None or end > offset",
+        "path: end for path, end in self.ends.items() if end is not None and end > offset",
         Breaks.DURABILITY,
         ("unit/log/test_log.py::test_what_was_named_is_synced_and_what_came_later_is_not",),
     ),
     Mutant(
         "a gap is copied into a log that was never compacted",
         "log/log.py",
-        "            if gap < 0 or (gap and not self.has_gap_before(header.base_offset)):",
+        "            if gap < 0 or (gap and not self.gaps.may_precede(header.base_offset)):",
         "            if gap < 0:",
         Breaks.DURABILITY,
         ("unit/log/test_log.py::test_a_batch_that_does_not_follow_the_end_is_refused",),
@@ -407,7 +404,7 @@ LOG = table(
     ),
     Mutant(
         "a flush counts though the segment is not there any more",
-        "log/log.py",
+        "log/segments.py",
         "            if not self.disk.exists(segment.path):",
         "            if False:",
         Breaks.DURABILITY,
@@ -418,7 +415,7 @@ LOG = table(
     ),
     Mutant(
         "flush.messages is one too patient",
-        "log/log.py",
+        "log/files/stored_log.py",
         "        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:",
         "        if self.log_end_offset - self.recovery_point > self.config.flush_messages:",
         Breaks.DURABILITY,

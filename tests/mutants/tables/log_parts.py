@@ -5,8 +5,8 @@ from tests.mutants.mutant import Breaks, Mutant, table
 LOG_PARTS = table(
     Mutant(
         "a swap's old segments go before its names are durable",
-        "log/cleaning/swapping.py",
-        "    log.disk.sync([log.directory])\n",
+        "log/files/swapping.py",
+        "    disk.sync([directory])\n",
         "",
         Breaks.DURABILITY,
         (
@@ -16,22 +16,21 @@ LOG_PARTS = table(
     ),
     Mutant(
         "the directory is not synced after a swap's names",
-        "log/cleaning/swapping.py",
-        "    log.unsynced_others[log.directory] = None\n    gone = ",
-        "    gone = ",
+        "log/segments.py",
+        "            self.warm = None\n        self.unsynced.add(self.directory)\n",
+        "            self.warm = None\n",
         Breaks.DURABILITY,
         ("unit/log/test_compaction_passes.py::test_the_last_names_of_a_swap_are_synced_with_the_log",),
     ),
     Mutant(
         "compaction takes the entries of epochs without records",
-        "log/cleaning/swapping.py",
-        "    if log.warm in group:\n        log.warm = None\n",
+        "log/files/stored_log.py",
+        "        self.segments.replace(group, cleaned)\n",
         (
-            "    if log.warm in group:\n"
-            "        log.warm = None\n"
-            "    latest = log.epochs.latest\n"
-            "    left = {h.partition_leader_epoch for one in log.segments for h in one.headers(0) if h.record_count}\n"
-            "    log.epochs.entries = [one for one in log.epochs.entries if one.epoch in left or one.epoch == latest]\n"
+            "        self.segments.replace(group, cleaned)\n"
+            "        latest = self.epochs.latest\n"
+            "        left = {h.partition_leader_epoch for s in self.segments for h in s.headers(0) if h.record_count}\n"
+            "        self.epochs.entries = [e for e in self.epochs.entries if e.epoch in left or e.epoch == latest]\n"
         ),
         Breaks.DURABILITY,
         (
@@ -130,9 +129,9 @@ LOG_PARTS = table(
     ),
     Mutant(
         "producer snapshots ahead of the log are believed",
-        "log/producers/producer_snapshot.py",
-        "if offset <= log.log_end_offset and offset < believed_below]",
-        "if offset <= log.log_end_offset]",
+        "log/producers/producer_state.py",
+        "if offset <= end and offset < believed_below]",
+        "if offset <= end]",
         Breaks.DURABILITY,
         ("unit/log/test_producer_snapshot.py::test_after_an_unclean_stop_none_is_believed_from_the_recovery_point_on",),
     ),

@@ -135,8 +135,8 @@ METADATA = table(
     ),
     Mutant(
         "a deleted topic stays indexed",
-        "metadata/replay.py",
-        "        image.unindex(at, partition)\n",
+        "metadata/state.py",
+        "            self.unindex(at, partition)\n",
         "",
         Breaks.AGREEMENT,
         ("unit/metadata/test_image.py::test_the_indexes_follow_isr_elr_and_deletion",),

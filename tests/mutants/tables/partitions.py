@@ -231,7 +231,7 @@ PARTITIONS = table(
     Mutant(
         "an unclean election does not say so",
         "controller/partitions/partition.py",
-        '    if elected.how == "unclean":\n        recovery = RECOVERING\n',
+        "    if elected.how is How.UNCLEAN:\n        recovery = RECOVERING\n",
         "",
         Breaks.AGREEMENT,
         (
@@ -246,7 +246,7 @@ PARTITIONS = table(
     Mutant(
         "an unclean election has no entry in the ledger",
         "controller/partitions/partition.py",
-        '        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" and not is_lossless else (),\n',
+        "        losses=(loss(old, elected, wish, rules),) if elected.how is How.UNCLEAN and not is_lossless else (),",
         "",
         Breaks.ANSWERS,
         (

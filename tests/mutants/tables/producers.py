@@ -64,9 +64,9 @@ PRODUCERS = table(
     ),
     Mutant(
         "a truncation leaves what is known of producers",
-        "log/producers/producer_snapshot.py",
-        "    if log.producers.end_offset > log.log_end_offset:\n        rebuild",
-        "    if False:\n        rebuild",
+        "log/producers/producer_state.py",
+        "        if self.producers.end_offset > end:\n",
+        "        if False:\n",
         Breaks.DURABILITY,
         (LOGGED + "test_after_a_truncation_only_what_is_left_is_a_duplicate",),
         ("After a truncation only what is left is a duplicate",),
@@ -85,9 +85,9 @@ PRODUCERS = table(
     ),
     Mutant(
         "a start reads nothing behind a snapshot",
-        "log/producers/producer_snapshot.py",
-        "    if start < log.log_end_offset:",
-        "    if False:",
+        "log/producers/producer_state.py",
+        "        if unread < end:",
+        "        if False:",
         Breaks.DURABILITY,
         (
             ANSWERED + "test_after_a_restart_a_duplicate_is_known_and_committed_before_it_is_answered",
@@ -110,9 +110,9 @@ PRODUCERS = table(
     ),
     Mutant(
         "a snapshot may say more than its name",
-        "log/producers/producer_snapshot.py",
-        "            if found.end_offset > offset:",
-        "            if False:",
+        "log/producers/producer_state.py",
+        "                if found.end_offset > offset:",
+        "                if False:",
         Breaks.DURABILITY,
         (LOGGED + "test_a_snapshot_that_says_more_than_its_name_is_damaged",),
         ("The batch that is named is there: a snapshot that says otherwise is believed no longer",),

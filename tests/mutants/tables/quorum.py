@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 QUORUM = table(
     Mutant(
         "a vote is forgotten when the leader is known",
-        "quorum/quorum.py",
+        "quorum/state.py",
         "voted = self.election.voted if epoch == self.epoch else NOBODY",
         "voted = NOBODY",
         Breaks.ANSWERS,
@@ -32,9 +32,9 @@ QUORUM = table(
     ),
     Mutant(
         "a vote is told before it is durable",
-        "quorum/quorum.py",
-        "                case Send() | Reply() if self.promises > self.promises_durable:",
-        "                case Send() if self.promises > self.promises_durable:",
+        "quorum/storage/promises.py",
+        "                case Send() | Reply() if self.count > self.durable:",
+        "                case Send() if self.count > self.durable:",
         Breaks.AGREEMENT,
         ("unit/quorum/test_scripts.py::test_transcript",),
     ),
@@ -65,7 +65,7 @@ QUORUM = table(
     Mutant(
         "a leader counts its own records before they are durable",
         "quorum/leading.py",
-        "    committed = role.committed(quorum.durable_end)",
+        "    committed = role.committed(quorum.durability.end)",
         "    committed = role.committed(quorum.log.log_end_offset)",
         Breaks.DURABILITY,
         ("unit/quorum/test_scripts.py::test_transcript",),
@@ -73,7 +73,7 @@ QUORUM = table(
     Mutant(
         "a follower claims records before they are durable",
         "quorum/following.py",
-        "    if fetching.retry_at > now or not quorum.is_log_durable:\n        return\n",
+        "    if fetching.retry_at > now or not quorum.durability.is_complete:\n        return\n",
         "    if fetching.retry_at > now:\n        return\n",
         Breaks.DURABILITY,
         ("unit/quorum/test_scripts.py::test_transcript",),
@@ -102,8 +102,8 @@ QUORUM = table(
         "a leader that hears nobody goes on",
         "quorum/quorum.py",
         (
-            "            case Leader() if self.role.check_quorum_deadline() <= now:\n"
-            "                self.become_resigned(now, now_shutting_down=False)\n"
+            "            case Leader() if state.role.check_quorum_deadline() <= now:\n"
+            "                state.become_resigned(now, now_shutting_down=False)\n"
         ),
         "",
         Breaks.AGREEMENT,
@@ -182,9 +182,9 @@ QUORUM = table(
     ),
     Mutant(
         "a stored epoch that nobody voted in is taken",
-        "quorum/quorum.py",
-        "        self.election = repaired(stored, log.last_epoch)\n",
-        ("        self.election = stored if stored.epoch >= log.last_epoch else ElectionState(log.last_epoch)\n"),
+        "quorum/storage/promises.py",
+        "        self.election = repaired(stored, last_epoch)\n",
+        "        self.election = stored if stored.epoch >= last_epoch else ElectionState(last_epoch)\n",
         Breaks.AGREEMENT,
         ("unit/quorum/test_hostile.py::test_a_poisoned_quorum_begins_again",),
         ("A stored epoch that nobody can have voted in is repaired",),
@@ -212,7 +212,7 @@ QUORUM = table(
     ),
     Mutant(
         "an epoch begins without a pre-vote",
-        "quorum/quorum.py",
+        "quorum/state.py",
         "        if not self.others:\n            self.become_candidate(now)\n            return\n",
         "        if not self.others or self.epoch:\n            self.become_candidate(now)\n            return\n",
         Breaks.ANSWERS,
@@ -252,7 +252,7 @@ QUORUM = table(
     ),
     Mutant(
         "an election begins in the last epoch",
-        "quorum/quorum.py",
+        "quorum/state.py",
         "        if self.epoch >= EPOCH_MAX:\n",
         "        if self.epoch > EPOCH_MAX:\n",
         Breaks.AGREEMENT,
@@ -261,7 +261,7 @@ QUORUM = table(
     ),
     Mutant(
         "a voter that has lost what it promised votes",
-        "quorum/quorum.py",
+        "quorum/state.py",
         "        return self.is_voter and self.evidence.impairment is None\n",
         "        return self.is_voter\n",
         Breaks.DURABILITY,
@@ -276,7 +276,7 @@ QUORUM = table(
     ),
     Mutant(
         "a short metadata log is no evidence",
-        "quorum/storage/impaired.py",
+        "quorum/storage/evidence.py",
         "    elif not why and log.log_end_offset < applied:\n",
         "    elif False:\n",
         Breaks.DURABILITY,
@@ -297,7 +297,7 @@ QUORUM = table(
     ),
     Mutant(
         "later epochs of other voters are not asked for",
-        "quorum/storage/impaired.py",
+        "quorum/storage/evidence.py",
         "outreach(others if mark == VOTES_LOST else (), now)",
         "outreach((), now)",
         Breaks.AGREEMENT,
@@ -306,9 +306,9 @@ QUORUM = table(
     ),
     Mutant(
         "what cannot be applied is cut before the loss is noted",
-        "quorum/storage/unfit.py",
-        "    if evidence.impairment is not None and evidence.saved not in (SHORT, VOTES_LOST):\n",
-        "    if evidence.impairment is None and quorum.is_voter:\n",
+        "quorum/storage/evidence.py",
+        "        if self.impairment is None or self.saved in (SHORT, VOTES_LOST):\n",
+        "        if True:\n",
         Breaks.DURABILITY,
         ("unit/quorum/test_unfit.py::test_before_a_voter_cuts_it_has_noted_that_it_lost_metadata",),
     ),
@@ -322,15 +322,15 @@ QUORUM = table(
     ),
     Mutant(
         "a voter that cannot apply its log stands for election",
-        "quorum/storage/unfit.py",
-        "    elif quorum.is_voter and evidence.impairment is None:",
-        "    elif False:",
+        "quorum/storage/evidence.py",
+        "        if is_voter and self.impairment is None:",
+        "        if False:",
         Breaks.AGREEMENT,
         ("unit/quorum/test_unfit.py::test_it_neither_stands_nor_votes_and_nothing_is_cut_while_nobody_leads",),
     ),
     Mutant(
         "a voter claims what it cannot apply",
-        "quorum/quorum.py",
+        "quorum/state.py",
         "return self.unfit.sound if self.unfit else EpochEnd(self.log.last_epoch, self.log.log_end_offset)",
         "return EpochEnd(self.log.last_epoch, self.log.log_end_offset)",
         Breaks.DURABILITY,
@@ -338,15 +338,15 @@ QUORUM = table(
     ),
     Mutant(
         "the note that votes are lost is overwritten",
-        "quorum/storage/unfit.py",
-        "        if evidence.impairment.mark != VOTES_LOST:\n            evidence.impairment.mark = SHORT\n",
-        "        evidence.impairment.mark = SHORT\n",
+        "quorum/storage/evidence.py",
+        "        if self.impairment.mark != VOTES_LOST:\n            self.impairment.mark = SHORT\n",
+        "        self.impairment.mark = SHORT\n",
         Breaks.AGREEMENT,
         ("unit/quorum/test_unfit.py::test_where_votes_are_lost_too_the_note_stays_as_it_is",),
     ),
     Mutant(
         "who has nobody to copy from leads",
-        "quorum/quorum.py",
+        "quorum/state.py",
         "        if self.verdict:\n",
         "        if self.verdict and False:\n",
         Breaks.AGREEMENT,

@@ -64,7 +64,7 @@ REPLICA = table(
     ),
     Mutant(
         "a flush vouches for what was cut and written anew meanwhile",
-        "replica/storage/storage.py",
+        "replica/storage/flushing.py",
         "was == (end, hosted.role, cuts_of(hosted)):",
         "was[:2] == (end, hosted.role):",
         Breaks.DURABILITY,
@@ -134,16 +134,14 @@ REPLICA = table(
     ),
     Mutant(
         "acks=all waits for the next fetch after a change of the ISR",
-        "replica/replicas.py",
+        "replica/roles.py",
         (
-            "                if type(hosted.role) is Leader:  # or its directory failed over what"
-            " the one before it woke\n"
-            "                    self.recompute(hosted, hosted.role, effects, now)"
+            "            if type(hosted.role) is Leader:\n"
+            "                effects += self.recompute(hosted, hosted.role, now)\n"
         ),
         (
-            "                if type(hosted.role) is Leader:  # or its directory failed over what"
-            " the one before it woke\n"
-            "                    self.fetching.note_outsiders(hosted, hosted.role)"
+            "            if type(hosted.role) is Leader:\n"
+            "                self.fetching.note_out_of_sync(hosted, hosted.role)\n"
         ),
         Breaks.ANSWERS,
         (
@@ -157,12 +155,9 @@ REPLICA = table(
     ),
     Mutant(
         "metadata of a change of the ISR moves nothing",
-        "replica/replicas.py",
-        ("            self.fetching.leads_anew(leader, now)\n        self.recompute(hosted, leader, effects, now)\n"),
-        (
-            "            self.fetching.leads_anew(leader, now)\n"
-            "            self.recompute(hosted, leader, effects, now)\n"
-        ),
+        "replica/roles.py",
+        "            return self.recompute(hosted, role, now)\n",
+        "            return []\n",
         Breaks.ANSWERS,
         (
             (
@@ -300,8 +295,8 @@ REPLICA = table(
     Mutant(
         "who asks in a newer leader epoch is served",
         "replica/hosted.py",
-        "    return ErrorCode.UNKNOWN_LEADER_EPOCH\n\n\ndef status_of",
-        "    return None\n\n\ndef status_of",
+        "    return ErrorCode.UNKNOWN_LEADER_EPOCH\n",
+        "    return None\n",
         Breaks.AGREEMENT,
         (
             (
@@ -416,7 +411,7 @@ REPLICA = table(
     ),
     Mutant(
         "leaders count by their own file",
-        "replica/replicas.py",
+        "replica/roles.py",
         ("        min_isr = self.host.image.effective_min_isr(topic, partition)\n        if type(role) is Leader and"),
         (
             '        min_isr = min(len(partition.replicas), int(str(self.host.static.get("min.ins'
@@ -432,7 +427,7 @@ REPLICA = table(
     ),
     Mutant(
         "the high watermark of a checkpoint is believed beyond the log",
-        "replica/storage/storage.py",
+        "replica/storage/opening/loading.py",
         ("        high_watermark = min(max(found.high_watermark, log.log_start_offset), log.log_end_offset)\n"),
         "        high_watermark = max(found.high_watermark, log.log_start_offset)\n",
         Breaks.DURABILITY,
@@ -466,7 +461,7 @@ REPLICA = table(
     Mutant(
         "high watermarks are not saved",
         "replica/storage/storage.py",
-        "            Every(config.high_watermark_checkpoint_interval_ms, self.save_high_watermarks),\n",
+        "            Every(config.high_watermark_checkpoint_interval_ms, self.checkpoints.save_high_watermarks),\n",
         "",
         Breaks.DURABILITY,
         (
@@ -477,13 +472,9 @@ REPLICA = table(
     ),
     Mutant(
         "who leads goes on copying",
-        "replica/replicas.py",
-        (
-            "            if type(role) is Follower:\n"
-            "                self.unfollow(hosted, role)\n"
-            "            leader = Leader("
-        ),
-        "            leader = Leader(",
+        "replica/roles.py",
+        "        self.fetchers.leave(hosted)\n        leader = Leader(",
+        "        leader = Leader(",
         Breaks.AGREEMENT,
         ("kip/test_chapter_details.py::test_who_becomes_leader_copies_from_nobody_any_more",),
         ("Who leads copies from nobody",),
@@ -517,18 +508,15 @@ REPLICA = table(
     ),
     Mutant(
         "who waits is not told that the leadership is over",
-        "replica/replicas.py",
-        (
-            "        effects += hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)\n"
-            "        hosted.role = Follower"
-        ),
-        "        hosted.role = Follower",
+        "replica/roles.py",
+        "        effects = hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)\n",
+        "        effects: list[Effect] = []\n",
         Breaks.DURABILITY,
         ("unit/replica/test_cluster.py::test_a_waiting_produce_and_fetch_learn_at_once_that_the_leadership_is_over",),
     ),
     Mutant(
         "a flush vouches in another role",
-        "replica/storage/storage.py",
+        "replica/storage/flushing.py",
         "was == (end, hosted.role, cuts_of(hosted)):",
         "(was[0], was[2]) == (end, cuts_of(hosted)):",
         Breaks.DURABILITY,
@@ -536,7 +524,7 @@ REPLICA = table(
     ),
     Mutant(
         "an old recovery point stays after a cut",
-        "replica/storage/storage.py",
+        "replica/storage/checkpoints.py",
         (
             "            self.save_now(log_dir, RECOVERY_POINTS, self.recovery_points(log_dir))\n"
             "            if self.host"
@@ -547,7 +535,7 @@ REPLICA = table(
     ),
     Mutant(
         "a deleted topic's checkpoints speak for its namesake",
-        "replica/storage/storage.py",
+        "replica/storage/checkpoints.py",
         "        if name not in self.listed:\n            return\n        self.listed = {}\n",
         "        return\n",
         Breaks.DURABILITY,
@@ -555,8 +543,8 @@ REPLICA = table(
     ),
     Mutant(
         "min ISR of a configuration is taken by new leaders alone",
-        "replica/replicas.py",
-        "                hosted.role.min_isr = self.host.image.effective_min_isr(topic, partition)\n",
+        "replica/roles.py",
+        "        leader.configure(self.host.image.effective_min_isr(topic, topic.partitions[hosted.at.partition]))\n",
         "",
         Breaks.DURABILITY,
         ("unit/replica/test_cluster.py::test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr",),
@@ -588,7 +576,7 @@ REPLICA = table(
     ),
     Mutant(
         "eligible replicas count for a leader's gate",
-        "replica/replicas.py",
+        "replica/roles.py",
         ("        min_isr = self.host.image.effective_min_isr(topic, partition)\n        if type(role) is Leader and"),
         (
             "        min_isr = self.host.image.effective_min_isr(topic, partition) - len(partition.elr)\n"
@@ -600,13 +588,9 @@ REPLICA = table(
     ),
     Mutant(
         "a new leader does not look at its high watermark",
-        "replica/replicas.py",
-        ("            self.fetching.leads_anew(leader, now)\n        self.recompute(hosted, leader, effects, now)\n"),
-        (
-            "            self.fetching.leads_anew(leader, now)\n"
-            "            return\n"
-            "        self.recompute(hosted, leader, effects, now)\n"
-        ),
+        "replica/roles.py",
+        "        return effects + self.recompute(hosted, leader, now)\n",
+        "        return effects\n",
         Breaks.AGREEMENT,
         ("kip/test_chapter_details.py::test_a_new_leader_whose_isr_is_itself_has_committed_its_log_at_once",),
         ("The high watermark is looked at at once: an ISR of one may commit its log",),
@@ -623,8 +607,8 @@ REPLICA = table(
     Mutant(
         "other acks are taken for 1",
         "replica/serving/producing.py",
-        "                if acks not in (ACKS_ALL, 0, 1):",
-        "                if acks < ACKS_ALL:",
+        "        if acks not in (ACKS_ALL, 0, 1):",
+        "        if acks < ACKS_ALL:",
         Breaks.ANSWERS,
         ("unit/replica/test_requests.py::test_other_acks_are_refused",),
         ("0: no answer. 1: when the leader has it.",),

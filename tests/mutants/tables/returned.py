@@ -57,7 +57,7 @@ RETURNED = table(
     Mutant(
         "a stop does not name what was offline",
         "broker/broker.py",
-        "left, left_offline(self.replicas))",
+        "left, self.replicas.left_offline())",
         "left)",
         Breaks.ANSWERS,
         (
@@ -74,17 +74,17 @@ RETURNED = table(
     ),
     Mutant(
         "a stop without metadata says that nothing is offline",
-        "replica/storage/offline.py",
-        "    if not replicas.has_caught_up or replicas.arrivals.waiting:",
-        "    if replicas.arrivals.waiting:",
+        "replica/replicas.py",
+        "        if not self.has_caught_up or self.assigned.waiting:",
+        "        if self.assigned.waiting:",
         Breaks.DURABILITY,
         ("unit/replica/test_returned.py::test_before_there_is_metadata_nobody_knows_what_lies_there",),
     ),
     Mutant(
         "a stop before each replica was looked for says what is offline",
-        "replica/storage/offline.py",
-        "    if not replicas.has_caught_up or replicas.arrivals.waiting:",
-        "    if not replicas.has_caught_up:",
+        "replica/replicas.py",
+        "        if not self.has_caught_up or self.assigned.waiting:",
+        "        if not self.has_caught_up:",
         Breaks.DURABILITY,
         ("unit/replica/test_returned.py::test_before_each_replica_was_looked_for_nobody_knows_it_either",),
     ),
@@ -102,9 +102,9 @@ RETURNED = table(
     ),
     Mutant(
         "what comes back with a directory stays eligible",
-        "replica/storage/storage.py",
-        "            state = State.OFFLINE if self.findings.is_clean and not clean else None\n",
-        "            state = None\n",
+        "replica/storage/opening/loading.py",
+        "        state = State.OFFLINE if self.findings.is_clean and not found.clean else None\n",
+        "        state = None\n",
         Breaks.DURABILITY,
         (
             "unit/replica/test_returned.py::test_its_replicas_are_in_doubt_and_no_others",
@@ -114,8 +114,8 @@ RETURNED = table(
     Mutant(
         "what did not come back with its directory stays eligible",
         "replica/losses/losing.py",
-        "if self.host.find(at) is None and end != 0:",
-        "if self.host.find(at) is None and end > 0:",
+        "if self.host.partitions.find(at) is None and end != 0:",
+        "if self.host.partitions.find(at) is None and end > 0:",
         Breaks.DURABILITY,
         (
             "unit/replica/test_returned.py::test_one_that_is_not_there_any_more_is_missing",
@@ -124,9 +124,9 @@ RETURNED = table(
     ),
     Mutant(
         "of two logs the older one comes first",
-        "replica/storage/storage.py",
-        "sorted(self.directories.live, key=lambda one: not self.findings.vouches_for(one))",
-        "list(self.directories.live)",
+        "replica/storage/opening/loading.py",
+        "sorted(self.host.directories.live, key=lambda one: not self.findings.vouches_for(one))",
+        "list(self.host.directories.live)",
         Breaks.AGREEMENT,
         ("unit/replica/test_returned.py::test_an_older_log_there_is_nothing_beside_the_one_that_the_stop_vouches_for",),
     ),

@@ -13,7 +13,7 @@ STOPS = table(
     ),
     Mutant(
         "a log that cannot be closed ends the node",
-        "replica/hosted.py",
+        "replica/host.py",
         """                    hosted.log.close()
             except DiskError as error:
                 self.fail(hosted.directory, error)
@@ -129,7 +129,7 @@ STOPS = table(
     Mutant(
         "a replica that lost records takes part before metadata says so",
         "replica/losses/withdrawing.py",
-        "    if host.withdrawals.holds(at, partition):\n        return False\n",
+        "        if host.withdrawals.holds(at, partition):\n            return None\n",
         "",
         Breaks.DURABILITY,
         (
@@ -156,5 +156,16 @@ STOPS = table(
         Breaks.DURABILITY,
         ("unit/controller/test_withdrawals.py::test_a_proposal_by_what_it_had_before_is_of_an_earlier_leader_epoch",),
         ("that word opens a leader epoch",),
+    ),
+    Mutant(
+        "a clean stop vouches for a file of epochs that somebody replaced while the broker ran",
+        "log/files/stored_log.py",
+        "        self.epoch_file.settle()\n",
+        "        self.save_begun_epoch()\n",
+        Breaks.DURABILITY,
+        (
+            "unit/replica/test_vouched.py::"
+            "test_a_file_of_epochs_that_was_replaced_while_the_broker_ran_is_not_vouched_for",
+        ),
     ),
 )

@@ -45,7 +45,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a log that a start cut is whole",
-        "replica/storage/storage.py",
+        "replica/storage/opening/loading.py",
         "as_left and not log.was_cut and",
         "as_left and",
         ANSWERS,
@@ -53,7 +53,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a log that ends below its high watermark is whole",
-        "replica/storage/storage.py",
+        "replica/storage/opening/loading.py",
         " and log.log_end_offset >= found.known_end",
         "",
         ANSWERS,
@@ -92,7 +92,7 @@ WHOLENESS = table(
     Mutant(
         "a replica that is withdrawn stays whole",
         "replica/losses/withdrawing.py",
-        "    host.whole.discard(at)\n",
+        "        host.whole.discard(at)\n",
         "",
         ANSWERS,
         (f"{REPLICAS}test_a_replica_that_is_withdrawn_is_whole_no_longer",),
@@ -107,7 +107,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a directory that fails changes nothing",
-        "replica/hosted.py",
+        "replica/host.py",
         "        self.whole.end()\n",
         "",
         ANSWERS,
@@ -115,7 +115,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a broker that cannot go on without a directory ends before it removes the files",
-        "replica/hosted.py",
+        "replica/host.py",
         "        self.whole.end()\n        if not self.directories.fail(log_dir, error):\n            return\n",
         "        if not self.directories.fail(log_dir, error):\n            return\n        self.whole.end()\n",
         ANSWERS,
@@ -211,7 +211,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "that metadata made a replica whole is written down later",
-        "replica/storage/storage.py",
+        "replica/storage/checkpoints.py",
         "        self.host.whole.save_changes()\n",
         "",
         ANSWERS,

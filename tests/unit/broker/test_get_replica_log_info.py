@@ -149,7 +149,7 @@ def test_what_it_does_not_know_or_have_is_refused_with_the_partitions_index(jbod
 
 def test_a_log_that_waits_to_be_made_is_asked_for_again(jbod: Jbod) -> None:
     replicas = jbod.nodes[NodeId(1)]
-    hosted = replicas.host.find(AT)
+    hosted = replicas.host.partitions.find(AT)
     assert hosted is not None
     hosted.role = None
     assert row(jbod).error_code == E.REPLICA_NOT_AVAILABLE
@@ -202,7 +202,7 @@ def test_who_asks_for_nothing_in_particular_gets_all_that_the_broker_has(jbod: J
 
 def test_what_the_disk_has_damaged_is_told_until_it_is_repaired(jbod: Jbod) -> None:
     disk: Any = jbod.disks[NodeId(1)]
-    hosted = jbod.nodes[NodeId(1)].host.find(AT)
+    hosted = jbod.nodes[NodeId(1)].host.partitions.find(AT)
     assert hosted is not None
     hosted.log.tail.clear()
     disk.flip(hosted.log.active.path, 64, 0)

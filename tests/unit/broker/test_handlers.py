@@ -42,10 +42,6 @@ ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
 A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
 
 
-class Leader:
-    leader_id = ONE
-
-
 class Settings:
     def __init__(self) -> None:
         self.explicit: dict[str, Any] = {}
@@ -66,7 +62,7 @@ class FakeNode:
         self.image = Image()
         self.me = ONE
         self.cluster_id = "cluster"
-        self.quorum = Leader()
+        self.active_controller = ONE
         self.config = Settings()
         self.voters = {NodeId(9): Endpoint("c9", 9093)}
         self.broker = None

@@ -26,8 +26,8 @@ def written(*batches: bytes) -> list[bytes | None]:
     )
     node: Any = world.nodes[NodeId(1)]
     for batch in batches:
-        node.host.find(AT).log.append_as_leader(bytearray(batch), 0, world.now, internal=True)
-    node.host.find(AT).role.advance(world.now)
+        node.host.partitions.find(AT).log.append_as_leader(bytearray(batch), 0, world.now, internal=True)
+    node.host.partitions.find(AT).role.advance(world.now)
     return [record.key for record in InternalTopics(node).records_internal(OFFSETS_TOPIC, 0)]
 
 

@@ -67,7 +67,7 @@ def test_every_directory_is_told_and_what_lies_in_it(jbod: Jbod, version: int) -
     answer = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None), version)
     assert rows(answer) == {"/d0": [("t", 0, False, 0)], "/d1": []}
     first = answer.results[0]
-    hosted = jbod.nodes[NodeId(1)].host.find(AT)
+    hosted = jbod.nodes[NodeId(1)].host.partitions.find(AT)
     assert hosted is not None
     assert first.topics[0].partitions[0].partition_size == hosted.log.size_bytes > 0
     assert first.total_bytes == (1_000_000 if version >= 4 else -1)
@@ -125,7 +125,7 @@ def test_a_leader_tells_how_far_a_follower_out_of_sync_is_behind_its_log() -> No
     jbod.create_in(*HOME)
     jbod.produce(1, 3)
     jbod.run(100)
-    hosted = jbod.nodes[NodeId(1)].host.find(AT)
+    hosted = jbod.nodes[NodeId(1)].host.partitions.find(AT)
     assert hosted is not None
     assert followers(jbod) == []  # all are in sync
     before = hosted.log.size_bytes
@@ -171,16 +171,16 @@ def test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one(jbod: Jbod) ->
     assert states(jbod, 4) == {"/d0": False, "/d1": False}
     moved = jbod.nodes[NodeId(1)].futures.alter(TopicPartition("t", 0), "/d1", jbod.now)
     assert moved is E.INVALID_REPLICA_ASSIGNMENT
-    place = jbod.nodes[NodeId(1)].storage.place
-    assert place(UNASSIGNED_DIRECTORY).path == "/d0"  # though the other one is empty
-    assert place(directory(NodeId(1), 1)).path == "/d1"  # metadata has decided already
+    placement, name = jbod.nodes[NodeId(1)].storage.placement, TopicPartition("t", 0)
+    assert placement.place(name, UNASSIGNED_DIRECTORY).path == "/d0"  # though the other one is empty
+    assert placement.place(name, directory(NodeId(1), 1)).path == "/d1"  # metadata has decided already
     count, by_path = of_cordoned(jbod.nodes[NodeId(1)].host)
     assert (count.samples, by_path.samples) == ([((), 1)], [(("/d0",), 0), (("/d1",), 1)])
     cordon(jbod, "*")
     assert states(jbod) == {"/d0": True, "/d1": True}
-    assert place(UNASSIGNED_DIRECTORY).path == "/d0"  # placed here just before: it must lie somewhere
+    assert placement.place(name, UNASSIGNED_DIRECTORY).path == "/d0"  # placed here just before: it must lie somewhere
     cordon(jbod, "/nowhere")
     assert states(jbod) == {"/d0": False, "/d1": False}
     cordon(jbod, None)
-    assert place(UNASSIGNED_DIRECTORY).path == "/d1"
+    assert placement.place(name, UNASSIGNED_DIRECTORY).path == "/d1"
     assert jbod.nodes[NodeId(1)].futures.alter(TopicPartition("t", 0), "/d1", jbod.now) is E.NONE

@@ -7,7 +7,7 @@ from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, Re
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant
-from strandline.broker.producer_ids import WAITING_MAX, ProducerIds
+from strandline.broker.producer_ids import WAITING_MAX, BlockAsked, ProducerIds
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsResponse
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 
@@ -54,8 +54,8 @@ def test_only_one_block_is_asked_for_at_a_time_and_another_if_it_was_too_small()
 def test_without_a_controller_those_who_wait_are_told_to_try_again() -> None:
     ids = ProducerIds(NodeId(3))
     for event in (
-        Failed(("producer_ids",), Failure.CLOSED),
-        Answered(("producer_ids",), AllocateProducerIdsResponse(error_code=E.NOT_CONTROLLER)),
+        Failed(BlockAsked(), Failure.CLOSED),
+        Answered(BlockAsked(), AllocateProducerIdsResponse(error_code=E.NOT_CONTROLLER)),
     ):
         ids.init_producer_id(to(0), PLAIN, 50, T)
         assert errors(ids.step(event, T)) == [E.COORDINATOR_LOAD_IN_PROGRESS]
@@ -86,10 +86,10 @@ def test_no_id_is_handed_out_twice(steps: list[str]) -> None:
             asked += 1
             effects = ids.init_producer_id(to(asked), PLAIN, 50, T)
         elif ids.asking and step == "fail":
-            effects = ids.step(Failed(("producer_ids",), Failure.CLOSED), T)
+            effects = ids.step(Failed(BlockAsked(), Failure.CLOSED), T)
         elif ids.asking:
             length = 1 if step == "small" else 10
-            effects = ids.step(Answered(("producer_ids",), block(next_id, length)), T)
+            effects = ids.step(Answered(BlockAsked(), block(next_id, length)), T)
             next_id += length
         effects += ids.expire(50, T)
         out += given_ids(effects)
@@ -102,5 +102,5 @@ def test_ids_that_there_cannot_be_are_a_refusal() -> None:
     for hostile in (block((1 << 63) - 1, 1000), block(-1, 1000), block(0, -1), block(0, 0)):
         ids = ProducerIds(NodeId(3))
         ids.init_producer_id(to(0), PLAIN, 50, T)
-        assert errors(ids.step(Answered(("producer_ids",), hostile), T)) == [E.COORDINATOR_LOAD_IN_PROGRESS]
+        assert errors(ids.step(Answered(BlockAsked(), hostile), T)) == [E.COORDINATOR_LOAD_IN_PROGRESS]
         assert ids.deadline() == NEVER

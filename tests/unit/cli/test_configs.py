@@ -25,7 +25,7 @@ def test_what_is_no_key_and_value_ends_the_command(text: str, capsys: pytest.Cap
     with pytest.raises(SystemExit) as ended:
         parse_added(text)
     assert ended.value.code == 2
-    assert "--add-config wants key=value" in capsys.readouterr().err
+    assert "--add-config needs KEY=VALUE" in capsys.readouterr().err
 
 
 def test_the_default_of_all_brokers_has_no_name_and_topics_have_no_default() -> None:

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from strandline.client.admin.partitions import PartitionState, Place
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
 from strandline.diagnosis.election_plan import Kind, Outcome, lines_of, losses_of, plan_election
-from strandline.diagnosis.partitions import PartitionState, Place
-from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked
 from strandline.metadata.losses import AT_MOST, UNKNOWN
 
 # Nobody leads since epoch 6 began; broker 1 led in epoch 5, and is gone.
@@ -98,9 +98,11 @@ def test_a_replica_that_is_still_being_added_is_taken_after_all_others_or_if_it_
     assert candidate(alone, told, Kind.UNCLEAN) == (Outcome.UNCLEAN, 2)
 
 
-def test_a_designation_takes_the_named_one_whatever_it_has_if_it_can_lead() -> None:
-    told = (GONE, log(2, 5, 10), Unasked(3, "says nothing"))
+def test_a_designation_takes_the_named_one_whatever_it_has_if_it_can_lead_and_says_what_it_has() -> None:
+    told = (GONE, log(2, 5, 100), log(3, 4, 10))
     assert candidate(LOST, told, Kind.DESIGNATION, 3) == (Outcome.UNCLEAN, 3)
+    silent = (GONE, log(2, 5, 10), Unasked(3, "says nothing"))
+    assert candidate(LOST, silent, Kind.DESIGNATION, 3) == (Outcome.NOBODY, -1)
     assert candidate(LOST, told, Kind.DESIGNATION, 1) == (Outcome.NOBODY, -1)
     assert candidate(LOST, told, Kind.DESIGNATION, 9) == (Outcome.NOBODY, -1)
 
@@ -145,7 +147,7 @@ def test_a_high_watermark_of_a_time_before_the_candidates_epoch_proves_no_new_lo
 
 
 def test_of_one_that_did_not_tell_its_log_nobody_knows_what_it_loses() -> None:
-    plan = plan_election(LOST, (GONE, log(2, 5, 100, 90), Unasked(3, "…")), Kind.DESIGNATION, 3)
+    plan = plan_election(LOST, (GONE, Unasked(2, "…"), log(3, 5, 100, 90)), Kind.UNCLEAN)
     assert plan.loss is not None
     assert plan.loss.certainty == UNKNOWN
     assert losses_of(plan) == ["unknown: nobody can say which records"]
@@ -156,8 +158,7 @@ def test_a_plan_names_the_candidate_who_answered_who_did_not_and_what_is_lost() 
     assert lines_of(plan_election(LOST, told, Kind.LONGEST_LOG_AGGRESSIVE)) == [
         "t-0: broker 2 would lead: of the replicas that answered, 2 of 3, it has the longest log",
         "  it has: end offset 100, last epoch 5, high watermark 90",
-        "  answered: broker 3: end offset 80, last epoch 4, high watermark 70; "
-        "its process began without a clean stop before",
+        "  answered: broker 3: end offset 80, last epoch 4, high watermark 70; its last stop was unclean",
         "  not asked: broker 1 does not run: nobody listens at h:1",
         "  lost: at most what was committed from offset 100 on",
     ]

@@ -75,7 +75,7 @@ def test_a_directory_that_is_formatted_keeps_what_it_begins_with(tmp_path: Path)
         ("group.version=1", "Unsupported feature: group.version. Supported features are: eligible.leader.replicas"),
         (f"{ELR_FEATURE}=2", "cannot begin with level 2: levels 0 to 1 are supported"),
         (f"{METADATA_VERSION}=25", "cannot begin with level 25: levels 30 to 30 are supported"),
-        ("nonsense", "is no NAME=LEVEL"),
+        ("nonsense", "is not NAME=LEVEL"),
     ],
 )
 def test_a_level_that_no_cluster_can_begin_with_formats_nothing(tmp_path: Path, level: str, why: str) -> None:

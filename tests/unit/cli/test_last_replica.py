@@ -6,7 +6,7 @@ from io import StringIO
 from rich.console import Console
 
 from strandline.cli.lab.last_replica import as_json, is_shown, show
-from strandline.client.loss_ledger import Ledger
+from strandline.client.admin.loss_ledger import Ledger
 from strandline.demo.last_replica.page import page
 from strandline.demo.last_replica.story import HAPPENS, Moment, Seen, judged, ledger_words, remark
 from strandline.metadata.losses import EXACTLY

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.receiving import receive
 
 from strandline.base.errors import ErrorCode as E
 from strandline.cli.admin.leader_election import entry_for, outcome_lines, plans_of, rows_of, wanted_of, why
-from strandline.client.ask import receive
+from strandline.client.admin.partitions import PartitionState, Place
+from strandline.client.admin.replica_logs import ReplicaLog
 from strandline.diagnosis.election_plan import Kind, plan_election
-from strandline.diagnosis.partitions import PartitionState, Place
 from strandline.wire.frame import encode_response
 from strandline.wire.messages.own.describe_losses import Loss
 from strandline.wire.messages.topics.describe_topic_partitions import (
@@ -24,6 +25,7 @@ from strandline.wire.messages.topics.describe_topic_partitions import (
 )
 from strandline.wire.messages.topics.elect_leaders import TopicPartitions
 
+WHOLE = tuple(ReplicaLog(node, last_epoch=6, end_offset=4, current_epoch=7, is_whole=True) for node in (1, 2))
 T0, T1, U0 = Place("t", 0), Place("t", 1), Place("u", 0)
 
 
@@ -87,7 +89,7 @@ def test_all_partitions_are_asked_for_by_naming_none(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("kind", "named", "complaint"),
     [
-        (Kind.DESIGNATION, {}, "a designation names who shall lead for t-0"),
+        (Kind.DESIGNATION, {}, "a designation needs a leader for t-0"),
         (Kind.DESIGNATION, {"designatedLeader": "1"}, "t-0 names '1' to lead"),
         (Kind.DESIGNATION, {"designatedLeader": True}, "t-0 names True to lead"),
         (Kind.DESIGNATION, {"designatedLeader": -1}, "t-0 names -1 to lead"),
@@ -119,7 +121,7 @@ def test_what_only_our_own_nodes_know_is_not_asked_of_another_program(
         with pytest.raises(SystemExit) as ended:
             plans_of(server, kind, {T0: 1})
         assert ended.value.code == 2
-        assert f"{kind.name.lower()} is KIP-966's, and this cluster runs a program" in capsys.readouterr().err
+        assert f"this cluster does not know elections of type {kind.name.lower()}" in capsys.readouterr().err
 
 
 def test_an_answer_says_elected_not_needed_or_what_is_wrong() -> None:
@@ -137,14 +139,17 @@ def test_the_ledgers_entry_is_the_one_of_this_election() -> None:
     for other in (Loss(replica=2, new_epoch=5), Loss(replica=1, new_epoch=7)):
         assert entry_for(state, other) is None
     clean = plan_election(replace(state, leader=-1), (), Kind.DESIGNATION, 1)
-    unclean = plan_election(replace(state, leader=-1, isr=()), (), Kind.DESIGNATION, 1)
+    told = (ReplicaLog(1, last_epoch=6, end_offset=4, current_epoch=7),)
+    unclean = plan_election(replace(state, leader=-1, isr=()), told, Kind.DESIGNATION, 1)
+    whole = plan_election(replace(state, leader=-1, isr=()), WHOLE, Kind.DESIGNATION, 1)
     assert outcome_lines(T0, True, (state, loss), unclean) == [
         "t-0: broker 2 was elected, and leads in epoch 7",
         "  ledger: (no time) t-0: at most what was committed from offset 4 on; broker 2 was elected, epoch 6 to 7; …",
     ]
     assert outcome_lines(T0, True, (state, None), clean)[1] == "  nothing was lost"
-    not_yet = "  its entry in the ledger was not seen yet: strandline losses t:0"
+    assert outcome_lines(T0, True, (replace(state, is_recovering=True), None), whole)[1] == "  nothing was lost"
+    not_yet = "  its entry in the ledger is not visible yet: strandline losses t:0"
     assert outcome_lines(T0, True, (state, None), unclean)[1] == not_yet
     assert outcome_lines(T0, True, (replace(state, is_recovering=True), None), clean)[1] == not_yet
     assert outcome_lines(T0, True, None, None) == ["t-0: a leader was elected"]
-    assert outcome_lines(T0, False, None, None) == ["t-0: has the leader that it should have"]
+    assert outcome_lines(T0, False, None, None) == ["t-0: already has the right leader"]

@@ -34,7 +34,7 @@ def test_other_sizes_are_refused(text: str, capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit) as stopped:
         sizes_of(text)
     assert stopped.value.code == 2
-    assert "--partitions wants" in capsys.readouterr().err
+    assert "--partitions needs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("before", "after", "power"), [(1.0, 10.0, 1.0), (1.0, 100.0, 2.0), (3.0, 3.0, 0.0)])

@@ -22,8 +22,16 @@ SEED = 2  # finds it
 
 
 def sim(*arguments: str) -> tuple[int, str, str]:
+    return run("strandline", "sim", *arguments)
+
+
+def planted(*arguments: str) -> tuple[int, str, str]:
+    return run("tests.planted", *arguments)
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "strandline", "sim", *arguments],
+        [sys.executable, "-m", *arguments],
         capture_output=True,
         text=True,
         timeout=110,
@@ -38,8 +46,7 @@ def sim(*arguments: str) -> tuple[int, str, str]:
         (("--seeds", "7..3"), "FIRST..LAST"),
         (("--seeds", "all"), "FIRST..LAST"),
         (("--seed", "1", "--seeds", "1..2"), "one of --seed, --seeds and --plan"),
-        (("--seeds", "1..2", "--history", "h.jsonl"), "--history is of one run"),
-        (("--planted", "no-such-bug"), "--planted list"),
+        (("--seeds", "1..2", "--history", "h.jsonl"), "--history is for one run"),
         (("--plan", "/no/such/plan.json"), "/no/such/plan.json"),
     ],
 )
@@ -70,8 +77,8 @@ def test_the_last_line_names_seed_verdict_and_digest_and_a_plan_runs_as_its_seed
 
 
 def test_a_failing_seed_leaves_a_story_a_diagram_and_a_smaller_plan_that_fails_too(tmp_path: Path) -> None:
-    where = ("--planted", PLANTED, "--out", str(tmp_path))
-    status, out, _ = sim("--seed", str(SEED), "--shrink", "--shrink-runs", "6", *where)
+    where = ("--out", str(tmp_path))
+    status, out, _ = planted(PLANTED, "--seed", str(SEED), "--shrink", "--shrink-runs", "6", *where)
     assert status == 1
     assert re.match(rf"seed {SEED}: VIOLATION: .*, digest [0-9a-f]{{16}}$", out.splitlines()[-1])
     assert "what failed" in out
@@ -86,13 +93,15 @@ def test_a_campaign_lists_failures_with_the_command_that_replays_them_and_goes_o
     status, out, _ = sim("--seeds", "40..42", "--jobs", "1")
     assert status == 0
     assert out.splitlines()[-1].startswith("seeds 40..42: 3 ok, 0 failed")
-    status, out, _ = sim("--planted", PLANTED, "--seeds", f"{SEED}..{SEED + 1}", "--jobs", "1")
+    status, out, _ = planted(PLANTED, "--seeds", f"{SEED}..{SEED + 1}", "--jobs", "1")
     assert status == 0  # found
-    assert f"strandline sim --planted {PLANTED} --seed {SEED}" in out
+    assert f"python -m tests.planted {PLANTED} --seed {SEED}" in out
 
 
 def test_planted_bugs_are_listed() -> None:
-    status, out, _ = sim("--planted", "list", "--json")
+    status, _, err = planted("no-such-bug")
+    assert (status, "python -m tests.planted list" in err) == (2, True)
+    status, out, _ = planted("list", "--json")
     assert status == 0
     assert PLANTED in {row["name"] for row in json.loads(out)}
 
@@ -126,8 +135,8 @@ def test_a_runs_history_is_written_with_what_is_known_of_its_keys(tmp_path: Path
 
 def test_the_history_of_a_run_that_was_broken_off_says_so_once(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl"
-    arguments = ("--planted", PLANTED, "--seed", str(SEED), "--history", str(path), "--out", str(tmp_path))
-    status, _, err = sim(*arguments)
+    arguments = (PLANTED, "--seed", str(SEED), "--history", str(path), "--out", str(tmp_path))
+    status, _, err = planted(*arguments)
     assert status == 1
     assert err.count("what nobody had the time to read will count as unseen") == 1
     assert path.stat().st_size > 1000

@@ -6,12 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from strandline.cli.admin.explain import is_healthy, judge, lines_of, max_status
+from strandline.client.admin.behind import Behind
+from strandline.client.admin.loss_ledger import WITHDRAWN, Ledger
+from strandline.client.admin.partitions import PartitionState, Place
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
 from strandline.client.brokers import BrokerAt
-from strandline.client.loss_ledger import WITHDRAWN, Ledger
-from strandline.diagnosis.behind import Behind
 from strandline.diagnosis.ledger_facts import Written, written
-from strandline.diagnosis.partitions import PartitionState, Place
-from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked, words
+from strandline.diagnosis.replica_logs import words
 from strandline.diagnosis.situation import (
     ACTION,
     HEALTHY,
@@ -299,8 +300,8 @@ def test_a_follower_with_everything_is_about_to_be_let_in_or_the_leader_cannot_s
     same = tuple(ReplicaLog(node, 5, 10, 10, 5) for node in ALL)
     finding = one(replace(facts, told=same))
     assert finding.why == (
-        "replica 3 has all that the leader has, and is about to be let in; "
-        "if it stays so, broker 1 does not reach the controller",
+        "replica 3 has all that the leader has, and is about to join the ISR; "
+        "if that lasts, broker 1 does not reach the controller",
     )
     assert not finding.needs_action
 
@@ -317,9 +318,9 @@ def test_a_broker_that_runs_and_is_fenced_or_hangs_or_has_lost_its_directory_is_
 
     log = ReplicaLog(3, 5, 9, 9, 5)
     assert why(log)[0] == "broker 3 runs, but is fenced: it does not reach the controller"
-    assert why(log, is_fenced=False)[0] == "broker 3 runs, but has its log directory offline"
+    assert why(log, is_fenced=False)[0] == "broker 3 runs, but has an offline log directory"
     assert why(Unasked(3, "refuses: KAFKA_STORAGE_ERROR"))[1].startswith("repair the log directory of replica 3")
-    assert why(Unasked(3, "does not answer at h:1 within 5 s", hangs=True))[1].startswith("look why broker 3 hangs")
+    assert why(Unasked(3, "does not answer at h:1 within 5 s", hangs=True))[1].startswith("find out why broker 3 hangs")
     assert why(Unasked(3, DOWN))[1] == "start broker 3 (it was at h:9003)"
 
 
@@ -335,7 +336,7 @@ def test_a_reassignment_says_what_it_waits_for_and_how_it_is_cancelled() -> None
     state = replace(facts.state, adding=(3,), removing=(1,))
     finding = one(replace(facts, state=state))
     assert (finding.what, finding.waits_for) == (
-        "it moves to other replicas: adds 3, removes 1",
+        "it is being reassigned: adds 3, removes 1",
         "replica 3 is not in sync",
     )
     assert not finding.needs_action
@@ -481,6 +482,6 @@ def test_a_cluster_without_a_controller_may_wait_for_a_voter_that_lost_metadata(
 
 def test_a_log_that_is_whole_after_a_kill_is_told_so() -> None:
     log = ReplicaLog(1, 4, 10, 10, recovered_uncleanly=True)
-    doubt = "its process began without a clean stop before"
+    doubt = "its last stop was unclean"
     assert words(log).endswith(doubt)
-    assert words(replace(log, is_whole=True)).endswith(f"{doubt}, and has all that it had written")
+    assert words(replace(log, is_whole=True)).endswith(f"{doubt}, but it has all that it had written")

@@ -6,7 +6,9 @@ import pytest
 from rich.console import Console
 
 from strandline.cli.admin.topics import is_shown, line_of, table_of
-from strandline.diagnosis.partitions import PartitionState, Place, as_json, parse_place
+from strandline.client.admin.partitions import PartitionState, Place, parse_place
+from strandline.client.errors import BadOption
+from strandline.diagnosis.partitions import as_json
 
 HEALTHY = PartitionState(Place("t", 0), (1, 2, 3), (1, 2, 3), 1, min_isr=2)
 AT_MIN = PartitionState(Place("t", 1), (1, 2, 3), (1, 2), 1, min_isr=2, offline=(3,))
@@ -59,10 +61,9 @@ def test_a_leader_that_was_elected_uncleanly_stands_out_in_the_table() -> None:
     assert leaderless.split() == ["t", "3", "none", "1,2,3", "2", "2,3", "1"]
 
 
-def test_a_place_is_a_topic_or_one_of_its_partitions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_is_a_topic_or_one_of_its_partitions() -> None:
     assert parse_place("a.b-1") == ("a.b-1", None)
     assert parse_place("a:12") == ("a", 12)
     for wrong in ("a:", "a:b", ":1", "a:1:2", "a:-1"):
-        with pytest.raises(SystemExit):
+        with pytest.raises(BadOption, match="is neither TOPIC nor TOPIC:PARTITION"):
             parse_place(wrong)
-        assert "is neither TOPIC nor TOPIC:PARTITION" in capsys.readouterr().err

@@ -6,6 +6,7 @@ from typing import Any, Self
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.effects import Answered, Failed, Failure, Send
+from strandline.controller.tokens import InquirySent
 from strandline.metadata import records as r
 from strandline.metadata.strategy import STRATEGY_KEY
 from strandline.wire.messages.own.get_replica_log_info import (
@@ -60,17 +61,17 @@ class Recovered(Cluster):
     def asked(self) -> list[int]:
         """Who is being asked, once everything that was due is done."""
         self.wait(0)
-        return sorted(send.token[2] for send in self.inquiries())
+        return sorted(send.token.broker for send in self.inquiries())
 
     def inquiries(self) -> Iterator[Send]:
         for effect in self.effects:
-            if isinstance(effect, Send) and effect.token[:2] == ("controller", "logs"):
+            if isinstance(effect, Send) and isinstance(effect.token, InquirySent):
                 yield effect
 
     def say(self, node: int, log: Log, *, high_watermark: int = 0, **fields: Any) -> None:
         """The broker answers the question that is put to it."""
         self.wait(0)
-        (send,) = [send for send in self.inquiries() if send.token[2] == node]
+        (send,) = [send for send in self.inquiries() if send.token.broker == node]
         self.effects.remove(send)
         values = {
             "partition": 0,
@@ -88,7 +89,7 @@ class Recovered(Cluster):
         self.wait(0)
 
     def be_silent(self, node: int) -> None:
-        (send,) = [send for send in self.inquiries() if send.token[2] == node]
+        (send,) = [send for send in self.inquiries() if send.token.broker == node]
         self.effects.remove(send)
         self.take(self.controller.step(Failed(send.token, Failure.TIMED_OUT), self.now))
 

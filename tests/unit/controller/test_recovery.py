@@ -309,7 +309,7 @@ def test_of_very_many_partitions_others_are_asked_for_each_time() -> None:
         assert list(inquiries.ask({NodeId(1): ats}, {NodeId(1): broker})) == [], "one request at a time"
         seen.update(dict.fromkeys(topic.partitions))
         now = Instant(1000 * turn)
-        assert list(inquiries.answered(NodeId(1), send.token[3], None, now)) == []
+        assert list(inquiries.answered(NodeId(1), send.token.serial, None, now)) == []
         assert list(inquiries.ask({NodeId(1): ats}, {NodeId(1): broker})) == [], "a pause"
         assert inquiries.expire(inquiries.deadline())
     assert len(seen) == len(ats)

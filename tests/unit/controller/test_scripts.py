@@ -39,7 +39,7 @@ class Play:
             lines.append(f"@{self.shown} {show(log.records[self.shown - log.start])}")
             self.shown += 1
         for probe in self.cluster.probes():
-            node = probe.token[2]
+            node = probe.token.broker
             self.probes[node] = probe
             lines.append(f"probe broker {node}")
         return "\n".join([*lines, *([answer] if answer else [])])

@@ -9,8 +9,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, Uuid
 from strandline.base.time import Instant
 from strandline.group.classic import Group, GroupConfig
-from strandline.group.coordinator import Done, Groups
+from strandline.group.coordinator import Groups
 from strandline.group.shard import Shard
+from strandline.group.shards import Done
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 from strandline.wire.codec import decode_all, encode_bytes
@@ -30,7 +31,7 @@ LATEST = {"JoinGroupRequest": 9, "SyncGroupRequest": 5, "HeartbeatRequest": 4, "
 
 
 class HeldLog:
-    """One partition of `__consumer_offsets`. Appends wait in `under_way` until the test settles them, in order."""
+    """One partition of `__consumer_offsets`. Appends wait in `under_way` until the test ends them, in order."""
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []
@@ -142,7 +143,7 @@ class Coordination:
 
     @property
     def shard(self) -> Shard:
-        return self.groups.shards[0]
+        return self.groups.shards.loaded[0]
 
     @property
     def group(self) -> Group:

@@ -30,7 +30,7 @@ def test_a_missing_group_is_an_error_from_version_6_on_and_dead_before() -> None
 
 def test_a_group_of_another_coordinator_is_not_described() -> None:
     c = Coordination()
-    c.groups.shards.clear()
+    c.groups.shards.loaded.clear()
     assert described(c).error_code == E.NOT_COORDINATOR
 
 
@@ -167,7 +167,7 @@ def test_a_broker_that_leads_again_loads_the_groups_from_the_log() -> None:
 
 def test_before_the_topic_exists_there_is_no_coordinator() -> None:
     c = Coordination()
-    c.groups.partitions = 0
+    c.groups.shards.partitions = 0
     assert c.answers[c.send(join_request())].error_code == E.COORDINATOR_NOT_AVAILABLE
 
 

@@ -138,7 +138,7 @@ def test_fetching_the_offsets_of_several_groups(version: int) -> None:
 @pytest.mark.parametrize("version", range(1, 10))
 def test_a_fetch_from_a_broker_that_does_not_coordinate_the_group(version: int) -> None:
     c = Coordination()
-    c.groups.shards.clear()
+    c.groups.shards.loaded.clear()
     topic = OffsetFetchRequestTopic(name="t", partition_indexes=(0,))
     group = OffsetFetchRequestGroup(group_id="g", topics=None)
     answer = c.ask(OffsetFetchRequest(group_id="g", topics=(topic,), groups=(group,)), version)
@@ -217,7 +217,7 @@ def test_a_coordinator_that_cannot_read_all_yet_asks_to_wait_and_forgets_nothing
     c.log.is_damaged = False
     c.wait(1_000)
     assert (offset(c), c.ask(ListGroupsRequest()).error_code) == (7, E.NONE)
-    assert c.groups.next_load == NEVER
+    assert c.groups.shards.next_load == NEVER
 
 
 def test_an_empty_group_that_never_committed_is_forgotten_at_the_next_check() -> None:
@@ -335,7 +335,7 @@ def test_an_older_record_without_a_topic_id_counts_by_its_topics_name() -> None:
     c = Coordination()
     committed = CommittedOffset(9, -1, "", Instant(c.now))
     c.log.batches.append(bytes(batch_of([offset_record("g", "t", 0, committed)], Instant(c.now))))
-    c.groups.shards[0] = c.reload()
+    c.groups.shards.loaded[0] = c.reload()
     assert fetched(c) == 9
     c.delete("t")
     c.commit()

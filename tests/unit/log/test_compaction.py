@@ -87,7 +87,7 @@ def test_a_compacted_logs_segment_rolls_by_the_longest_lag(disk: SimDisk) -> Non
 def test_a_checkpoint_beyond_the_log_counts_for_nothing(disk: SimDisk, log: Log) -> None:
     write(log, ("a", "1"), ("a", "2"))
     roll(log, disk)
-    log.cleaned_to = 99
+    log.gaps.cleaned_to = 99
     assert cleanable(log, 2, NOW).first_dirty == 0
 
 
@@ -348,7 +348,7 @@ def test_a_log_that_is_compacted_no_longer_has_its_gaps_still(disk: SimDisk, gap
 def test_a_cut_in_a_gap_ends_the_log_there(disk: SimDisk, log: Log) -> None:
     log.append_as_follower(build([(NOW, b"a", b"1", ())], base_offset=0, leader_epoch=0), 0)
     log.append_as_follower(build([(NOW, b"b", b"1", ())], base_offset=9, leader_epoch=0), 0)
-    log.cleaned_to = 10
+    log.gaps.cleaned_to = 10
     log.truncate_to(5)
     assert log.log_end_offset == 5
     log.check()

@@ -18,7 +18,7 @@ from tests.unit.log.logs import NOW, ROOT, append, open_log
 
 from strandline.base.time import Instant
 from strandline.log.cleaning.compaction import KEY_COST, Uncleanable
-from strandline.log.cleaning.swapping import CLEANED, SWAP
+from strandline.log.files.swapping import CLEANED, SWAP
 from strandline.log.log import Log
 from strandline.sim.world.disk import SimDisk
 
@@ -55,7 +55,7 @@ def test_small_segments_become_one(disk: SimDisk, log: Log) -> None:
         roll(log, disk)
     compact(log, disk)
     assert log.bases == [0, 6]
-    assert log.snapshots in ([], [6])
+    assert log.producer_state.snapshots in ([], [6])
     assert len(pairs(log)) == 6
 
 

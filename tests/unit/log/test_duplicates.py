@@ -26,7 +26,7 @@ def forge(disk: SimDisk, log: Log, batch: Remembered, *, pid: int = 7) -> None:
     """A snapshot at the log's end that says so of a producer, as an older image of the disk might have had it."""
     producers = Producers()
     producers.restore(pid, 0, [batch], NOW)
-    disk.write_file(producer_snapshot.path_of(log, log.log_end_offset), producer_snapshot.encode(producers))
+    disk.write_file(producer_snapshot.path_of(log.directory, log.log_end_offset), producer_snapshot.encode(producers))
 
 
 def test_what_a_snapshot_says_is_answered_with_the_batch_that_is_there() -> None:
@@ -39,7 +39,7 @@ def test_what_a_snapshot_says_is_answered_with_the_batch_that_is_there() -> None
         disk.sync((path,))
     log.close()
     log = open_log(disk, small())
-    assert log.snapshots[-1] == log.log_end_offset, "nothing had to be read of the log"
+    assert log.producer_state.snapshots[-1] == log.log_end_offset, "nothing had to be read of the log"
     for sequence in range(2, BATCHES_MAX + 2):
         again = send(log, sequence)
         assert isinstance(again, Appended)
@@ -70,7 +70,7 @@ def test_a_batch_that_a_snapshot_alone_knows_is_no_duplicate(said: Remembered) -
     told = send(log, said.first_sequence, count)
     assert told is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "as the log says, which has 0 alone"
     assert there(log, send(log, 1)) == (7, 1, 4)
-    assert log.snapshots == []
+    assert log.producer_state.snapshots == []
 
 
 def test_a_snapshot_that_says_more_than_its_name_is_damaged() -> None:
@@ -80,7 +80,7 @@ def test_a_snapshot_that_says_more_than_its_name_is_damaged() -> None:
     forge(disk, log, Remembered(1, 1, 1, 1, NOW))
     log.close()
     log = open_log(disk)
-    assert log.snapshots == []
+    assert log.producer_state.snapshots == []
     assert there(log, send(log, 0)) == (7, 0, 0)
 
 

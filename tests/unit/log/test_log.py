@@ -9,7 +9,8 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.epochs import EpochStart
-from strandline.log.log import EPOCHS_FILE, Log
+from strandline.log.files.epoch_file import EPOCHS_FILE
+from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.log.tail import TailBudget

@@ -96,8 +96,8 @@ def test_one_is_written_where_each_segment_begins_and_synced_with_what_is_before
     for sequence in range(24):
         send(log, sequence)
     assert len(log.segments) > 2
-    assert offsets_in(disk, ROOT) == log.snapshots == log.bases[1:]
-    for offset in log.snapshots:
+    assert offsets_in(disk, ROOT) == log.producer_state.snapshots == log.bases[1:]
+    for offset in log.producer_state.snapshots:
         assert f"{ROOT}/{offset:020d}.snapshot" in log.unsynced()
     assert ROOT in log.unsynced()
 
@@ -172,7 +172,7 @@ def test_a_snapshot_ahead_of_the_log_is_removed_before_the_log_grows_past_it() -
     stop(log, disk)
     ahead = f"{ROOT}/{5:020d}.snapshot"
     disk.write_file(ahead, encode(Producers()))
-    assert open_log(disk).snapshots == [1]
+    assert open_log(disk).producer_state.snapshots == [1]
     assert not disk.exists(ahead)
 
 

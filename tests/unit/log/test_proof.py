@@ -7,8 +7,8 @@ from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced, 
 
 from strandline.log.checkpoints import format_epochs
 from strandline.log.epochs import EpochStart
+from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.log.log import Log
-from strandline.log.opening import EPOCHS_FILE
 from strandline.log.segment import file_name
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches, patch, read_header

@@ -27,6 +27,7 @@ from strandline.base.effects import (
     Send,
     Sync,
     Synced,
+    Token,
 )
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.time import Instant
@@ -211,7 +212,7 @@ class World:
         return save
 
     def deliver_synced(
-        self, machine: Machine, token: tuple[object, ...], done: Callable[[], object] | None, wait_ms: int = 0
+        self, machine: Machine, token: Token, done: Callable[[], object] | None, wait_ms: int = 0
     ) -> None:
         life = machine.life
 
@@ -309,7 +310,7 @@ class World:
         leader = self.leader()
         if leader is None:
             return False
-        end = leader.log.log_end_offset
+        end = leader.state.log.log_end_offset
         return all(quorum.leader_id == leader.me and quorum.high_watermark == end for quorum in self.alive)
 
     def committed_values(self, n: int) -> list[bytes]:

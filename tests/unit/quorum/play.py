@@ -71,7 +71,7 @@ class Play:
                 lines.append(self.show(effect))
                 match effect:
                     case Save():
-                        self.quorum.log.quorum_state = effect.content  # type: ignore[attr-defined]
+                        self.quorum.state.log.quorum_state = effect.content  # type: ignore[attr-defined]
                         tokens.append(effect.token)
                     case Sync():
                         tokens.append(effect.token)
@@ -221,9 +221,9 @@ class Play:
 
     def state(self) -> str:
         quorum = self.quorum
-        role = type(quorum.role).__name__
+        role = type(quorum.state.role).__name__
         leader = "" if quorum.leader_id == NOBODY else f" leader={quorum.leader_id}"
-        end = quorum.log.log_end_offset
+        end = quorum.state.log.log_end_offset
         return f"= {role} epoch={quorum.leader_epoch}{leader} hw={quorum.high_watermark} end={end} at {self.now} ms"
 
     def show(self, effect: Effect) -> str:

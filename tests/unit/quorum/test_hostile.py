@@ -71,12 +71,12 @@ def receive(world: World, node: int, message: Any) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_one_packet_to_each_voter_leaves_the_quorum_as_it_was(name: str) -> None:
     world = running()
-    before = [(quorum.election, type(quorum.role)) for quorum in world.alive]
+    before = [(quorum.state.election, type(quorum.state.role)) for quorum in world.alive]
     for node in world.machines:
         receive(world, node, HOSTILE[name])
-    assert [(quorum.election, type(quorum.role)) for quorum in world.alive] == before
+    assert [(quorum.state.election, type(quorum.state.role)) for quorum in world.alive] == before
     world.run(5_000)
-    assert [quorum.election for quorum in world.alive] == [election for election, _ in before]
+    assert [quorum.state.election for quorum in world.alive] == [election for election, _ in before]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_poisoned_quorum_begins_again(states: tuple[ElectionState | None, ...]
     world.run_until(world.is_caught_up, 30_000)
     leader = world.leader()
     assert leader is not None
-    assert leader.epoch < 2 * MARGIN
+    assert leader.state.epoch < 2 * MARGIN
     world.append(leader.me, b"goes on")
     world.run_until(world.is_caught_up, 5_000)
 
@@ -109,23 +109,23 @@ def test_who_was_cut_off_in_a_later_epoch_comes_back_though_its_pre_votes_move_n
     leader = world.leader()
     assert leader is not None
     away = next(node for node in world.voters if node != leader.me)
-    epoch = leader.epoch + 3
+    epoch = leader.state.epoch + 3
     world.kill(away)
     world.machines[away].log.quorum_state = encode_election(ElectionState(epoch, NOBODY, away), CLUSTER, world.voters)
     world.start(away)
-    world.run_until(lambda: all(quorum.epoch > epoch for quorum in world.alive) and world.is_caught_up(), 30_000)
+    world.run_until(lambda: all(quorum.leader_epoch > epoch for quorum in world.alive) and world.is_caught_up(), 30_000)
 
 
 @pytest.mark.parametrize(("end", "later"), [(OFFSET_MAX + 1, 0), (100, 1)])
 def test_a_snapshot_that_nobody_can_have_is_not_fetched(end: int, later: int) -> None:
     """Of an offset that no log has, or of an epoch that is still to come."""
     world = running()
-    quorum = next(one for one in world.alive if isinstance(one.role, Follower))
-    role = quorum.role
+    quorum = next(one for one in world.alive if isinstance(one.state.role, Follower))
+    role = quorum.state.role
     assert isinstance(role, Follower)
-    quorum.out.clear()
-    begin_download(quorum, role, SnapshotId(end, quorum.epoch + later), world.now)
+    quorum.state.out.clear()
+    begin_download(quorum.state, role, SnapshotId(end, quorum.leader_epoch + later), world.now)
     assert role.fetching.download is None
-    assert "that nobody can have" in repr(quorum.out)
-    begin_download(quorum, role, SnapshotId(100, quorum.epoch), world.now)
+    assert "that nobody can have" in repr(quorum.state.out)
+    begin_download(quorum.state, role, SnapshotId(100, quorum.leader_epoch), world.now)
     assert role.fetching.download is not None

@@ -20,7 +20,8 @@ from strandline.quorum.storage.election_state import (
     decode_quorum_state,
     encode_election,
 )
-from strandline.quorum.storage.impaired import SAVE_EVERY_MS
+from strandline.quorum.storage.evidence import SAVE_EVERY_MS
+from strandline.quorum.tokens import CensusSent
 from strandline.wire.messages.cluster.describe_quorum import (
     DescribeQuorumResponse,
     PartitionDataResponse,
@@ -44,7 +45,7 @@ def committed_on_two(seed: int = 1) -> tuple[World, int, int, int]:
     leader = world.leader()
     assert leader is not None
     first = int(leader.me)
-    second, third = (int(voter) for voter in leader.others)
+    second, third = (int(voter) for voter in leader.state.others)
     world.isolate(third)
     for value in (b"a", b"b", b"c"):
         world.append(first, value)
@@ -91,7 +92,7 @@ def test_with_the_vote_of_a_damaged_voter_nobody_wins_who_lacks_committed_metada
     assert leader is not None
     assert leader.me == first
     assert all(world.committed_values(node) == [b"a", b"b", b"c"] for node in (first, second, third))
-    world.run_until(lambda: world.quorum(second).has_a_say, 3000)
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 3000)
 
 
 @pytest.mark.parametrize("harm", [shorten, forget, damage, make_older])
@@ -100,7 +101,7 @@ def test_each_of_these_is_evidence(harm: Callable[[Any], None]) -> None:
     world.kill(second)
     harm(log_of(world, second))
     world.start(second)
-    assert not world.quorum(second).has_a_say
+    assert not world.quorum(second).state.has_a_say
 
 
 def test_it_votes_again_after_it_has_caught_up() -> None:
@@ -108,7 +109,7 @@ def test_it_votes_again_after_it_has_caught_up() -> None:
     world.kill(second)
     shorten(log_of(world, second))
     world.start(second, third)
-    world.run_until(lambda: world.quorum(second).has_a_say, 8000)
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 8000)
     world.run_until(lambda: applied(log_of(world, second)) == world.quorum(second).high_watermark, 8000)
     world.kill(first)
     world.run_until(lambda: world.leader() is not None and world.quorum(second).leader_id != NOBODY, 8000)
@@ -121,9 +122,9 @@ def test_its_fetches_count_for_what_is_committed() -> None:
     world.start(second)
     last = world.append(first, b"d")
     world.run_until(lambda: world.quorum(first).high_watermark > last, 3000)
-    assert not world.quorum(second).has_a_say  # the third has not told its epoch
+    assert not world.quorum(second).state.has_a_say  # the third has not told its epoch
     world.start(third)
-    world.run_until(lambda: world.quorum(second).has_a_say, 5000)
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 5000)
 
 
 def test_where_votes_are_known_nobody_else_needs_to_be_asked() -> None:
@@ -131,7 +132,7 @@ def test_where_votes_are_known_nobody_else_needs_to_be_asked() -> None:
     world.kill(second)
     shorten(log_of(world, second))
     world.start(second)
-    world.run_until(lambda: world.quorum(second).has_a_say, 5000)
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 5000)
 
 
 def test_after_a_clean_stop_every_committed_record_is_missed() -> None:
@@ -140,7 +141,7 @@ def test_after_a_clean_stop_every_committed_record_is_missed() -> None:
     world.run_until(world.is_caught_up, 3000)
     leader = world.leader()
     assert leader is not None
-    node = int(leader.others[0])
+    node = int(leader.state.others[0])
     last = world.append(leader.me, b"a")
     world.run_until(lambda: world.quorum(node).high_watermark > last, 1000)
     assert applied(log_of(world, node)) <= last  # not due yet
@@ -151,17 +152,20 @@ def test_after_a_clean_stop_every_committed_record_is_missed() -> None:
     world.kill(node)
     truncate(machine.log, len(machine.log.entries) - 1)
     world.start(node)
-    assert not world.quorum(node).has_a_say
+    assert not world.quorum(node).state.has_a_say
 
 
 def test_an_older_image_of_the_whole_folder_looks_whole() -> None:
     """Nothing in it says that there was more: this is outside the promise."""
     world, _, second, _ = committed_on_two()
     log = log_of(world, second)
-    log.entries, log.quorum_state = log.entries[:1], encode_election(world.quorum(second).election, CLUSTER, [], 1)
+    log.entries, log.quorum_state = (
+        log.entries[:1],
+        encode_election(world.quorum(second).state.election, CLUSTER, [], 1),
+    )
     world.kill(second)
     world.start(second)
-    assert world.quorum(second).has_a_say
+    assert world.quorum(second).state.has_a_say
 
 
 def test_after_a_snapshot_the_evidence_is_saved() -> None:
@@ -206,7 +210,7 @@ def test_a_new_voter_is_whole() -> None:
     assert log.read_quorum_state() is None
     machine = World(1, 3)
     machine.start(1)
-    assert machine.quorum(1).has_a_say
+    assert machine.quorum(1).state.has_a_say
 
 
 def test_it_says_what_is_missing_and_what_to_do() -> None:
@@ -221,8 +225,12 @@ def test_it_grants_no_vote_and_no_pre_vote_and_never_stands() -> None:
     assert stage.perform("vote", {"by": "3", "epoch": "4", "last": "9@4", "pre": "yes"}).startswith("<- not granted")
     assert "<- not granted" in stage.perform("vote", {"by": "3", "epoch": "5", "last": "9@4"})
     for _ in range(20):
-        assert isinstance(stage.quorum.role, Seeking)
-        peer = next(peer for peer, send in stage.sent.items() if send.token[-1] == stage.quorum.role.fetching.request)
+        assert isinstance(stage.quorum.state.role, Seeking)
+        peer = next(
+            peer
+            for peer, send in stage.sent.items()
+            if getattr(send.token, "number", 0) == stage.quorum.state.role.fetching.request
+        )
         assert stage.perform("failed", {"peer": str(peer), "why": "refused"}).count("->") == 0
         assert "fetch" in stage.perform("wait", {})
 
@@ -231,21 +239,21 @@ def test_an_intact_log_votes() -> None:
     stage, lines = play(me="1", voters="1,2,3", epoch="4", log="1,4", applied="2")
     assert not lines
     assert "<- granted" in stage.perform("vote", {"by": "3", "epoch": "5", "last": "9@4"})
-    assert isinstance(stage.quorum.role, Voted)
+    assert isinstance(stage.quorum.state.role, Voted)
 
 
 @pytest.mark.parametrize("mark", [SHORT, VOTES_LOST])
 def test_the_impairment_outlives_a_restart(mark: int) -> None:
     stage, _ = play(me="1", voters="1,2,3", epoch="4", log="1,4", applied=str(mark))
-    assert not stage.quorum.has_a_say
+    assert not stage.quorum.state.has_a_say
     stage.perform("begin", {"by": "2", "epoch": "6"})
-    assert applied(stage.quorum.log) == mark
+    assert applied(stage.quorum.state.log) == mark
 
 
 def test_a_short_log_is_marked_at_once() -> None:
     stage, lines = play(me="1", voters="1,2,3", epoch="4", log="1,4", applied="5")
     assert [line for line in lines if line.startswith("save")]
-    assert applied(stage.quorum.log) == SHORT
+    assert applied(stage.quorum.state.log) == SHORT
 
 
 def test_what_was_committed_before_a_leader_has_committed_of_its_own_is_not_enough() -> None:
@@ -254,12 +262,12 @@ def test_what_was_committed_before_a_leader_has_committed_of_its_own_is_not_enou
     stage.perform("begin", {"by": "2", "epoch": "5"})
     stage.perform("fetched", {"by": "2", "epoch": "5", "records": "2@4", "hw": "3"})
     stage.perform("fetched", {"by": "2", "epoch": "5", "records": "3@4", "hw": "3"})
-    assert isinstance(stage.quorum.role, Observing)
+    assert isinstance(stage.quorum.state.role, Observing)
     stage.perform("fetched", {"by": "2", "epoch": "5", "records": "4@5", "hw": "4"})
-    assert isinstance(stage.quorum.role, Observing)
+    assert isinstance(stage.quorum.state.role, Observing)
     stage.perform("fetched", {"by": "2", "epoch": "5", "hw": "5"})
-    assert isinstance(stage.quorum.role, Follower)
-    assert applied(stage.quorum.log) == 5
+    assert isinstance(stage.quorum.state.role, Follower)
+    assert applied(stage.quorum.state.log) == 5
 
 
 def test_what_is_not_durable_is_not_enough() -> None:
@@ -267,9 +275,9 @@ def test_what_is_not_durable_is_not_enough() -> None:
     stage.perform("begin", {"by": "2", "epoch": "5"})
     stage.slow()
     stage.perform("fetched", {"by": "2", "epoch": "5", "records": "2@5", "hw": "3"})
-    assert isinstance(stage.quorum.role, Observing)
+    assert isinstance(stage.quorum.state.role, Observing)
     stage.perform("synced", {})
-    assert isinstance(stage.quorum.role, Follower)
+    assert isinstance(stage.quorum.state.role, Follower)
 
 
 def test_the_evidence_is_never_more_than_what_is_durable() -> None:
@@ -278,7 +286,7 @@ def test_the_evidence_is_never_more_than_what_is_durable() -> None:
     stage.slow()
     stage.now = type(stage.now)(2 * SAVE_EVERY_MS)
     stage.perform("fetched", {"by": "2", "epoch": "5", "records": "2@5", "hw": "3"})
-    assert applied(stage.quorum.log) == 2
+    assert applied(stage.quorum.state.log) == 2
 
 
 def test_a_save_of_the_evidence_lets_out_no_promise() -> None:
@@ -300,7 +308,7 @@ def test_what_an_earlier_process_knew_to_be_committed_is_not_cut() -> None:
     stage, _ = play(me="1", voters="1,2,3", epoch="4", log="1,4,4,4", applied="3")
     stage.perform("begin", {"by": "2", "epoch": "5"})
     assert "refused" in stage.perform("fetched", {"by": "2", "epoch": "5", "diverging": "2@4"})
-    assert stage.quorum.log.log_end_offset == 4
+    assert stage.quorum.state.log.log_end_offset == 4
 
 
 def test_a_sole_voter_goes_on_with_what_it_has_and_says_what_is_gone() -> None:
@@ -324,13 +332,13 @@ def census_answer(epoch: int) -> DescribeQuorumResponse:
 def test_the_epochs_of_all_others_count_where_votes_are_lost() -> None:
     """A forgotten vote may be of the latest of them."""
     stage, _ = play(me="1", voters="1,2,3", epoch="4", log="1,4", applied=str(VOTES_LOST))
-    census = stage.quorum.evidence.impairment.census  # type: ignore[union-attr]
-    stage.quorum.step(Answered(("quorum", "census", NodeId(3)), census_answer(REACH + 9)), stage.now)
+    census = stage.quorum.state.evidence.impairment.census  # type: ignore[union-attr]
+    stage.quorum.step(Answered(CensusSent(NodeId(3)), census_answer(REACH + 9)), stage.now)
     assert NodeId(3) in census.due  # no voter can be so far ahead
-    stage.quorum.step(Answered(("quorum", "census", NodeId(3)), census_answer(7)), stage.now)
-    assert stage.quorum.epoch == 7
+    stage.quorum.step(Answered(CensusSent(NodeId(3)), census_answer(7)), stage.now)
+    assert stage.quorum.leader_epoch == 7
     assert NodeId(3) not in census.due
-    stage.quorum.step(Failed(("quorum", "census", NodeId(2)), Failure.REFUSED), stage.now)
+    stage.quorum.step(Failed(CensusSent(NodeId(2)), Failure.REFUSED), stage.now)
     assert NodeId(2) in census.due
 
 

@@ -47,7 +47,7 @@ def reopen(world: World, node: NodeId, path: Path) -> None:
 
 def values(world: World, node: int) -> list[bytes]:
     quorum = world.quorum(node)
-    found = quorum.log.committed_batches(0, quorum.high_watermark)
+    found = quorum.state.log.committed_batches(0, quorum.high_watermark)
     return [value for batch in found for value in batch.records]
 
 

@@ -135,8 +135,8 @@ def test_late_observer_is_given_a_snapshot() -> None:
     assert leader is not None
     last = world.append(leader.me, b"a")
     world.run_until(world.is_caught_up, 1000)
-    snapshot = leader.log.snapshot_at(last + 1, b"state" * 1000)  # type: ignore[attr-defined]
+    snapshot = leader.state.log.snapshot_at(last + 1, b"state" * 1000)  # type: ignore[attr-defined]
     world.start(4)
     world.run_until(world.is_caught_up, 2000)
     assert world.machines[leader.me].log.snapshots == world.machines[list(world.machines)[3]].log.snapshots
-    assert world.quorum(4).log.log_start_offset == snapshot.end_offset
+    assert world.quorum(4).state.log.log_start_offset == snapshot.end_offset

@@ -48,10 +48,10 @@ def test_what_the_leader_has_otherwise_is_cut_and_copied_again_and_then_the_vote
     world.kill(second)
     unfit = spoil(world, second, b"b")
     world.start(second)
-    assert not world.quorum(second).has_a_say
-    assert world.quorum(second).log_end == unfit.sound
-    world.run_until(lambda: world.quorum(second).unfit is None, 5000)
-    world.run_until(lambda: world.quorum(second).has_a_say, 5000)
+    assert not world.quorum(second).state.has_a_say
+    assert world.quorum(second).state.log_end == unfit.sound
+    world.run_until(lambda: world.quorum(second).state.unfit is None, 5000)
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 5000)
     assert world.committed_values(second) == VALUES
     assert told(world, "cannot be applied") and told(world, "is copied again")
 
@@ -76,7 +76,7 @@ def test_where_votes_are_lost_too_the_note_stays_as_it_is() -> None:
     log.quorum_state = None
     world.save_ms = 300  # the leader answers before
     world.start(second)
-    world.run_until(lambda: world.quorum(second).unfit is None, 5000)
+    world.run_until(lambda: world.quorum(second).state.unfit is None, 5000)
     world.run(1000)
     assert applied(log) == VOTES_LOST
 
@@ -94,7 +94,7 @@ def test_it_neither_stands_nor_votes_and_nothing_is_cut_while_nobody_leads() -> 
     assert (applied(log), log.entries) == (before, entries)
     assert sum("cannot be applied; it knows no leader" in report.text for report in world.reports) == 2  # once a minute
     world.start(first)
-    world.run_until(lambda: world.quorum(second).has_a_say, 8000)
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 8000)
     assert all(world.committed_values(node) == VALUES for node in (first, second, third))
 
 
@@ -105,12 +105,12 @@ def test_the_same_on_the_leader_is_the_end_and_nothing_is_cut() -> None:
     log = log_of(world, second)
     before, entries = applied(log), list(log.entries)
     world.start(second)
-    world.run_until(lambda: bool(world.quorum(second).verdict), 5000)
-    verdict = world.quorum(second).verdict
+    world.run_until(lambda: bool(world.quorum(second).state.verdict), 5000)
+    verdict = world.quorum(second).state.verdict
     assert verdict.startswith(f"{unfit.text}. Node {first}, which leads, has the same. Start the version that wrote it")
     world.run(10_000)
     assert (applied(log), log.entries) == (before, entries)
-    assert not world.quorum(second).has_a_say
+    assert not world.quorum(second).state.has_a_say
     assert world.quorum(second).high_watermark <= unfit.offset
 
 
@@ -123,7 +123,7 @@ def test_a_leader_that_has_nothing_there_never_committed_it() -> None:
     log.durable = log.content()
     found(world, second, b"nonsense")
     world.start(second)
-    world.run_until(lambda: world.quorum(second).has_a_say, 8000)
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 8000)
     world.start(third)
     world.append(first, b"d")
     world.run_until(lambda: all(world.committed_values(n) == [*VALUES, b"d"] for n in (first, second, third)), 8000)
@@ -135,7 +135,7 @@ def test_a_snapshot_takes_the_place_of_what_the_leader_has_no_longer() -> None:
     spoil(world, second, b"a")
     world.snapshot(first)
     world.start(second)
-    world.run_until(lambda: world.quorum(second).has_a_say, 8000)
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 8000)
     assert log_of(world, second).snapshots == log_of(world, first).snapshots
 
 
@@ -151,23 +151,23 @@ def test_an_observer_promised_nothing_and_cuts_at_once() -> None:
     world.kill(4)
     spoil(world, 4, b"b")
     world.start(4)
-    world.run_until(lambda: world.quorum(4).unfit is None, 3000)
-    assert isinstance(world.quorum(4).role, Observing)
+    world.run_until(lambda: world.quorum(4).state.unfit is None, 3000)
+    assert isinstance(world.quorum(4).state.role, Observing)
     world.run_until(lambda: world.committed_values(4) == VALUES, 3000)
 
 
 def test_who_has_nobody_to_copy_from_stops_and_leads_nobody() -> None:
     world = World(1, 1)
     world.start()
-    world.run_until(lambda: isinstance(world.quorum(1).role, Leader), 3000)
+    world.run_until(lambda: isinstance(world.quorum(1).state.role, Leader), 3000)
     world.append(1, b"a")
     world.run(100)
     world.kill(1)
     unfit = found(world, 1, b"a")
     world.start(1)
-    assert world.quorum(1).verdict.startswith(f"{unfit.text}. There is no other voter to copy it from")
+    assert world.quorum(1).state.verdict.startswith(f"{unfit.text}. There is no other voter to copy it from")
     world.run(10_000)
-    assert not isinstance(world.quorum(1).role, Leader)
+    assert not isinstance(world.quorum(1).state.role, Leader)
 
 
 @pytest.mark.parametrize("value", [b"a", b"c"])
@@ -178,7 +178,7 @@ def test_it_claims_only_what_is_sound(value: bytes) -> None:
     unfit = found(world, second, value)
     world.start(second)
     world.append(first, b"d")
-    world.run_until(lambda: bool(world.quorum(second).verdict), 5000)
-    role = world.quorum(first).role
+    world.run_until(lambda: bool(world.quorum(second).state.verdict), 5000)
+    role = world.quorum(first).state.role
     assert isinstance(role, Leader)
     assert role.progress[NodeId(second)].end_offset == unfit.sound.end_offset

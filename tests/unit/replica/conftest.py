@@ -33,7 +33,9 @@ from strandline.metadata import records as r
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.replica.following.follower import Follower
 from strandline.replica.replicas import Replicas
+from strandline.replica.serving.leader import Leader
 from strandline.replica.storage.directories import Directories
 from strandline.wire.batch import build
 from strandline.wire.codec import decode_all, encode_bytes
@@ -356,8 +358,13 @@ class World:
 
     def row(self, node: int) -> tuple[str, int, int, int, tuple[int, ...]]:
         """Role, leader epoch, high watermark, log end, ISR of the partition on one broker."""
-        ((_, _, *row),) = self.nodes[NodeId(node)].status()
-        return tuple(row)  # type: ignore[return-value]
+        (hosted,) = self.nodes[NodeId(node)].host.partitions.all()
+        role, ends = hosted.role, (hosted.high_watermark, hosted.log.log_end_offset)
+        if type(role) is Leader:
+            return ("leader", role.epoch, *ends, role.isr.isr)
+        if type(role) is Follower:
+            return ("follower", role.epoch, *ends, role.isr)
+        return ("stray", -1, *ends, ())
 
     def ends(self) -> list[int]:
         return [self.row(node)[3] for node in self.nodes]

@@ -76,7 +76,7 @@ class Three(World):
         return [[name for name in self.disks[ME].list(root) if name.startswith("t-0")] for root in ROOTS]
 
     def place(self) -> str | None:
-        hosted = self.nodes[ME].host.find(AT)
+        hosted = self.nodes[ME].host.partitions.find(AT)
         return None if hosted is None else hosted.directory.path
 
     def named(self) -> Uuid:

@@ -157,7 +157,7 @@ SITUATIONS = [pytest.param(lagging, (1, 2, 3), id="shrink"), pytest.param(return
 
 
 def pending(world: Any) -> bool:
-    ((_, leader),) = world.nodes[1].host.leaders()
+    ((_, leader),) = world.nodes[1].host.partitions.leaders()
     return not isinstance(leader.isr, Committed)
 
 
@@ -291,7 +291,7 @@ def test_a_broker_has_one_request_under_way_and_the_next_has_all_that_waited(wor
     ((_, first),) = world.held
     assert named(first) == [AT.topic_id]
     for number in (1, 2):
-        hosted = world.nodes[1].host.named(f"u{number}", 0)
+        hosted = world.nodes[1].host.partitions.named(f"u{number}", 0)
         assert type(hosted.role.isr) is PendingShrink, "it has been proposed, and waits"
     answer(world, ErrorCode.NONE)
     ((_, second),) = world.held
@@ -317,7 +317,7 @@ def test_metadata_that_the_answer_has_overtaken_still_says_who_is_a_replica(worl
     epoch is that of the record that comes next."""
     lagging(world)
     answer(world, ErrorCode.NONE)
-    ((_, leader),) = world.nodes[1].host.leaders()
+    ((_, leader),) = world.nodes[1].host.partitions.leaders()
     assert (leader.partition_epoch, leader.replicas) == (1, (1, 2, 3))
     world.change(isr=(1, 2), replicas=(1, 2))
     assert (leader.partition_epoch, leader.replicas, list(leader.followers)) == (1, (1, 2), [2])

@@ -43,7 +43,7 @@ def write(world: Jbod, count: int, first: int = 0, keys: int = 3) -> None:
 
 
 def log_of(world: Jbod, node: int) -> Log:
-    hosted = world.nodes[NodeId(node)].host.find(AT)
+    hosted = world.nodes[NodeId(node)].host.partitions.find(AT)
     assert hosted is not None
     return hosted.log
 
@@ -260,7 +260,7 @@ def test_a_log_that_was_repaired_is_compacted_again(world: Jbod) -> None:
     world.run(FLUSHED + LOOK)
     log = log_of(world, 2)
     assert log.cleaned_to == 0
-    hosted = world.nodes[NodeId(2)].host.find(AT)
+    hosted = world.nodes[NodeId(2)].host.partitions.find(AT)
     assert hosted is not None
     hosted.log.tail.clear()
     world.nodes[NodeId(2)].host.suspects.add(hosted, 0, world.now)

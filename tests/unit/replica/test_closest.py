@@ -159,7 +159,7 @@ def test_a_session_at_a_follower_tells_what_is_new_there(racks: World) -> None:
 def test_deleted_records_are_out_of_range_at_a_follower_too(racks: World) -> None:
     waiting = fetch(racks, 2, 2, max_wait_ms=60_000)
     racks.produce(1, 1)
-    (hosted,) = racks.nodes[NodeId(1)].host.all()
+    (hosted,) = racks.nodes[NodeId(1)].host.partitions.all()
     hosted.log.advance_log_start(3)
     racks.nodes[NodeId(1)].fetching.log_start_moved(hosted, racks.now)
     racks.run(1_000)

@@ -26,7 +26,7 @@ def stopped() -> Jbod:
     for _ in range(3):
         made.produce(1, 3)
     made.run(70_000)
-    hosted = made.nodes[ME].host.find(AT)
+    hosted = made.nodes[ME].host.partitions.find(AT)
     assert hosted is not None
     hosted.log.advance_log_start(2)
     made.nodes[ME].shutdown(made.now)
@@ -63,7 +63,7 @@ def test_a_damaged_checkpoint_is_done_without(jbod: Jbod, file: str, content: by
     jbod.start(ME, clean=clean)
     assert live(jbod) == ["/d0", "/d1"]
     assert jbod.row(1)[:4] == ("leader", 0, 9, 9)
-    hosted = jbod.nodes[ME].host.find(AT)
+    hosted = jbod.nodes[ME].host.partitions.find(AT)
     assert hosted is not None
     assert hosted.log.log_start_offset == (0 if file == LOG_STARTS else 2)
     (report,) = jbod.reports
@@ -199,7 +199,7 @@ def test_a_log_of_which_nobody_says_whose_it_is_takes_its_directory_offline(
     before = spoil(jbod, content)
     jbod.start(ME, clean=clean)
     assert live(jbod) == ["/d0"]
-    assert jbod.nodes[ME].host.find(AT) is None
+    assert jbod.nodes[ME].host.partitions.find(AT) is None
     assert jbod.produce(1, 1)().error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert any("/d1 is offline" in text and ID_FILE in text for text in jbod.reports)
     jbod.run(70_000)

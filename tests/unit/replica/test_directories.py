@@ -14,8 +14,8 @@ from strandline.metadata import records as r
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from strandline.replica.config import LogDir
 from strandline.replica.serving.leader import Leader
-from strandline.replica.storage.assignments import REPLICAS_MAX
 from strandline.replica.storage.directories import Directories
+from strandline.replica.storage.moving.assignments import REPLICAS_MAX
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -64,7 +64,7 @@ class Jbod(World):
         return partition.directories
 
     def path(self, node: int) -> str:
-        hosted = self.nodes[NodeId(node)].host.find(AT)
+        hosted = self.nodes[NodeId(node)].host.partitions.find(AT)
         assert hosted is not None
         return hosted.directory.path
 
@@ -185,7 +185,7 @@ def test_a_write_that_fails_is_a_storage_error_and_the_others_live_on(jbod: Jbod
     failing = jbod.produce(1, 2)
     assert failing().error_code == E.KAFKA_STORAGE_ERROR
     assert waiting() is not None
-    assert jbod.nodes[NodeId(1)].host.find(AT) is None
+    assert jbod.nodes[NodeId(1)].host.partitions.find(AT) is None
     assert any("/d0 is offline" in text for text in jbod.reports)
     assert jbod.produce(1, 2)().error_code == E.KAFKA_STORAGE_ERROR, "for as long as metadata says that it leads"
     assert jbod.consume(1, 0)().error_code == E.KAFKA_STORAGE_ERROR
@@ -209,10 +209,10 @@ def test_another_broker_leads_and_the_failed_replica_is_left_alone(jbod: Jbod) -
     jbod.produce(1, 1)
     jbod.change(leader=2, isr=(2, 3))
     jbod.run(1_000)
-    assert type(jbod.nodes[NodeId(2)].host.find(AT).role) is Leader  # type: ignore[union-attr]
+    assert type(jbod.nodes[NodeId(2)].host.partitions.find(AT).role) is Leader  # type: ignore[union-attr]
     assert jbod.produce(2, 1)().error_code == E.NONE
-    assert jbod.nodes[NodeId(1)].host.find(AT) is None
-    assert not any(AT in fetcher.partitions for fetcher in jbod.nodes[NodeId(1)].fetchers.values())
+    assert jbod.nodes[NodeId(1)].host.partitions.find(AT) is None
+    assert not any(AT in fetcher.partitions for fetcher in jbod.nodes[NodeId(1)].fetchers.by_leader.values())
 
 
 def test_a_follower_whose_directory_fails_copies_no_longer(jbod: Jbod) -> None:
@@ -220,7 +220,7 @@ def test_a_follower_whose_directory_fails_copies_no_longer(jbod: Jbod) -> None:
     jbod.fail(2, "/d0")
     answer = jbod.produce(1, 1)
     jbod.run(1_000)
-    assert jbod.nodes[NodeId(2)].host.find(AT) is None
+    assert jbod.nodes[NodeId(2)].host.partitions.find(AT) is None
     jbod.change(isr=(1, 3))
     jbod.run(1_000)
     assert answer() is None, "it may come back into the ISR, and has been caught up a moment ago"
@@ -234,7 +234,7 @@ def test_the_other_directory_is_served_as_before(jbod: Jbod) -> None:
     jbod.run(10_000)  # checkpoints are saved, and one of them fails
     assert jbod.produce(1, 1) is not None
     jbod.run(1_000)
-    assert type(jbod.nodes[NodeId(1)].host.find(AT).role) is Leader  # type: ignore[union-attr]
+    assert type(jbod.nodes[NodeId(1)].host.partitions.find(AT).role) is Leader  # type: ignore[union-attr]
 
 
 def test_the_last_directory_ends_the_process(jbod: Jbod) -> None:
@@ -270,7 +270,7 @@ def test_a_flush_that_fails_takes_the_directory_offline_and_is_not_repeated(jbod
     assert tokens
     jbod.perform(NodeId(1), node.step(SyncFailed(tokens[0], "broken"), jbod.now))
     jbod.perform(NodeId(1), [])
-    assert node.host.find(AT) is None
+    assert node.host.partitions.find(AT) is None
     before = len(jbod.sent_by)
     jbod.run(200_000)
     named = [
@@ -289,7 +289,7 @@ def test_a_folder_that_somebody_deletes_is_missed_by_the_next_flush(jbod: Jbod) 
     assert jbod.produce(1, 1) is not None
     jbod.run(70_000)
     node = jbod.nodes[NodeId(1)]
-    assert node.host.find(AT) is None
+    assert node.host.partitions.find(AT) is None
     assert [log_dir.path for log_dir in node.host.directories.live] == ["/d1"]
     assert AT in node.host.absent
 
@@ -337,7 +337,7 @@ def test_after_a_restart_without_it_nothing_is_begun_in_its_place(jbod: Jbod) ->
     jbod.dead = ("/d0",)
     jbod.start(NodeId(1))
     jbod.run(1_000)
-    assert jbod.nodes[NodeId(1)].host.find(AT) is None
+    assert jbod.nodes[NodeId(1)].host.partitions.find(AT) is None
     assert jbod.known()[0] == LOST_DIRECTORY
     assert jbod.produce(1, 1)().error_code == E.KAFKA_STORAGE_ERROR
     # And with the directory it is as it was.
@@ -392,7 +392,7 @@ def test_of_two_topics_logs_that_counts_whose_topic_exists(jbod: Jbod) -> None:
     jbod.create_in(directory(1, 1), *HOME[1:])
     assert jbod.path(1) == "/d1"
     assert "t-0" not in disk.list("/d0")
-    assert jbod.nodes[NodeId(1)].host.named("t", 0) is jbod.nodes[NodeId(1)].host.find(AT)
+    assert jbod.nodes[NodeId(1)].host.partitions.named("t", 0) is jbod.nodes[NodeId(1)].host.partitions.find(AT)
 
 
 # --- AssignReplicasToDirs: one in flight, the latest wish

@@ -34,7 +34,7 @@ def send(world: World, node: int, sequence: int, *, acks: int = -1, **options: A
 
 
 def log_of(world: World, node: int) -> Log:
-    hosted = world.nodes[NodeId(node)].host.find(AT)
+    hosted = world.nodes[NodeId(node)].host.partitions.find(AT)
     assert hosted is not None
     return hosted.log
 
@@ -119,7 +119,7 @@ def test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed
     world.kill(NodeId(1))
     cut_off(world, 3)
     world.change(leader=2, isr=(2, 3))
-    leader = world.nodes[NodeId(2)].host.find(AT)
+    leader = world.nodes[NodeId(2)].host.partitions.find(AT)
     assert leader is not None
     assert type(leader.role) is Leader
     again = send(world, 2, 0)

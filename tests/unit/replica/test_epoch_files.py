@@ -56,7 +56,7 @@ def written(world: World) -> list[int]:
 
 
 def log_of(world: World, index: int) -> Any:
-    hosted = world.nodes[NodeId(1)].host.find(TopicIdPartition(AT.topic_id, index))
+    hosted = world.nodes[NodeId(1)].host.partitions.find(TopicIdPartition(AT.topic_id, index))
     assert hosted is not None
     return hosted.log
 

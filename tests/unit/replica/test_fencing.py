@@ -114,7 +114,7 @@ def test_an_offset_before_the_log_start_is_out_of_range_even_where_epochs_diverg
     world.produce(1, 2)
     world.change(leader=1)
     world.produce(1, 2)
-    (hosted,) = world.nodes[NodeId(1)].host.all()
+    (hosted,) = world.nodes[NodeId(1)].host.partitions.all()
     hosted.log.advance_log_start(4)
     row = fetch(world, 1, 2, version=12, fetch_offset=3, last_fetched_epoch=0)
     assert row.error_code == E.OFFSET_OUT_OF_RANGE

@@ -107,7 +107,7 @@ def test_a_leader_without_room_for_sessions_is_asked_in_full_each_time(world: An
 
 def test_an_error_of_a_full_fetch_does_not_spin(world: Any) -> None:
     world.create()
-    fetcher = world.nodes[2].fetchers[1]
+    fetcher = world.nodes[2].fetchers.by_leader[1]
     fetcher.new_session()
     refused = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     token = ("replica", "fetch", NodeId(1), fetcher.sequence)
@@ -118,7 +118,7 @@ def test_an_error_of_a_full_fetch_does_not_spin(world: Any) -> None:
 def test_an_answer_to_an_earlier_fetch_is_ignored(world: Any) -> None:
     world.create()
     world.run(1_000)
-    fetcher = world.nodes[2].fetchers[1]
+    fetcher = world.nodes[2].fetchers.by_leader[1]
     token = ("replica", "fetch", NodeId(1), fetcher.sequence - 1)
     assert world.nodes[2].step(Failed(token, Failure.CLOSED), world.now) == []
     assert fetcher.is_in_flight
@@ -143,7 +143,7 @@ def test_an_old_full_fetch_that_comes_late_does_not_keep_the_follower_out_for_go
     (old,) = [effect for effect in fetches(world, 2) if effect.message.session_epoch == 0]
     world.produce(1)
     world.run(1_000)
-    (leader,) = [hosted.role for hosted in world.nodes[1].host.all()]
+    (leader,) = [hosted.role for hosted in world.nodes[1].host.partitions.all()]
     assert leader.followers[2].log_end_offset == leader.log.log_end_offset == 1
     late = ReplyTo(1, 0, 0, 1, old.version)
     world.perform(NodeId(1), world.nodes[1].fetch(late, CALLER, old.message, world.now))

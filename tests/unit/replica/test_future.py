@@ -14,8 +14,9 @@ from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.replica.following.follower import Cut, Follower
 from strandline.replica.hosted import Hosted
-from strandline.replica.storage import future
-from strandline.replica.storage.future import Futures
+from strandline.replica.storage.moving import future
+from strandline.replica.storage.moving import futures as futures_module
+from strandline.replica.storage.moving.futures import Futures
 from strandline.replica.storage.rows import TOPIC_IDS
 
 E = ErrorCode
@@ -41,7 +42,7 @@ def move(jbod: Jbod, path: str, node: int = 1) -> ErrorCode:
 
 
 def hosted(jbod: Jbod, node: int = 1) -> Hosted:
-    found = jbod.nodes[NodeId(node)].host.find(AT)
+    found = jbod.nodes[NodeId(node)].host.partitions.find(AT)
     assert found is not None
     return found
 
@@ -109,7 +110,7 @@ def test_it_takes_over_only_after_the_controller_knows(jbod: Jbod) -> None:
 
 
 def test_what_comes_meanwhile_comes_along(jbod: Jbod, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(future, "STEP_BYTES", 1)
+    monkeypatch.setattr(futures_module, "STEP_BYTES", 1)
     monkeypatch.setattr(future, "READ_BYTES", 1)
     move(jbod, "/d1")
     for _ in range(10):
@@ -122,12 +123,12 @@ def test_what_comes_meanwhile_comes_along(jbod: Jbod, monkeypatch: pytest.Monkey
 
 
 def test_one_step_copies_no_more_than_its_share(jbod: Jbod, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(future, "STEP_BYTES", 1)
+    monkeypatch.setattr(futures_module, "STEP_BYTES", 1)
     monkeypatch.setattr(future, "READ_BYTES", 1)
     move(jbod, "/d1")
     ends = []
     for _ in range(4):
-        jbod.run(future.STEP_MS)
+        jbod.run(futures_module.STEP_MS)
         ends.append(futures(jbod).moving[AT].log.log_end_offset)
     assert ends == [3, 6, 9, 12]
 
@@ -171,7 +172,7 @@ def test_the_rate_of_a_move_that_runs_is_changed_both_ways(broker: str) -> None:
 
 def set_rate(jbod: Jbod, broker: str, value: str | None) -> None:
     jbod.commit(
-        r.ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=broker, name=future.RATE, value=value),
+        r.ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=broker, name=futures_module.RATE, value=value),
     )
 
 
@@ -283,7 +284,7 @@ def test_a_directory_fails_in_the_middle(jbod: Jbod, root: str) -> None:
     jbod.run(50_000)
     assert futures(jbod).moving == {}
     if root == "/d0":
-        assert jbod.nodes[NodeId(1)].host.find(AT) is None
+        assert jbod.nodes[NodeId(1)].host.partitions.find(AT) is None
     else:
         assert jbod.path(1) == "/d0"
     assert jbod.known()[0] == directory(1, 0)
@@ -300,7 +301,7 @@ def test_the_old_directory_fails_when_the_controller_has_the_replica_in_the_new_
     jbod.fail(1, "/d0")
     jbod.produce(1, 1)
     jbod.run(1_000)
-    assert jbod.nodes[NodeId(1)].host.find(AT) is None
+    assert jbod.nodes[NodeId(1)].host.partitions.find(AT) is None
     assert jbod.known()[0] == directory(1, 0)
 
 
@@ -308,7 +309,7 @@ def test_the_old_directory_fails_when_the_controller_has_the_replica_in_the_new_
 def test_a_move_outlives_a_restart_and_believes_no_file_of_the_copy(
     jbod: Jbod, monkeypatch: pytest.MonkeyPatch, clean: bool
 ) -> None:
-    monkeypatch.setattr(future, "STEP_BYTES", 1)
+    monkeypatch.setattr(futures_module, "STEP_BYTES", 1)
     monkeypatch.setattr(future, "READ_BYTES", 1)
     move(jbod, "/d1", 3)
     jbod.run(25)

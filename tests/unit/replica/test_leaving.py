@@ -42,9 +42,9 @@ def test_a_leader_forgets_deleted_topics_whose_follower_is_dead(world: Any) -> N
                 partition_id=0, topic_id=topic_id, replicas=(1, 2, 3), isr=(1, 2), leader=1, directories=directories
             ),
         )
-        assert world.nodes[NodeId(1)].fetching.outsiders[NodeId(3)]
+        assert world.nodes[NodeId(1)].fetching.out_of_sync[NodeId(3)]
         world.commit(r.RemoveTopicRecord(topic_id=topic_id))
-        assert not world.nodes[NodeId(1)].fetching.outsiders[NodeId(3)]
+        assert not world.nodes[NodeId(1)].fetching.out_of_sync[NodeId(3)]
 
 
 def test_produces_that_have_timed_out_are_not_kept(world: Any) -> None:
@@ -57,5 +57,5 @@ def test_produces_that_have_timed_out_are_not_kept(world: Any) -> None:
         answers.append(world.produce(1, 1, timeout_ms=100))
         world.run(200)
     assert {answer().error_code for answer in answers} == {E.REQUEST_TIMED_OUT}
-    waiting = world.nodes[NodeId(1)].host.find(AT).waiting
+    waiting = world.nodes[NodeId(1)].host.partitions.find(AT).waiting
     assert len(waiting) <= 1

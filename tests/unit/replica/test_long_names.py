@@ -89,7 +89,7 @@ def test_a_replica_with_a_name_that_just_fits_moves(tmp_path: Path) -> None:
     real.create_named("n" * 213)
     futures = real.nodes[ME].futures
     assert futures.alter(TopicPartition("n" * 213, 0), real.log_dirs[1].path, real.now) is ErrorCode.NONE
-    hosted = real.nodes[ME].host.find(TopicIdPartition(ID, 0))
+    hosted = real.nodes[ME].host.partitions.find(TopicIdPartition(ID, 0))
     assert hosted is not None
     assert hosted.at in futures.moving
 
@@ -98,4 +98,4 @@ def test_a_name_too_long_is_not_kept_as_a_wish_for_later(tmp_path: Path) -> None
     real = Real(tmp_path, 2)
     replicas = real.nodes[ME]
     assert replicas.futures.alter(TopicPartition("n" * 249, 0), real.log_dirs[1].path, real.now) is TOO_LONG
-    assert replicas.storage.preferred == {}
+    assert replicas.storage.placement.preferred == {}

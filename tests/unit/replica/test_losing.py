@@ -53,7 +53,7 @@ def led_uncleanly_by(world: World, node: int, **fields: Any) -> None:
 
 def lose_tail(world: World, node: int, end: int) -> None:
     """The process dies, and its log ends at `end` afterwards."""
-    hosted = world.nodes[NodeId(node)].host.find(AT)
+    hosted = world.nodes[NodeId(node)].host.partitions.find(AT)
     assert hosted is not None
     world.kill(NodeId(node))
     hosted.log.truncate_to(end)
@@ -116,7 +116,7 @@ def diverged(jbod: Jbod, ledger: Any = None) -> None:
     jbod.run(1_000)
     jbod.produce(1, 5)
     jbod.run(6_000)
-    hosted = jbod.nodes[NodeId(2)].host.find(AT)
+    hosted = jbod.nodes[NodeId(2)].host.partitions.find(AT)
     assert hosted is not None
     jbod.cut = {NodeId(1), NodeId(2), NodeId(3)}
     jbod.change(leader=NOBODY)
@@ -135,11 +135,11 @@ def test_where_the_ledger_cannot_be_written_nothing_is_cut_and_the_directory_has
     jbod = Jbod()
     diverged(jbod, Refusing(jbod.disks[NodeId(3)]))
     replicas = jbod.nodes[NodeId(3)]
-    assert replicas.host.find(AT) is None
+    assert replicas.host.partitions.find(AT) is None
     assert [log_dir.path for log_dir in replicas.host.directories.live] == ["/d1"]
     jbod.kill(NodeId(3))
     jbod.start(NodeId(3), clean=False)
-    again = jbod.nodes[NodeId(3)].host.find(AT)
+    again = jbod.nodes[NodeId(3)].host.partitions.find(AT)
     assert again is not None
     jbod.run(2_000)
     assert written(jbod, 3, "/d0") == [(0, 5, EXACTLY)], "the cut came after it had been noted"
@@ -155,7 +155,7 @@ def test_the_event_lies_in_the_directory_of_the_log() -> None:
 def test_the_saved_high_watermark_comes_down_with_the_log(world: World) -> None:
     """Or a process that dies now would find the loss a second time."""
     cut_of_committed(world)
-    hosted = world.nodes[NodeId(3)].host.find(AT)
+    hosted = world.nodes[NodeId(3)].host.partitions.find(AT)
     assert hosted is not None
     world.kill(NodeId(3))
     world.start(NodeId(3), clean=False)
@@ -189,7 +189,7 @@ def test_many_followers_that_cut_at_once_wait_for_the_disk_once(world: World, mo
         )
     world.cut = {NodeId(1)}
     for at in others:
-        hosted = world.nodes[NodeId(2)].host.find(at)
+        hosted = world.nodes[NodeId(2)].host.partitions.find(at)
         assert hosted is not None
         role = hosted.role
         assert type(role) is Follower
@@ -300,7 +300,7 @@ def test_an_unclean_leader_that_was_led_last_may_have_lost_what_lies_beyond_its_
 
 
 def role_of(world: World, node: int) -> Any:
-    hosted = world.nodes[NodeId(node)].host.find(AT)
+    hosted = world.nodes[NodeId(node)].host.partitions.find(AT)
     assert hosted is not None
     return hosted.role
 
@@ -332,7 +332,7 @@ def test_it_is_noted_before_it_leads_and_where_that_cannot_be_it_does_not_lead()
     jbod.change(leader=NOBODY, isr=())
     jbod.nodes[NodeId(2)].host.ledger = Refusing(jbod.disks[NodeId(2)])
     jbod.change(leader=2, isr=(2,), leader_recovery_state=RECOVERING)
-    assert jbod.nodes[NodeId(2)].host.find(AT) is None
+    assert jbod.nodes[NodeId(2)].host.partitions.find(AT) is None
 
 
 def test_a_clean_leader_notes_nothing(world: World) -> None:
@@ -421,7 +421,7 @@ def test_nothing_of_it_is_an_effect_that_a_crash_could_overtake(world: World) ->
 
 
 def test_a_cut_of_a_single_committed_record_is_noted_too(world: World) -> None:
-    hosted = world.nodes[NodeId(2)].host.find(AT)
+    hosted = world.nodes[NodeId(2)].host.partitions.find(AT)
     assert hosted is not None
     follower = hosted.role
     assert isinstance(follower, Follower)
@@ -431,7 +431,7 @@ def test_a_cut_of_a_single_committed_record_is_noted_too(world: World) -> None:
 
 
 def test_a_log_that_begins_anew_one_record_too_early_notes_that_one(world: World) -> None:
-    hosted = world.nodes[NodeId(2)].host.find(AT)
+    hosted = world.nodes[NodeId(2)].host.partitions.find(AT)
     assert hosted is not None
     follower = hosted.role
     assert isinstance(follower, Follower)

@@ -70,7 +70,7 @@ def world() -> World:
 
 
 def the(world: World, at: TopicIdPartition, node: int = ME) -> Hosted:
-    hosted = world.nodes[NodeId(node)].host.find(at)
+    hosted = world.nodes[NodeId(node)].host.partitions.find(at)
     assert hosted is not None
     return hosted
 
@@ -139,7 +139,7 @@ def test_a_log_whose_folder_does_not_bear_its_topics_name_is_kept_aside_and_copi
         assert isinstance(hosted.role, Follower)
         assert hosted.log.directory == f"/data2/{hosted.name}"
         assert content(world, at) == content(world, at, 1)
-    assert sorted(world.nodes[ME].host.by_name) == ["t", "u"]
+    assert sorted(world.nodes[ME].host.partitions.by_name) == ["t", "u"]
     aside = [tree(disk, f"/data2/{entry}") for entry in disk.list("/data2") if entry.endswith("-stray")]
     assert [segment(one) for one in aside] == [segment(one) for one in kept if one]
     assert sum("it is kept in" in text for text in world.reports) == 2
@@ -191,5 +191,5 @@ def test_where_it_cannot_be_kept_aside_its_directory_is_offline() -> None:
     image.apply_all(jbod.records)
     jbod.perform(me, replicas.apply(image, image.take_delta(), jbod.now))
     assert [log_dir.path for log_dir in replicas.host.directories.live] == ["/d0"]
-    assert list(replicas.host.all()) == []
+    assert list(replicas.host.partitions.all()) == []
     assert jbod.produce(1, 1)().error_code == ErrorCode.KAFKA_STORAGE_ERROR

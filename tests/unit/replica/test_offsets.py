@@ -163,7 +163,7 @@ def test_records_are_deleted_when_all_live_replicas_have_done_it(world: Any) -> 
     answer = delete_to(world, 2)
     world.run(1_000)
     assert (answer().error_code, answer().low_watermark) == (ErrorCode.NONE, 2)
-    assert [world.nodes[n].host.named("t", 0).log.log_start_offset for n in (1, 2, 3)] == [2, 2, 2]
+    assert [world.nodes[n].host.partitions.named("t", 0).log.log_start_offset for n in (1, 2, 3)] == [2, 2, 2]
     assert world.consume(1, 0)().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -235,7 +235,7 @@ def test_what_the_leader_has_and_its_followers_lack_cannot_be_deleted(world: Any
     world.produce(1, 2, acks=1)
     assert world.row(1)[2:4] == (2, 4)
     assert delete_to(world, 3)().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-    assert world.nodes[1].host.named("t", 0).log.log_start_offset == 0
+    assert world.nodes[1].host.partitions.named("t", 0).log.log_start_offset == 0
 
 
 @pytest.mark.parametrize(

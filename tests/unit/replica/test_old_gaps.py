@@ -81,8 +81,8 @@ def test_a_gap_behind_the_last_old_one_is_damage(world: Jbod) -> None:
     add_a_replica(world)
     for node in (1, 3):
         assert log_of(world, node).gaps_end == 30
-        assert not log_of(world, node).has_gap_before(31)
-        assert log_of(world, node).has_gap_before(30)
+        assert not log_of(world, node).gaps.may_precede(31)
+        assert log_of(world, node).gaps.may_precede(30)
 
 
 @pytest.mark.parametrize(("told", "taken"), [(-1, False), (0, False), (24, False), (1 << 40, True)])
@@ -136,5 +136,5 @@ def test_a_log_that_is_compacted_again_is_cleaned_from_its_beginning(world: Jbod
     assert log_of(world, 3).cleaned_to == 0
     world.produce(1, batch=keyed(("k0", "new"), timestamp=world.now))
     world.run(1_000)
-    assert log_of(world, 3).has_gap_before(1_000)
-    assert world.nodes[THREE].host.named(*AT_NAME) is world.nodes[THREE].host.find(AT)
+    assert log_of(world, 3).gaps.may_precede(1_000)
+    assert world.nodes[THREE].host.partitions.named(*AT_NAME) is world.nodes[THREE].host.partitions.find(AT)

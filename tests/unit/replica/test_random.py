@@ -108,7 +108,7 @@ class History:
         world.run(120_000)
 
     def log_of(self, node: NodeId) -> bytes:
-        log = self.world.nodes[node].host.named("t", 0).log
+        log = self.world.nodes[node].host.partitions.named("t", 0).log
         read = log.read(0, 1 << 30, upto=log.log_end_offset, min_one=True)
         return b"".join(read.buffers)
 

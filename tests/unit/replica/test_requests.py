@@ -73,7 +73,7 @@ def test_who_waits_for_a_record_is_not_answered_with_the_one_before_it(world: An
 
     world.create(replicas=(1,))
     world.produce(1, 2)
-    hosted = world.nodes[1].host.named("t", 0)
+    hosted = world.nodes[1].host.partitions.named("t", 0)
     waiters = [Waiting(required) for required in (1, 2, 3)]
     for waiter in waiters:
         hosted.wait(waiter)
@@ -149,7 +149,7 @@ def test_replicas_store_what_the_topic_says_and_keep_to_its_level(world: Any) ->
     world.create(**{"compression.type": "zstd", "compression.zstd.level": "1"})
     assert world.produce(1, 50)().error_code == ErrorCode.NONE
     world.run(1_000)
-    logs = [world.nodes[node].host.named("t", 0).log for node in (1, 2, 3)]
+    logs = [world.nodes[node].host.partitions.named("t", 0).log for node in (1, 2, 3)]
     assert [log.config.compression_zstd_level for log in logs] == [1, 1, 1]
     stored = [b"".join(log.read(0, 1 << 20, upto=50, min_one=True).buffers) for log in logs]
     assert stored[0] == stored[1] == stored[2]
@@ -207,7 +207,7 @@ def test_clients_do_not_write_the_coordinators_records(world: Any) -> None:
     """Forged offsets would be believed. Kafka lets a client that calls itself its admin client do it."""
     world.create(OFFSETS_TOPIC, replicas=(1,))
     assert written_by(world, "client") is ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert world.nodes[1].host.find(AT).log.log_end_offset == 0
+    assert world.nodes[1].host.partitions.find(AT).log.log_end_offset == 0
     assert written_by(world, "__admin_client") is ErrorCode.NONE
 
 

@@ -12,7 +12,6 @@ from strandline.metadata import records as r
 from strandline.metadata.image import LOST_DIRECTORY
 from strandline.metadata.losses import NO_END, Cause
 from strandline.replica.losses.withdrawing import left_in
-from strandline.replica.storage.offline import left_offline
 
 ME = NodeId(2)
 OTHER = TopicIdPartition(AT.topic_id, 1)
@@ -49,7 +48,7 @@ def stop(jbod: Jbod) -> LogsLeft:
     replicas.shutdown(jbod.now)
     replicas.close()
     (other,) = replicas.host.directories.live
-    (there,) = left_offline(replicas).values()
+    (there,) = replicas.left_offline().values()
     left = left_in(replicas.host, jbod.disks[ME], other)
     jbod.kill(ME)
     return {other.path: left + there}
@@ -66,7 +65,7 @@ def test_its_replicas_are_in_doubt_and_no_others(jbod: Jbod) -> None:
     jbod.start(ME, left=left)
     assert found(jbod) == {AT: (0, 6, Cause.OFFLINE)}
     host = jbod.nodes[ME].host
-    there, other = host.find(AT), host.find(OTHER)
+    there, other = host.partitions.find(AT), host.partitions.find(OTHER)
     assert there is not None
     assert other is not None
     assert (there.role, there.is_doubtful) == (None, True)
@@ -81,7 +80,7 @@ def test_one_of_them_takes_part_again_when_metadata_has_it_out_of_the_isr(jbod: 
         jbod.produce(1)
     jbod.start(ME, left=left)
     jbod.run(2_000)
-    hosted = jbod.nodes[ME].host.find(AT)
+    hosted = jbod.nodes[ME].host.partitions.find(AT)
     assert hosted is not None
     assert (hosted.log.log_end_offset, hosted.directory.path) == (9, "/d0")
     assert found(jbod) == {}
@@ -97,7 +96,7 @@ def test_one_that_is_not_there_any_more_is_missing(jbod: Jbod) -> None:
 
 def test_its_logs_are_checked_from_where_they_may_not_be_durable(jbod: Jbod) -> None:
     """As after a crash, and not from their beginnings: the directory was full."""
-    hosted = jbod.nodes[ME].host.find(AT)
+    hosted = jbod.nodes[ME].host.partitions.find(AT)
     assert hosted is not None
     assert hosted.log.recovery_point == 6
     jbod.produce(1)
@@ -110,7 +109,7 @@ def test_its_logs_are_checked_from_where_they_may_not_be_durable(jbod: Jbod) -> 
     disk.write_file(first, content[:-1] + bytes([content[-1] ^ 1]))
     disk.write_file(last, torn[:-1])
     jbod.start(ME, left=left)
-    again = jbod.nodes[ME].host.find(AT)
+    again = jbod.nodes[ME].host.partitions.find(AT)
     assert again is not None
     assert again.log.log_end_offset == 6
 
@@ -133,18 +132,18 @@ def test_what_may_lie_there_is_named_too(jbod: Jbod) -> None:
     fill(jbod)
     host = jbod.nodes[ME].host
     host.absent = {AT: LOST_DIRECTORY, OTHER: directory(3, 0)}
-    assert left_offline(jbod.nodes[ME]) == {directory(2, 0): (Left.in_doubt(AT, 0, NO_END),)}
+    assert jbod.nodes[ME].left_offline() == {directory(2, 0): (Left.in_doubt(AT, 0, NO_END),)}
 
 
 def test_before_there_is_metadata_nobody_knows_what_lies_there(jbod: Jbod) -> None:
     fill(jbod)
     jbod.nodes[ME].has_caught_up = False
-    assert left_offline(jbod.nodes[ME]) == {}
+    assert jbod.nodes[ME].left_offline() == {}
 
 
 def test_before_each_replica_was_looked_for_nobody_knows_it_either(jbod: Jbod) -> None:
     fill(jbod)
     replicas = jbod.nodes[ME]
-    assert left_offline(replicas)
-    replicas.arrivals.waiting[AT] = False
-    assert left_offline(replicas) == {}
+    assert replicas.left_offline()
+    replicas.assigned.waiting[AT] = False
+    assert replicas.left_offline() == {}

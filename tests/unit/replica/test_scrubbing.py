@@ -48,7 +48,7 @@ def unscrubbed() -> World:
 
 
 def log_of(world: World, node: int) -> Log:
-    hosted = world.nodes[NodeId(node)].host.find(AT)
+    hosted = world.nodes[NodeId(node)].host.partitions.find(AT)
     assert hosted is not None
     return hosted.log
 
@@ -300,7 +300,7 @@ def test_what_is_not_committed_is_left_alone(world: World) -> None:
 
 def test_an_answer_for_a_log_that_was_cut_is_not_taken(world: World) -> None:
     flip(world, 2, 5, 64)
-    hosted = world.nodes[NodeId(2)].host.find(AT)
+    hosted = world.nodes[NodeId(2)].host.partitions.find(AT)
     assert hosted is not None
     world.cut = {NodeId(1), NodeId(3)}
     world.run(PASS)
@@ -321,7 +321,7 @@ def test_a_batch_that_others_have_compacted_is_copied_again_with_all_behind_it()
     """With its own checksum gone, nothing shows that the leader's batch is the one that was here."""
     world = a_world(3)
     for node in world.nodes:
-        log_of(world, node).cleaned_to = 0
+        log_of(world, node).gaps.cleaned_to = 0
     flip(world, 2, 5, 18)
     flip(world, 2, 5, 64)
     world.run(PASS)

@@ -242,7 +242,7 @@ def test_whoever_waits_in_a_session_that_is_evicted_is_served_and_told_of_the_en
     gone = fetch(world, opened.session_id, 2)()
     assert gone.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     world.nodes[NodeId(1)].check()
-    (hosted,) = world.nodes[NodeId(1)].host.all()
+    (hosted,) = world.nodes[NodeId(1)].host.partitions.all()
     assert len(hosted.watchers) == 1  # of the other session
 
 

@@ -234,7 +234,7 @@ def test_it_reads_what_is_there_whenever_it_starts(
         passes(pause_ms)
     assert consumer is not None
     passes(2_000)
-    log = world.nodes[NodeId(1)].host.named("t", 0).log
+    log = world.nodes[NodeId(1)].host.partitions.named("t", 0).log
     read = log.read(0, 1 << 20, upto=log.log_end_offset, min_one=True)
     there = [record.value for record in all_records(b"".join(read.buffers))]
     assert there[-1] == b"last"

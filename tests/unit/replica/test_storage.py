@@ -17,6 +17,7 @@ from strandline.metadata import records as r
 from strandline.metadata.image import TOPIC_RESOURCE, UNASSIGNED_DIRECTORY
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.following.follower import Cut
+from strandline.replica.storage.flushing import Flush
 
 AT = TopicPartition("t", 0)
 
@@ -38,7 +39,7 @@ def test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed(world
 def test_a_recovery_point_is_saved_only_after_the_sync(world: Any) -> None:
     world.create(replicas=(1,))
     world.produce(1, 3)
-    effects = world.nodes[1].storage.flush(world.now)
+    effects = world.nodes[1].storage.flushing.flush(world.now)
     (sync,) = effects
     assert isinstance(sync, Sync)
     assert "/data1/t-0/00000000000000000000.log" in sync.paths
@@ -55,8 +56,8 @@ def test_a_sync_says_nothing_about_what_was_truncated_meanwhile(world: Any) -> N
     world.run(1_000)
     world.produce(1, 3)
     world.run(1_000)
-    (sync,) = world.nodes[2].storage.flush(world.now)
-    hosted = world.nodes[2].host.named("t", 0)
+    (sync,) = world.nodes[2].storage.flushing.flush(world.now)
+    hosted = world.nodes[2].host.partitions.named("t", 0)
     hosted.role.perform(Cut(0, False, "this is a test"), world.now)
     world.nodes[2].step(Synced(sync.token), world.now)
     assert hosted.log.recovery_point == 0
@@ -68,8 +69,8 @@ def test_a_sync_says_nothing_about_what_was_cut_and_written_anew_meanwhile(world
     world.run(1_000)
     world.produce(1, 3)
     world.run(1_000)
-    (sync,) = world.nodes[2].storage.flush(world.now)
-    hosted = world.nodes[2].host.named("t", 0)
+    (sync,) = world.nodes[2].storage.flushing.flush(world.now)
+    hosted = world.nodes[2].host.partitions.named("t", 0)
     hosted.role.perform(Cut(0, False, "this is a test"), world.now)
     assert hosted.log.append_as_follower(a_batch(3, base_offset=0, leader_epoch=0), 0, world.now) == 3
     world.nodes[2].step(Synced(sync.token), world.now)
@@ -82,16 +83,16 @@ def test_a_sync_of_one_role_says_nothing_about_what_was_cut_in_the_next(world: A
     world.run(1_000)
     world.produce(1, 3)
     world.run(1_000)
-    (sync,) = world.nodes[3].storage.flush(world.now)
-    first = world.nodes[3].host.named("t", 0).role
+    (sync,) = world.nodes[3].storage.flushing.flush(world.now)
+    first = world.nodes[3].host.partitions.named("t", 0).role
     world.cut = {2}
     world.change(leader=2)
-    hosted = world.nodes[3].host.named("t", 0)
+    hosted = world.nodes[3].host.partitions.named("t", 0)
     assert (hosted.role is first, hosted.log.log_end_offset) == (False, 3)
     first.cuts = 1  # before the flush
     hosted.role.perform(Cut(0, False, "this is a test"), world.now)
     assert hosted.role.cuts == first.cuts
-    world.nodes[3].storage.flushing[AT_ID] = (3, first, first.cuts)
+    world.nodes[3].storage.flushing.in_flight[AT_ID] = Flush(3, first, first.cuts)
     assert hosted.log.append_as_follower(a_batch(3, base_offset=0, leader_epoch=0), 0, world.now) == 3
     world.nodes[3].step(Synced(sync.token), world.now)
     assert hosted.log.recovery_point == 0
@@ -103,7 +104,7 @@ def test_a_saved_recovery_point_falls_with_the_log_that_is_cut(world: Any) -> No
     world.run(1_000)
     world.cut = {1}
     world.produce(1, 10, acks=1)  # only the old leader has these
-    (sync,) = world.nodes[1].storage.flush(world.now)
+    (sync,) = world.nodes[1].storage.flushing.flush(world.now)
     for effect in world.nodes[1].step(Synced(sync.token), world.now):
         world.perform(NodeId(1), [effect])
     assert checkpoint(world, 1, "recovery-point-offset-checkpoint") == {AT: 10}
@@ -131,7 +132,7 @@ def test_a_save_on_its_way_does_not_bring_the_recovery_point_back_that_a_cut_has
     world.run(1_000)
     world.cut = {NodeId(1)}
     world.produce(1, 10, acks=1)  # only the old leader has these
-    (sync,) = world.nodes[NodeId(1)].storage.flush(world.now)
+    (sync,) = world.nodes[NodeId(1)].storage.flushing.flush(world.now)
     assert isinstance(sync, Sync)
     on_its_way = world.nodes[NodeId(1)].step(Synced(sync.token), world.now)
     older = {save.path: save.content for save in on_its_way if isinstance(save, Save)}
@@ -153,7 +154,7 @@ def test_a_recovery_that_cuts_a_log_lowers_its_saved_recovery_point(world: World
     """Or the next one would trust what was appended after it and never synced."""
     world.create(replicas=(1,))
     world.produce(1, 10)
-    (sync,) = world.nodes[NodeId(1)].storage.flush(world.now)
+    (sync,) = world.nodes[NodeId(1)].storage.flushing.flush(world.now)
     assert isinstance(sync, Sync)
     world.perform(NodeId(1), world.nodes[NodeId(1)].step(Synced(sync.token), world.now))
     assert checkpoint(world, 1, "recovery-point-offset-checkpoint") == {AT: 10}
@@ -172,7 +173,7 @@ def test_a_log_goes_to_the_directory_that_metadata_names(world: Any) -> None:
     assert [name for name in world.disks[1].list("/data1") if name.startswith("t-0")] == []
 
 
-def graves(world: Any) -> list[str]:
+def deleted_logs(world: Any) -> list[str]:
     return [name for name in world.disks[1].list("/data1") if name.endswith("-delete")]
 
 
@@ -181,41 +182,43 @@ def test_a_deleted_log_is_renamed_at_once_and_its_files_are_somebody_elses_work(
     world.create(replicas=(1,))
     world.produce(1, 3)
     topic_id = world.image.topic_ids["t"]
-    world.nodes[1].delete(world.nodes[1].host.named("t", 0), [], world.now)
-    (grave,) = graves(world)
-    assert grave.startswith(f"t-0.{topic_id.hex()}.")
-    assert world.disks[1].list(f"/data1/{grave}") != []
+    world.nodes[1].assigned.delete(world.nodes[1].host.partitions.named("t", 0), world.now)
+    (deleted,) = deleted_logs(world)
+    assert deleted.startswith(f"t-0.{topic_id.hex()}.")
+    assert world.disks[1].list(f"/data1/{deleted}") != []
     (remove,) = world.nodes[1].flush(world.now)
-    assert remove == Remove((f"/data1/{grave}",))
+    assert remove == Remove((f"/data1/{deleted}",))
     assert world.nodes[1].flush(world.now) == []
 
 
-def test_a_partition_that_comes_back_and_goes_again_has_two_graves(world: Any) -> None:
+def test_a_partition_that_comes_back_and_goes_again_has_two_deleted_logs(world: Any) -> None:
     world.create(replicas=(1,))
     replicas = world.nodes[1]
     for _ in range(2):
-        hosted = replicas.host.named("t", 0) or replicas.create(AT_ID, UNASSIGNED_DIRECTORY, True, [], world.now)
-        replicas.delete(hosted, [], world.now)
-    assert len(graves(world)) == 2
+        hosted = replicas.host.partitions.named("t", 0) or replicas.assigned.create(
+            AT_ID, UNASSIGNED_DIRECTORY, True, [], world.now
+        )
+        replicas.assigned.delete(hosted, world.now)
+    assert len(deleted_logs(world)) == 2
     assert not replicas.host.directories.offline
 
 
-def test_a_grave_that_nobody_has_removed_is_removed_by_the_next_start(world: Any) -> None:
+def test_a_deleted_log_that_was_not_removed_is_removed_by_the_next_start(world: Any) -> None:
     world.create(replicas=(1,))
-    world.nodes[1].delete(world.nodes[1].host.named("t", 0), [], world.now)
-    assert len(graves(world)) == 1
+    world.nodes[1].assigned.delete(world.nodes[1].host.partitions.named("t", 0), world.now)
+    assert len(deleted_logs(world)) == 1
     world.kill(1)
     world.start(NodeId(1))
-    assert graves(world) == []
+    assert deleted_logs(world) == []
 
 
-def test_a_grave_has_a_name_that_a_file_system_takes(world: Any) -> None:
+def test_a_deleted_log_has_a_name_that_a_file_system_takes(world: Any) -> None:
     storage = world.nodes[1].storage
     entry = f"{'t' * 249}-12345"
     world.disks[1].make_directory(f"/data1/{entry}")
-    storage.bury(storage.directories.live[0], entry, AT_ID)
-    (grave,) = graves(world)
-    assert len(grave) <= 255
+    storage.deleted.rename(world.nodes[1].host.directories.live[0], entry, AT_ID)
+    (deleted,) = deleted_logs(world)
+    assert len(deleted) <= 255
 
 
 def test_retention_moves_the_log_start_and_followers_hear_of_it(world: Any) -> None:
@@ -224,7 +227,7 @@ def test_retention_moves_the_log_start_and_followers_hear_of_it(world: Any) -> N
     for _ in range(3):
         world.produce(1, 5)
     world.run(600_000)
-    starts = [world.nodes[node].host.named("t", 0).log.log_start_offset for node in (1, 2, 3)]
+    starts = [world.nodes[node].host.partitions.named("t", 0).log.log_start_offset for node in (1, 2, 3)]
     assert starts == [15, 15, 15]
     assert world.consume(1, 15)().log_start_offset == 15
 
@@ -232,16 +235,16 @@ def test_retention_moves_the_log_start_and_followers_hear_of_it(world: Any) -> N
 def test_a_changed_configuration_reaches_the_log(world: Any) -> None:
     world.create(replicas=(1,))
     world.commit(r.ConfigRecord(resource_type=2, resource_name="t", name="max.message.bytes", value="10"))
-    assert world.nodes[1].host.named("t", 0).log.config.max_message_bytes == 10
+    assert world.nodes[1].host.partitions.named("t", 0).log.config.max_message_bytes == 10
     assert world.produce(1)().error_code == 10
 
 
 def test_how_long_a_producer_may_be_idle_is_a_setting_of_the_node(world: Any) -> None:
     storage = world.nodes[1].storage
-    assert storage.config_of("t").producer_id_expiration_ms == 24 * 3600 * 1000
+    assert storage.configs.of("t").producer_id_expiration_ms == 24 * 3600 * 1000
     storage.host.static = {**storage.host.static, "producer.id.expiration.ms": 5}
-    storage.configs.clear()  # as when metadata moves
-    assert storage.config_of("t").producer_id_expiration_ms == 5
+    storage.configs.metadata_changed()  # as when metadata moves
+    assert storage.configs.of("t").producer_id_expiration_ms == 5
 
 
 def test_a_broker_has_its_own_span_before_the_clusters_and_the_clusters_before_its_files(world: Any) -> None:
@@ -249,21 +252,21 @@ def test_a_broker_has_its_own_span_before_the_clusters_and_the_clusters_before_i
     storage.host.static = {**storage.host.static, key: 5}
     for broker, value, expected in (("", "20", 20), ("1", "10", 10), ("", "30", 10), ("2", "40", 10), ("1", None, 30)):
         world.commit(r.ConfigRecord(resource_type=4, resource_name=broker, name=key, value=value))
-        assert storage.config_of("t").producer_id_expiration_ms == expected
+        assert storage.configs.of("t").producer_id_expiration_ms == expected
 
 
 def test_logs_of_a_topic_share_their_configuration_until_it_changes(world: Any) -> None:
     world.create(replicas=(1,))
-    log = world.nodes[1].host.named("t", 0).log
-    assert world.nodes[1].storage.config_of("t") is log.config
+    log = world.nodes[1].host.partitions.named("t", 0).log
+    assert world.nodes[1].storage.configs.of("t") is log.config
     world.commit(r.ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="77"))
     assert log.config.retention_ms == 77
-    assert world.nodes[1].storage.config_of("t").retention_ms == 77
+    assert world.nodes[1].storage.configs.of("t").retention_ms == 77
 
 
 def test_what_one_broker_is_given_reaches_its_own_logs_alone_and_at_once(world: Any) -> None:
     world.create()
-    logs = {node: world.nodes[node].host.named("t", 0).log for node in (1, 2)}
+    logs = {node: world.nodes[node].host.partitions.named("t", 0).log for node in (1, 2)}
 
     def give(broker: str, name: str, value: str | None) -> list[int]:
         world.commit(r.ConfigRecord(resource_type=4, resource_name=broker, name=name, value=value))
@@ -323,7 +326,7 @@ def test_with_flush_messages_no_record_is_acknowledged_before_replicas_have_it_o
     assert [synced(world, node) for node in (1, 2, 3)] == [0, 0, 0], "not so many yet"
     world.produce(1, 1)
     assert [synced(world, node) for node in (1, 2, 3)] == [1, 1, 1]
-    assert world.nodes[2].host.named("t", 0).log.recovery_point == 3
+    assert world.nodes[2].host.partitions.named("t", 0).log.recovery_point == 3
     world.produce(1, 4)
     assert [synced(world, node) for node in (1, 2, 3)] == [2, 2, 2]
 
@@ -340,7 +343,7 @@ def test_with_flush_messages_what_is_acknowledged_outlives_a_power_cut_of_all_re
         del jbod.nodes[node]
         jbod.disks[node].crash(random.Random(seed))  # type: ignore[attr-defined]
         jbod.start(node, clean=False)
-        hosted = jbod.nodes[node].host.named("t", 0)
+        hosted = jbod.nodes[node].host.partitions.named("t", 0)
         assert hosted is not None
         assert hosted.log.log_end_offset == 6
 
@@ -376,7 +379,7 @@ def test_flush_ms_alone_flushes_nothing_for_nobody_looks() -> None:
 
 
 def hosted_log(world: World) -> Log:
-    hosted = world.nodes[NodeId(1)].host.named("t", 0)
+    hosted = world.nodes[NodeId(1)].host.partitions.named("t", 0)
     assert hosted is not None
     return hosted.log
 

@@ -60,7 +60,7 @@ def test_a_replica_out_of_sync_catches_up_no_faster_than_its_quota(side: str) ->
     world = a_world(side)
     size = fall_behind(world, 200)
     world.run(5_000)
-    hosted = world.nodes[NodeId(3)].host.named("t", 0)
+    hosted = world.nodes[NodeId(3)].host.partitions.named("t", 0)
     assert hosted is not None
     # One window at full speed may pass before the rate is known to be exceeded.
     assert 0 < hosted.log.size_bytes < 5 * RATE + 2 * RATE < size
@@ -80,7 +80,7 @@ def test_without_a_throttle_the_same_takes_no_time(side: str) -> None:
 @pytest.mark.parametrize("side", SIDES)
 def test_a_replica_in_sync_is_never_held_back_though_its_bytes_count(side: str) -> None:
     world = a_world(side, rate=10)
-    quotas = {"leader": world.nodes[NodeId(1)].fetching.quota, "follower": world.nodes[NodeId(2)].follower_quota}
+    quotas = {"leader": world.nodes[NodeId(1)].fetching.quota, "follower": world.nodes[NodeId(2)].fetchers.quota}
     for _ in range(100):
         answer = world.produce(1, 10)
         world.run(50)
@@ -131,7 +131,7 @@ def test_a_partition_that_is_not_throttled_goes_on_beside_one_that_is(side: str)
         effects = world.nodes[NodeId(1)].append_internal("t", 1, bytearray(a_batch(1)), world.now, lambda *_: [])
         world.perform(NodeId(1), effects)
     world.run(1_000)
-    first, second = (world.nodes[NodeId(3)].host.named("t", index) for index in (0, 1))
+    first, second = (world.nodes[NodeId(3)].host.partitions.named("t", index) for index in (0, 1))
     assert first is not None
     assert second is not None
     assert first.log.log_end_offset < 500
@@ -186,7 +186,7 @@ def test_a_replica_that_is_held_back_is_still_told_of_a_divergence() -> None:
 def test_the_rate_is_changed_both_ways_while_a_replica_catches_up(side: str) -> None:
     world = a_world(side)
     size = fall_behind(world, 200)
-    hosted = world.nodes[NodeId(3)].host.named("t", 0)
+    hosted = world.nodes[NodeId(3)].host.partitions.named("t", 0)
     assert hosted is not None
     missing = hosted.log.size_bytes
     world.run(3_000)

@@ -23,7 +23,7 @@ def test_entries_expire_in_order_and_once() -> None:
     timers.push(15, early)
     timers.push(5, settled)
     settled.done = True
-    timers.settled()
+    timers.entry_done()
     assert timers.deadline() == 10
     assert timers.expire(Instant(9)) == []
     assert timers.expire(Instant(19)) == [Report("info", "early")]
@@ -40,7 +40,7 @@ def test_settled_entries_are_swept_when_they_are_the_majority() -> None:
         entry = Entry(str(number))
         timers.push(30_000 + number, entry)
         entry.done = True
-        timers.settled()
+        timers.entry_done()
     assert len(timers.heap) <= SWEEP_MIN + 1
     assert timers.expire(Instant(60_000)) == [Report("info", "waiting")]
 

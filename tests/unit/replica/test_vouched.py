@@ -98,7 +98,7 @@ def test_what_only_helps_to_find_records_is_built_again_and_costs_no_place(
     damage(world)
     world.start(ME, left=left)
     assert found(world) == {}
-    hosted = world.nodes[ME].host.find(AT)
+    hosted = world.nodes[ME].host.partitions.find(AT)
     assert hosted is not None
     log = hosted.log
     assert (hosted.high_watermark, log.log_start_offset, log.log_end_offset, log.has_gaps) == (6, 0, 6, False)
@@ -109,6 +109,15 @@ def test_what_only_helps_to_find_records_is_built_again_and_costs_no_place(
     assert read_topic_id(world.disks[ME], FOLDER) == AT.topic_id
     world.run(1_000)
     assert world.row(2) == before
+
+
+def test_a_file_of_epochs_that_was_replaced_while_the_broker_ran_is_not_vouched_for(world: World) -> None:
+    """The stop would have vouched for it, and the start would have believed it."""
+    epochs = list(log_of(world).epochs.entries)
+    other_epochs(world)
+    world.start(ME, left=stopped(world))
+    assert found(world) == {}
+    assert list(log_of(world).epochs.entries) == epochs
 
 
 def test_a_segment_that_is_not_the_logs_own_is_kept_out_of_the_way(world: World) -> None:

@@ -10,7 +10,6 @@ from strandline.base.ports import DiskError, DiskFull
 from strandline.log.evidence.clean_shutdown import Place
 from strandline.log.evidence.wholeness import FILE, Vouched, take_vouched
 from strandline.replica.losses.wholeness import Whole
-from strandline.replica.losses.withdrawing import withdraw
 
 PLACE = Place("cluster", 1, (("/d1", Uuid(b"1" * 16)), ("/d2", Uuid(b"2" * 16))))
 BEFORE, NOW = Uuid(b"p" * 16), Uuid(b"q" * 16)
@@ -197,13 +196,13 @@ def test_a_member_of_an_isr_that_nobody_leads_is_not_whole_by_that(world: World)
 
 
 def test_a_replica_that_is_withdrawn_is_whole_no_longer(world: World) -> None:
-    withdraw(world.nodes[NodeId(3)], AT, 3, 4, world.now)
+    world.nodes[NodeId(3)].withdrawing.withdraw(AT, 3, 4, world.now)
     assert not is_whole(world, 3)
 
 
 def test_a_log_that_is_gone_is_not_whole(world: World) -> None:
     replicas = world.nodes[NodeId(3)]
-    hosted = replicas.host.find(AT)
+    hosted = replicas.host.partitions.find(AT)
     assert hosted is not None
     replicas.host.drop(hosted)
     assert not is_whole(world, 3)

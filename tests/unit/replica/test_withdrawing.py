@@ -14,7 +14,7 @@ from strandline.log.evidence.inventory import Left
 from strandline.metadata.losses import EXACTLY, Cause, withdrawal
 from strandline.replica.following.follower import Follower
 from strandline.replica.losses.withdrawals import Withdrawals, Withdrawn
-from strandline.replica.losses.withdrawing import left_in, withdraw
+from strandline.replica.losses.withdrawing import left_in
 from strandline.replica.replicas import Replicas
 from strandline.replica.serving.leader import Leader
 
@@ -38,7 +38,7 @@ def world() -> World:
 
 
 def log_of(world: World, node: NodeId = ME):  # type: ignore[no-untyped-def]
-    hosted = world.nodes[node].host.find(AT)
+    hosted = world.nodes[node].host.partitions.find(AT)
     assert hosted is not None
     return hosted.log
 
@@ -240,10 +240,10 @@ def test_one_without_a_folder_begins_no_log_before_that(world: World) -> None:
     no_folder(world)
     world.start(ME, left=left)
     world.run(5_000)
-    assert world.nodes[ME].status() == []
+    assert not list(world.nodes[ME].host.partitions.all())
     assert not world.disks[ME].exists(FOLDER)
     world.change(isr=(1, 3), eligible_leader_replicas=(2,))
-    assert world.nodes[ME].status() == [], "it is eligible still"
+    assert not list(world.nodes[ME].host.partitions.all()), "it is eligible still"
     world.change(isr=(1, 3), eligible_leader_replicas=())
     world.run(5_000)
     assert world.row(2)[:4] == ("follower", 0, 6, 6)
@@ -277,7 +277,7 @@ def test_a_loss_of_a_replica_that_is_others_by_now_is_forgotten(world: World) ->
 
 
 def damaged(world: World, node: int, start: int = 3, end: int = 4) -> None:
-    world.perform(NodeId(node), withdraw(world.nodes[NodeId(node)], AT, start, end, world.now))
+    world.perform(NodeId(node), world.nodes[NodeId(node)].withdrawing.withdraw(AT, start, end, world.now))
 
 
 def taken(world: World, node: int, **fields: Any) -> None:
@@ -398,6 +398,6 @@ def test_the_same_where_no_log_was_begun_yet(world: World) -> None:
 
 def role_of(world: World, node: int) -> Leader | Follower | None:
     replicas: Replicas = world.nodes[NodeId(node)]
-    hosted = replicas.host.find(AT)
+    hosted = replicas.host.partitions.find(AT)
     assert hosted is not None
     return hosted.role

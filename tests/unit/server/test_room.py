@@ -15,7 +15,7 @@ from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.base.time import NEVER, Instant
 from strandline.broker.config import NodeConfig
 from strandline.log.evidence.wholeness import FILE
-from strandline.log.room import needed_room
+from strandline.log.files.room import needed_room
 from strandline.server import main
 from strandline.server.main import Lives, real_disk
 from strandline.server.pump import DISK_FAILED, OUT_OF_ROOM

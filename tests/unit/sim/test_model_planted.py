@@ -5,11 +5,11 @@ import sys
 
 import pytest
 from msgspec.structs import replace
+from tests.planted import PLANTED
+from tests.planted.planted import MODEL
 
 from strandline.sim.model import Setup, explore
 from strandline.sim.model.setup import NONE
-from strandline.sim.planted import PLANTED
-from strandline.sim.planted.planted import MODEL
 
 pytestmark = pytest.mark.slow  # an exploration for each planted bug
 
@@ -77,7 +77,7 @@ FOUND: dict[str, tuple[Setup, str]] = {
 }
 
 PROGRAM = """
-from strandline.sim.planted import install
+from tests.planted import install
 install({name!r})
 from strandline.sim.model import Setup, explore
 print(*explore({setup}).counterexample or ["nothing was noticed"], sep="\\n")

@@ -3,12 +3,13 @@ import importlib
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import tests.planted
+from tests.planted import PLANTED, NotPlanted, Planted, install
+from tests.planted.hook import ROOT, mutated, source_of
 from tests.rows import each
-
-from strandline.sim.planted import PLANTED, NotPlanted, Planted, install
-from strandline.sim.planted.hook import ROOT, mutated, source_of
 
 BY_NAME = each("planted", PLANTED.values(), ids=PLANTED.keys())
 # What must be among them: the guards that the formal model of KIP-966 marks, and bugs that Kafka once had.
@@ -60,7 +61,7 @@ def test_every_known_trap_is_among_them() -> None:
 
 def test_every_written_plan_is_of_a_bug() -> None:
     named = {planted.path for planted in PLANTED.values() if planted.path is not None}
-    assert sorted(named) == sorted((ROOT / "strandline/sim/planted/plans").iterdir())
+    assert sorted(named) == sorted((Path(tests.planted.__file__).parent / "plans").iterdir())
 
 
 # --- the hook
@@ -75,7 +76,7 @@ from strandline.log.producers.producers import BATCHES_MAX
 print(BATCHES_MAX)
 """
 PLANT = """
-from strandline.sim.planted import install
+from tests.planted import install
 install("one-batch-remembered")
 """
 
@@ -97,19 +98,18 @@ def test_compiled_files_are_neither_read_nor_written_for_a_planted_module() -> N
 def test_other_modules_see_the_changed_one_however_they_import_it() -> None:
     asks = """
 import sys
-from strandline.log import log
-from strandline.log.producers import producers
-known = sys.modules["strandline.log.producers.producers"]
-print(log.Producers is producers.Producers is known.Producers, producers.BATCHES_MAX)
+from strandline.log.producers import producer_state, producers
+there = sys.modules["strandline.log.producers.producers"]
+print(producer_state.Producers is producers.Producers is there.Producers, producers.BATCHES_MAX)
 """
     seen = run(PLANT + asks)
     assert seen.stdout == "True 1\n", seen.stderr
 
 
 def test_planting_imports_nothing_that_a_bug_may_be_planted_in() -> None:
-    program = "import sys, strandline.sim.planted\nprint(*sorted(m for m in sys.modules if m.startswith('strandline')))"
+    program = "import sys, tests.planted\nprint(*sorted(m for m in sys.modules if m.startswith('strandline')))"
     imported = set(run(program).stdout.split())
-    assert "strandline.sim.planted.hook" in imported
+    assert "strandline.base.value" in imported
     assert not imported & {change.module for planted in PLANTED.values() for change in planted.changes}
 
 
@@ -137,7 +137,7 @@ def test_a_bug_whose_place_is_not_certain_is_refused(source: str) -> None:
 def test_a_bug_of_two_guards_is_planted_in_both() -> None:
     name = next(planted.name for planted in PLANTED.values() if planted.also is not None)
     asks = f"""
-from strandline.sim.planted import PLANTED, install
+from tests.planted import PLANTED, install
 install({name!r})
 import importlib
 for change in PLANTED[{name!r}].changes:

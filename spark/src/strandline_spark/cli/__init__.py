@@ -12,7 +12,7 @@ from strandline_spark.cli.ingest import ingest
 from strandline_spark.cli.lag import lag
 from strandline_spark.cli.simulate import simulate
 
-app = App(name="pipeline", help="Topics, tables and whole clusters through Spark.")
+app = App(name="pipeline", help="Read, write and check topics, tables and whole clusters with Spark.")
 app.command(ingest)
 app.command(emit)
 app.command(audit)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from strandline_spark.jobs.audit.ledger import Losses
-    from strandline_spark.jobs.audit.told import Told
+    from strandline_spark.jobs.audit.report import AuditReport
 
-Many = Parameter(negative="", consume_multiple=True)
+Many = Parameter(negative="", consume_multiple=True, show_default=False)
 # The queries are many and mostly small: what Spark does to make large ones fast costs these more than it saves.
 LOCAL_CONF = (
     "spark.sql.adaptive.enabled=false",
@@ -40,41 +40,42 @@ def audit(
     master: Master = None,
     conf: Conf = (),
 ) -> int:
-    """Audit all replicas of a cluster: from the log directories of its nodes, also while they write; or over the wire.
+    """Check all replicas of a cluster, in the log directories of its nodes or over the network, also while brokers run.
 
-    Exit status 0 if all is sound, 2 if there are findings, 3 if something could not be read.
+    Exit status: 0 if nothing was found; 2 if there are findings; 3 if something could not be read.
 
     Parameters
     ----------
     directories
-        the log directories of all nodes (what log.dirs names), mounted or copied; wildcards are fine
+        the log directories (log.dirs) of all nodes, mounted or copied; wildcards work
     bootstrap_server
-        host:port of any nodes: the loss ledger is asked there and, if no directories are named, all brokers' logs
+        host:port of one or more brokers: the loss ledger is read from the cluster and, without directories, all logs
+        too
     acknowledged
-        files in which producers wrote down what was acknowledged (`strandline produce --acknowledged FILE`), JSON lines
-        or Parquet: each record in them is sought
+        files of acknowledged records (`strandline produce --acknowledged FILE`), as JSON lines or Parquet: the audit
+        looks for each of them
     topic
-        only these
+        check only these topics
     html
-        where to write the report, one page
+        write the report to this file, as one page
     limit
-        how many findings of each rule are told
+        the number of findings to print for each rule
     """
     if not directories and bootstrap_server is None:
         fail("nothing to audit", "name the log directories of all nodes, or --bootstrap-server", status=2)
     if limit < 1:
-        fail(f"--limit {limit} shows nothing", "name how many findings of each rule are told, 1 at least", status=2)
+        fail(f"--limit must be at least 1, not {limit}", status=2)
     is_local = master is None or master.startswith("local")
     with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
-        told = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
+        report = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
     where = ", ".join(directories) if directories else f"all brokers of {bootstrap_server}"
     if html is not None:
-        write(told, html, where)
+        write(report, html, where)
     if json_output:
-        print(json.dumps(told.as_json()))
+        print(json.dumps(report.as_json()))
     else:
-        show(told)
-    return told.status
+        show(report)
+    return report.status
 
 
 def local_conf() -> list[str]:
@@ -92,16 +93,16 @@ def audited(
     acknowledged: Sequence[str],
     topics: Sequence[str],
     limit: int,
-) -> "Told":
+) -> "AuditReport":
     from strandline_spark.jobs.audit.files import read_acknowledged, readable_directories
     from strandline_spark.jobs.audit.job import audit as run
     from strandline_spark.jobs.audit.ledger import as_rows
-    from strandline_spark.jobs.audit.told import told, without_replicas
+    from strandline_spark.jobs.audit.report import report_of, without_replicas
     from strandline_spark.progress import progress
 
     found = readable_directories(directories)
     if directories and not found.paths:
-        fail("none of the directories can be read: " + "; ".join(found.unread), status=3)
+        fail("no log directory can be read: " + "; ".join(found.unread), status=3)
     options = {"path": ",".join(found.paths)} if found.paths else {"kafka.bootstrap.servers": bootstrap or ""}
     options |= {"subscribe": ",".join(topics)} if topics else {}
     compacted = None if found.paths else compacted_topics(bootstrap or "")
@@ -114,7 +115,7 @@ def audited(
         losses = known_losses(found.paths, bootstrap)
         result = run(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows), compacted=compacted)
         missing = without_replicas(topics, result) if found.paths else ()  # brokers say themselves what is not there
-        return told(result, limit, losses, (*found.unread, *unread, *missing), count)
+        return report_of(result, limit, losses, (*found.unread, *unread, *missing), count)
 
 
 def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":
@@ -133,42 +134,35 @@ def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":
 
 def compacted_topics(bootstrap: str) -> list[str]:
     """Their logs may have gaps, and brokers clean them each at its own time."""
-    from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
+    from strandline.client.admin.topics import topic_configs
 
-    from strandline.cli.connect import TIMEOUT_S, admin
-
-    client = admin(bootstrap)
-    names = list(client.list_topics(timeout=TIMEOUT_S).topics)
-    asked = (
-        client.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]) if names else {}
-    )
-    return [one.name for one, future in asked.items() if "compact" in future.result()["cleanup.policy"].value]
+    return [name for name, values in topic_configs(bootstrap, "cleanup.policy").items() if "compact" in values]
 
 
-def write(told: "Told", html: str, where: str) -> None:
+def write(report: "AuditReport", html: str, where: str) -> None:
     from strandline_spark.jobs.audit.page import audit_page
     from strandline_spark.report import write_page
 
     try:
-        write_page(html, audit_page(told, where))
+        write_page(html, audit_page(report, where))
     except OSError as error:
         fail(f"{html} cannot be written: {error.strerror}")
 
 
-def show(told: "Told") -> None:
-    for row in told.findings:
+def show(report: "AuditReport") -> None:
+    for row in report.findings:
         broker = "" if row["broker"] is None else f" on broker {row['broker']}"
         last = row["end"] - 1
         offsets = f"{row['offset']}" if last == row["offset"] else f"{row['offset']} to {last}"
         place = f"{row['topic']}-{row['partition']}{broker}"
         print(f"{row['severity']} {row['rule']}: {place}, offset {offsets}: {row['what']}")
-    shown = {rule: sum(row["rule"] == rule for row in told.findings) for rule in told.counts}
-    for rule, count in told.counts.items():
+    shown = {rule: sum(row["rule"] == rule for row in report.findings) for rule in report.counts}
+    for rule, count in report.counts.items():
         if count > shown[rule]:
             print(f"{rule}: {count - shown[rule]:,} more")
-    for one in told.unread:
+    for one in report.unread:
         print(f"not read: {one}", file=sys.stderr)
-    totals = told.totals
-    sought = f", {told.acknowledged:,} acknowledged records sought" if told.acknowledged is not None else ""
+    totals = report.totals
+    sought = f", {report.acknowledged:,} acknowledged records sought" if report.acknowledged is not None else ""
     size = f"{totals['bytes'] / 1e6:,.1f} MB"
-    print(f"{told.verdict} ({totals['replicas']:,} replicas of {totals['partitions']:,} partitions, {size}{sought})")
+    print(f"{report.verdict} ({totals['replicas']:,} replicas of {totals['partitions']:,} partitions, {size}{sought})")

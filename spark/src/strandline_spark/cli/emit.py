@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from strandline_spark.jobs.emit.plan import Finished
 
-Views = Annotated[Sequence[str], Parameter(name="--view", negative="")]
+Views = Annotated[Sequence[str], Parameter(name="--view", negative="", show_default=False)]
 SHOWN_MAX = 20
 
 
@@ -28,7 +28,7 @@ def emit(
     query: str | None = None,
     view: Views = (),
     format_: Annotated[str, Parameter(name="--format")] = "parquet",
-    catalog: Annotated[Sequence[str], Parameter(negative="")] = (),
+    catalog: Annotated[Sequence[str], Parameter(negative="", show_default=False)] = (),
     key: str | None = None,
     value: str | None = None,
     lanes: int | None = None,
@@ -39,41 +39,41 @@ def emit(
     conf: Conf = (),
     json_output: Json = False,
 ) -> None:
-    """Write a table, or what a query gives, to a topic; each row is there once, whatever is killed meanwhile.
+    """Write a table, or the result of a query, to a topic, exactly once, whatever is killed meanwhile.
 
-    After a crash, or Ctrl-C, run the same command again: it goes on where it stopped. After its end it does nothing.
-    Exit status 0: all rows are there, 1: they are not, and why.
+    After a crash or Ctrl-C, run the same command again: it continues where it stopped. A finished run does nothing.
+
+    Exit status: 0 if all rows are in the topic; 1 if not, with the reason.
 
     Parameters
     ----------
     topic
         an existing topic
     checkpoint
-        a folder for this run and no other, that all of Spark's machines see: the rows are staged there, and what is
-        needed to go on is kept
+        a folder for this run alone, which all of Spark's machines share: it holds the staged rows and the progress
     table
-        path of the table
+        the path of the table
     query
-        SQL instead of a table; files are tables there, as in parquet.`/path`
+        a SQL query instead of a table; it can name files, such as ``parquet.`/path` ``
     view
-        NAME=PATH: a table that the query calls NAME; repeatable
+        NAME=PATH: the query can use the table at PATH as NAME; repeatable
     format_
-        what the tables are: parquet, iceberg, delta, or a format that Spark reads (orc, json, csv, …)
+        the format of the tables: parquet, iceberg, delta, or another format that Spark reads (orc, json, csv, …)
     catalog
         a property of an Iceberg catalog, key=value; repeatable
     key
-        SQL expression of the key, a string or binary; by default the column key if there are key and value
+        a SQL expression for the key, a string or binary; default: the column key, if there are columns key and value
     value
-        SQL expression of the value; by default the column value, or else each row as JSON
+        a SQL expression for the value; default: the column value, or else each row as JSON
     lanes
-        how many files are written side by side; one keeps the order of a sorted query in each partition
+        how many files are written in parallel; 1 keeps the order of a sorted query within each partition
     verify
-        count the rows in the topic at the end, by reading it once
+        at the end, read the topic once and count the rows
     """
     if (table is None) == (query is None):
         fail("give either --table or --query", status=2)
     if lanes is not None and lanes < 1:
-        fail(f"--lanes wants at least 1, and got {lanes}", status=2)
+        fail(f"--lanes must be at least 1, not {lanes}", status=2)
     views = dict(setting(entry, "--view") for entry in view)
     catalogs = dict(setting(entry, "--catalog") for entry in catalog)
     options = kafka_options(bootstrap, option)

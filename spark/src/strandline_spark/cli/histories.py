@@ -1,4 +1,4 @@
-"""`strandline pipeline histories`: what clients did and were told, judged key by key."""
+"""`strandline pipeline histories`: what clients did and saw, judged key by key."""
 
 import sys
 from pathlib import Path
@@ -27,16 +27,17 @@ def histories(
 ) -> None:
     """Find the anomalies (Jepsen's names) in recorded histories of any size, as `strandline sim --history` writes them.
 
-    Exit status 0: none but tolerated ones, 2: some, 3: none in what could be read, but some could not; 1: an error.
+    Exit status: 0 if there are only tolerated ones; 1 on an error; 2 if there are others; 3 if there are none, but
+    something could not be read.
 
     Parameters
     ----------
     paths
         files or folders: JSON lines (also .gz), or Parquet (docs/histories.md)
     out
-        a new folder for all findings as Parquet, with their evidence
+        write all findings with their evidence to this new folder, as Parquet
     html
-        write the summary as a page
+        write the summary to this file, as a page
     """
     require_folder_of(html, "--html")
     with spark_session(master, conf, "histories") as spark:
@@ -51,16 +52,16 @@ def histories(
     if json_output:
         sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
     else:
-        tell(found, out)
+        print_summary(found, out)
     sys.exit(found.status)
 
 
-def tell(found: "Summary", out: Path | None) -> None:
+def print_summary(found: "Summary", out: Path | None) -> None:
     for row in found.first:
         print(anomaly(row))
     total = sum(found.violations.values())
     if total > len(found.first):
-        print(f"and {total - len(found.first)} more{'' if out else ': --out keeps them all'}")
+        print(f"and {total - len(found.first)} more{'' if out else ': --out writes all of them'}")
     for row in found.problems:
         print(f"not judged: {where(row)}{row['problem']}")
     for reason, names in found.tolerated.items():

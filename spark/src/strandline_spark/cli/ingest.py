@@ -5,19 +5,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich import box
-from rich.table import Table
 
 from strandline.cli.connect import Json, fail
-from strandline.cli.show import show_rows
+from strandline.cli.show import Column, Fitted, show_rows
 from strandline_spark.cli.options import Conf, Master, require_spark, setting, spark_session
 
 if TYPE_CHECKING:
     from strandline_spark.jobs.ingest.declaration import Pipeline
-    from strandline_spark.jobs.ingest.running import Outcome
+    from strandline_spark.jobs.ingest.running import IngestResult
 
 FINDINGS, INCOMPLETE = 2, 3
-Repeatable = Annotated[Sequence[str], Parameter(negative="")]
+Repeatable = Annotated[Sequence[str], Parameter(negative="", show_default=False)]
 
 
 def ingest(
@@ -47,51 +45,51 @@ def ingest(
     conf: Conf = (),
     json_output: Json = False,
 ) -> None:
-    """Write a topic's records into a table, each exactly once, however often this is killed and started again.
+    """Write the records of a topic into a table, exactly once, also if this command is killed and started again.
 
-    Exit status: 0 done; 1 an error, what was committed stays; 2 with --strict: some rows were not as expected;
-    3 stopped by a signal before everything was read.
+    Exit status: 0 if everything was written; 1 on an error (committed batches stay in the table); 2 with --strict, if
+    rows were quarantined or did not meet an expectation; 3 if a signal stopped it before everything was read.
 
     Parameters
     ----------
     file
-        a pipeline's declaration in TOML; flags win over it
+        a TOML file that declares the pipeline; flags override it
     topic
-        which topic, or several with commas
+        the topic; separate several with commas
     bootstrap
-        host:port of any nodes
+        host:port of one or more brokers
     table
-        a folder, or an Iceberg table's name in a catalog
+        the folder of the table, or the name of an Iceberg table in a catalog
     format
         parquet (the default), iceberg or delta
     value
-        what values are: json, text or binary (the default)
+        the format of the values: json, text or binary (the default)
     columns
-        of JSON values: "id long not null, tags array<string>"
+        the columns of JSON values, such as `id long not null, tags array<string>`
     schema
-        of JSON values: a file with a JSON Schema, or Spark's JSON; or infer: from the topic's first records
+        for JSON values: a file with a JSON Schema, or a Spark schema; or infer, to derive it from the first records
     sql
-        a query over `source`, whose rows the table takes
+        a query on `source`; its rows are written to the table
     partition_by
-        a column, or name = SQL: "day = date(timestamp)"; repeatable
+        a column, or name = SQL: `day = date(timestamp)`; repeatable
     quarantine
-        a folder for records that are not as declared; default: the table's name with _quarantine
+        a folder for records that do not fit the declaration; default: the table's name with _quarantine
     checkpoint
-        a folder that keeps how far this pipeline is; default: inside the table's folder
+        a folder for the progress of this pipeline; default: inside the table's folder
     trigger
-        available-now (the default): read what there is, and end; or a time between batches: 10s
+        available-now (the default): read all records and end; or an interval between batches, such as 10s
     starting
-        where the first run begins: earliest (the default), latest, or JSON as startingOffsets has it
+        where the first run starts: earliest (the default), latest, or JSON in the form of startingOffsets
     max_offsets_per_trigger
-        records of one batch, at most
+        the maximum number of records in a batch
     compact_every
-        make few files of many small ones after every so many batches
+        compact small files after this number of batches
     option
-        an option of the source, key=value: kafka.security.protocol=SSL; repeatable
+        an option of the source, key=value, such as kafka.security.protocol=SSL; repeatable
     catalog
         a property of an Iceberg catalog, key=value; repeatable
     strict
-        exit with 2 if rows were quarantined, or did not meet an expectation
+        exit with status 2 if rows were quarantined or did not meet an expectation
     """
     require_spark()
     columns_of_flag = given_columns(columns)
@@ -115,11 +113,17 @@ def ingest(
         ),
         "run": given(checkpoint=checkpoint, trigger=trigger),
     }
-    run(declared(file, {name: told for name, told in changes.items() if told}), master, conf, json_output, strict)
+    run(
+        declared(file, {name: section for name, section in changes.items() if section}),
+        master,
+        conf,
+        json_output,
+        strict,
+    )
 
 
 def given(**flags: Any) -> dict[str, Any]:
-    return {name: told for name, told in flags.items() if told is not None}
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def given_columns(text: str | None) -> dict[str, Any] | None:
@@ -141,7 +145,7 @@ def declared(file: str | None, changes: dict[str, dict[str, Any]]) -> "Pipeline"
     from strandline_spark.jobs.ingest.declaration import pipeline, read_file
 
     if file is None and not ("topic" in changes.get("source", {}) and "table" in changes.get("sink", {})):
-        fail("what shall become which table?", "give a TOML file, or --topic and --table")
+        fail("nothing to ingest", "name a TOML file, or --topic and --table")
     try:
         return pipeline(changes, where="flags") if file is None else read_file(file, changes)
     except StrandlineError as error:
@@ -155,52 +159,52 @@ def run(pipeline: "Pipeline", master: str | None, conf: Sequence[str], json_outp
         from strandline_spark.progress import progress
 
         running = ingesting(pipeline, spark=spark)
-        with stopping_on_signals(running), progress(spark, f"ingest {pipeline.told.name}"):
-            outcome = running.wait()
-    show(outcome, pipeline, json_output)
-    if outcome.was_stopped and pipeline.trigger_ms is None:
+        with stopping_on_signals(running), progress(spark, f"ingest {pipeline.declared.name}"):
+            result = running.wait()
+    show(result, pipeline, json_output)
+    if result.was_stopped and pipeline.trigger_ms is None:
         raise SystemExit(INCOMPLETE)
-    if strict and (outcome.run.quarantined or any(outcome.run.failed.values())):
+    if strict and (result.run.quarantined or any(result.run.failed.values())):
         raise SystemExit(FINDINGS)
 
 
-def show(outcome: "Outcome", pipeline: "Pipeline", json_output: bool) -> None:
-    told = outcome.as_json() | {"path": pipeline.told.sink.table, "format": pipeline.told.sink.format}
+def show(result: "IngestResult", pipeline: "Pipeline", json_output: bool) -> None:
+    shown = result.as_json() | {"path": pipeline.declared.sink.table, "format": pipeline.declared.sink.format}
     if json_output:
-        print(json.dumps(told))
+        print(json.dumps(shown))
         return
-    if told["table"]["partitions"]:
-        show_rows(told["table"]["partitions"], False, table_of, line_of)
-    for name, count in outcome.run.failed.items():
+    if shown["table"]["partitions"]:
+        show_rows(shown["table"]["partitions"], False, table_of, line_of)
+    for name, count in result.run.failed.items():
         if count:
-            print(f"expectation {name!r} was not met by {count} rows")
-    print(sentence(outcome, pipeline))
+            print(f"{count} rows did not meet the expectation {name!r}")
+    print(sentence(result, pipeline))
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    shown = Table(*rows[0], box=box.SIMPLE)
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    shown = Fitted(*(Column(name) for name in rows[0]))
     for row in rows:
-        shown.add_row(*("" if told is None else str(told) for told in row.values()))
+        shown.add_row(*("" if cell is None else str(cell) for cell in row.values()))
     return shown
 
 
 def line_of(row: dict[str, Any]) -> str:
-    return " ".join(f"{name}={told}" for name, told in row.items() if told is not None)
+    return " ".join(f"{name}={cell}" for name, cell in row.items() if cell is not None)
 
 
 DENSE = {
-    True: "every offset is accounted for, once",
-    False: "offsets are missing or there twice (compaction and transactions leave gaps)",
-    None: "SQL left records out, so gaps say nothing",
+    True: "every offset is accounted for exactly once",
+    False: "offsets are missing or duplicated (compaction and transactions leave gaps)",
+    None: "SQL left records out, so gaps do not show a loss",
 }
 
 
-def sentence(outcome: "Outcome", pipeline: "Pipeline") -> str:
-    run, table = outcome.run, outcome.table
+def sentence(result: "IngestResult", pipeline: "Pipeline") -> str:
+    run, table = result.run, result.table
     also = [(run.quarantined, "quarantined"), (run.dropped, "dropped"), (run.filtered, "left out by SQL")]
     parts = [f"{run.rows} rows written", *(f"{count} {word}" for count, word in also if count > 0)]
     dense = DENSE[table.is_dense]
     return (
-        f"{run.rows_in} records read, {', '.join(parts)} in {outcome.batches} batches and {outcome.seconds:.1f} s;"
-        f" {pipeline.told.sink.table} has {table.rows} rows: {dense}"
+        f"{run.rows_in} records read, {', '.join(parts)} in {result.batches} batches and {result.seconds:.1f} s;"
+        f" {pipeline.declared.sink.table} has {table.rows} rows: {dense}"
     )

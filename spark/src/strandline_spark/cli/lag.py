@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from strandline_spark.jobs.lag.sampling import Sampler
 
-Names = Annotated[Sequence[str], Parameter(negative="")]
+Names = Annotated[Sequence[str], Parameter(negative="", show_default=False)]
 BEHIND = 2
 HASTE = {"kafka.request.timeout.ms": "5000"}  # a broker that hangs is not waited for half a minute in each sample
 
@@ -48,24 +48,25 @@ def lag(
     topic: Names = (),
     every: float = 1.0,
     for_: Annotated[float | None, Parameter(name="--for")] = None,
-    once: bool = False,
+    once: Annotated[bool, Parameter(negative="")] = False,
     file: Path | None = None,
-    from_: Annotated[Sequence[str], Parameter(name="--from", negative="")] = (),
+    from_: Annotated[Sequence[str], Parameter(name="--from", negative="", show_default=False)] = (),
     html: Path | None = None,
     commit_to: str | None = None,
     max_lag: int | None = None,
-    read_committed: bool = False,
+    read_committed: Annotated[bool, Parameter(negative="")] = False,
     option: Options = (),
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     master: Master = None,
     conf: Conf = (),
     json_output: Json = False,
 ) -> None:
-    """Lag of consumer groups and streaming queries, throughput, delay and skew, until Ctrl-C or as long as you say.
+    """Watch lag, throughput, delay and skew of consumer groups and streaming queries, until Ctrl-C or for a given time.
 
-    Lag is how many records lie between a reader's position and the end of what may be read. Delay is the age of the
-    record that is to be read next, by its timestamp. Without --group, --query and --topic all groups are watched.
-    Exit status 0: fine, 1: an error, 2: more behind than --max-lag at the end.
+    Lag is the number of records between a reader's position and the end of what it can read. Delay is the age of the
+    next record to read, by its timestamp. Without --group, --query and --topic, all groups are watched.
+
+    Exit status: 0 if fine; 1 on an error; 2 if a reader's lag is above --max-lag at the end.
 
     Parameters
     ----------
@@ -74,32 +75,33 @@ def lag(
     query
         a streaming query's checkpoint folder, or NAME=FOLDER; it may be running; repeatable
     topic
-        a topic that is watched though nobody reads it; repeatable
+        a topic to watch even without readers; repeatable
     every
         seconds between two samples
     for_
-        how many seconds to watch; until Ctrl-C if not given
+        seconds to watch; default: until Ctrl-C
     once
-        one sample, and no more
+        take one sample and end
     file
-        append the samples to this file, JSON lines
+        append the samples to this file, as JSON lines
     from_
-        report on files of samples instead of a cluster; Parquet too, where the name ends so; repeatable
+        report on this file of samples instead of a cluster; JSON lines, or Parquet if its name ends in .parquet;
+        repeatable
     html
-        write a page with plots in the end
+        at the end, write a page with plots to this file
     commit_to
-        commit the positions of the one --query to this consumer group with each sample, so that other tools see it
+        with each sample, commit the positions of the --query to this consumer group, so that other tools see them
     max_lag
-        exit with status 2 if a reader is more than so many records behind at the end
+        exit with status 2 if a reader is more than this number of records behind at the end
     read_committed
-        the end is the last stable offset, as consumers with that isolation level have it, not the high watermark
+        measure lag up to the last stable offset, as consumers with that isolation level do, not to the high watermark
     """
     if from_ and (group or query or topic or file or commit_to or once):
-        fail("--from reports on files: it goes with --html, --json and --max-lag alone", status=2)
+        fail("--from reads files: only --html, --json and --max-lag can be given with it", status=2)
     if every <= 0 or (for_ is not None and for_ < 0):
-        fail("--every is a number of seconds above 0, and --for is not below 0", status=2)
+        fail("--every must be more than 0 seconds, and --for at least 0", status=2)
     if commit_to is not None and len(query) != 1:
-        fail("--commit-to goes with one --query", status=2)
+        fail("--commit-to needs exactly one --query", status=2)
     require_folder_of(html, "--html")
     if from_:
         with spark_session(master, conf, "lag") as spark:
@@ -122,7 +124,7 @@ def lag(
 
             report(spark, frame_of(spark, watched.kept.all()), html, json_output=False, quiet=True)
     if watched.lacking and not watched.found:
-        fail("there is no sample", "see to what is told above, and ask again")
+        fail("no sample could be taken", "correct the errors above, and try again")
     last = [to_builtins(sample) for sample in watched.last]
     judge(last, max_lag)
     if max_lag is not None:
@@ -189,7 +191,7 @@ def named_queries(entries: Sequence[str]) -> dict[str, str]:
         if not is_named(entry) and names.count(name) > 1:
             name = entry
         if found.setdefault(name, folder) != folder:
-            fail(f"--query names two checkpoints {name}", "give them names: --query NAME=FOLDER", status=2)
+            fail(f"two checkpoints have the name {name}", "name them with --query NAME=FOLDER", status=2)
     return found
 
 
@@ -254,7 +256,7 @@ def show(
     if not samples and not is_whole:
         return  # what is lacking was told
     if not samples:
-        print("nobody has committed offsets, and no --topic is given", file=sys.stderr)
+        print("no group has committed offsets, and no --topic is given", file=sys.stderr)
         return
     rows, time_ms = rows_of(before, samples), samples[0].time_ms
     if live is not None:
@@ -294,13 +296,13 @@ def require_positions(rows: Sequence[dict[str, Any]], wanted: Sequence[tuple[str
     known = [(row["kind"], row["reader"]) for row in rows if row.get("position") is not None]
     for kind, name in wanted:
         if (kind, name) not in known:
-            fail(f"{kind} {name} has committed nothing: how far it is behind is not known", "is its name right?")
+            fail(f"{kind} {name} has not committed any offset, so its lag is unknown", "check the name")
 
 
 def require_whole(lacking: Sequence[str]) -> None:
     """Ends the command where the end of the watch was not seen, or not all of it."""
     if lacking:
-        fail(lacking[0], "how far everybody is behind is not known: see to that, and ask again")
+        fail(lacking[0], "the lag at the end is unknown: correct this, and try again")
 
 
 def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
@@ -321,7 +323,7 @@ def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
         if row["kind"] != TOPIC and row.get("position") is None and row["end_offset"] > row["log_start_offset"]:
             where = f"{row['topic']}-{row['partition']}"
             fail(
-                f"{row['kind']} {row['reader']} has committed nothing for {where}, which has records: how far it is"
-                " behind is not known",
-                "does it read all of the topic's partitions?",
+                f"{row['kind']} {row['reader']} has not committed an offset for {where}, which has records, so its"
+                " lag is unknown",
+                "check that it reads all of the topic's partitions",
             )

@@ -16,18 +16,24 @@ from strandline_spark.errors import StrandlineError, sentence_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Master = Annotated[str | None, Parameter(help="where Spark runs; local[*] if neither this nor spark-submit says")]
-Conf = Annotated[Sequence[str], Parameter(name="--conf", negative="", help="a setting of Spark, key=value; repeatable")]
+Master = Annotated[str | None, Parameter(help="the master URL of Spark; default: the one of spark-submit, or local[*]")]
+Conf = Annotated[
+    Sequence[str],
+    Parameter(name="--conf", negative="", show_default=False, help="a Spark setting, key=value; repeatable"),
+]
 Options = Annotated[
     Sequence[str],
     Parameter(
-        name="--option", negative="", help="an option of the client, key=value: security.protocol=SSL; repeatable"
+        name="--option",
+        negative="",
+        show_default=False,
+        help="a Kafka client option, key=value, such as security.protocol=SSL; repeatable",
     ),
 ]
 
 INTERRUPTED = 130
 PAGES_OF_JSON = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # what PySpark says of SQL that is wrong
-DISK_ADVICE = "see that the folder is there, may be written to, and has room"
+DISK_ADVICE = "check that the folder exists, is writable and has free space"
 
 
 def require_spark() -> None:
@@ -52,7 +58,7 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
 
-    logging.getLogger().addHandler(logging.NullHandler())  # py4j's tracebacks; what went wrong is told below
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j's tracebacks; the error is printed below
     for name in PAGES_OF_JSON:
         PySparkLogger.getLogger(name).disabled = True
     is_ours = running_session() is None
@@ -66,8 +72,8 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
     except KeyboardInterrupt:
         fail("interrupted", status=INTERRUPTED)
     except (StrandlineError, PySparkException, Py4JError) as error:
-        told = sentence_of(error)
-        fail(told.problem, told.advice)
+        sentence = sentence_of(error)
+        fail(sentence.problem, sentence.advice)
     except OSError as error:
         fail(of_disk(error), DISK_ADVICE)
     except DiskError as error:
@@ -77,7 +83,10 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
 def require_folder_of(path: Path | None, flag: str) -> None:
     """Ends the command before its work, if what comes of it could not be written in the end."""
     if path is not None and not path.parent.is_dir():
-        fail(f"{flag} {path} cannot be written: there is no folder {path.parent}", "make it, or name another file")
+        fail(
+            f"{flag} {path} cannot be written: there is no folder {path.parent}",
+            "create the folder, or name another file",
+        )
 
 
 def of_disk(error: OSError) -> str:
@@ -98,7 +107,7 @@ def write_report(path: Path, markup: str) -> None:
 def setting(entry: str, flag: str = "--conf") -> tuple[str, str]:
     key, equals, value = entry.partition("=")
     if not (key and equals):
-        fail(f"{flag} wants key=value, and got {entry!r}", status=2)
+        fail(f"{flag} must be key=value, not {entry!r}", status=2)
     return key, value
 
 

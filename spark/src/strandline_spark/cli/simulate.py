@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from strandline_spark.jobs.simulate.engine import Engine
     from strandline_spark.jobs.simulate.summary import Summary
 
-LISTED_MAX = 50  # failed seeds that are told one by one
+LISTED_MAX = 50  # failed seeds that are listed one by one
 
 
 def simulate(
@@ -30,50 +30,51 @@ def simulate(
     limit: float = 120.0,
     again: float = 1.0,
     eligible: Literal["gentle", "ruthless"] | None = None,
-    planted: str = "",
+    prepare: str = "",
     html: Path | None = None,
     master: Master = None,
     conf: Conf = (),
     json_output: Json = False,
 ) -> None:
-    """Run a campaign of simulated clusters. It can be stopped at any time and goes on when it is started again.
+    """Run a campaign of simulated clusters. You can stop it at any time; the same command continues it.
 
-    Exit status 0: all seeds are ok, 2: some are not, 3: it was interrupted, 1: it could not be run.
+    Exit status: 0 if all seeds are ok; 1 if the campaign could not run; 2 if seeds failed; 3 if it was interrupted.
 
     Parameters
     ----------
     seeds
-        FIRST..LAST, as 1..1000
+        FIRST..LAST, such as 1..1000
     out
-        folder of the campaign, which all machines must see; by default one per version of the code. Blocks of seeds
-        that are done there are not run again
+        the folder of the campaign, which all machines must share; default: one for each version of the code. Finished
+        blocks of seeds in it are not run again
     engine
-        spark: tasks of Spark, wherever --master says. local: processes of this machine, without Spark
+        spark: Spark tasks, where --master says; local: processes on this machine, without Spark
     jobs
-        processes, with --engine local
+        the number of processes, with --engine local
     block
-        seeds per block: what a task runs, and what is lost if it is killed
+        seeds in a block: a task runs one block, and loses it if it is killed
     limit
-        seconds after which a seed is given up
+        seconds after which a seed counts as failed
     again
-        how many percent of the seeds are run once more, in a process that hashes differently, and must do the same
+        the percentage of seeds that run a second time, with other hash values, and must have the same result
     eligible
-        only seeds with Eligible Leader Replicas: of those with survivable faults (gentle), or with more (ruthless)
-    planted
-        with a bug of this name planted in the code
+        only seeds with Eligible Leader Replicas and with survivable faults (gentle), or with any faults (ruthless)
+    prepare
+        MODULE:NAME: every process first calls the module's install(NAME), as `python -m tests.planted` does to plant a
+        bug in the code
     html
-        write the summary as a page, with plots
+        write the summary to this file, as a page with plots
     """
     require_folder_of(html, "--html")
-    campaign = campaign_of(limit, again, eligible, planted)
+    campaign = campaign_of(limit, again, eligible, prepare)
     wanted = seeds_of(seeds)
     if block < 1:
-        fail(f"--block wants at least 1, and got {block}", status=2)
+        fail(f"--block must be at least 1, not {block}", status=2)
     folder = out or Path(f"campaign-{campaign.code_version}")
     try:
         import pyarrow  # noqa: F401 (only whether it is there)
     except ImportError:
-        fail("a campaign's rows are kept as Parquet, which needs pyarrow", "pip install 'strandline[spark]'")
+        fail("a campaign stores its rows as Parquet, which needs pyarrow", "pip install 'strandline[spark]'")
     began = time.monotonic()
     if engine == "local":
         from strandline_spark.jobs.simulate.engine import on_this_machine
@@ -92,31 +93,30 @@ def simulate(
 
         write_report(html, campaign_page(summary))
     if json_output:
-        told = {**msgspec.to_builtins(summary), "failed": summary.failed, "folder": str(folder)}
-        sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
+        shown = {**msgspec.to_builtins(summary), "failed": summary.failed, "folder": str(folder)}
+        sys.stdout.buffer.write(msgspec.json.encode(shown) + b"\n")
     else:
-        tell(summary, folder, time.monotonic() - began)
+        print_summary(summary, folder, time.monotonic() - began)
     sys.exit(summary.status)
 
 
-def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthless"] | None, planted: str) -> "Campaign":
-    from strandline.sim.planted import PLANTED
+def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthless"] | None, prepare: str) -> "Campaign":
     from strandline_spark.jobs.simulate.code import code_version, python_version
     from strandline_spark.jobs.simulate.definition import SAMPLE_OF, Campaign
 
-    if planted and planted not in PLANTED:
-        fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
+    if prepare and not all(prepare.partition(":")):
+        fail(f"--prepare wants MODULE:NAME, and got {prepare!r}", status=2)
     if not 0 <= again <= 100:
-        fail(f"--again wants percent, from 0 to 100, and got {again:g}", status=2)
+        fail(f"--again must be a percentage from 0 to 100, not {again:g}", status=2)
     if limit <= 0:
-        fail(f"--limit wants seconds, more than 0, and got {limit:g}", status=2)
-    return Campaign(code_version(), python_version(), eligible, planted, limit, round(again * SAMPLE_OF / 100))
+        fail(f"--limit must be more than 0 seconds, not {limit:g}", status=2)
+    return Campaign(code_version(), python_version(), eligible, prepare, limit, round(again * SAMPLE_OF / 100))
 
 
 def seeds_of(text: str) -> range:
     first, dots, last = text.partition("..")
     if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
-        fail(f"--seeds wants FIRST..LAST, as 1..1000, and got {text!r}", status=2)
+        fail(f"--seeds must be FIRST..LAST, such as 1..1000, not {text!r}", status=2)
     return range(int(first), int(last if dots else first) + 1)
 
 
@@ -129,14 +129,14 @@ def run(campaign: "Campaign", seeds: range, folder: Path, engine: "Engine", bloc
             return run_campaign(campaign, seeds, folder, engine, block)
     except KeyboardInterrupt:
         so_far = summary_of(folder.resolve(), campaign, seeds)
-        print(f"interrupted after {so_far.seeds} seeds; the same command goes on", file=sys.stderr)
+        print(f"interrupted after {so_far.seeds} seeds; run the same command again to continue", file=sys.stderr)
         return so_far
 
 
-# --- what people are told
+# --- the printed summary
 
 
-def tell(summary: "Summary", folder: Path, span_s: float) -> None:
+def print_summary(summary: "Summary", folder: Path, span_s: float) -> None:
     for failure in summary.failures[:LISTED_MAX]:
         print(f"seed {failure.seed}: {failure.verdict}: {failure.check}\n    {failure.replay}")
     if summary.failed > LISTED_MAX:
@@ -148,11 +148,11 @@ def tell(summary: "Summary", folder: Path, span_s: float) -> None:
     print("never struck: " + (", ".join(unmet) or "none"))
     print("seen: " + ", ".join(f"{what} {count:,}" for what, count in summary.seen.items()))
     same = summary.again - len(summary.differences)
-    print(f"run again: {summary.again} seeds, {same} did the same")
+    print(f"run again: {summary.again} seeds, {same} with the same result")
     print(
         f"seeds {summary.first}..{summary.last}: {summary.ok} ok, {summary.failed} failed"
         f" ({summary.virtual_ms / 1000:.0f} virtual seconds, {summary.events} events; the slowest, seed"
         f" {summary.slowest_seed}, took {summary.slowest_ms / 1000:.1f} s)"
-        + ("" if summary.is_complete else "; not all are done")
+        + ("" if summary.is_complete else "; not all have run")
     )
     print(f"{summary.seeds} rows in {folder}, {span_s:.1f} s")

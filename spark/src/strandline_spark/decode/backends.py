@@ -5,8 +5,8 @@ import os
 import warnings
 
 COST = (
-    "numba is not there, so records are decoded in Python: 20 to 45 times slower, about 50 MB/s a core for small "
-    "records and 150 MB/s for records of 1 KiB; `pip install 'strandline[spark]'` brings it"
+    "numba is not installed, so records are decoded in Python: 20 to 45 times slower, about 50 MB/s a core for small "
+    "records and 150 MB/s for records of 1 KiB; `pip install 'strandline[spark]'` installs it"
 )
 CHOICE = "STRANDLINE_DECODE"  # "python": without numba though it is there
 

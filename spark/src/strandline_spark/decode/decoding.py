@@ -117,7 +117,7 @@ def check_headers(table: Table, origin: Origin) -> None:
     wrong |= (table[:, at.ATTRIBUTES] & CODEC_MASK) > Codec.ZSTD
     if wrong.any():
         row = table[int(wrong.argmax())]
-        raise corrupt(row, origin, "its header makes no sense")
+        raise corrupt(row, origin, "its header is not valid")
 
 
 def check_crcs_of(table: Table, buffer: Buffer, origin: Origin) -> None:

@@ -17,7 +17,7 @@ class LogChanged(StrandlineError):
 class UnreadableLog(StrandlineError):
     """What the system says when it is asked for a file that is there: its disk fails, or its owner forbids it."""
 
-    def __init__(self, problem: str, advice: str = "see to the disk, or to who may read the file") -> None:
+    def __init__(self, problem: str, advice: str = "check the disk, and the permissions of the file") -> None:
         super().__init__(problem, advice)
 
 

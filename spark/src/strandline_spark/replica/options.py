@@ -76,7 +76,7 @@ def parse(options: Mapping[str, str]) -> Request:
         raise BadOption(f"both path and {BOOTSTRAP} are set", "read log directories, or replicas over the wire")
     if not paths and BOOTSTRAP not in kafka:
         raise BadOption(
-            "neither log directories nor brokers are named",
+            "no log directories and no brokers are named",
             f"load('/node1/logs,/node2/logs') reads directories, option('{BOOTSTRAP}', 'host:port') the brokers'",
         )
     if not paths and level not in OVER_THE_WIRE:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from strandline.base.ids import uuid_text
 from strandline.base.ports import DiskError
-from strandline.log.cleaning.swapping import SWAP
 from strandline.log.directory import META_PROPERTIES, parse_directory_name, read_meta, read_topic_id
-from strandline.log.opening import EPOCHS_FILE
+from strandline.log.files.epoch_file import EPOCHS_FILE
+from strandline.log.files.swapping import SWAP
 from strandline.server.storage.disk import RealDisk
 from strandline_spark.errors import BadOption, StrandlineError
 from strandline_spark.replica.errors import LogChanged, naming
@@ -56,7 +56,7 @@ def broker_of(directory: str, node: int | None) -> int | None:
         meta = read_meta(RealDisk(), directory)
     except DiskError as error:
         if node is None:
-            raise StrandlineError(str(error), "option('node', …) says whose directory it is") from None
+            raise StrandlineError(str(error), "option('node', …) sets the node of the directory") from None
         return node
     if meta is None and node is None and not has_logs(directory):
         raise BadOption(

@@ -92,7 +92,7 @@ def check_brokers(found: Iterable[Replica]) -> None:
         other = seen.setdefault((replica.broker, replica.topic, replica.partition), replica)
         if other is not replica and replica.broker is None:
             raise BadOption(
-                f"whose logs are {other.directory} and {replica.directory}? neither has a meta.properties",
+                f"{other.directory} and {replica.directory} have no meta.properties, so their nodes are unknown",
                 "copy that file along with the logs, or read them apart with option('node', …)",
             )
 

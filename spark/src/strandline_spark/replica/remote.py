@@ -117,7 +117,7 @@ def ranges_of(cluster: Cluster, replica: Replica, request: Request, doubts: Doub
             raise Unreachable(
                 f"the replica of {replica.topic}-{replica.partition} on broker {replica.broker} cannot be read: "
                 f"{error.problem}",
-                "start the broker; or read the log directories; or option('whenChanged', 'report'), for a row about it",
+                "start the broker; or read the log directories; or get a row about it: option('whenChanged', 'report')",
             ) from None
         if answers(cluster, replica.broker):
             doubts.patience_ms[replica.broker] = HURRY_MS

@@ -72,16 +72,18 @@ def markup(root: ElementTree.Element, prefix: str, said: str) -> str:
     """Written anew by our own hand: no style sheets, no metadata, ids that no other figure of the page has."""
     used = {name for node in root.iter() for value in node.attrib.values() for name in referred(value)}
 
-    def told(node: ElementTree.Element) -> str:
+    def markup_of(node: ElementTree.Element) -> str:
         name = local(node.tag)
         inner = [escaped(node.text)] if node.text and node.text.strip() else []
-        inner += [told(child) for child in node if local(child.tag) not in ("metadata", "style")]
+        inner += [markup_of(child) for child in node if local(child.tag) not in ("metadata", "style")]
         if name == "g" and not inner:
             return ""
         return element(name, *inner, **attributes(node, prefix, used))
 
     size = {key: value for key, value in root.attrib.items() if key == "viewBox"}
-    return element("svg", *map(told, root), role="img", aria_label=said, xmlns="http://www.w3.org/2000/svg", **size)
+    return element(
+        "svg", *map(markup_of, root), role="img", aria_label=said, xmlns="http://www.w3.org/2000/svg", **size
+    )
 
 
 def attributes(node: ElementTree.Element, prefix: str, used: set[str]) -> dict[str, str]:

@@ -60,17 +60,17 @@ def page(
 
 def section(heading: str, *content: str, note: str = "") -> str:
     """`content` is markup; `note` explains it in a sentence or two."""
-    told = element("p", escaped(note), class_="note") if note else ""
-    return element("section", element("h2", escaped(heading)), told, *content)
+    paragraph = element("p", escaped(note), class_="note") if note else ""
+    return element("section", element("h2", escaped(heading)), paragraph, *content)
 
 
 def verdict_box(verdict: Verdict) -> str:
     sign, name = SIGNS[Level(verdict.level)]
-    told = element("p", escaped(verdict.detail)) if verdict.detail else ""
+    paragraph = element("p", escaped(verdict.detail)) if verdict.detail else ""
     return element(
         "div",
         element("span", sign, class_="sign", role="img", aria_label=name),
-        element("div", element("b", escaped(verdict.text)), told),
+        element("div", element("b", escaped(verdict.text)), paragraph),
         class_=f"verdict {verdict.level}",
         role="status",
     )

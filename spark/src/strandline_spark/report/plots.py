@@ -184,10 +184,10 @@ def figure(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
 ) -> str:
-    told = element("span", escaped(frame.note)) if frame.note else ""
+    note = element("span", escaped(frame.note)) if frame.note else ""
     return element(
         "figure",
-        element("figcaption", escaped(frame.title), told),
+        element("figcaption", escaped(frame.title), note),
         drawn(draw, height_in=height_in, said=frame.said),
         element(
             "details", element("summary", "the numbers"), table(columns, rows, limit=TABLE_MAX, caption=frame.title)

@@ -34,10 +34,10 @@ def table(
         element("tr", *cells(row, right), class_=(levels[at] if at < len(levels) else "") or None)
         for at, row in enumerate(shown)
     )
-    told = ", ".join(part for part in (caption, f"{left_out:,} more are not shown" if left_out else "") if part)
+    text = ", ".join(part for part in (caption, f"{left_out:,} more are not shown" if left_out else "") if part)
     markup = element(
         "table",
-        element("caption", escaped(told)) if told else "",
+        element("caption", escaped(text)) if text else "",
         element("thead", element("tr", *head)),
         element("tbody", "", *body),
     )

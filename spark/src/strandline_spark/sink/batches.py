@@ -24,8 +24,8 @@ from strandline_spark.sink.layout import I64, Rows
 Encode = Callable[..., tuple[int, int, int, int]]
 CHOICE = "STRANDLINE_DECODE"  # "python": without numba though it is there, for decoding and encoding
 COST = (
-    "numba is not there, so records are encoded in Python: 15 times slower, about 40 MB/s a core for records of 100"
-    " bytes and 300 MB/s for records of 1 KiB; `pip install 'strandline[spark]'` brings it"
+    "numba is not installed, so records are encoded in Python: 15 times slower, about 40 MB/s a core for records of 100"
+    " bytes and 300 MB/s for records of 1 KiB; `pip install 'strandline[spark]'` installs it"
 )
 UNSTAMPED = -1  # producer id, epoch and sequence: the producer writes them, and the CRC
 

@@ -247,16 +247,20 @@ class Writing:
             [where.row(0)] if error.count == 1 else [where.row(0), where.row(error.count - 1)]
         )
         if error.records or error.count == 1:
-            told = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
-            what = f"row {told}{self.task}, counted from 0"
+            numbers = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
+            what = f"row {numbers}{self.task}, counted from 0"
         else:
             what = f"{error.count} rows from row {rows[0]} to {rows[-1]}{self.task}, counted from 0"
         advice = error.advice
         if error.code is ErrorCode.MESSAGE_TOO_LARGE:
             advice = "raise max.message.bytes of the topic, or leave such rows out"
-        told_error = ProduceFailed(error.code, error.topic, error.partition, "")
-        told_error.problem = f"{error.problem} ({what})"
-        told_error.advice = advice
-        told_error.args = (told_error.problem, advice)
-        told_error.records, told_error.count, told_error.maybe_written = error.records, error.count, error.maybe_written
-        return told_error
+        named_error = ProduceFailed(error.code, error.topic, error.partition, "")
+        named_error.problem = f"{error.problem} ({what})"
+        named_error.advice = advice
+        named_error.args = (named_error.problem, advice)
+        named_error.records, named_error.count, named_error.maybe_written = (
+            error.records,
+            error.count,
+            error.maybe_written,
+        )
+        return named_error

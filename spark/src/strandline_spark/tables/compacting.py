@@ -81,7 +81,7 @@ def merge(plan: Merge) -> DataFile:
         raise StrandlineError(
             f"{len(plan.sources)} files beginning with {local_path(plan.sources[0]) or plan.sources[0]} have"
             f" {merged.rows} rows, and {plan.rows} were committed",
-            "somebody else has changed them: the table is left as it is",
+            "another program has changed them; the table is left as it is",
         )
     return merged
 

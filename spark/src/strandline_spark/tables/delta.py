@@ -43,7 +43,7 @@ class DeltaTable(Table):
         super().__init__(application, schema, partition_by)
         self.path = require_local(path, "delta")
         if "%" in self.path:
-            raise StrandlineError(f"a Delta table cannot be at {path}: % means something else in its paths", RENAME)
+            raise StrandlineError(f"a Delta table cannot be at {path}: % has another meaning in its paths", RENAME)
         self.lock = Lock(self.path)
         try:
             self.table = self.open_or_create()
@@ -61,7 +61,7 @@ class DeltaTable(Table):
             has_created(self.path)
             return Delta(self.path)
         if not may_create(self.path):
-            raise StrandlineError(f"{self.path} has files, but is no Delta table", "name a new folder")
+            raise StrandlineError(f"{self.path} has files, but is not a Delta table", "name a new folder")
         schema = Schema.from_arrow(arrow_schema(self.schema))
         table = Delta.create(self.path, schema, mode="ignore", partition_by=list(self.partition_by))
         has_created(self.path)
@@ -134,11 +134,11 @@ class DeltaTable(Table):
     def compact(self, spark: "SparkSession | None", target_bytes: int = FILE_BYTES, files_min: int = 2) -> Compacted:
         """Delta's own OPTIMIZE, in this process; then what no version of the last week needs is deleted."""
         noted = noting(self.known)
-        told = self.table.optimize.compact(target_size=target_bytes, commit_properties=noted)
+        metrics = self.table.optimize.compact(target_size=target_bytes, commit_properties=noted)
         self.table.vacuum(retention_hours=VACUUM_HOURS, dry_run=False, commit_properties=noted)
-        added = told["filesAdded"]
+        added = metrics["filesAdded"]
         size = msgspec.json.decode(added).get("totalSize", 0) if isinstance(added, str) else added.get("totalSize", 0)
-        return Compacted(told["numFilesRemoved"], told["numFilesAdded"], size)
+        return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"], size)
 
     def close(self) -> None:
         self.lock.release()
@@ -151,8 +151,8 @@ def noting(accounts: dict[str, Account], transactions: "Sequence[Transaction]" =
     """What goes into the log with a commit."""
     from deltalake.transaction import CommitProperties
 
-    told = {ACCOUNTS: msgspec.json.encode(accounts).decode()}
-    return CommitProperties(custom_metadata=told, app_transactions=list(transactions))
+    metadata = {ACCOUNTS: msgspec.json.encode(accounts).decode()}
+    return CommitProperties(custom_metadata=metadata, app_transactions=list(transactions))
 
 
 def stats_of(file: DataFile) -> str:
@@ -174,7 +174,7 @@ def read(spark: "SparkSession", path: str) -> "DataFrame":
 
     root = require_local(path, "delta")
     if not Delta.is_deltatable(root):
-        raise StrandlineError(f"{path} is no Delta table")
+        raise StrandlineError(f"{path} is not a Delta table")
     table = Delta(root)
     if "deletionVectors" in (table.protocol().reader_features or []):
         raise StrandlineError(f"{path} may have deletion vectors, which are not read here", "read it by deltalake")

@@ -71,7 +71,7 @@ class IcebergTable(Table):
                 has_created(folder)
             return self.catalog.load_table(self.identifier)
         if folder is not None and not may_create(folder):
-            raise StrandlineError(f"{folder} has files, but is no table of its catalog", "name a new folder")
+            raise StrandlineError(f"{folder} has files, but is not a table of its catalog", "name a new folder")
         self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
         creating = self.catalog.create_table_transaction(self.identifier, arrow_schema(self.schema), location)
         with creating as transaction:
@@ -223,7 +223,7 @@ def open_catalog(name: str, properties: Mapping[str, str] | None) -> tuple[Any, 
     odd = [letter for letter in "#?%" if letter in folder]
     if odd:
         raise StrandlineError(
-            f"an Iceberg table cannot be at {name}: {odd[0]} means something else in its paths", RENAME
+            f"an Iceberg table cannot be at {name}: {odd[0]} has another meaning in its paths", RENAME
         )
     warehouse, table = os.path.split(folder.rstrip("/"))
     os.makedirs(warehouse, exist_ok=True)
@@ -239,11 +239,11 @@ def tell_of_conflicts(catalog: Any, name: str) -> None:
 
     commit = catalog.commit_table
 
-    def commit_once(*told: Any, **more: Any) -> Any:
+    def commit_once(*arguments: Any, **more: Any) -> Any:
         try:
-            return commit(*told, **more)
+            return commit(*arguments, **more)
         except CommitFailedException as error:
-            raise Overtaken(f"others have changed {name} at the same moment: {error}", "start it again") from error
+            raise Overtaken(f"another program changed {name} at the same moment: {error}", "start it again") from error
 
     catalog.commit_table = commit_once
 
@@ -268,10 +268,10 @@ def read(spark: "SparkSession", name: str, catalog: Mapping[str, str] | None = N
 
     folder = None if catalog else local_path(name)
     if folder is not None and not os.path.isdir(folder):  # to open its catalog would make one
-        raise StrandlineError(f"{name} is no Iceberg table: there is no such folder")
+        raise StrandlineError(f"{name} is not an Iceberg table: there is no such folder")
     found, identifier, _ = open_catalog(name, catalog)
     if not found.table_exists(identifier):
-        raise StrandlineError(f"{name} is no Iceberg table that the catalog knows")
+        raise StrandlineError(f"{name} is not an Iceberg table that the catalog knows")
     table = found.load_table(identifier)
     files = []
     for task in table.scan().plan_files():

@@ -91,7 +91,7 @@ class ParquetTable(Table):
                 remove(os.path.join(self.path, path))
             self.manifest.append(Undone(begun.application, begun.batch))
         if self.state.replaced is not None:
-            self.settle(self.state.replaced)
+            self.finish_replacement(self.state.replaced)
         shutil.rmtree(os.path.join(self.own, STAGING), ignore_errors=True)
 
     # what a batch goes through
@@ -154,11 +154,11 @@ class ParquetTable(Table):
         replaced = Replaced(os.path.relpath(folder, self.path), old, merged)
         durable.sync_folders(self.path, [f"{replaced.staged}/{file.path}" for file in merged])
         self.manifest.append(replaced)
-        self.settle(replaced)
+        self.finish_replacement(replaced)
         self.manifest.fold()
         return Compacted(len(old), len(merged), sum(file.size_bytes for file in merged))
 
-    def settle(self, replaced: Replaced) -> None:
+    def finish_replacement(self, replaced: Replaced) -> None:
         self.place(os.path.join(self.path, replaced.staged), replaced.new)
         for path in replaced.old:
             remove(os.path.join(self.path, path))
@@ -180,7 +180,7 @@ def read(spark: "SparkSession", path: str) -> "DataFrame":
     root = require_local(path, "parquet")
     state, _ = read_state(os.path.join(root, FOLDER, NAME))
     if state.created is None:
-        raise StrandlineError(f"{path} is no table that Strandline writes: it has no {FOLDER}/{NAME}")
+        raise StrandlineError(f"{path} is not a table that Strandline writes: it has no {FOLDER}/{NAME}")
     schema = StructType.fromJson(json.loads(state.created.columns))
     frames = [
         spark.read.schema(schema).option("basePath", base).parquet(*[GLOB.sub(r"\\\1", file) for file in files])
@@ -219,6 +219,6 @@ def refuse_strangers(path: str) -> None:
         return
     if any(name != FOLDER for name in os.listdir(path)):  # in which a checkpoint or a lock may be already
         raise StrandlineError(
-            f"{path} has files, but no {FOLDER}/{NAME}: somebody else's, and rows could not be told apart",
+            f"{path} has files, but no {FOLDER}/{NAME}: another program wrote them, and rows could not be told apart",
             "name a new folder",
         )

@@ -44,15 +44,16 @@ def check_columns(schema: "StructType", partition_by: Sequence[str]) -> None:
     twice = sorted({name for name in lowered if lowered.count(name) > 1})
     if twice:
         raise StrandlineError(
-            f"two columns have the name {twice[0]} (upper and lower case do not differ)", "name one of them otherwise"
+            f"two columns have the name {twice[0]} (upper and lower case do not differ)",
+            "give one of them another name",
         )
     taken = [name for name in names if name in HIDDEN]
     if taken:
-        raise StrandlineError(f"the column name {taken[0]} is taken", "name it otherwise")
+        raise StrandlineError(f"the column name {taken[0]} is taken", "give it another name")
     for name in partition_by:
         if name not in names:
             raise StrandlineError(
-                f"the table is to be partitioned by {name}, and has no such column",
+                f"the table cannot be partitioned by {name}: it has no such column",
                 f"it has {', '.join(names)}; or give an expression: {name} = date(timestamp)",
             )
         kind = schema[name].dataType.simpleString()

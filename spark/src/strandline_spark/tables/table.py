@@ -14,7 +14,7 @@ from strandline_spark.tables.account import Account
 from strandline_spark.tables.compacting import Compacted
 from strandline_spark.tables.files import FILE_BYTES, DataFile, Layout, local_path
 from strandline_spark.tables.schema import check_columns, column_differences, nullable
-from strandline_spark.tables.writing import HIDDEN, TOLD_SCHEMA, Plan, Told, read_told, writer_of
+from strandline_spark.tables.writing import HIDDEN, RESULT_SCHEMA, Plan, WriteResult, read_results, writer_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,12 +84,12 @@ class Table(ABC):
         self.require_columns(rows.schema)
         layout = self.begin(batch)
         try:
-            told = run(rows, Plan(layout))
+            result = run(rows, Plan(layout))
         except BaseException:
             self.abandon(layout)
             raise
-        self.commit(batch, layout, told.table, told.account)  # if it fails, nobody knows yet whether it is there
-        return Written(batch, told.account, len(told.table))
+        self.commit(batch, layout, result.table, result.account)  # if it fails, nobody knows yet whether it is there
+        return Written(batch, result.account, len(result.table))
 
     def require_columns(self, schema: "StructType") -> None:
         from pyspark.sql.types import StructType
@@ -100,15 +100,15 @@ class Table(ABC):
             raise StrandlineError(f"rows and table have different columns: {'; '.join(differences)}")
 
 
-def run(rows: "DataFrame", plan: Plan) -> Told:
+def run(rows: "DataFrame", plan: Plan) -> WriteResult:
     """One Spark job that writes all rows by a plan."""
-    return read_told(row.told for row in told_rows(rows, plan).collect())
+    return read_results(row.result for row in result_rows(rows, plan).collect())
 
 
-def told_rows(rows: "DataFrame", plan: Plan) -> "DataFrame":
+def result_rows(rows: "DataFrame", plan: Plan) -> "DataFrame":
     names = rows.columns
     plain = rows.toDF(*[f"c{number}" for number in range(len(names))])  # mapInArrow takes a.b for a field of a
-    return plain.mapInArrow(writer_of(plan, names), TOLD_SCHEMA)
+    return plain.mapInArrow(writer_of(plan, names), RESULT_SCHEMA)
 
 
 def not_here(path: str) -> StrandlineError:

@@ -37,7 +37,7 @@ OPEN_FILES_MAX = 64
 
 
 class Plan(Value, frozen=True):
-    """What all tasks of one batch are told."""
+    """What all tasks of one batch need to know."""
 
     table: Layout
     quarantine: Layout | None = None
@@ -45,7 +45,7 @@ class Plan(Value, frozen=True):
     expectations: tuple[str, ...] = ()
 
 
-class Told(Value, frozen=True):
+class WriteResult(Value, frozen=True):
     """What one task tells: its files, and what it counted."""
 
     table: tuple[DataFile, ...] = ()
@@ -60,7 +60,7 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
-def write_rows(batches: Iterable[pa.RecordBatch], plan: Plan, task: int) -> Told:
+def write_rows(batches: Iterable[pa.RecordBatch], plan: Plan, task: int) -> WriteResult:
     """Write all rows of a task. The batches' columns are the table's, in any order, and perhaps the hidden ones."""
     table = Files(plan.table, task)
     aside = None if plan.quarantine is None else Files(plan.quarantine, task)
@@ -76,7 +76,7 @@ def write_rows(batches: Iterable[pa.RecordBatch], plan: Plan, task: int) -> Told
             assert aside is not None, "rows for a quarantine that nobody gave"
             count.quarantined += quarantined.num_rows
             aside.add(quarantined)
-    return Told(tuple(table.close()), () if aside is None else tuple(aside.close()), count.account())
+    return WriteResult(tuple(table.close()), () if aside is None else tuple(aside.close()), count.account())
 
 
 def route(batch: pa.RecordBatch, dropped: int) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
@@ -98,8 +98,8 @@ def route(batch: pa.RecordBatch, dropped: int) -> tuple[pa.RecordBatch, pa.Recor
 
 def quarantine_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
     column = batch.column(QUARANTINE)
-    told = dict(zip([field.name for field in column.type], column.flatten(), strict=True))
-    columns = {name: batch.column(name) for name in OFFSETS} | told
+    result = dict(zip([field.name for field in column.type], column.flatten(), strict=True))
+    columns = {name: batch.column(name) for name in OFFSETS} | result
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
@@ -265,7 +265,7 @@ def split(batch: pa.RecordBatch, partition_by: tuple[str, ...]) -> Iterator[tupl
 def out_of_years(names: str) -> StrandlineError:
     """A row with a time that Spark has, and that other readers of a table have not."""
     return StrandlineError(
-        f"a date or time of a row is in no year from 1 to 9999 ({names})",
+        f"a date or time of a row is outside the years 1 to 9999 ({names})",
         "set such rows aside: an expectation year(timestamp) BETWEEN 1 AND 9999",
     )
 
@@ -315,7 +315,7 @@ def opened_parquet(location: str) -> Iterator[pq.ParquetFile]:
         yield file
 
 
-TOLD_SCHEMA = "told string"
+RESULT_SCHEMA = "result string"
 
 
 def writer_of(plan: Plan, names: Sequence[str]) -> Any:
@@ -326,18 +326,18 @@ def writer_of(plan: Plan, names: Sequence[str]) -> Any:
 
         context = TaskContext.get()
         named = (batch.rename_columns(names) for batch in batches)
-        told = write_rows(named, plan, 0 if context is None else context.partitionId())
-        yield pa.RecordBatch.from_pydict({"told": [msgspec.json.encode(told).decode()]})
+        result = write_rows(named, plan, 0 if context is None else context.partitionId())
+        yield pa.RecordBatch.from_pydict({"result": [msgspec.json.encode(result).decode()]})
 
     return write
 
 
-def read_told(texts: Iterable[str]) -> Told:
-    """All that the tasks told, together."""
-    decoder = msgspec.json.Decoder(Told)
-    whole = Told()
+def read_results(texts: Iterable[str]) -> WriteResult:
+    """The results of all tasks, together."""
+    decoder = msgspec.json.Decoder(WriteResult)
+    whole = WriteResult()
     for text in texts:
-        told = decoder.decode(text)
-        account = whole.account.plus(told.account)
-        whole = Told((*whole.table, *told.table), (*whole.quarantine, *told.quarantine), account)
+        result = decoder.decode(text)
+        account = whole.account.plus(result.account)
+        whole = WriteResult((*whole.table, *result.table), (*whole.quarantine, *result.quarantine), account)
     return whole

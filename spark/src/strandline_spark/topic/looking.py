@@ -91,7 +91,7 @@ class Looking:
                 self.sleep(self.options.retry_interval_ms / 1000)
         raise Missing(
             f"{', '.join(missing)} does not exist in this cluster (UNKNOWN_TOPIC_OR_PARTITION)",
-            "Create the topic first, or mend the option that names it.",
+            "Create the topic first, or correct the option that names it.",
         )
 
     def ask(self, topic: str, partition: int, epoch: int) -> tuple[int, int]:

@@ -239,6 +239,6 @@ DATA_LOSS_ADVICE = (
 
 
 def data_loss(lost: list[Lost], limit: int = 5) -> DataLoss:
-    told = list(dict.fromkeys(each.what for each in lost))
-    more = f"; and {len(told) - limit} more" if len(told) > limit else ""
-    return DataLoss("; ".join(told[:limit]) + more, DATA_LOSS_ADVICE)
+    sentences = list(dict.fromkeys(each.what for each in lost))
+    more = f"; and {len(sentences) - limit} more" if len(sentences) > limit else ""
+    return DataLoss("; ".join(sentences[:limit]) + more, DATA_LOSS_ADVICE)

@@ -131,7 +131,7 @@ def stream_options(given: Mapping[str, str]) -> TopicOptions:
     folded = fold(given)
     for name in BATCH_ONLY:
         if name.lower() in folded:
-            raise BadOption(f"ending offset not valid in streaming queries: {name}", "Leave it out, or use spark.read.")
+            raise BadOption(f"ending offset not valid in streaming queries: {name}", "Remove it, or use spark.read.")
     options = read_options(given, Everywhere(LATEST))
     least, most = options.min_offsets_per_trigger, options.max_offsets_per_trigger
     if least is not None and most is not None and least > most:
@@ -214,7 +214,7 @@ def chosen(folded: Mapping[str, str]) -> Chosen:
     try:
         re.compile(value)
     except re.error as error:
-        raise BadOption(f"subscribePattern {value!r} is no regular expression of Python: {error}") from None
+        raise BadOption(f"subscribePattern {value!r} is not a valid regular expression (Python): {error}") from None
     return Matching(value)
 
 
@@ -317,5 +317,5 @@ def milliseconds(value: str, name: str) -> int:
     """As Spark reads times: `15m`, `30s`, `500ms`; a bare number counts milliseconds."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", value.strip().lower())
     if match is None or (match[2] or "ms") not in UNITS_MS:
-        raise BadOption(f"{name} is a time such as 30s, 15m or 1h, and not {value!r}")
+        raise BadOption(f"{name} must be a time such as 30s, 15m or 1h, not {value!r}")
     return int(match[1]) * UNITS_MS[match[2] or "ms"]

@@ -76,7 +76,7 @@ class Reading(Value, frozen=True):
         except Corrupt as error:
             raise StrandlineError(
                 f"the records are damaged: {error}",
-                "`strandline pipeline audit` tells which replicas are whole.",
+                "`strandline pipeline audit` shows which replicas are whole.",
             ) from None
         except KafkaError:
             self.disconnect(cluster)
@@ -141,7 +141,7 @@ class Reading(Value, frozen=True):
         raise StrandlineError(
             f"Cannot fetch records of {work.topic}-{work.partition} from offset {here} on in {self.patience_ms} "
             f"milliseconds: {error.problem}",
-            "kafkaConsumer.pollTimeoutMs says how long to wait. `strandline partitions` shows who leads.",
+            "kafkaConsumer.pollTimeoutMs says how long to wait. `strandline explain` shows the leaders.",
         ) from None
 
     # --- connections that outlive a task

@@ -282,7 +282,7 @@ def ranges_between(start: Offsets, end: Offsets) -> list[TopicRange]:
             begin = end.begin(topic, partition, row.topic_id) or start.position(topic, partition, row.topic_id)
             if begin is None:
                 raise StrandlineError(
-                    f"the checkpoint does not say where the batch begins in {topic}-{partition}",
+                    f"the checkpoint does not have the start of the batch in {topic}-{partition}",
                     "Its offsets were not written by this source: start the query with a new checkpointLocation.",
                 )
             if last.offset < begin.offset:

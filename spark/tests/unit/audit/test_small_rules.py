@@ -18,11 +18,11 @@ from strandline_spark.jobs.audit.job import narrowed
 from strandline_spark.jobs.audit.ledger import losses_in
 from strandline_spark.jobs.audit.page import audit_page
 from strandline_spark.jobs.audit.replicas import Known, Measured, replicas, replicas_over_the_wire
+from strandline_spark.jobs.audit.report import CLEAN, FINDINGS, INCOMPLETE, AuditReport
 from strandline_spark.jobs.audit.rows import Key, Row
 from strandline_spark.jobs.audit.subjects.acknowledged import leading
 from strandline_spark.jobs.audit.subjects.epochs import across_replicas
 from strandline_spark.jobs.audit.subjects.watermarks import high_watermarks
-from strandline_spark.jobs.audit.told import CLEAN, FINDINGS, INCOMPLETE, Told
 
 NAMES = ("broker", "directory", "topic", "topic_id", "partition")
 
@@ -152,10 +152,10 @@ def test_directories_that_cannot_be_read_are_named_with_the_reason(tmp_path: Pat
     found = readable_directories([str(tmp_path / name) for name in names])
     assert found.paths == (str(good),)
     assert [one.removeprefix(f"{tmp_path}/") for one in found.unread] == [
-        "bare: it has no meta.properties, and is no log directory",
+        "bare: it has no meta.properties, so it is not a log directory",
         "file: Not a directory",
         "absent: there is no such directory",
-        "none*: matches nothing",
+        "none*: nothing matches",
     ]
 
 
@@ -217,7 +217,7 @@ def test_ledgers_of_directories_are_read_and_lines_that_make_no_sense_are_told(t
     (tmp_path / "loss-ledger.json").write_text(f"{json.dumps(head)}\n{json.dumps(line)}\nnonsense\n")
     found = losses_in([str(tmp_path), str(tmp_path / "absent")])
     assert found.rows == (("t", 3, 5, 9, 2, "c"),)
-    assert found.unread == (f"{tmp_path}/loss-ledger.json: 1 lines make no sense",)
+    assert found.unread == (f"{tmp_path}/loss-ledger.json: 1 lines are not valid",)
 
 
 # --- what is told
@@ -228,10 +228,10 @@ def finding(**others: Any) -> Row:
     return {**dict(zip(names, ("torn", "warning", "<t>", 0, 1, 5, 6, "it <b>tore"), strict=True)), **others}
 
 
-def told(findings: tuple[Row, ...] = (), unread: tuple[str, ...] = ()) -> Told:
+def told(findings: tuple[Row, ...] = (), unread: tuple[str, ...] = ()) -> AuditReport:
     counts = {one["rule"]: 7 for one in findings}
     totals = {"replicas": 1, "partitions": 1, "brokers": 1, "bytes": 100, "batches": 2, "records": 10}
-    return Told(findings, counts, (known().row,), totals, unread, (("t", 0, 3, -1, 1, "elected"),), 40)
+    return AuditReport(findings, counts, (known().row,), totals, unread, (("t", 0, 3, -1, 1, "elected"),), 40)
 
 
 def test_what_could_not_be_read_weighs_more_than_what_was_found() -> None:

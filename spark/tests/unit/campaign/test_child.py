@@ -21,7 +21,7 @@ from strandline_spark.jobs.simulate.seed_row import SeedRow
 BROOD = """
 import os, signal, sys, time
 import msgspec
-from strandline_spark.jobs.simulate.child import Brood
+from strandline_spark.jobs.simulate.child import SeedProcesses
 from strandline_spark.jobs.simulate.definition import FIRST, Block, Campaign
 from strandline.sim.runs.run import Outcome
 
@@ -39,14 +39,14 @@ def run(seed):
     seen = {"struck: kill": 2, "leads": 1}
     return Outcome(seed, check, "why", f"d{len(left)}", 1, 2, 3, 0, ("x" * 200_000,) * 2, seen)
 
-brood = Brood(Campaign("code", limit_s=0.5), Block(FIRST, 1, 7), run, Outcome)
+processes = SeedProcesses(Campaign("code", limit_s=0.5), Block(FIRST, 1, 7), run, Outcome)
 for seed in range(1, 8):
-    sys.stdout.buffer.write(msgspec.json.encode(brood.row(seed)) + b"\\n")
+    sys.stdout.buffer.write(msgspec.json.encode(processes.row(seed)) + b"\\n")
 """
 
 
 @pytest.fixture(scope="module")
-def brood() -> dict[int, SeedRow]:
+def processes() -> dict[int, SeedRow]:
     life_line, other_end = os.pipe()
     try:
         told = subprocess.run(
@@ -59,32 +59,32 @@ def brood() -> dict[int, SeedRow]:
     return {row.seed: row for row in rows}
 
 
-def test_no_seed_finds_what_another_has_left_in_memory(brood: dict[int, SeedRow]) -> None:
-    assert [brood[seed].digest for seed in (1, 2, 6, 7)] == ["d1"] * 4
+def test_no_seed_finds_what_another_has_left_in_memory(processes: dict[int, SeedRow]) -> None:
+    assert [processes[seed].digest for seed in (1, 2, 6, 7)] == ["d1"] * 4
 
 
-def test_a_seed_that_takes_too_long_is_given_up_and_the_next_ones_run(brood: dict[int, SeedRow]) -> None:
-    row = brood[3]
+def test_a_seed_that_takes_too_long_is_given_up_and_the_next_ones_run(processes: dict[int, SeedRow]) -> None:
+    row = processes[3]
     assert (row.verdict, row.check, row.replay) == ("timed out", "it took longer than 0.5 s", "strandline sim --seed 3")
     assert 500 <= row.ms < 20_000
-    assert brood[7].is_ok
+    assert processes[7].is_ok
 
 
-def test_a_seed_that_takes_its_process_with_it_has_a_row(brood: dict[int, SeedRow]) -> None:
-    assert (brood[4].verdict, brood[4].check) == ("died", "its process died (SIGKILL)")
-    assert brood[5].verdict == "died"
+def test_a_seed_that_takes_its_process_with_it_has_a_row(processes: dict[int, SeedRow]) -> None:
+    assert (processes[4].verdict, processes[4].check) == ("died", "its process died (SIGKILL)")
+    assert processes[5].verdict == "died"
 
 
-def test_what_failed_has_its_evidence_and_the_command_that_shows_it(brood: dict[int, SeedRow]) -> None:
-    row = brood[6]
+def test_what_failed_has_its_evidence_and_the_command_that_shows_it(processes: dict[int, SeedRow]) -> None:
+    row = processes[6]
     assert (row.verdict, row.check, row.replay) == ("failed", "a law", "strandline sim --seed 6")
     assert row.error.startswith("why\nxxx")
-    assert (brood[7].error, brood[7].replay) == ("", "")
+    assert (processes[7].error, processes[7].replay) == ("", "")
 
 
-def test_faults_that_struck_are_told_apart_from_what_else_was_seen(brood: dict[int, SeedRow]) -> None:
-    assert brood[1].faults == {"kill": 2}
-    assert brood[1].seen == {"leads": 1}
+def test_faults_that_struck_are_told_apart_from_what_else_was_seen(processes: dict[int, SeedRow]) -> None:
+    assert processes[1].faults == {"kill": 2}
+    assert processes[1].seen == {"leads": 1}
 
 
 # --- with the simulator
@@ -105,13 +105,13 @@ def test_only_seeds_that_count_are_run() -> None:
 
 
 def test_a_process_with_other_code_says_so() -> None:
-    with pytest.raises(StrandlineError, match=f"has the code {code_version()}, and this campaign is of abc"):
+    with pytest.raises(StrandlineError, match=f"has the code {code_version()}, and this campaign has abc"):
         list(seed_rows(Task(Campaign("abc"), Block(FIRST, 1, 1))))
 
 
 def test_a_process_that_cannot_go_on_is_an_error_that_says_why() -> None:
     with pytest.raises(StrandlineError, match=r"first-1-1 ended with status 1: .*no-such-bug"):
-        list(seed_rows(task(1, 1, planted="no-such-bug")))
+        list(seed_rows(task(1, 1, prepare="tests.planted:no-such-bug")))
 
 
 def test_nobody_runs_on_when_the_rows_are_wanted_no_more() -> None:

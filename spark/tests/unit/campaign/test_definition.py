@@ -75,10 +75,10 @@ def test_the_code_has_one_version_as_long_as_it_stays() -> None:
 
 
 def test_what_differs_between_campaigns_is_told_by_name() -> None:
-    was = Campaign("aaa", "3.11", planted="votes-twice")
+    was = Campaign("aaa", "3.11", prepare="tests.planted:votes-twice")
     now = Campaign("bbb", "3.11", eligible="gentle")
     assert differences(was, now) == [
         "code version: aaa, and now bbb",
         "eligible: none, and now gentle",
-        "planted: votes-twice, and now none",
+        "prepare: tests.planted:votes-twice, and now none",
     ]

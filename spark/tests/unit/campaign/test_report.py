@@ -7,7 +7,7 @@ from strandline_spark.jobs.simulate.summary import Summary, Tally
 
 
 def summary(*rows: SeedRow, is_complete: bool = True) -> Summary:
-    tally = Tally(Campaign("code", "3.11", planted="votes-twice"), range(1, 10))
+    tally = Tally(Campaign("code", "3.11", prepare="tests.planted:votes-twice"), range(1, 10))
     for row in rows:
         tally.take(row)
     return tally.summary(is_complete=is_complete)
@@ -20,11 +20,11 @@ OTHER = SeedRow(1, "again", "ok", digest="e")
 
 def test_a_page_names_what_failed_with_its_command_and_what_never_struck() -> None:
     html = campaign_page(summary(OTHER, GOOD, BAD))
-    assert "2 of 2 seeds are not as they must be" in html
+    assert "2 of 2 seeds failed or were not deterministic" in html
     assert "a &lt;law&gt;" in html
     assert "strandline sim --seed 2" in html
     assert "strandline sim --seeds 1..1 --twice" in html
-    assert "with the planted bug votes-twice" in html
+    assert "prepared by tests.planted:votes-twice" in html
     assert "kinds never struck" in html
 
 

@@ -60,7 +60,7 @@ def test_what_a_killed_run_left_unfinished_is_no_block_and_is_removed(tmp_path: 
         assert store.done(tmp_path) == [Block(FIRST, 1, 2)]
 
 
-@pytest.mark.parametrize("other", [Campaign("newer", "3.11"), Campaign("code", "3.11", planted="x"), Campaign("code")])
+@pytest.mark.parametrize("other", [Campaign("newer", "3.11"), Campaign("code", "3.11", prepare="x"), Campaign("code")])
 def test_another_campaign_in_the_same_folder_is_refused_and_nothing_changes(tmp_path: Path, other: Campaign) -> None:
     with store.opened(tmp_path, CAMPAIGN):
         pass
@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 def test_a_definition_that_says_nothing_is_named(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text("{")
-    with pytest.raises(StrandlineError, match=r"campaign\.json does not say"), store.opened(tmp_path, CAMPAIGN):
+    with pytest.raises(StrandlineError, match=r"campaign\.json does not describe"), store.opened(tmp_path, CAMPAIGN):
         pass
 
 
@@ -98,4 +98,4 @@ def test_a_block_that_cannot_be_read_is_named_with_what_to_do(tmp_path: Path) ->
     store.path_of(tmp_path, block).write_bytes(b"PAR1 and nothing")
     with pytest.raises(StrandlineError, match=r"first-1-2\.parquet cannot be read") as raised:
         list(store.rows_in(tmp_path, block))
-    assert raised.value.advice == "remove it, and its seeds are run again"
+    assert raised.value.advice == "remove it to run its seeds again"

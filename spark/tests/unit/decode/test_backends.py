@@ -1,16 +1,14 @@
 """Which backend runs, what it says, and that compiled code stays within its arrays."""
 
-import os
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
+from spark.tests.sources import environment
 
 from strandline_spark.decode import backends
-
-ROOT = Path(__file__).parents[4]
 
 FUZZ = """
 import random
@@ -40,13 +38,9 @@ print(read > 100, refused > 100)
 
 def test_compiled_code_reads_and_writes_within_its_arrays(tmp_path: Path) -> None:
     """numba checks every index here, and what leaves the arrays ends the process."""
-    environment = os.environ | {
-        "NUMBA_BOUNDSCHECK": "1",
-        "NUMBA_CACHE_DIR": str(tmp_path),
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-    }
+    checked = {**environment(), "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", FUZZ]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    run = subprocess.run(command, env=checked, capture_output=True, text=True, timeout=100, check=False)
     assert (run.stdout, run.stderr) == ("True True\n", "")
 
 
@@ -87,7 +81,6 @@ print("numba" in sys.modules)
 
 
 def test_numba_is_not_loaded_for_the_headers_of_large_batches() -> None:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     command = [sys.executable, "-c", HEADERS_ALONE]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert (run.stdout, run.stderr) == ("False\nTrue\n", "")

@@ -104,7 +104,7 @@ def test_a_plan_comes_back_as_it_was_and_a_damaged_one_is_named() -> None:
     assert decode_plan(content, "p") == PLAN
     with pytest.raises(StrandlineError, match=r"/c/plan\.json is damaged"):
         decode_plan(content[:-20], "/c/plan.json")
-    with pytest.raises(StrandlineError, match="is no plan of an emit run"):
+    with pytest.raises(StrandlineError, match="is not a plan of an emit run"):
         decode_plan(b"{}", "p")
     with pytest.raises(StrandlineError, match="of version 2, this program knows 1"):
         decode_plan(content.replace(b'"version": 1', b'"version": 2'), "p")
@@ -166,7 +166,7 @@ def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "offsets").mkdir()
     with (
-        pytest.raises(StrandlineError, match="no checkpoint of an emit run: it holds offsets"),
+        pytest.raises(StrandlineError, match="not a checkpoint of an emit run: it holds offsets"),
         Checkpoint(str(tmp_path)).held(),
     ):
         pass

@@ -1,7 +1,7 @@
 """A search in a partition whose records cannot be read."""
 
 import pytest
-from spark.tests.unit.client.partition import FIRST, Partition, batch, raw
+from tests.unit.client.partition import FIRST, Partition, batch, raw
 
 from strandline.base.ids import uuid_text
 from strandline.client.cluster import Cluster

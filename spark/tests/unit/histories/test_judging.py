@@ -138,7 +138,7 @@ def test_a_file_that_is_given_twice_is_no_anomaly_but_a_mistake() -> None:
 def test_two_lines_that_say_different_things_of_a_key_are_told() -> None:
     history = [send("p", "a", at=0)]
     lines = recorded(history, Facts()) + recorded(history, Facts(gone=(KEY,)))[:1]
-    assert "two lines say different things of this key" in [row.problem for row in spread(lines)]
+    assert "two lines contradict each other about this key" in [row.problem for row in spread(lines)]
 
 
 @pytest.mark.parametrize("has_line", [True, False])

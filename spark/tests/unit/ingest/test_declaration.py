@@ -72,7 +72,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert found.trigger_ms == 10_000
     assert found.checkpoint == "/data/orders/_strandline/checkpoint"
     assert found.quarantine == "/data/orders_quarantine"
-    assert found.told.source.reader_options() == {
+    assert found.declared.source.reader_options() == {
         "startingOffsets": "latest",
         "kafka.bootstrap.servers": "127.0.0.1:9092",
         "subscribe": "orders",
@@ -85,8 +85,8 @@ def test_a_whole_file(tmp_path: Path) -> None:
 
 def test_defaults(tmp_path: Path) -> None:
     found = read(tmp_path, SMALL)
-    assert found.told.source.reader_options()["startingOffsets"] == "earliest"
-    assert found.told.sink.format == "parquet"
+    assert found.declared.source.reader_options()["startingOffsets"] == "earliest"
+    assert found.declared.sink.format == "parquet"
     assert found.trigger_ms is None
     assert not found.may_quarantine
 
@@ -94,7 +94,7 @@ def test_defaults(tmp_path: Path) -> None:
 def test_flags_win_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(SMALL)
     found = read_file(str(tmp_path / "p.toml"), {"run": {"trigger": "5m"}, "sink": {"table": "/other"}})
-    assert (found.trigger_ms, found.told.sink.table, found.told.source.topic) == (300_000, "/other", "t")
+    assert (found.trigger_ms, found.declared.sink.table, found.declared.source.topic) == (300_000, "/other", "t")
 
 
 def test_a_flag_takes_the_place_of_what_says_the_same_and_leaves_the_rest(tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_a_flag_takes_the_place_of_what_says_the_same_and_leaves_the_rest(tmp_pa
         "sink": {"compaction": {"every": 5}},
     }
     found = read_file(str(tmp_path / "p.toml"), flags)
-    assert found.told.source.options == {"kafka.security.protocol": "SSL", "kafka.client.id": "b"}
-    assert (found.told.source.topic, found.told.source.pattern) == ("one", None)
+    assert found.declared.source.options == {"kafka.security.protocol": "SSL", "kafka.client.id": "b"}
+    assert (found.declared.source.topic, found.declared.source.pattern) == ("one", None)
     assert [column.name for column in found.columns] == ["id"]
-    assert (found.told.sink.compaction.every, found.told.sink.compaction.target_mb) == (5, 7)
+    assert (found.declared.sink.compaction.every, found.declared.sink.compaction.target_mb) == (5, 7)
 
 
 @each(
@@ -133,18 +133,18 @@ def test_a_flag_takes_the_place_of_what_says_the_same_and_leaves_the_rest(tmp_pa
         (("topic =", "tpoic ="), r"unknown field `tpoic` - at `\$\.source`"),
         (('topic = "t"', ""), "exactly one of topic, pattern"),
         (('topic = "t"', 'topic = "t"\npattern = "t.*"'), "exactly one of topic, pattern"),
-        (('bootstrap = "b:1"', ""), "does not say where the cluster is"),
+        (('bootstrap = "b:1"', ""), "does not name the cluster"),
         (('bootstrap = "b:1"', 'bootstrap = "b:1"\nmax_offsets_per_trigger = 0'), "at least 1"),
-        (("[sink]", '[value]\nformat = "json"\n[sink]'), "wants columns, or a schema's file"),
-        (("[sink]", '[value]\nformat = "text"\ncolumns = { a = "int" }\n[sink]'), "of format text has no columns"),
+        (("[sink]", '[value]\nformat = "json"\n[sink]'), "needs either columns or a schema"),
+        (("[sink]", '[value]\nformat = "text"\ncolumns = { a = "int" }\n[sink]'), "of format text cannot have columns"),
         (("[sink]", '[value]\nformat = "json"\nschema = "no.json"\n[sink]'), "cannot read .*no.json: No such file"),
         (("[sink]", '[transform]\nsql = "a"\nsql_file = "b"\n[sink]'), "both sql and sql_file"),
         (("[sink]", '[run]\ntrigger = "often"\n[sink]'), "'often' is neither available-now nor a time"),
         (("[sink]", '[sink]\nformat = "orc"'), r"Invalid enum value 'orc' - at `\$\.sink\.format`"),
         (("[sink]", "[sink]\ncompaction = { every = -1 }"), "every ≥ 0"),
-        (("[sink]", '[sink]\ncatalog = { type = "rest" }'), "of format parquet has no catalog"),
+        (("[sink]", '[sink]\ncatalog = { type = "rest" }'), "of format parquet cannot have a catalog"),
         (("[sink]", '[sink]\nquarantine = "/data/x/../t/"'), "quarantine and table are the same folder"),
-        (("[sink]", "[sink"), "is no TOML"),
+        (("[sink]", "[sink"), "is not valid TOML"),
         (
             ("[sink]", '[[expectations]]\nname = "a"\ncheck = "b"\n[[expectations]]\nname = "a"\ncheck = "c"\n[sink]'),
             "two expectations have the name 'a'",
@@ -171,7 +171,7 @@ def test_a_table_in_a_catalog_must_say_where_its_checkpoint_is() -> None:
         "source": {"topic": "t", "bootstrap": "b:1"},
         "sink": {"table": "shop.orders", "format": "iceberg", "catalog": {"type": "rest"}},
     }
-    with pytest.raises(StrandlineError, match="is no folder of this machine"):
+    with pytest.raises(StrandlineError, match="is not a local folder"):
         _ = pipeline(told).checkpoint
     told["run"] = {"checkpoint": "/c"}
     assert pipeline(told).checkpoint == "/c"

@@ -1,6 +1,6 @@
 """A record whose time cannot be told."""
 
-from spark.tests.unit.client.partition import Partition, batch, raw
+from tests.unit.client.partition import Partition, batch, raw
 
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryProgress
-from spark.tests.unit.lag.town import OURS, Town
+from spark.tests.unit.lag.scripted_cluster import OURS, ScriptedCluster
 
 from strandline_spark.errors import StrandlineError
 from strandline_spark.jobs.lag.listener import LagListener
@@ -55,7 +55,7 @@ def test_a_query_without_a_name_is_called_by_its_id_and_one_without_topics_has_n
 
 def test_a_failure_is_told_once_and_stops_nothing(tmp_path: Path) -> None:
     listener = LagListener(file=str(tmp_path / "missing" / "lag.jsonl"))
-    with pytest.warns(RuntimeWarning, match="lag of query etl is not told"):
+    with pytest.warns(RuntimeWarning, match="lag of query etl is unknown"):
         listener.onQueryProgress(event(0, KAFKA))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -67,12 +67,12 @@ def test_a_failure_is_told_once_and_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_no_reason_not_to_commit(tmp_path: Path) -> None:
-    with Town(t=OURS) as town:
-        servers, file = f"127.0.0.1:{town.port}", tmp_path / "missing" / "lag.jsonl"
+    with ScriptedCluster(t=OURS) as scripted:
+        servers, file = f"127.0.0.1:{scripted.port}", tmp_path / "missing" / "lag.jsonl"
         listener = LagListener(servers, group="of-{query}", file=str(file))
         with pytest.warns(RuntimeWarning, match="No such file"):
             listener.onQueryProgress(event(0, {"endOffset": '{"t":{"0":5}}', "latestOffset": '{"t":{"0":5}}'}))
-        assert town.positions == {"of-etl": {"t": 5}}
+        assert scripted.positions == {"of-etl": {"t": 5}}
 
 
 def test_only_the_last_samples_are_kept() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.tests.unit.lag.town import END, NOBODY, OTHER, OURS, SECOND, Town, batch, opened
+from spark.tests.unit.lag.scripted_cluster import END, NOBODY, OTHER, OURS, SECOND, ScriptedCluster, batch, opened
 
 from strandline.base.errors import ErrorCode
 from strandline.client.cluster import Cluster
@@ -27,23 +27,23 @@ def lags(sampler: Sampler) -> dict[tuple[str, str], int | None]:
 
 def test_a_partition_without_a_leader_is_left_out_and_told_once() -> None:
     told: list[str] = []
-    with Town(a=OURS, b=NOBODY) as town, opened(town) as cluster:
-        town.positions["g"] = {"a": 4, "b": 4}
+    with ScriptedCluster(a=OURS, b=NOBODY) as scripted, opened(scripted) as cluster:
+        scripted.positions["g"] = {"a": 4, "b": 4}
         sampler = Sampler(cluster, groups=["g"], tell=told.append)
         assert lags(sampler) == lags(sampler) == {("", "a"): None, ("g", "a"): 6}
         assert told == ["no sample of b-0: no leader now; `strandline explain b:0` says why"]
         assert list(sampler.lacking.values()) == told
-        town.leaders["b"] = OURS
+        scripted.leaders["b"] = OURS
         assert lags(sampler)["g", "b"] == 6
         assert not sampler.lacking
-        town.leaders["b"] = NOBODY
+        scripted.leaders["b"] = NOBODY
         sampler.sample()
         assert len(told) == 2, "it is told again when it comes again"
 
 
 def test_a_leader_that_does_not_answer_hides_no_other() -> None:
     told: list[str] = []
-    with Town(a=OURS, b=OTHER) as town, opened(town) as cluster:
+    with ScriptedCluster(a=OURS, b=OTHER) as scripted, opened(scripted) as cluster:
         sampler = Sampler(cluster, topics=["a", "b"], tell=told.append)
         assert lags(sampler) == {("", "a"): None}
     assert len(told) == 1
@@ -51,11 +51,11 @@ def test_a_leader_that_does_not_answer_hides_no_other() -> None:
 
 
 def test_a_topic_that_is_deleted_while_it_is_asked_for_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from strandline.client import cluster as client
+    from strandline.client import metadata as client
 
     monkeypatch.setattr(client, "MISSING_PATIENCE_MS", 0)
-    with Town(a=OURS, b=OURS) as town, opened(town) as cluster:
-        town.gone.add("b")
+    with ScriptedCluster(a=OURS, b=OURS) as scripted, opened(scripted) as cluster:
+        scripted.gone.add("b")
         sampler = Sampler(cluster, topics=["a", "b"])
         assert lags(sampler) == {("", "a"): None}
         assert not sampler.lacking
@@ -63,9 +63,9 @@ def test_a_topic_that_is_deleted_while_it_is_asked_for_is_left_out(monkeypatch: 
 
 def test_a_group_without_a_coordinator_hides_no_other() -> None:
     told: list[str] = []
-    with Town(a=OURS) as town, opened(town) as cluster:
-        town.positions["g"] = {"a": 4}
-        town.silent.add("h")
+    with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
+        scripted.positions["g"] = {"a": 4}
+        scripted.silent.add("h")
         assert lags(Sampler(cluster, groups=["h", "g"], tell=told.append)) == {("", "a"): None, ("g", "a"): 6}
         assert [line.partition(":")[0] for line in told] == ["no sample of group h"]
         sampler = Sampler(cluster, groups=None)
@@ -74,8 +74,8 @@ def test_a_group_without_a_coordinator_hides_no_other() -> None:
 
 
 def test_a_broker_that_still_loads_its_groups_is_told_of() -> None:
-    with Town(a=OURS) as town, opened(town) as cluster:
-        town.group_error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
+        scripted.group_error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         sampler = Sampler(cluster, groups=None, topics=["a"])
         assert lags(sampler) == {("", "a"): None}
         assert "COORDINATOR_LOAD_IN_PROGRESS" in sampler.lacking["no groups of broker 1"]
@@ -83,19 +83,19 @@ def test_a_broker_that_still_loads_its_groups_is_told_of() -> None:
 
 def test_a_checkpoint_that_goes_away_is_told_and_one_that_never_was_is_refused(tmp_path: Path) -> None:
     (tmp_path / "offsets").mkdir()
-    with Town(a=OURS) as town, opened(town) as cluster:
+    with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
         sampler = Sampler(cluster, queries={"etl": str(tmp_path)}, topics=["a"])
         assert lags(sampler) == {("", "a"): None}
         (tmp_path / "offsets").rmdir()
         assert lags(sampler) == {("", "a"): None}
-        assert "is no checkpoint" in sampler.lacking["no sample of query etl"]
-        with pytest.raises(StrandlineError, match="is no checkpoint"):
+        assert "is not a checkpoint" in sampler.lacking["no sample of query etl"]
+        with pytest.raises(StrandlineError, match="is not a checkpoint"):
             Sampler(cluster, queries={"etl": str(tmp_path)}).sample()
 
 
 def test_a_cluster_where_nobody_answers_is_no_sample() -> None:
-    with Town(a=OURS) as town:
-        cluster = opened(town)
+    with ScriptedCluster(a=OURS) as scripted:
+        cluster = opened(scripted)
     with cluster, pytest.raises(KafkaError, match="no broker answers"):
         Sampler(cluster, topics=["a"]).sample()
 
@@ -109,42 +109,42 @@ def sampled_at(cluster: Cluster, now_s: float) -> Sampled:
 
 
 def test_the_delay_of_a_reader_at_a_transactions_marker_is_that_of_the_record_behind_it() -> None:
-    with Town(a=OURS) as town, opened(town) as cluster:
-        town.positions["g"] = {"a": 4}
-        town.records = [batch(4, 1000, control=True), batch(5, 2000, control=True), batch(6, 3000)]
+    with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
+        scripted.positions["g"] = {"a": 4}
+        scripted.records = [batch(4, 1000, control=True), batch(5, 2000, control=True), batch(6, 3000)]
         delay = sampled_at(cluster, 10)
         assert delay() == delay() == 7000
-        assert town.fetched == [4, 5, 6], "what is known is not asked for again"
+        assert scripted.fetched == [4, 5, 6], "what is known is not asked for again"
 
 
 def test_a_reader_that_has_nothing_but_markers_before_it_has_no_delay() -> None:
-    with Town(a=OURS) as town, opened(town) as cluster:
-        town.positions["g"] = {"a": END - 1}
-        town.records = [batch(END - 1, 1000, control=True)]
+    with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
+        scripted.positions["g"] = {"a": END - 1}
+        scripted.records = [batch(END - 1, 1000, control=True)]
         assert sampled_at(cluster, 10)() == 0
 
 
 def test_markers_without_an_end_are_not_walked_for_ever() -> None:
-    with Town(a=OURS) as town, opened(town) as cluster:
-        town.positions["g"] = {"a": 0}
-        town.records = [batch(offset, 1000, control=True) for offset in range(END)]
+    with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
+        scripted.positions["g"] = {"a": 0}
+        scripted.records = [batch(offset, 1000, control=True) for offset in range(END)]
         assert sampled_at(cluster, 10)() is None
 
 
 def test_an_answer_without_records_is_asked_for_again() -> None:
-    with Town(a=OURS) as town, opened(town) as cluster:
-        town.positions["g"] = {"a": 4}
+    with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
+        scripted.positions["g"] = {"a": 4}
         delay = sampled_at(cluster, 10)
         assert delay() is None
-        town.records = [batch(4, 3000)]
+        scripted.records = [batch(4, 3000)]
         assert delay() == 7000
 
 
 def test_another_topic_of_the_same_name_has_other_records() -> None:
-    with Town(a=OURS) as town, opened(town) as cluster:
-        town.positions["g"] = {"a": 4}
-        town.records = [batch(4, 3000), batch(4, 9000)]
+    with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
+        scripted.positions["g"] = {"a": 4}
+        scripted.records = [batch(4, 3000), batch(4, 9000)]
         delay = sampled_at(cluster, 10)
         assert delay() == 7000
-        town.topic_id = SECOND
+        scripted.topic_id = SECOND
         assert delay() == 1000

@@ -55,7 +55,7 @@ def test_a_query_whose_first_batch_is_not_done_has_no_position(tmp_path: Path) -
 
 
 def test_a_folder_of_something_else_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StrandlineError, match="no checkpoint of a streaming query"):
+    with pytest.raises(StrandlineError, match="not a checkpoint of a streaming query"):
         progress_of(str(tmp_path))
     with pytest.raises(StrandlineError, match="only checkpoints in mounted folders"):
         progress_of("s3a://bucket/checkpoint")

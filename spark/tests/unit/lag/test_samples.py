@@ -63,14 +63,14 @@ def test_a_line_that_was_cut_off_is_passed_over_and_another_file_is_named(tmp_pa
     append(path, [at(5, 100, 20)])
     assert list(read(path)) == [at(0, 100, 10), at(5, 100, 20)]
     path.write_bytes(b'{"a": 1}\n')
-    with pytest.raises(StrandlineError, match="line 1, is no sample of lag"):
+    with pytest.raises(StrandlineError, match="line 1, is not a sample of lag"):
         list(read(path))
 
 
 def test_somebody_elses_file_keeps_its_last_line(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("one\ntwo")
-    with pytest.raises(StrandlineError, match=r"notes\.txt is no file of samples"):
+    with pytest.raises(StrandlineError, match=r"notes\.txt is not a file of samples"):
         append(path, [])
     assert path.read_text() == "one\ntwo"
 

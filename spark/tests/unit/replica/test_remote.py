@@ -1,7 +1,7 @@
 """A replica over the wire whose broker sends what is no batch."""
 
 import pytest
-from spark.tests.unit.client.partition import Partition, batch, raw
+from tests.unit.client.partition import Partition, batch, raw
 
 from strandline.wire.messages.records.fetch import PartitionData
 from strandline_spark.replica import DamagedLog

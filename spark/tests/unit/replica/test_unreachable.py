@@ -5,7 +5,7 @@ import socket
 from typing import Any
 
 import pytest
-from spark.tests.unit.client.scripted import ScriptedBroker, Session
+from tests.unit.client.scripted import ScriptedBroker, Session
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
@@ -27,16 +27,16 @@ from strandline_spark.replica.source import ReplicaReader
 PARTITIONS = 4
 
 
-class Town(ScriptedBroker):
+class ScriptedCluster(ScriptedBroker):
     """Broker 1, which has a batch in each partition of t. Broker 2 listens at the port `other`; 0: it is the same."""
 
     def __init__(self, other: int) -> None:
-        super().__init__({3: self.town, 1: self.fetch})
+        super().__init__({3: self.metadata, 1: self.fetch})
         self.other = other
         self.refuses: dict[int, ErrorCode] = {}
         self.is_there = True
 
-    def town(self, session: Session, request: Any) -> MetadataResponse:
+    def metadata(self, session: Session, request: Any) -> MetadataResponse:
         rows = tuple(
             MetadataResponsePartition(
                 partition_index=at, leader_id=1, leader_epoch=4, replica_nodes=(1, 2), isr_nodes=(1, 2)
@@ -71,11 +71,11 @@ class Town(ScriptedBroker):
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "PATIENCE_MS", 200)
     monkeypatch.setattr(remote, "HURRY_MS", 50)
-    monkeypatch.setattr("strandline.client.cluster.MISSING_PATIENCE_MS", 100)
+    monkeypatch.setattr("strandline.client.metadata.MISSING_PATIENCE_MS", 100)
 
 
-def reader(town: Town, **options: str) -> ReplicaReader:
-    given = {BOOTSTRAP: f"127.0.0.1:{town.port}", "kafka.retry.backoff.ms": "10", **options}
+def reader(scripted: ScriptedCluster, **options: str) -> ReplicaReader:
+    given = {BOOTSTRAP: f"127.0.0.1:{scripted.port}", "kafka.retry.backoff.ms": "10", **options}
     request = parse(given)
     return ReplicaReader(request, SCHEMAS[request.level], ClientConfig.of(dict(request.kafka)))
 
@@ -95,37 +95,37 @@ ALL = [(1, at, None) for at in range(PARTITIONS)]
 
 
 def test_each_log_of_a_broker_that_is_gone_is_a_row_and_the_broker_is_waited_for_once() -> None:
-    with Town(closed_port()) as town:
+    with ScriptedCluster(closed_port()) as scripted:
         gone = [(2, at, "unreachable") for at in range(PARTITIONS)]
-        assert found(reader(town, whenChanged="report")) == [*ALL, *gone]
-        splits = reader(town, whenChanged="report").partitions()
+        assert found(reader(scripted, whenChanged="report")) == [*ALL, *gone]
+        splits = reader(scripted, whenChanged="report").partitions()
         reasons = [split.why for split in splits if isinstance(split, Unplanned)]
         assert [reason is reasons[0] for reason in reasons] == [True] * PARTITIONS
-        assert found(reader(town, level="record", whenChanged="skip")) == ALL
+        assert found(reader(scripted, level="record", whenChanged="skip")) == ALL
         with pytest.raises(Unreachable, match="replica of t-0 on broker 2 cannot be read"):
-            reader(town).partitions()
+            reader(scripted).partitions()
 
 
 def test_a_broker_that_does_not_give_one_log_gives_the_others() -> None:
     """As one with a log directory offline."""
-    with Town(0) as town:
-        town.refuses = {1: ErrorCode.KAFKA_STORAGE_ERROR}
+    with ScriptedCluster(0) as scripted:
+        scripted.refuses = {1: ErrorCode.KAFKA_STORAGE_ERROR}
         faults = {1: "unreachable"}
-        assert found(reader(town, whenChanged="report")) == [
+        assert found(reader(scripted, whenChanged="report")) == [
             (broker, at, faults.get(at)) for broker in (1, 2) for at in range(PARTITIONS)
         ]
 
 
 def test_a_topic_that_is_deleted_while_the_read_is_planned_has_changed() -> None:
-    with Town(0) as town:
-        town.refuses = dict.fromkeys(range(PARTITIONS), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    with ScriptedCluster(0) as scripted:
+        scripted.refuses = dict.fromkeys(range(PARTITIONS), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         changed = [(broker, at, "changed") for broker in (1, 2) for at in range(PARTITIONS)]
-        assert found(reader(town, whenChanged="report")) == changed
+        assert found(reader(scripted, whenChanged="report")) == changed
 
 
 def test_a_partition_that_was_there_a_moment_ago_may_be_gone_and_a_topic_that_a_user_names_may_not() -> None:
-    with Town(0) as town:
-        town.is_there = False
-        assert reader(town, assign='{"t": [0]}', whenChanged="report").partitions() == []
+    with ScriptedCluster(0) as scripted:
+        scripted.is_there = False
+        assert reader(scripted, assign='{"t": [0]}', whenChanged="report").partitions() == []
         with pytest.raises(UnknownTopic, match="topic t does not exist"):
-            reader(town, subscribe="t", whenChanged="report").partitions()
+            reader(scripted, subscribe="t", whenChanged="report").partitions()

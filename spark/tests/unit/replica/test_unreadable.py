@@ -40,7 +40,7 @@ def test_a_segment_that_cannot_be_read(at: Path) -> None:
     path = log_file(at / "u-0")
     path.unlink()
     (path / "within").mkdir(parents=True)
-    with pytest.raises(UnreadableLog, match=rf"^{path}: Is a directory\n  see to the disk"):
+    with pytest.raises(UnreadableLog, match=rf"^{path}: Is a directory\n  check the disk"):
         rows(at)
     found = rows(at, whenChanged="report")
     assert unread(found) == [("u", 0, "unreadable")]

@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType
 from strandline_spark.schemas import rows as columns
 from strandline_spark.tables.account import Account
 from strandline_spark.tables.table import Table, Written
-from strandline_spark.tables.writing import Plan, read_told, write_rows
+from strandline_spark.tables.writing import Plan, read_results, write_rows
 
 SCHEMA = columns("topic string", "partition int", "offset long", "region string", "amount long")
 ARROW = pa.schema(
@@ -46,11 +46,11 @@ def write(table: Table, batch: int, *tasks: Sequence[pa.RecordBatch]) -> Written
     if table.has(batch):
         return Written(batch, was_there=True)
     layout = table.begin(batch)
-    told = read_told(
+    result = read_results(
         msgspec.json.encode(write_rows(task, Plan(layout), number)).decode() for number, task in enumerate(tasks)
     )
-    table.commit(batch, layout, told.table, told.account)
-    return Written(batch, told.account, len(told.table))
+    table.commit(batch, layout, result.table, result.account)
+    return Written(batch, result.account, len(result.table))
 
 
 def whole(account: Account) -> tuple[int, bool | None, dict[str, dict[int, int]]]:

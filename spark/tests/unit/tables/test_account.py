@@ -1,4 +1,4 @@
-"""Numbers of batches add up, and say where offsets are missing or there twice."""
+"""Numbers of batches add up, and show where offsets are missing or duplicated."""
 
 from strandline_spark.tables.account import Account, Span
 

@@ -125,5 +125,5 @@ def test_others_that_come_before_every_try_are_named(
 ) -> None:
     monkeypatch.setattr(iceberg, "TRIES_MAX", 1)
     theirs(path).append(pa.Table.from_batches([rows(100, 101)]))
-    with pytest.raises(StrandlineError, match=r"others have changed .*orders at the same moment"):
+    with pytest.raises(StrandlineError, match=r"another program changed .*orders at the same moment"):
         write(table, 3, [rows(9, 12)])

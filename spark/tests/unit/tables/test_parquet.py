@@ -164,7 +164,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("partition_by", "why"),
     [
-        (("when",), "partitioned by when, and has no such column"),
+        (("when",), "cannot be partitioned by when: it has no such column"),
         (("topic", "partition", "offset", "region", "amount"), "cannot be partitioned by topic"),
         (("region", "region"), "cannot be partitioned by region, region"),
     ],

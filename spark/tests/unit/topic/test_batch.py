@@ -9,9 +9,9 @@ from confluent_kafka import Producer
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThan, InputPartition
 from pyspark.sql.types import StructType
-from spark.tests.unit.client.partition import Partition
 from spark.tests.unit.topic.conftest import Topic
 from tests.cluster.driving import quiet
+from tests.unit.client.partition import Partition
 
 from strandline.base.errors import ErrorCode
 from strandline.client.errors import TimedOut, Unreachable

@@ -78,7 +78,7 @@ def test_ends_have_the_same_order() -> None:
         ({"subscribe": "a", "assign": "{}"}, "Only one of the following options can be specified"),
         ({"subscribe": " , "}, "No topics to subscribe to"),
         ({"subscribePattern": ""}, "Pattern to subscribe is empty"),
-        ({"subscribePattern": "a("}, "no regular expression"),
+        ({"subscribePattern": "a("}, "not a valid regular expression"),
         ({"assign": "a"}, "No topicpartitions to assign"),
         ({"assign": '{"a":[]}'}, "No topicpartitions to assign"),
         ({"assign": '{"a":[-1]}'}, 'Expected e.g. {"topicA":[0,1]'),
@@ -100,7 +100,7 @@ def test_ends_have_the_same_order() -> None:
         ({**EVENTS, "startingOffsets": '{"a":5}'}, "Expected e.g."),
         ({**EVENTS, "startingOffsets": "[1]"}, "Expected e.g."),
         ({**EVENTS, "startingOffsetsByTimestamp": '{"a":{"0":-1}}'}, "Expected e.g."),
-        ({**EVENTS, "maxTriggerDelay": "soon"}, "maxTriggerDelay is a time"),
+        ({**EVENTS, "maxTriggerDelay": "soon"}, "maxTriggerDelay must be a time"),
         ({**EVENTS, "kafkaConsumer.pollTimeoutMs": "1s"}, "kafkaConsumer.pollTimeoutMs must be"),
     ],
 )

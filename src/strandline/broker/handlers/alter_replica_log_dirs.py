@@ -1,12 +1,9 @@
 """AlterReplicaLogDirs: this broker's replicas move to other log directories of its own (KIP-113)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.ids import TopicPartition
 from strandline.base.time import Instant
+from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.wire.messages.cluster.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
@@ -14,15 +11,12 @@ from strandline.wire.messages.cluster.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
 
-
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     """A move has begun when it is answered; DescribeLogDirs tells how far it is."""
-    assert node.broker is not None, "a node without the broker role has no broker listener"
+    broker = broker_of(node)
     request: AlterReplicaLogDirsRequest = received.message
-    futures = node.broker.replicas.futures
+    futures = broker.replicas.futures
     rows: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for wanted in request.dirs:
         for topic in wanted.topics:

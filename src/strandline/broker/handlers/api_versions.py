@@ -1,11 +1,8 @@
 """ApiVersions: what this listener speaks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.time import Instant
+from strandline.broker.handlers.port import NodePort
 from strandline.metadata.features import SUPPORTED_FEATURES
 from strandline.wire.api import advertised_versions
 from strandline.wire.messages.cluster.api_versions import (
@@ -16,11 +13,8 @@ from strandline.wire.messages.cluster.api_versions import (
 
 FROM_ZERO = 4  # the version of the first clients that take a range which begins with 0
 
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
 
-
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
     features = sorted(node.image.features.items())
     response = ApiVersionsResponse(

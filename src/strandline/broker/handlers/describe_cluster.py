@@ -1,27 +1,21 @@
 """DescribeCluster: the brokers (or the controllers, KIP-919) by id and endpoint."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.operations import ON_CLUSTER, UNKNOWN_OPERATIONS
 from strandline.base.time import Instant
 from strandline.broker.handlers.metadata import controller_to_name
+from strandline.broker.handlers.port import NodePort
 from strandline.wire.messages.cluster.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
-
 BROKERS, CONTROLLERS = 1, 2
 
 
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
     request: DescribeClusterRequest = received.message
     asked = request.endpoint_type if received.to.api_version >= 1 else BROKERS
@@ -33,7 +27,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     response = DescribeClusterResponse(
         cluster_id=node.cluster_id,
         endpoint_type=here,
-        controller_id=node.quorum.leader_id if here == CONTROLLERS else controller_to_name(node),
+        controller_id=node.active_controller if here == CONTROLLERS else controller_to_name(node),
         brokers=controllers(node) if here == CONTROLLERS else brokers(node, received, request),
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else UNKNOWN_OPERATIONS
@@ -46,7 +40,7 @@ def refuse(received: Received, error: ErrorCode) -> list[Effect]:
     return [Reply(received.to, DescribeClusterResponse(error_code=error, error_message=message_of(error)))]
 
 
-def brokers(node: Node, received: Received, request: DescribeClusterRequest) -> tuple[DescribeClusterBroker, ...]:
+def brokers(node: NodePort, received: Received, request: DescribeClusterRequest) -> tuple[DescribeClusterBroker, ...]:
     listener = received.caller.listener
     return tuple(
         DescribeClusterBroker(
@@ -61,7 +55,7 @@ def brokers(node: Node, received: Received, request: DescribeClusterRequest) -> 
     )
 
 
-def controllers(node: Node) -> tuple[DescribeClusterBroker, ...]:
+def controllers(node: NodePort) -> tuple[DescribeClusterBroker, ...]:
     return tuple(
         DescribeClusterBroker(broker_id=voter, host=at.host, port=at.port, rack=None)
         for voter, at in node.voters.items()

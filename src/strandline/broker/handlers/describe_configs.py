@@ -4,16 +4,14 @@ Synonyms are all sources that have a value, the one in force first, each with th
 a topic's `retention.ms` may come from a broker's `log.retention.hours`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.broker.config import NODE_CONFIGS
+from strandline.broker.handlers.port import NodePort
 from strandline.metadata.configs.config_docs import documentation
 from strandline.metadata.configs.config_key import TYPE_NUMBERS, ConfigKey, show_value
 from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, synonyms_of
@@ -27,9 +25,6 @@ from strandline.wire.messages.cluster.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
 
 # ConfigSource numbers of the protocol.
 TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
@@ -51,14 +46,16 @@ class Described(Value, frozen=True):
     is_read_only: bool = False
 
 
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
     request: DescribeConfigsRequest = received.message
     results = tuple(describe(node, resource, request) for resource in request.resources)
     return [Reply(received.to, DescribeConfigsResponse(results=results))]
 
 
-def describe(node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest) -> DescribeConfigsResult:
+def describe(
+    node: NodePort, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
     name = resource.resource_name
     match resource.resource_type:
         case kind if kind == TOPIC_RESOURCE:
@@ -96,7 +93,7 @@ def refused(resource: DescribeConfigsResource, error: ErrorCode, why: str) -> De
     )
 
 
-def of_topic(node: Node, topic: str, key: ConfigKey) -> Described:
+def of_topic(node: NodePort, topic: str, key: ConfigKey) -> Described:
     own = node.image.configs.get((TOPIC_RESOURCE, topic), {})
     found = [Setting(key.name, own[key.name], TOPIC)] if key.name in own else []
     if key.synonyms:
@@ -107,7 +104,7 @@ def of_topic(node: Node, topic: str, key: ConfigKey) -> Described:
     return Described(key, show_value(value), source, tuple(found))
 
 
-def of_broker(node: Node, key: ConfigKey) -> Described:
+def of_broker(node: NodePort, key: ConfigKey) -> Described:
     found = broker_settings(node, synonyms_of(key.name))
     while found and found[0].name != key.name:
         del found[0]  # A stand-in is asked only after the key itself, and what stands before is not this key's value.
@@ -116,7 +113,7 @@ def of_broker(node: Node, key: ConfigKey) -> Described:
     return Described(key, value, source, tuple(found), key.name not in DYNAMIC_NODE_KEYS)
 
 
-def of_all_brokers(node: Node) -> list[Described]:
+def of_all_brokers(node: NodePort) -> list[Described]:
     """What was set for all brokers, and nothing else."""
     dynamic = node.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
     rows = []
@@ -126,7 +123,7 @@ def of_all_brokers(node: Node) -> list[Described]:
     return rows
 
 
-def broker_settings(node: Node, names: Iterable[str]) -> list[Setting]:
+def broker_settings(node: NodePort, names: Iterable[str]) -> list[Setting]:
     """Where a broker has a value of one of these keys: by source, and within a source in the order of the keys."""
     explicit = node.config.explicit
     sources = (

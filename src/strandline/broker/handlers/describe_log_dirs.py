@@ -7,21 +7,18 @@ who asks for followers is told by leaders how far each one out of sync is behind
 that decide who is in sync.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader, ReplicaState
 from strandline.replica.storage.cordoned import cordoned
-from strandline.replica.storage.future import Future
+from strandline.replica.storage.moving.future import Future
 from strandline.wire.messages.cluster.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -31,32 +28,29 @@ from strandline.wire.messages.cluster.describe_log_dirs import (
     FollowerOutOfSync,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
-
 Wanted = dict[str, tuple[int, ...]]
 
 
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
-    assert node.broker is not None, "a node without the broker role has no broker listener"
+    broker = broker_of(node)
     request: DescribeLogDirsRequest = received.message
     wanted: Wanted | None = None
     if request.topics is not None:
         wanted = {}
         for topic in request.topics:
             wanted[topic.topic] = wanted.get(topic.topic, ()) + topic.partitions
-    host = node.broker.replicas.host
-    moving = node.broker.replicas.futures.moving
+    host = broker.replicas.host
+    moving = broker.replicas.futures.moving
     lying: dict[str, list[tuple[str, DescribeLogDirsPartition]]] = {}
-    for hosted in host.all():
+    for hosted in host.partitions.all():
         if wanted is not None and hosted.name.partition not in wanted.get(hosted.name.topic, ()):
             continue
         lying.setdefault(hosted.directory.path, []).append((hosted.name.topic, row_of(hosted, request.with_followers)))
         future = moving.get(hosted.at)
         if future is not None:
             lying.setdefault(future.directory.path, []).append((hosted.name.topic, future_row(hosted, future)))
-    directories = node.broker.directories
+    directories = broker.directories
     closed = cordoned(host)
     results = [describe(node, log_dir, lying.get(log_dir.path, []), log_dir in closed) for log_dir in directories.live]
     results += [offline(log_dir) for log_dir in directories.offline.values()]
@@ -69,11 +63,11 @@ def offline(log_dir: LogDir) -> DescribeLogDirsResult:
 
 
 def describe(
-    node: Node, log_dir: LogDir, logs: list[tuple[str, DescribeLogDirsPartition]], is_cordoned: bool
+    node: NodePort, log_dir: LogDir, logs: list[tuple[str, DescribeLogDirsPartition]], is_cordoned: bool
 ) -> DescribeLogDirsResult:
-    assert node.broker is not None
+    broker = broker_of(node)
     try:
-        total, usable = node.broker.disk.usage(log_dir.path)
+        total, usable = broker.disk.usage(log_dir.path)
     except DiskError:
         return offline(log_dir)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}

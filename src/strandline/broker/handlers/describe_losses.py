@@ -4,35 +4,30 @@ Every broker has the same of the metadata log; of replicas each knows its own al
 read. A topic that is gone is still told by its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from heapq import nlargest
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.time import Instant
+from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.metadata.acknowledgements import acknowledged
 from strandline.metadata.image import Image
 from strandline.metadata.records import LossEvent
 from strandline.replica.losses.ledger import Ledger
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
-
 LIMIT_MAX = 20_000
 REPLICA, METADATA, WITHDRAWN = "replica", "metadata", "withdrawn"
 
 
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
-    assert node.broker is not None, "a node without the broker role has no broker listener"
+    broker = broker_of(node)
     request: DescribeLossesRequest = received.message
-    ledger = node.broker.replicas.host.ledger
+    ledger = broker.replicas.host.ledger
     wanted = None if request.topics is None else dict.fromkeys(request.topics)
     found = [
         loss
@@ -46,7 +41,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
         losses=tuple(with_acknowledgement(loss, node.image) for _, loss in reversed(latest)),
         left_out=len(found) - len(latest),
         lost_records=ledger.records,
-        unread=tuple(path for path in node.broker.replicas.host.directories.offline if path not in ledger.books),
+        unread=tuple(path for path in broker.replicas.host.directories.offline if path not in ledger.books),
     )
     return [Reply(received.to, response)]
 

@@ -1,15 +1,12 @@
 """DescribeTopicPartitions (KIP-966): topics page by page, sorted by name, with their eligible leader replicas."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.operations import ON_TOPIC
 from strandline.base.time import Instant
 from strandline.broker.handlers.metadata import offline_replicas
+from strandline.broker.handlers.port import NodePort
 from strandline.metadata.image import Topic
 from strandline.metadata.strategy import strategy_of
 from strandline.metadata.topic_names import why_illegal
@@ -22,11 +19,8 @@ from strandline.wire.messages.topics.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
 
-
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
     request: DescribeTopicPartitionsRequest = received.message
     names = sorted({t.name for t in request.topics}) or sorted(node.image.topic_ids)
@@ -55,7 +49,7 @@ def cursor_error(cursor: Cursor | None, names: list[str], *, named: bool) -> Err
 
 
 def page(
-    node: Node, names: list[str], first: int, limit: int
+    node: NodePort, names: list[str], first: int, limit: int
 ) -> tuple[list[DescribeTopicPartitionsResponseTopic], CursorResponse | None]:
     """At most `limit` partitions, and where to go on, if anything is left."""
     topics: list[DescribeTopicPartitionsResponseTopic] = []
@@ -80,7 +74,7 @@ def page(
     return topics, None
 
 
-def describe(node: Node, topic: Topic, indexes: list[int]) -> DescribeTopicPartitionsResponseTopic:
+def describe(node: NodePort, topic: Topic, indexes: list[int]) -> DescribeTopicPartitionsResponseTopic:
     """Eligible replicas are empty arrays, never null: the Java client fails on null. A partition without a leader has
     no error, as in Kafka: it is described all the same."""
     strategy = strategy_of(node.image, topic.name, node.config.explicit).value

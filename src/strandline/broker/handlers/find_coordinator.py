@@ -1,22 +1,16 @@
 """FindCoordinator: a group's coordinator leads the partition of `__consumer_offsets` that the group's id hashes to."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Effect, Endpoint, Received, Reply
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
 from strandline.base.time import Instant
+from strandline.broker.handlers.port import NodePort
 from strandline.group.partitioning import partition_for
 from strandline.wire.messages.groups.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
 
 GROUP = 0
 # Asked for a transaction coordinator, or any other that there is none of. librdkafka asks again every 500 ms for ever
@@ -26,7 +20,7 @@ NO_COORDINATOR_MESSAGE = "This cluster has no coordinator of this kind: transact
 NOWHERE = Endpoint("", -1)
 
 
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     request: FindCoordinatorRequest = received.message
     batched = received.to.api_version >= 4
     keys = request.coordinator_keys if batched else (request.key,)
@@ -49,7 +43,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     return effects
 
 
-def find(node: Node, received: Received, key_type: int, key: str) -> Coordinator:
+def find(node: NodePort, received: Received, key_type: int, key: str) -> Coordinator:
     if key_type != GROUP:
         return entry(key, NOBODY, NOWHERE, NO_COORDINATOR_OF_THIS_KIND, NO_COORDINATOR_MESSAGE)
     topic = node.image.topic_named(OFFSETS_TOPIC)

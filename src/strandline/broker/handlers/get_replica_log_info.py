@@ -9,19 +9,16 @@ At most `PARTITIONS_MAX` are answered; each further one is refused, and to be as
 partition's index too.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from msgspec import structs
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
 from strandline.base.time import Instant
+from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Partition, directory_of
 from strandline.metadata.registrations import MIGRATING_DIRECTORY
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.wire.messages.own.get_replica_log_info import (
     PARTITIONS_MAX,
     GetReplicaLogInfoRequest,
@@ -30,16 +27,13 @@ from strandline.wire.messages.own.get_replica_log_info import (
     TopicPartitionLogInfo,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
 
-
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
-    assert node.broker is not None, "a node without the broker role has no broker listener"
+    broker = broker_of(node)
     request: GetReplicaLogInfoRequest = received.message
-    host, repairs = node.broker.replicas.host, node.broker.replicas.scrubber.repairs
-    uncleanly = node.broker.lifecycle.identity.previous_broker_epoch < 0
+    host, repairs = broker.replicas.host, broker.replicas.scrubber.repairs
+    uncleanly = broker.lifecycle.identity.previous_broker_epoch < 0
     topics: dict[Uuid, list[PartitionLogInfo]] = {}
     for served, at in enumerate(wanted(host, request)):
         if request.broker_id != node.me:
@@ -54,7 +48,7 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     rows = tuple(
         TopicPartitionLogInfo(topic_id=topic_id, partition_log_info=tuple(found)) for topic_id, found in topics.items()
     )
-    epoch = node.broker.lifecycle.epoch
+    epoch = broker.lifecycle.epoch
     return [Reply(received.to, GetReplicaLogInfoResponse(broker_epoch=epoch, topic_partition_log_info_list=rows))]
 
 
@@ -74,7 +68,7 @@ def row_of(host: Host, at: TopicIdPartition, uncleanly: bool) -> PartitionLogInf
         return refused(at, ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {host.me} has no replica of the partition")
     if at in host.absent:
         return refused(at, why_absent(host, partition))
-    hosted = host.find(at)
+    hosted = host.partitions.find(at)
     if hosted is None or hosted.role is None:
         return refused(at, ErrorCode.REPLICA_NOT_AVAILABLE, "the replica's log is not in use yet")
     log = hosted.log

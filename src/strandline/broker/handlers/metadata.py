@@ -1,9 +1,5 @@
 """Metadata: which brokers there are, and who leads what. Answered from the committed image."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Received, Reply
@@ -11,6 +7,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, ZERO_UUID, NodeId
 from strandline.base.operations import ON_CLUSTER, ON_TOPIC, UNKNOWN_OPERATIONS
 from strandline.base.time import Instant
+from strandline.broker.handlers.port import NodePort
 from strandline.metadata.image import Image, Partition, Topic
 from strandline.metadata.topic_names import why_illegal
 from strandline.wire.messages.topics.metadata import (
@@ -21,13 +18,10 @@ from strandline.wire.messages.topics.metadata import (
     MetadataResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
-
 BY_ID = 12  # the version from which topics may be asked for by id
 
 
-def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
+def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     request: MetadataRequest = received.message
     version = received.to.api_version
     image = node.image
@@ -67,10 +61,10 @@ def answer(node: Node, received: Received, now: Instant) -> list[Effect]:
     return effects
 
 
-def controller_to_name(node: Node) -> NodeId:
+def controller_to_name(node: NodePort) -> NodeId:
     """Clients send admin requests there; any broker forwards them, so an unfenced one will do."""
-    if node.image.is_active(node.quorum.leader_id):
-        return node.quorum.leader_id
+    if node.image.is_active(node.active_controller):
+        return node.active_controller
     return next((b.node_id for b in node.image.brokers.values() if not b.fenced), NOBODY)
 
 

@@ -4,28 +4,22 @@ Kafka says the same on a listener without SASL. The client learns that its secur
 is cut off says nothing.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.broker.handlers.port import NodePort
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateResponse
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.node import Node
 
 AFTER_HANDSHAKE = "SaslAuthenticate request received after successful authentication"  # Kafka's text, there too
 
 
-def handshake(node: Node, received: Received, now: Instant) -> list[Effect]:
+def handshake(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del node, now
     return [Reply(received.to, SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE))]
 
 
-def authenticate(node: Node, received: Received, now: Instant) -> list[Effect]:
+def authenticate(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del node, now
     response = SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=AFTER_HANDSHAKE)
     return [Reply(received.to, response)]

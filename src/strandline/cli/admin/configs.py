@@ -17,7 +17,7 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
 )
 from strandline.wire.messages.topics.metadata import MetadataRequest
 
-app = App(name="configs", help="Describe and alter the configurations of topics and brokers.")
+app = App(name="configs", help="Show and change configurations of topics and brokers.")
 
 NUMBERS = {"topics": 2, "brokers": 4}
 SOURCES = {
@@ -30,9 +30,9 @@ SOURCES = {
 SET, DELETE = 0, 1
 CLUSTER_DEFAULT = ""
 
-Type = Annotated[Literal["topics", "brokers"], Parameter(help="what is configured")]
-Name = Annotated[str | None, Parameter(help="the topic, or the broker's id; all of them if none is given")]
-Default = Annotated[bool, Parameter(negative="", help="what holds for all brokers")]
+Type = Annotated[Literal["topics", "brokers"], Parameter(help="topics or brokers")]
+Name = Annotated[str | None, Parameter(help="the topic, or the broker's id; all of them if it is omitted")]
+Default = Annotated[bool, Parameter(negative="", help="the default of all brokers")]
 
 
 @app.command
@@ -41,12 +41,14 @@ def describe(
     entity_type: Type,
     entity_name: Name = None,
     entity_default: Default = False,
-    all_: Annotated[bool, Parameter(name="--all", negative="", help="also what was never altered")] = False,
-    docs: Annotated[bool, Parameter(negative="", help="with what each key is for")] = False,
+    all_: Annotated[
+        bool, Parameter(name="--all", negative="", help="include keys that have their default value")
+    ] = False,
+    docs: Annotated[bool, Parameter(negative="", help="add a description of each key")] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     json_output: Json = False,
 ) -> None:
-    """Show configurations: those that were altered, or with --all every one."""
+    """Show the keys that were changed; with --all, every key."""
     name = entity(entity_type, entity_name, entity_default)
     names = [name] if name is not None else every(bootstrap, entity_type)
     rows = [row for each in names for row in rows_of(bootstrap, entity_type, each, all_)]
@@ -66,21 +68,23 @@ def alter(
     entity_type: Type,
     entity_name: Annotated[str | None, Parameter(help="the topic, or the broker's id")] = None,
     entity_default: Default = False,
-    add_config: Annotated[str, Parameter(help="k1=v1,k2=[v1,v2]: brackets around a value with commas")] = "",
-    delete_config: Annotated[str, Parameter(help="k1,k2: back to the default")] = "",
-    validate_only: Annotated[bool, Parameter(negative="", help="say whether it could be done, and do nothing")] = False,
+    add_config: Annotated[str, Parameter(help="K1=V1,K2=[V2,V3]; a value with commas needs brackets")] = "",
+    delete_config: Annotated[str, Parameter(help="K1,K2: reset these keys to their defaults")] = "",
+    validate_only: Annotated[bool, Parameter(negative="", help="check the changes, and change nothing")] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Alter configurations, all that are named or none."""
+    """Change configurations: all the given keys, or none."""
     name = entity(entity_type, entity_name, entity_default)
     if name is None:
-        fail("alter wants --entity-name, or --entity-default for all brokers", status=2)
+        fail("name --entity-name, or --entity-default for all brokers", status=2)
     added, deleted = parse_added(add_config), [key.strip() for key in delete_config.split(",") if key.strip()]
     if not added and not deleted:
-        fail("at least one of --add-config and --delete-config must be given", status=2)
+        fail("name --add-config or --delete-config", status=2)
     unset = [key for key in deleted if key not in altered_keys(bootstrap, entity_type, name)] if deleted else []
     if unset:
-        fail(f"Invalid config(s): {','.join(unset)}", f"--delete-config takes back what was set for {name or 'all'}")
+        fail(
+            f"Invalid config(s): {','.join(unset)}", f"--delete-config resets what was set for {name or 'all brokers'}"
+        )
     changes = [AlterableConfig(name=key, config_operation=SET, value=value) for key, value in added.items()]
     changes += [AlterableConfig(name=key, config_operation=DELETE) for key in deleted]
     resource = AlterConfigsResource(resource_type=NUMBERS[entity_type], resource_name=name, configs=tuple(changes))
@@ -93,7 +97,7 @@ def alter(
 def entity(kind: str, name: str | None, is_default: bool) -> str | None:
     """The resource's name; None for every one."""
     if is_default and (name is not None or kind != "brokers"):
-        fail("--entity-default is for brokers, and stands in the place of --entity-name", status=2)
+        fail("--entity-default is for brokers, and replaces --entity-name", status=2)
     return CLUSTER_DEFAULT if is_default else name
 
 
@@ -111,7 +115,7 @@ def server_for(bootstrap: str, kind: str, name: str) -> str:
     for broker in ask_any(bootstrap, MetadataRequest(topics=()), 12).brokers:
         if str(broker.node_id) == name:
             return f"{broker.host}:{broker.port}"
-    return fail(f"broker '{name}' is not in the cluster, or does not run")
+    return fail(f"broker '{name}' is not in the cluster, or is not running")
 
 
 def described(bootstrap: str, kind: str, name: str) -> Any:
@@ -173,7 +177,7 @@ def parse_added(text: str) -> dict[str, str]:
     for entry in re.split(r",(?=[^\]]*(?:\[|$))", text) if text else []:
         key, equals, value = entry.partition("=")
         if not (key.strip() and equals):
-            fail(f"--add-config wants key=value, not '{entry}'", status=2)
+            fail(f"--add-config needs KEY=VALUE, not '{entry}'", status=2)
         value = value.strip()
         found[key.strip()] = value[1:-1] if value.startswith("[") and value.endswith("]") else value
     return found

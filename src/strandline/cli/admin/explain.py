@@ -5,16 +5,18 @@ import time
 from typing import Any
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.admin.behind import out_of_sync
+from strandline.client.admin.loss_ledger import ask_ledger
+from strandline.client.admin.partitions import PartitionState, Place, chosen
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked, ask_replicas
 from strandline.client.ask import ask_any
 from strandline.client.brokers import BrokerAt, Silence, ask_each, brokers_of
-from strandline.client.loss_ledger import ask_ledger
 from strandline.diagnosis import replica_logs, situation
-from strandline.diagnosis.behind import out_of_sync
 from strandline.diagnosis.leaderless import judge_leaderless
 from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, written
-from strandline.diagnosis.partitions import PartitionState, Place, chosen, numbers
 from strandline.diagnosis.partitions import as_json as state_as_json
-from strandline.diagnosis.replica_logs import ReplicaLog, Told, Unasked, ask_replicas, words
+from strandline.diagnosis.partitions import numbers
+from strandline.diagnosis.replica_logs import words
 from strandline.diagnosis.situation import (
     WATCHED_S,
     Facts,
@@ -36,10 +38,10 @@ LOOKS, BETWEEN_S = WATCHED_S, 1.0  # that tell whether a replica that is out of 
 
 
 def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> int:
-    """Say why a partition has no leader, too few in sync, or waits; who has which records; and what can be done.
+    """Say what is wrong with a partition, which replica has which records, and what can be done.
 
-    Each way out comes with what it costs in records, and the command. Exit status 0 if nothing need be done, 2 if
-    somebody must act, 3 if a broker that should tell does not.
+    Each way out is shown with its cost in records and its command. Exit status 0 if there is nothing to do, 2 if
+    somebody must act, 3 if a broker did not answer.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_out
     """
     states = chosen(bootstrap, place)
     if not all(state.is_of_our_own for state in states):
-        fail("this cluster runs a program that does not tell what its partitions wait for", status=2)
+        fail("this cluster does not report what its partitions wait for: it is not Strandline", status=2)
     found = [(facts, judge(facts)) for facts in gathered(bootstrap, states)]
     if json_output:
         print(json.dumps([as_json(facts, findings) for facts, findings in found]))
@@ -183,7 +185,11 @@ def lines_of(facts: Facts, findings: tuple[Finding, ...]) -> list[str]:
         for way in finding.ways:
             lines += [f"  way out: {way.what}", f"    costs: {way.costs}", f"    $ {way.command}"]
     if not any(finding.needs_action for finding in findings):
-        lines.append("  nothing need be done" if status_of(findings) == 0 else "  not all that should tell did")
+        lines.append(
+            "  there is nothing to do"
+            if status_of(findings) == 0
+            else "  a broker did not answer, so there may be more"
+        )
     return lines
 
 

@@ -3,14 +3,12 @@
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich import box
-from rich.table import Table
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.cli.show import show_rows
+from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.features import features_of
 from strandline.client.ask import ask_any
 from strandline.metadata.features import METADATA_VERSION, RELEASE_OF
-from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
@@ -22,8 +20,8 @@ Flag = Annotated[bool, Parameter(negative="")]
 
 @app.command
 def describe(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
-    """Show each feature: the levels that a node of the cluster knows, and the one that is in force."""
-    answer = ask_any(bootstrap, ApiVersionsRequest(), 4)
+    """Show each feature: its level, and the levels that the nodes support."""
+    answer = features_of(bootstrap)
     in_force = {row.name: row.max_version_level for row in answer.finalized_features}
     rows = [
         {
@@ -40,14 +38,14 @@ def describe(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = Fa
 
 @app.command
 def upgrade(*, feature: Levels, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
-    """Raise the levels of features: all of them, or none.
+    """Raise feature levels: all the given features, or none.
 
     Parameters
     ----------
     feature
-        NAME=LEVEL; may be given more than once
+        NAME=LEVEL; may be repeated
     dry_run
-        ask whether it could be done, and do nothing
+        check whether it is possible, and change nothing
     """
     update("upgraded", [parsed(text) for text in feature], UPGRADE, dry_run, bootstrap)
 
@@ -56,16 +54,16 @@ def upgrade(*, feature: Levels, dry_run: Flag = False, bootstrap: Bootstrap = DE
 def downgrade(
     *, feature: Levels, unsafe: Flag = False, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP
 ) -> None:
-    """Lower the levels of features: all of them, or none.
+    """Lower feature levels: all the given features, or none.
 
     Parameters
     ----------
     feature
-        NAME=LEVEL; may be given more than once
+        NAME=LEVEL; may be repeated
     unsafe
-        even if metadata is lost by it
+        even if that loses metadata
     dry_run
-        ask whether it could be done, and do nothing
+        check whether it is possible, and change nothing
     """
     kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
     update("downgraded", [parsed(text) for text in feature], kind, dry_run, bootstrap)
@@ -75,16 +73,16 @@ def downgrade(
 def disable(
     *, feature: Levels, unsafe: Flag = False, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP
 ) -> None:
-    """End features: the same as a downgrade to level 0.
+    """Disable features: the same as a downgrade to level 0.
 
     Parameters
     ----------
     feature
-        its name; may be given more than once
+        the feature's name; may be repeated
     unsafe
-        even if metadata is lost by it
+        even if that loses metadata
     dry_run
-        ask whether it could be done, and do nothing
+        check whether it is possible, and change nothing
     """
     kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
     update("disabled", [(name, 0) for name in feature], kind, dry_run, bootstrap)
@@ -93,7 +91,7 @@ def disable(
 def parsed(text: str) -> tuple[str, int]:
     name, equals, level = text.partition("=")
     if not equals or not level.strip().isdigit():
-        fail(f"'{text}' is no NAME=LEVEL", "for example eligible.leader.replicas.version=1", status=2)
+        fail(f"'{text}' is not NAME=LEVEL", "for example eligible.leader.replicas.version=1", status=2)
     return name.strip(), int(level)
 
 
@@ -109,10 +107,8 @@ def shown(name: str, level: int) -> str:
     return str(level) if release is None else f"{level} ({release})"
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("feature", "level", "supported"):
-        table.add_column(name)
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    table = Fitted(Column("feature"), Column("level"), Column("supported"))
     for row in rows:
         low, high = (shown(row["feature"], row[key]) for key in ("min_supported", "max_supported"))
         table.add_row(row["feature"], shown(row["feature"], row["level"]), f"{low} to {high}")

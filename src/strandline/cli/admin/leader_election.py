@@ -17,14 +17,16 @@ from strandline.cli.admin.losses import line_of as loss_line
 from strandline.cli.admin.partitions_file import designated_leader as designated_in
 from strandline.cli.admin.partitions_file import read_partitions
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.client.admin.features import feature_levels
+from strandline.client.admin.loss_ledger import METADATA, Entry, ask_ledger
+from strandline.client.admin.loss_ledger import as_json as loss_as_json
+from strandline.client.admin.partitions import PartitionState, Place, describe_partitions
+from strandline.client.admin.replica_logs import ask_replicas
 from strandline.client.ask import ask_any
 from strandline.client.brokers import brokers_of
-from strandline.client.loss_ledger import METADATA, Entry, ask_ledger
-from strandline.client.loss_ledger import as_json as loss_as_json
 from strandline.diagnosis import election_plan
 from strandline.diagnosis.election_plan import Kind, Outcome, Plan, lines_of, plan_election
-from strandline.diagnosis.partitions import PartitionState, Place, describe_partitions
-from strandline.diagnosis.replica_logs import ask_replicas
+from strandline.metadata.features import ELR_FEATURE
 from strandline.wire.messages.own.describe_losses import Loss
 from strandline.wire.messages.topics.elect_leaders import PARTITIONS_MAX, ElectLeadersRequest, TopicPartitions
 
@@ -52,43 +54,50 @@ def leader_election(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     json_output: Json = False,
 ) -> None:
-    """Elect leaders: the first replica of each partition, or, where nobody leads, one that may lack records.
+    """Elect leaders: preferred ones, or, for partitions without a leader, replicas that may lack records.
 
-    All but preferred say first, for each partition without a leader, who would lead and what that loses, and ask.
+    All types but preferred first show who would lead each partition and what that loses, and ask for confirmation.
 
     Parameters
     ----------
     election_type
-        preferred loses nothing. unclean takes who led last, or any that lives; designation the named one;
-        longest_log_aggressive who has the most of those that answer; longest_log_balanced the same, but waits for all
-        that were eligible last
+        preferred: the first replica, if it is in sync; loses nothing. unclean: the last leader, or the first replica
+        that is online. designation: the given broker. longest_log_aggressive: the longest log of the replicas that
+        answer. longest_log_balanced: the same, once all that were eligible last have answered
     topic
-        of one partition
+        the topic of one partition
     partition
-        of that topic
+        the partition of --topic
     designated_leader
-        who shall lead it
+        the broker that leads it, for type designation
     all_topic_partitions
-        of all topics
+        all partitions of all topics
     path_to_json_file
-        {"partitions": [{"topic": "t", "partition": 0, "designatedLeader": 1}]}; the leader for designation alone
+        {"partitions": [{"topic": "t", "partition": 0, "designatedLeader": 1}]}; designatedLeader is for designation
     yes
-        do not ask before an election that may lose records
+        do not ask for confirmation
     dry_run
-        say what it would do, and do nothing
+        show the plan, and elect nobody
     """
     kind = Kind[MISSPELT.get(election_type, election_type).upper()]
     ways = (topic is not None, all_topic_partitions, path_to_json_file is not None)
     if sum(ways) != 1 or (topic is None) != (partition is None):
         fail("name --topic and --partition, or --path-to-json-file, or --all-topic-partitions", status=2)
     wanted = wanted_of(kind, topic, partition, designated_leader, path_to_json_file)
-    if kind is Kind.PREFERRED:
-        if dry_run:
-            fail("--dry-run is for elections that may lose records", status=2)
+    if kind is not Kind.PREFERRED:
+        elect_as_planned(bootstrap, kind, wanted, yes=yes, dry_run=dry_run, json_output=json_output)
+    elif dry_run:
+        fail("--dry-run is for elections that may lose records; preferred loses none", status=2)
+    else:
         finish(elect(bootstrap, kind, wanted), {}, json_output)
-        return
+
+
+def elect_as_planned(
+    bootstrap: str, kind: Kind, wanted: Wanted | None, *, yes: bool, dry_run: bool, json_output: bool
+) -> None:
+    """Show what the election would do, ask, do it, and show what came of it."""
     if json_output and not (yes or dry_run):
-        fail("--json wants --yes or --dry-run: it does not ask", status=2)
+        fail("--json needs --yes or --dry-run, since it does not ask", status=2)
     plans = plans_of(bootstrap, kind, wanted)
     if not json_output:
         show(plans)
@@ -119,7 +128,7 @@ def wanted_of(
         wanted = {at: -1 if node is None else node for at, node in named.items()}
     if kind is Kind.DESIGNATION and (wanted is None or -1 in wanted.values()):
         without = next((f" for {at}" for at, node in (wanted or {}).items() if node < 0), "")
-        fail(f"a designation names who shall lead{without}", "with --designated-leader, or in a file", status=2)
+        fail(f"a designation needs a leader{without}", "name it with --designated-leader, or in the file", status=2)
     if kind is not Kind.DESIGNATION and any(node >= 0 for node in (wanted or {}).values()):
         fail("only --election-type designation takes designated leaders", status=2)
     return wanted
@@ -133,15 +142,16 @@ def plans_of(bootstrap: str, kind: Kind, wanted: Wanted | None) -> list[Plan]:
     states = chosen(bootstrap, wanted)
     if kind.value > Kind.UNCLEAN.value and not all(state.is_of_our_own for state in states):
         fail(
-            f"{kind.name.lower()} is KIP-966's, and this cluster runs a program that does not know it",
+            f"this cluster does not know elections of type {kind.name.lower()}: it is not Strandline",
             "Apache Kafka knows preferred and unclean",
             status=2,
         )
     leaderless = [state for state in states if state.leader < 0]
     told = ask_replicas(leaderless, brokers_of(bootstrap)) if leaderless else {}
+    is_elr_enabled = feature_levels(bootstrap).get(ELR_FEATURE, 0) > 0
     shown = leaderless if wanted is None else states
     return [
-        plan_election(state, told.get(state.at, ()), kind, -1 if wanted is None else wanted[state.at])
+        plan_election(state, told.get(state.at, ()), kind, -1 if wanted is None else wanted[state.at], is_elr_enabled)
         for state in shown
     ]
 
@@ -168,9 +178,9 @@ def confirm(kind: Kind) -> None:
     """What is lost by it nobody brings back."""
     name = kind.name.lower()
     if not sys.stdin.isatty():
-        fail(f"an election of type {name} may lose records", "say --yes if that is what you want", status=2)
+        fail(f"an election of type {name} may lose records", "confirm it with --yes", status=2)
     if input("This may lose records that were acknowledged. Go on? [y/N] ").strip().lower() != "y":
-        fail("nothing was done")
+        fail("no leader was elected")
 
 
 # --- doing it
@@ -274,14 +284,14 @@ def outcome_lines(
     at: Place, is_elected: bool, seen: tuple[PartitionState, Loss | None] | None, plan: Plan | None
 ) -> list[str]:
     if not is_elected:
-        return [f"{at}: has the leader that it should have"]
+        return [f"{at}: already has the right leader"]
     if seen is None or seen[0].leader < 0:
         return [f"{at}: a leader was elected"]
     state, entry = seen
     if entry is not None:
         ledger = f"ledger: {loss_line(loss_as_json(Entry((entry,))))}"
-    elif state.is_recovering or plan is None or plan.loss is not None:
-        ledger = f"its entry in the ledger was not seen yet: strandline losses {at.topic}:{at.partition}"
+    elif plan is None or plan.loss is not None or (state.is_recovering and plan.candidate.outcome is Outcome.CLEAN):
+        ledger = f"its entry in the ledger is not visible yet: strandline losses {at.topic}:{at.partition}"
     else:
         ledger = "nothing was lost"
     return [f"{at}: broker {state.leader} was elected, and leads in epoch {state.leader_epoch}", f"  {ledger}"]

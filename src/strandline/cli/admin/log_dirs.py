@@ -4,12 +4,11 @@ import json
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from strandline.base.errors import ErrorCode
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.show import Column, Fitted, draw
+from strandline.client.admin.topics import live_brokers
 from strandline.client.ask import ask
 from strandline.diagnosis.sizes import readable
 from strandline.wire.frame import Malformed
@@ -28,18 +27,18 @@ from strandline.wire.messages.cluster.describe_log_dirs import (
 VERSION = 5
 ALTER_VERSION = 2
 
-app = App(name="log-dirs", help="The brokers' log directories.")
+app = App(name="log-dirs", help="Show log directories, and move replicas between them.")
 
 
 @app.command
 def describe(
     *,
-    broker: Annotated[list[int] | None, Parameter(help="of this broker only, repeatable", negative="")] = None,
-    topic: Annotated[list[str] | None, Parameter(help="logs of this topic only, repeatable", negative="")] = None,
+    broker: Annotated[list[int] | None, Parameter(help="only this broker; may be repeated", negative="")] = None,
+    topic: Annotated[list[str] | None, Parameter(help="only logs of this topic; may be repeated", negative="")] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     json_output: Json = False,
 ) -> None:
-    """Each log directory of each broker: is it online, what is in it, how much room is left.
+    """Show the log directories of each broker: state, logs, size and free space.
 
     Exit status 1 if a broker does not answer or a directory is offline.
     """
@@ -47,7 +46,7 @@ def describe(
     for node, address in addresses(bootstrap, broker).items():
         try:
             request = DescribeLogDirsRequest(topics=None)
-            answer: DescribeLogDirsResponse = ask(*address, request, VERSION, TIMEOUT_S)
+            answer: DescribeLogDirsResponse = ask(*address, request, VERSION)
         except (OSError, Malformed) as error:
             rows.append({"broker": node, "error": f"no answer: {error}"})
             continue
@@ -55,7 +54,7 @@ def describe(
     if json_output:
         print(json.dumps(rows))
     else:
-        Console(width=None).print(table_of(rows))
+        draw(table_of(rows))
     if any(row["error"] for row in rows):
         raise SystemExit(1)
 
@@ -69,15 +68,24 @@ def move(
     to: Annotated[str, Parameter(help="one of this broker's log directories")],
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Move a broker's replicas to another of its log directories, while they lead and follow.
+    """Move a broker's replicas to another of its log directories. They go on leading and following meanwhile.
 
-    It ends when this command has long ended: `log-dirs describe` shows what is moving, and how far it is behind.
+    The command starts the moves and returns; `log-dirs describe` shows those that are not finished.
+
+    Parameters
+    ----------
+    broker
+        the broker's id
+    topic
+        the topic
+    partition
+        a partition of it; may be repeated
     """
     wanted = AlterReplicaLogDirTopic(name=topic, partitions=tuple(partition))
     request = AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=to, topics=(wanted,)),))
     host, port = addresses(bootstrap, [broker])[broker]
     try:
-        answer: AlterReplicaLogDirsResponse = ask(host, port, request, ALTER_VERSION, TIMEOUT_S)
+        answer: AlterReplicaLogDirsResponse = ask(host, port, request, ALTER_VERSION)
     except (OSError, Malformed) as error:
         fail(f"broker {broker} does not answer: {error}")
     errors = [
@@ -92,8 +100,7 @@ def move(
 
 def addresses(bootstrap: str, wanted: list[int] | None) -> dict[int, tuple[str, int]]:
     """Of these brokers, or of all."""
-    found = admin(bootstrap).list_topics(timeout=TIMEOUT_S).brokers.values()
-    brokers = {node.id: (str(node.host), node.port) for node in found}
+    brokers = {node: (broker.host, broker.port) for node, broker in live_brokers(bootstrap).items()}
     unknown = [node for node in wanted or [] if node not in brokers]
     if unknown:
         fail(f"no broker {unknown[0]} in this cluster", f"there are {', '.join(map(str, sorted(brokers)))}")
@@ -124,10 +131,17 @@ def row_of(node: int, result: DescribeLogDirsResult, topics: list[str] | None) -
     }
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE)
-    for title in ("broker", "log dir", "state", "logs", "moving here", "size", "free", "of"):
-        table.add_column(title, justify="left" if title in ("log dir", "state") else "right")
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    table = Fitted(
+        Column("broker", "right"),
+        Column("log dir"),
+        Column("state", is_text=True),
+        Column("logs", "right", drops=2),
+        Column("moving here", "right", drops=4),
+        Column("size", "right", drops=1),
+        Column("free", "right"),
+        Column("of", "right", drops=3),
+    )
     for row in rows:
         if "log_dir" not in row:
             table.add_row(str(row["broker"]), "", row["error"])

@@ -9,16 +9,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from msgspec.structs import replace
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.client.ask import ask_any
-from strandline.client.brokers import brokers_of
-from strandline.client.loss_acknowledgement import acknowledgement, seen_losses
-from strandline.client.loss_ledger import (
+from strandline.cli.show import Column, Fitted, draw
+from strandline.client.admin.loss_acknowledgement import acknowledgement, seen_losses
+from strandline.client.admin.loss_ledger import (
     METADATA,
     WITHDRAWN,
     Ledger,
@@ -28,9 +24,12 @@ from strandline.client.loss_ledger import (
     exactly_lost,
     missing_copies,
 )
+from strandline.client.admin.partitions import pages, parse_place
+from strandline.client.ask import ask_any
+from strandline.client.brokers import brokers_of
 from strandline.diagnosis.loss_words import CERTAINTIES, range_words, records, when
-from strandline.diagnosis.partitions import pages, parse_place
 from strandline.metadata.losses import EXACTLY, NO_END
+from strandline.wire.messages.own.describe_losses import Loss
 
 NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
 ACKNOWLEDGE_S = 35.0  # longer than the broker tries
@@ -45,34 +44,44 @@ def losses(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     json_output: Json = False,
 ) -> int:
-    """List the loss ledger: each unclean election, and each record that a replica's log lost although it was committed.
+    """List the loss ledger: unclean elections, and committed records that a replica's log lost.
 
-    Exit status 0 if nothing was lost but what is acknowledged, 2 if there are other entries, 3 if some broker could not
-    be asked, or not tell all.
+    Exit status 0 if every entry is acknowledged, or there is none; 2 if there are others; 3 if a broker did not answer,
+    or could not read its whole ledger.
 
     Parameters
     ----------
     place
-        TOPIC or TOPIC:PARTITION; everything if none is given
+        TOPIC or TOPIC:PARTITION; everything if it is omitted
     acknowledge
-        list the entries, and note in the metadata log that they were seen: they are hidden from then on
+        list the entries, and record in the metadata log that they were seen: they are hidden from then on
     show_all
-        list acknowledged entries too; with --json they are always there
+        list acknowledged entries too; --json always has them
     """
     topic, index = (None, None) if place is None else parse_place(place)
     brokers = brokers_of(bootstrap)
     ledger = ask_ledger(brokers, None if topic is None else [topic])
     chosen = [loss for loss in ledger.losses if index in (None, loss.partition)]
-    every = entries(chosen)
-    if topic is not None and not every and not is_there(bootstrap, topic, index):
-        fail(f"{place} does not exist, and the ledger does not name it", "`strandline topics list` names the topics")
+    if topic is not None and not chosen and not is_there(bootstrap, topic, index):
+        fail(f"{place} does not exist, and is not in the ledger", "`strandline topics list` names the topics")
     if acknowledge:
         unseen = [loss for loss in chosen if loss not in ledger.acknowledged]
         for request in seen_losses(unseen):
             ask_any(bootstrap, replace(request, asked_by=operator()), 0, ACKNOWLEDGE_S)
+    open_entries = print_entries(ledger, chosen, len(brokers), json_output, show_all or json_output, acknowledge)
+    if not ledger.is_complete:
+        return INCOMPLETE
+    return LOST if open_entries and not acknowledge else NOTHING_LOST
+
+
+def print_entries(
+    ledger: Ledger, chosen: list[Loss], brokers: int, json_output: bool, show_all: bool, acknowledge: bool
+) -> int:
+    """How many entries are not acknowledged."""
+    every = entries(chosen)
     rows = [as_json(entry, acknowledgement(entry, ledger.acknowledged)) for entry in every]
     open_rows = [row for row in rows if not row["acknowledged"]]
-    if json_output or show_all:
+    if show_all:
         shown, told = rows, chosen
     else:
         shown = open_rows
@@ -81,12 +90,10 @@ def losses(
     if json_output:
         print(json.dumps({"losses": shown, **counts, **gaps_of(ledger)}))
     else:
-        tell(shown, len(rows) - len(shown), counts, ledger, len(brokers))
+        tell(shown, len(rows) - len(shown), counts, ledger, brokers)
         if acknowledge and open_rows:
             print(f"{counted(len(open_rows))} {'is' if len(open_rows) == 1 else 'are'} acknowledged now")
-    if not ledger.is_complete:
-        return INCOMPLETE
-    return LOST if open_rows and not acknowledge else NOTHING_LOST
+    return len(open_rows)
 
 
 def operator() -> str:
@@ -120,16 +127,16 @@ def is_there(bootstrap: str, topic: str, index: int | None) -> bool:
 
 def show(rows: list[dict[str, Any]], ledger: Ledger) -> None:
     if rows and sys.stdout.isatty():
-        Console().print(table_of(rows))
+        draw(table_of(rows))
     else:
         for row in rows:
             print(line_of(row))
     for node, why in ledger.silent.items():
         print(f"not asked: broker {node} {why}")
     for node, path in ledger.unread:
-        print(f"not read: broker {node} has log directory {path} offline, and with it what was lost there")
+        print(f"not read: log directory {path} of broker {node} is offline, and its ledger with it")
     if ledger.left_out:
-        print(f"not told: {ledger.left_out} older entries")
+        print(f"not listed: {ledger.left_out} older entries")
 
 
 def summary(rows: list[dict[str, Any]], ledger: Ledger, exactly_lost_records: int, missing_copies: int) -> str:
@@ -173,10 +180,17 @@ def who(row: dict[str, Any]) -> str:
     return f"broker {row['replica']} was elected" if row["where"] == METADATA else f"broker {row['replica']}'s log"
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("time", "partition", "from", "to", "certainty", "whose log", "epochs", "cause"):
-        table.add_column(column, justify="right" if column in ("from", "to") else "left")
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    table = Fitted(
+        Column("time", drops=1),
+        Column("partition"),
+        Column("from", "right"),
+        Column("to", "right"),
+        Column("certainty"),
+        Column("whose log", drops=2),
+        Column("epochs", drops=3),
+        Column("cause", is_text=True),
+    )
     for row in rows:
         end = "?" if row["end"] == NO_END else str(row["end"] - 1)
         start = "?" if not row["certainty"] else str(row["start"])

@@ -4,18 +4,16 @@ from collections import defaultdict
 from typing import Any
 from urllib.request import urlopen
 
-from confluent_kafka.admin import AdminClient
-from rich import box
-from rich.table import Table
-
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail
-from strandline.cli.show import show_rows
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.topics import live_brokers
 from strandline.client.ask import ask
 from strandline.metadata.configs.node_configs import METRICS_LISTENER
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.server.metrics.exposition import read_samples
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
+TIMEOUT_S = 5.0
 EVERYWHERE = ("0.0.0.0", "::", "[::]")
 
 # What is shown of a node: the column, the metrics whose samples it sums, and whether anything above 0 needs attention.
@@ -48,22 +46,20 @@ COLUMNS: tuple[tuple[str, str, bool], ...] = (
 
 
 def metrics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
-    """The main gauges of every node that serves metrics; `docs/metrics.md` names all that there are.
+    """Show the main metrics of every node; docs/metrics.md lists all metrics.
 
-    A node serves them where its setting strandline.metrics.listener says; `strandline up` sets it.
+    A node serves metrics at the address in its property strandline.metrics.listener; `strandline up` sets it.
     """
-    client = admin(bootstrap)
-    found = {node: gauges_of(url) for node, url in urls(client).items()}
+    found = {node: gauges_of(url) for node, url in urls(bootstrap).items()}
     if not any(found.values()):
         fail("no node serves metrics", f"set {METRICS_LISTENER}=127.0.0.1:9404 in its properties")
     rows = [{"node": node, **(summed or {})} for node, summed in sorted(found.items())]
     show_rows(rows, json_output, table_of, line_of)
 
 
-def urls(client: AdminClient) -> dict[int, str | None]:
+def urls(bootstrap: str) -> dict[int, str | None]:
     """Where each broker serves metrics, as its own configuration tells; None: nowhere that can be known."""
-    brokers = client.list_topics(timeout=TIMEOUT_S).brokers
-    return {node: url_of(node, str(broker.host), broker.port) for node, broker in brokers.items()}
+    return {node: url_of(node, broker.host, broker.port) for node, broker in live_brokers(bootstrap).items()}
 
 
 def url_of(node: int, host: str, port: int) -> str | None:
@@ -71,7 +67,7 @@ def url_of(node: int, host: str, port: int) -> str | None:
         resource_type=BROKER_RESOURCE, resource_name=str(node), configuration_keys=(METRICS_LISTENER,)
     )
     try:
-        answer = ask(host, port, DescribeConfigsRequest(resources=(asked,)), 4, TIMEOUT_S)
+        answer = ask(host, port, DescribeConfigsRequest(resources=(asked,)), 4)
     except OSError:
         return None
     for entry in answer.results[0].configs:
@@ -101,12 +97,9 @@ def line_of(row: dict[str, Any]) -> str:
     return f"node={row['node']} " + (" ".join(values) or "no-metrics")
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
     """One line a gauge and one column a node: a cluster has more gauges than nodes."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for row in rows:
-        table.add_column(f"node {row['node']}", justify="right")
+    table = Fitted(Column(""), *(Column(f"node {row['node']}", "right") for row in rows))
     for column, _, is_trouble in COLUMNS:
         values = [row.get(column) for row in rows]
         style = "yellow" if is_trouble and any(values) else ""

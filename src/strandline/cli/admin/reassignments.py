@@ -4,15 +4,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich import box
-from rich.table import Table
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin.partitions_file import by_topic, format_assignment, read_partitions
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.cli.show import show_rows
+from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.behind import METADATA_VERSION, Behind, out_of_sync
 from strandline.client.ask import ask_any
-from strandline.diagnosis.behind import METADATA_VERSION, Behind, as_json, from_json, of_replicas, out_of_sync
+from strandline.diagnosis.behind import as_json, from_json, of_replicas, words
 from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -24,14 +23,14 @@ from strandline.wire.messages.topics.list_partition_reassignments import (
 )
 from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
 
-app = App(name="reassignments", help="Give partitions other replicas, see what still moves, cancel.")
+app = App(name="reassignments", help="Move partitions to other brokers; list and cancel moves.")
 
 
 @app.command(name="list")
 def list_moves(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
-    """Partitions that move to other replicas, what each waits for, and how much the replicas lack that are waited for.
+    """List partitions that are being reassigned, what each waits for, and how far its new replicas are behind.
 
-    What a replica lacks is counted by its leader, from the last fetch, in offsets and in bytes of the leader's log.
+    The leader counts how far a replica is behind at its last fetch, in offsets and in bytes of the leader's log.
     """
     answer = ask_any(bootstrap, ListPartitionReassignmentsRequest(), 0)
     moves = [(topic.name, row) for topic in answer.topics for row in topic.partitions]
@@ -46,12 +45,12 @@ def list_moves(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = 
 @app.command
 def current(
     *,
-    topic: Annotated[list[str] | None, Parameter(help="of this topic only, repeatable", negative="")] = None,
+    topic: Annotated[list[str] | None, Parameter(help="only this topic; may be repeated", negative="")] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """The replicas of all partitions, as a file for `execute`: saved before a move, it is the way back.
+    """Print the replicas of all partitions as a file for `execute`. Save it before a move: it is the way back.
 
-    Of a partition that moves these are the replicas that it had before.
+    For a partition that is being reassigned, it has the replicas of before the move.
     """
     moves = ask_any(bootstrap, ListPartitionReassignmentsRequest(), 0).topics
     adding = {(of.name, row.partition_index): row.adding_replicas for of in moves for row in of.partitions}
@@ -69,7 +68,7 @@ def current(
 
 @app.command
 def execute(reassignment_json_file: Path, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
-    """Begin the moves that a file names, in the form of kafka-reassign-partitions.
+    """Start the moves in a file of kafka-reassign-partitions.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def execute(reassignment_json_file: Path, /, *, bootstrap: Bootstrap = DEFAULT_B
 
 @app.command
 def cancel(reassignment_json_file: Path, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
-    """Cancel moves: the partitions that a file names keep the replicas that they had before.
+    """Cancel the moves of the partitions in a file: they keep the replicas of before.
 
     Parameters
     ----------
@@ -143,8 +142,16 @@ def line_of(row: dict[str, Any]) -> str:
     return f"Topic: {row['topic']}\tPartition: {row['partition']}\t{numbers}\t{waits}"
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table("topic", "partition", "had", "adding", "removing", "waits for", "behind", box=box.SIMPLE)
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
+    table = Fitted(
+        Column("topic"),
+        Column("partition", "right"),
+        Column("had", drops=2),
+        Column("adding"),
+        Column("removing", drops=1),
+        Column("waits for", is_text=True),
+        Column("behind", is_text=True),
+    )
     for row in rows:
         lists = [", ".join(map(str, row[key])) for key in ("replicas", "adding", "removing")]
         table.add_row(row["topic"], str(row["partition"]), *lists, row["waits_for"] or "", lacks(row))
@@ -152,4 +159,4 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
 
 
 def lacks(row: dict[str, Any]) -> str:
-    return "; ".join(map(str, map(from_json, row["behind"])))
+    return "; ".join(words(from_json(behind)) for behind in row["behind"])

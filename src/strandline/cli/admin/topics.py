@@ -3,15 +3,13 @@
 import json
 from typing import Annotated, Any
 
-from confluent_kafka import KafkaException
-from confluent_kafka.cimpl import NewTopic
 from cyclopts import App, Parameter
-from rich import box
-from rich.table import Table
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, TIMEOUT_S, Bootstrap, Json, admin, fail, why
-from strandline.cli.show import show_rows
-from strandline.diagnosis.partitions import PartitionState, as_json, describe_partitions, numbers
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.show import Column, Fitted, show_rows
+from strandline.client.admin.partitions import PartitionState, describe_partitions
+from strandline.client.admin.topics import create_topic, delete_topics, topic_names
+from strandline.diagnosis.partitions import as_json, numbers
 
 app = App(name="topics", help="Create, list, describe and delete topics.")
 
@@ -22,28 +20,29 @@ def create(
     *,
     partitions: int = -1,
     replication_factor: int = -1,
-    config: Annotated[list[str] | None, Parameter(help="key=value, repeatable", negative="")] = None,
+    config: Annotated[list[str] | None, Parameter(help="KEY=VALUE; may be repeated", negative="")] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Create a topic. Without numbers the cluster's defaults hold.
+    """Create a topic. Defaults come from the cluster.
 
     Parameters
     ----------
+    name
+        the topic's name
     partitions
-        how many partitions
+        number of partitions; -1: the cluster's default
     replication_factor
-        how many replicas each of them has
+        number of replicas of each partition; -1: the cluster's default
     """
     settings = dict(key_value(entry, "--config") for entry in config or [])
-    topic = NewTopic(name, partitions, replication_factor, config=settings)
-    client = admin(bootstrap)  # kept by name: it answers its futures only while it lives
-    finish(client.create_topics([topic], request_timeout=TIMEOUT_S), "created")
+    create_topic(bootstrap, name, partitions, replication_factor, settings)
+    print(f"created topic {name}")
 
 
 @app.command(name="list")
 def list_topics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
-    """The names of all topics, one a line."""
-    names = sorted(admin(bootstrap).list_topics(timeout=TIMEOUT_S).topics)
+    """Print the names of all topics, one a line."""
+    names = topic_names(bootstrap)
     print(json.dumps(names) if json_output else "\n".join(names))
 
 
@@ -55,23 +54,27 @@ def filter_of(name: str, help_text: str) -> Parameter:
 def describe(
     name: str | None = None,
     *,
-    unavailable: Annotated[bool, filter_of("unavailable", "only those without a leader")] = False,
-    under_min_isr: Annotated[bool, filter_of("under-min-isr", "only those with fewer in sync, or no leader")] = False,
-    at_min_isr: Annotated[bool, filter_of("at-min-isr", "only those with no more in sync than they need")] = False,
-    under_replicated: Annotated[bool, filter_of("under-replicated", "only those with replicas out of sync")] = False,
+    unavailable: Annotated[bool, filter_of("unavailable", "show only partitions without a live leader")] = False,
+    under_min_isr: Annotated[
+        bool, filter_of("under-min-isr", "show only partitions below min.insync.replicas")
+    ] = False,
+    at_min_isr: Annotated[bool, filter_of("at-min-isr", "show only partitions at min.insync.replicas")] = False,
+    under_replicated: Annotated[
+        bool, filter_of("under-replicated", "show only partitions with out-of-sync replicas")
+    ] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     json_output: Json = False,
 ) -> None:
-    """Partitions with their leaders, replicas, in-sync and eligible replicas. Of several filters any one lets through.
+    """Show partitions: leader, replicas, ISR and ELR. Several filters show what matches any of them.
 
     Parameters
     ----------
     name
-        the topic; all if none is given
+        the topic; all topics if it is omitted
     """
     states = describe_partitions(bootstrap, [] if name is None else [name])
     if (under_min_isr or at_min_isr) and any(state.min_isr < 0 for state in states):
-        fail("this cluster does not tell what of min.insync.replicas counts: it runs another program")
+        fail("this cluster does not report its effective min.insync.replicas: it is not Strandline")
     filters = (unavailable, under_min_isr, at_min_isr, under_replicated)
     shown = [state for state in states if not any(filters) or is_shown(state, *filters)]
     show_rows([as_json(state) for state in shown], json_output, table_of, line_of)
@@ -92,30 +95,20 @@ def is_shown(
 @app.command
 def delete(names: list[str], /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
     """Delete topics and all their records."""
-    client = admin(bootstrap)
-    finish(client.delete_topics(names, request_timeout=TIMEOUT_S), "deleted")
+    refusals = delete_topics(bootstrap, names)
+    for name in names:
+        if refusals[name] is None:
+            print(f"deleted topic {name}")
+    failed = [f"{name}: {why}" for name, why in refusals.items() if why is not None]
+    if failed:
+        fail("; ".join(failed))
 
 
 def key_value(entry: str, option: str) -> tuple[str, str]:
     key, equals, value = entry.partition("=")
     if not equals:
-        fail(f"{option} wants key=value, not '{entry}'", status=2)
+        fail(f"{option} needs KEY=VALUE, not '{entry}'", status=2)
     return key, value
-
-
-def finish(futures: dict[str, Any], done: str) -> None:
-    """Wait for each topic's outcome; fail if one failed, after all have been reported."""
-    failed = []
-    for name, future in futures.items():
-        try:
-            future.result(TIMEOUT_S + 5)
-            print(f"{done} topic {name}")
-        except KafkaException as error:
-            failed.append(f"{name}: {why(error)}")
-        except TimeoutError:
-            failed.append(f"{name}: no answer in time; it may still happen")
-    if failed:
-        fail("; ".join(failed))
 
 
 def line_of(row: dict[str, Any]) -> str:
@@ -127,11 +120,19 @@ def line_of(row: dict[str, Any]) -> str:
     return f"{where}\t{sets}\t{last}\tLeaderRecoveryState: {row['leader_recovery_state']}"
 
 
-def table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+def table_of(rows: list[dict[str, Any]]) -> Fitted:
     lists = ("replicas", "isr", "elr", "last known elr")
-    for column in ("topic", "partition", "leader", "replicas", "isr", "min isr", "elr", "last known elr", "led last"):
-        table.add_column(column, justify="left" if column in ("topic", *lists) else "right")
+    table = Fitted(
+        Column("topic"),
+        Column("partition", "right"),
+        Column("leader", "right"),
+        Column("replicas"),
+        Column("isr"),
+        Column("min isr", "right", drops=1),
+        Column("elr", drops=2),
+        Column("last known elr", drops=3),
+        Column("led last", "right", drops=4),
+    )
     for row in rows:
         short = set(row["isr"]) < set(row["replicas"])
         style = "red" if row["leader"] < 0 else "yellow" if short else ""

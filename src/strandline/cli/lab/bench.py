@@ -5,18 +5,24 @@ from typing import Annotated, Any
 
 import msgspec
 from confluent_kafka import KafkaException
-from cyclopts import Parameter
-from rich import box
+from cyclopts import App, Parameter
 from rich.console import Console
-from rich.table import Table
 
 from strandline.bench.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
 from strandline.bench.usage import usage
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, admin, fail, why
+from strandline.cli.commands import command
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.show import Column, Fitted
+from strandline.client.admin.topics import topic_names
+from strandline.client.librdkafka import why
 
 WIDTH = 120
 
+app = App(name="bench", help="Measure throughput and latency, or what many partitions cost.")
+command(app, "scale", "strandline.cli.lab.scale:scale", "Measure what thousands of partitions cost.")
 
+
+@app.default
 def bench(
     *,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
@@ -35,34 +41,38 @@ def bench(
     pids: str = "",
     json_output: Json = False,
 ) -> None:
-    """Write records as fast as the cluster takes them, or at a rate, and say how fast and how late.
+    """Write records as fast as the cluster takes them, or at a rate; show throughput and latency.
 
     Parameters
     ----------
     bootstrap
         the cluster, host:port
     peer
-        another cluster; the two are measured in turn, and the ratio is shown
+        another cluster: both are measured in turn, and compared
     record_size
-        bytes of a record's value
+        size of a record's value in bytes
     acks
         0, 1 or all
     linger_ms
         how long the producer waits for a batch to fill
     batch_bytes
-        how large a batch may become
+        largest size of a batch in bytes
+    partitions
+        of the topic that is created for this
+    replication_factor
+        of that topic
     rate
-        records a second; 0 for as many as possible
+        records a second; 0: as many as possible
     seconds
-        of one measurement, after the warm-up
+        duration of one measurement, after the warm-up
     warmup
-        seconds that do not count
+        seconds before it that do not count
     rounds
-        measurements of each cluster
+        number of measurements of each cluster
     consume
-        also read: end-to-end latency with a rate, read throughput without one
+        read too: measures end-to-end latency with a rate, read throughput without one
     pids
-        processes of this machine, with commas between, whose processor time and memory are shown too
+        process ids on this machine, separated by commas, whose processor time and memory are shown
     """
     if record_size < 8 or seconds <= 0 or rounds < 1 or partitions < 1:
         fail("record size (at least 8), seconds, rounds and partitions must be positive", status=2)
@@ -81,7 +91,7 @@ def bench(
     )
     clusters = [bootstrap] if peer is None else [bootstrap, peer]
     for cluster in clusters:
-        admin(cluster)
+        topic_names(cluster)  # ends the command if nobody answers
     console = Console(stderr=json_output)
     results = measure_in_turn(clusters, config, rounds, console)
     if json_output:
@@ -129,7 +139,7 @@ def process_ids(text: str) -> tuple[int, ...]:
         for pid in pids:
             usage(pid)
     except ValueError:
-        fail(f"--pids wants numbers with commas between, not '{text}'", status=2)
+        fail(f"--pids needs numbers separated by commas, not '{text}'", status=2)
     except OSError as error:
         fail(f"no such process: {error.filename} is not there", "--pids needs Linux, and processes that run", status=2)
     return pids
@@ -146,13 +156,17 @@ def as_json(config: LoadConfig, results: dict[str, list[Measured]], bootstrap: s
     return shown
 
 
-def table_of(results: list[Measured]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("cluster")
-    for column in ("MB/s", "records/s", "errors", "read MB/s", "latency"):
-        table.add_column(column, justify="right")
-    for column in (*(f"p{p:g}" for p in PERCENTILES), "max ms"):
-        table.add_column(column, justify="right")
+def table_of(results: list[Measured]) -> Fitted:
+    table = Fitted(
+        Column("cluster"),
+        Column("MB/s", "right"),
+        Column("records/s", "right"),
+        Column("errors", "right"),
+        Column("read MB/s", "right"),
+        Column("latency", "right"),
+        *(Column(f"p{p:g}", "right", drops=len(PERCENTILES) - n) for n, p in enumerate(PERCENTILES)),
+        Column("max ms", "right"),
+    )
     for m in results:
         read = "" if m.read_mb_s is None else f"{m.read_mb_s:.1f}"
         first = [m.bootstrap, f"{m.write_mb_s:.1f}", f"{m.records_s:,.0f}", str(m.errors), read]

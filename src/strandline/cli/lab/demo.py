@@ -3,110 +3,36 @@
 import json
 import shutil
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-from cyclopts import Parameter
+from confluent_kafka import KafkaException
+from cyclopts import App, Parameter
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from strandline.base.value import Value
-from strandline.cli.connect import Json, fail, why
+from strandline.cli.commands import command, plugins
+from strandline.cli.connect import Json, fail
 from strandline.cli.signals import interrupted_by_signals
-from strandline.client.ask import ask
-from strandline.client.librdkafka import client_config
-from strandline.demo.demonstration import folder_for, keep_rate, safe_producer
-from strandline.demo.evidence import LogDigest, Place, Verdict, are_logs_equal, digest_log, interruption, judge
+from strandline.client.errors import StrandlineError
+from strandline.client.librdkafka import why
+from strandline.demo.demonstration import folder_for, kept
+from strandline.demo.leader_kill import NODES, RESTART_AFTER_S, STEPS, Outcome, run
 from strandline.testing.local_cluster import LocalCluster, StartFailed
-from strandline.wire.messages.topics.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 
-TOPIC = "demo"
-NODES = 3
-KILL_AFTER_S = 3.0
-RESTART_AFTER_S = 7.0
-PADDING = b"." * 200
-QUIET_S = 120.0  # so long nothing may change where something must
-
-
-class PartitionState(Value, frozen=True):
-    leader: int
-    leader_epoch: int
-    in_sync: int
+app = App(name="demo", help="Watch a cluster of real processes survive failures.")
+command(
+    app,
+    "last-replica",
+    "strandline.cli.lab.last_replica:last_replica",
+    "KIP-966's scenario: the last replica loses power, with and without ELR.",
+)
+plugins(app, "strandline.demos", "Events become a table through Spark; a leader and the pipeline are killed.")
 
 
-class Outcome(Value, frozen=True):
-    verdict: Verdict
-    unacknowledged: int
-    interruption_s: float
-    killed: int
-    before: dict[int, PartitionState]
-    after: dict[int, PartitionState]
-    healed_s: float  # from the restart until every replica was in sync
-    ends: dict[int, int]  # high watermarks, by partition
-    logs: dict[int, dict[int, LogDigest]]  # by partition, by node
-
-    @property
-    def logs_equal(self) -> bool:
-        return bool(self.logs) and all(are_logs_equal(self.logs[p].values(), end) for p, end in self.ends.items())
-
-    @property
-    def bytes_compared(self) -> int:
-        """Of one replica of each partition."""
-        return sum(next(iter(by_node.values())).size for by_node in self.logs.values())
-
-    @property
-    def holds(self) -> bool:
-        """A run in which nothing was acknowledged proves nothing."""
-        return self.verdict.acknowledged > 0 and self.verdict.holds and self.logs_equal
-
-
-class Writer:
-    """Writes numbered records, round robin over the partitions, and remembers what was acknowledged, where and when."""
-
-    def __init__(self, bootstrap: str, partitions: int, rate: int) -> None:
-        self.partitions = partitions
-        self.rate = rate
-        self.sent = 0
-        self.acknowledged: dict[Place, int] = {}
-        self.times: dict[int, list[float]] = {p: [] for p in range(partitions)}
-        self.failed = 0
-        self.producer = safe_producer(bootstrap)
-
-    def delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self.failed += 1
-            return
-        value = message.value()
-        assert isinstance(value, bytes)
-        number = int(value.split(b" ", 1)[0])
-        partition = message.partition() or 0
-        self.acknowledged[(partition, message.offset() or 0)] = number
-        self.times[partition].append(time.monotonic())
-
-    def write_for(self, span_s: float) -> None:
-        """Keep the rate for a while, whatever happens to the cluster."""
-        keep_rate(self.producer, self.rate, time.monotonic() + span_s, self.send)
-
-    def send(self) -> None:
-        value = b"%d %s" % (self.sent, PADDING)
-        self.producer.produce(TOPIC, value, partition=self.sent % self.partitions, on_delivery=self.delivered)
-        self.sent += 1
-
-    def finish(self) -> int:
-        """Wait for what is under way; how many records are not acknowledged."""
-        while self.producer.flush(1.0):
-            pass  # each record is acknowledged, or given up by the producer
-        return self.sent - len(self.acknowledged)
-
-
+@app.default
 def demo(
     *,
     seconds: float = 12.0,
@@ -115,8 +41,10 @@ def demo(
     dir: Annotated[Path | None, Parameter(help="keep the nodes' folders here")] = None,  # noqa: A002  # the option's name
     json_output: Json = False,
 ) -> int:
-    """Three nodes; a producer writes with acks=all while the leader is killed (SIGKILL) and later restarted. Then
-    everything acknowledged is read back, and the three logs are compared byte for byte.
+    """Kill the leader of a three-node cluster under load, restart it, and check that nothing acknowledged was lost.
+
+    A producer writes with acks=all all the time. At the end everything that was acknowledged is read back, and the
+    three nodes' logs are compared byte for byte. Exit status 1 if something is missing or differs.
 
     Parameters
     ----------
@@ -125,7 +53,7 @@ def demo(
     rate
         records a second
     partitions
-        of the topic; the leader of the first one is killed
+        of the topic; the leader of partition 0 is killed
     """
     if seconds < RESTART_AFTER_S + 1:
         fail(
@@ -140,12 +68,10 @@ def demo(
     console = Console(stderr=json_output)
     try:
         with LocalCluster(folder, NODES) as cluster:
-            outcome = run(cluster, console, seconds=seconds, rate=rate, partitions=partitions)
+            outcome = shown(cluster, console, seconds, rate, partitions)
             cluster.stop()
-    except KafkaException as error:
-        fail(why(error), f"the nodes' folders are kept for a look: {folder}")
-    except (StartFailed, OSError) as error:
-        fail(str(error), f"the nodes' folders are kept for a look: {folder}")
+    except (KafkaException, StrandlineError, StartFailed, OSError) as error:
+        fail(why(error) if isinstance(error, KafkaException) else str(error), kept(folder))
     if json_output:
         print(json.dumps(as_json(outcome)))
     else:
@@ -153,116 +79,24 @@ def demo(
     if outcome.holds and dir is None:
         shutil.rmtree(folder)
     elif not outcome.holds:
-        print(f"the nodes' folders are kept for a look: {folder}", file=sys.stderr)
+        print(kept(folder), file=sys.stderr)
     return 0 if outcome.holds else 1
 
 
-def run(cluster: LocalCluster, console: Console, *, seconds: float, rate: int, partitions: int) -> Outcome:
+def shown(cluster: LocalCluster, console: Console, seconds: float, rate: int, partitions: int) -> Outcome:
+    """Run it, with what happens on the terminal."""
     progress = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
     )
-    with progress, ThreadPoolExecutor(1) as watcher:
-        step = progress.add_task("three nodes are up; making the topic", total=7)
+    with progress:
+        step = progress.add_task("three nodes are up; creating the topic", total=STEPS)
 
         def say(text: str) -> None:
             progress.update(step, advance=1, description=text)
             if not console.is_terminal:
                 console.print(text)
 
-        make_topic(cluster, partitions)
-        before = partition_states(cluster)
-        victim = before[0].leader
-        writer = Writer(cluster.bootstrap, partitions, rate)
-        say(f"writing {rate} records/s with acks=all; node {victim} leads partition 0")
-        writer.write_for(KILL_AFTER_S)
-        killed_at = time.monotonic()
-        cluster.node(victim).kill()
-        say(f"node {victim} is killed (SIGKILL); writing goes on")
-        writer.write_for(RESTART_AFTER_S - KILL_AFTER_S)
-        cluster.node(victim).start()
-        restarted_at = time.monotonic()
-        healing = watcher.submit(wait_whole, cluster, victim)
-        say(f"node {victim} is started again; writing goes on")
-        writer.write_for(seconds - RESTART_AFTER_S)
-        unacknowledged = writer.finish()
-        finished_at = time.monotonic()
-        say("waiting until all replicas are in sync again")
-        healed_s = healing.result()
-        wait_whole(cluster)
-        say(f"reading back {len(writer.acknowledged)} acknowledged records")
-        read, ends = read_back(cluster.bootstrap, partitions)
-        verdict = judge(writer.acknowledged, read)
-        say("comparing the three logs byte for byte")
-        logs = {
-            p: {n.node_id: digest_log(n.data_path / f"{TOPIC}-{p}", ends[p]) for n in cluster.nodes}
-            for p in range(partitions)
-        }
-        say("done")
-    after = partition_states(cluster)
-    interruption_s = max(
-        interruption(writer.times[p], start=killed_at, until=restarted_at, end=finished_at)
-        for p, state in before.items()
-        if state.leader == victim
-    )
-    return Outcome(verdict, unacknowledged, interruption_s, victim, before, after, healed_s, ends, logs)
-
-
-def make_topic(cluster: LocalCluster, partitions: int) -> None:
-    client = AdminClient(client_config(cluster.bootstrap))
-    topic = NewTopic(TOPIC, partitions, NODES, config={"min.insync.replicas": "2"})
-    for future in client.create_topics([topic]).values():
-        future.result()
-    wait_whole(cluster)
-
-
-def partition_states(cluster: LocalCluster, besides: int = 0, topic: str = TOPIC) -> dict[int, PartitionState]:
-    """As a running node's metadata has it; not node `besides`, which may still be reading old metadata."""
-    request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name=topic),))
-    node = next(node for node in cluster.nodes if node.running and node.node_id != besides)
-    answer = ask("127.0.0.1", node.port, request, 0)
-    return {
-        p.partition_index: PartitionState(p.leader_id, p.leader_epoch, len(p.isr_nodes))
-        for p in answer.topics[0].partitions
-    }
-
-
-def wait_whole(cluster: LocalCluster, besides: int = 0) -> float:
-    """Until every replica is in sync; how many seconds it took. A busy machine is slow, and gets its time: nothing is
-    given up as long as something changes."""
-    started = changed = time.monotonic()
-    before: dict[int, PartitionState] = {}
-    while True:
-        states = before
-        with suppress(OSError):  # a node that does not answer in time is asked again
-            states = partition_states(cluster, besides)
-        if states and all(s.in_sync == NODES and s.leader >= 0 for s in states.values()):
-            return time.monotonic() - started
-        if states != before:
-            before, changed = states, time.monotonic()
-        if time.monotonic() - changed > QUIET_S:
-            raise StartFailed(f"the replicas are not in sync, and for {QUIET_S:.0f} s nothing has changed: {states}")
-        time.sleep(0.05)
-
-
-def read_back(bootstrap: str, partitions: int) -> tuple[list[tuple[Place, int]], dict[int, int]]:
-    """Every record below the high watermarks, in order; and the high watermarks."""
-    consumer = Consumer(client_config(bootstrap, **{"group.id": "demo", "enable.auto.commit": False}))
-    ends = {p: consumer.get_watermark_offsets(TopicPartition(TOPIC, p), timeout=10)[1] for p in range(partitions)}
-    consumer.assign([TopicPartition(TOPIC, p, 0) for p in range(partitions)])
-    read: list[tuple[Place, int]] = []
-    next_offsets = dict.fromkeys(ends, 0)
-    silent_since = time.monotonic()
-    while any(next_offsets[p] < ends[p] for p in ends) and time.monotonic() - silent_since < QUIET_S:
-        for message in consumer.consume(10_000, 0.2):
-            if message.error() is None:
-                value = message.value()
-                assert isinstance(value, bytes)
-                place = (message.partition() or 0, message.offset() or 0)
-                read.append((place, int(value.split(b" ", 1)[0])))
-                next_offsets[place[0]] = place[1] + 1
-                silent_since = time.monotonic()
-    consumer.close()
-    return read, ends
+        return run(cluster, say, seconds=seconds, rate=rate, partitions=partitions)
 
 
 def show(outcome: Outcome, console: Console) -> None:

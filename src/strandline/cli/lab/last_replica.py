@@ -9,23 +9,21 @@ from typing import Annotated
 
 import msgspec
 from confluent_kafka import KafkaException
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 from rich.console import Console, Group
 from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from strandline.cli.connect import Json, fail, why
-from strandline.cli.lab.demo import demo
+from strandline.cli.connect import Json, fail
 from strandline.cli.signals import interrupted_by_signals
-from strandline.demo.demonstration import folder_for
+from strandline.client.errors import StrandlineError
+from strandline.client.librdkafka import why
+from strandline.demo.demonstration import folder_for, kept
 from strandline.demo.last_replica.page import page
 from strandline.demo.last_replica.story import HAPPENS, Moment, Seen, Story, ledger_words, play, remark
 from strandline.testing.local_cluster import StartFailed
-
-app = App(name="demo", help="Demonstrations on clusters of real processes, which they start themselves.")
-app.default(demo)
 
 MARKS = {
     "leader": ("★", "bold green"),
@@ -35,21 +33,21 @@ MARKS = {
 }
 
 
-@app.command
 def last_replica(
     *,
     records: int = 1000,
-    html: Annotated[Path, Parameter(help="where the page is put")] = Path("last-replica.html"),
+    html: Annotated[Path, Parameter(help="write the page to this file")] = Path("last-replica.html"),
     dir: Annotated[Path | None, Parameter(help="keep the nodes' folders here")] = None,  # noqa: A002  # the option's name
     json_output: Json = False,
 ) -> int:
-    """The scenario of KIP-966: two of three brokers are cut off, and the last one loses power. Played twice on real
-    processes: with Eligible Leader Replicas switched off, acknowledged records are gone; switched on, none is.
+    """Show KIP-966's scenario: two of three brokers are cut off, and the last one loses power.
+
+    It runs twice, on real processes: without Eligible Leader Replicas acknowledged records are lost, with them none is.
 
     Parameters
     ----------
     records
-        how many are written in each step
+        how many records each step writes
     """
     if records < 1:
         fail("--records must be positive", status=2)
@@ -58,9 +56,8 @@ def last_replica(
     console = Console(stderr=json_output)
     try:
         off, on = played(folder, records, console)
-    except (KafkaException, StartFailed, OSError) as error:
-        text = why(error) if isinstance(error, KafkaException) else str(error)
-        fail(text, f"the nodes' folders are kept for a look: {folder}")
+    except (KafkaException, StrandlineError, StartFailed, OSError) as error:
+        fail(why(error) if isinstance(error, KafkaException) else str(error), kept(folder))
     html.write_text(page(off, on), "utf-8")
     if json_output:
         print(json.dumps(as_json(off, on)))
@@ -71,7 +68,7 @@ def last_replica(
         if dir is None:
             shutil.rmtree(folder)
         return 0
-    print(f"the nodes' folders are kept for a look: {folder}", file=sys.stderr)
+    print(kept(folder), file=sys.stderr)
     return 1
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from cyclopts import App
 from rich import box
 from rich.console import Console
 from rich.status import Status
@@ -16,11 +15,8 @@ from rich.table import Table
 from strandline.bench.scale_cluster import NotMeasured
 from strandline.bench.scale_steps import Say, ScaleConfig, Scaled, Step, measure
 from strandline.cli.connect import Json, fail
-from strandline.cli.lab.bench import WIDTH, bench
+from strandline.cli.lab.bench import WIDTH
 from strandline.testing.local_cluster import StartFailed
-
-app = App(name="bench", help="Throughput and latency of a cluster, or what many partitions cost.")
-app.default(bench)
 
 ROWS = {
     "create": "created, led and in sync everywhere",
@@ -35,7 +31,6 @@ ROWS = {
 }
 
 
-@app.command
 def scale(
     *,
     partitions: str = "250,1000",
@@ -44,20 +39,20 @@ def scale(
     dir: Path | None = None,  # noqa: A002  # the option's name
     json_output: Json = False,
 ) -> None:
-    """Start three nodes, give them many partitions with replication factor 3, take nodes away, and say what it costs.
+    """Measure what many partitions cost: a cluster of three nodes creates them, loses nodes and gets them back.
 
-    Needs Linux, and up to a minute for 1,000 partitions. Each number of partitions gets a cluster of its own.
+    It needs Linux, and up to a minute for 1,000 partitions. Each number of partitions gets a cluster of its own.
 
     Parameters
     ----------
     partitions
-        how many partitions, several numbers with commas between
+        numbers of partitions, separated by commas
     topics
-        over how many topics they are spread
+        number of topics that have them
     idle
-        seconds over which the processor time at rest is measured
+        seconds at rest, over which processor time is measured
     dir
-        a folder for the clusters' data, which stays; a temporary one if none is given
+        keep the clusters' data in this folder; without it they are deleted
     """
     sizes = sizes_of(partitions)
     if topics < 1 or idle <= 0:
@@ -92,9 +87,9 @@ def sizes_of(text: str) -> list[int]:
     try:
         sizes = [int(part) for part in text.split(",")]
     except ValueError:
-        fail(f"--partitions wants numbers with commas between, not '{text}'", status=2)
+        fail(f"--partitions needs numbers separated by commas, not '{text}'", status=2)
     if min(sizes) < 1 or len(set(sizes)) < len(sizes):
-        fail("--partitions wants positive numbers, each once", status=2)
+        fail("--partitions needs positive numbers, each once", status=2)
     return sizes
 
 

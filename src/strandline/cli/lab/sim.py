@@ -11,13 +11,11 @@ import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from strandline.cli.connect import Json, fail
 from strandline.history.operation import Operation
 from strandline.history.recorded import write_lines
 from strandline.sim.diagram import write_page
-from strandline.sim.planted import PLANTED, Planted
 from strandline.sim.runs.calm import Material
 from strandline.sim.runs.campaign import outcomes
 from strandline.sim.runs.plan import Plan, draw_plan, read_plan, write_plan
@@ -27,10 +25,6 @@ from strandline.sim.runs.story import story
 from strandline.sim.world.trace import Trace
 
 LISTED_MAX = 50  # failed seeds that are told one by one
-PLANT_AND_RUN = (
-    "import sys; from strandline.sim.planted import install; install(sys.argv.pop(1)); "
-    "from strandline.cli.main import run; run()"
-)
 
 
 def sim(
@@ -41,7 +35,6 @@ def sim(
     plan: Path | None = None,
     jobs: int = os.cpu_count() or 1,
     twice: Annotated[bool, Parameter(negative="")] = False,
-    planted: str = "",
     shrink: Annotated[bool, Parameter(negative="")] = False,
     shrink_runs: int = 150,
     trace: Annotated[bool, Parameter(negative="")] = False,
@@ -49,55 +42,38 @@ def sim(
     out: Path = Path(),
     json_output: Json = False,
 ) -> None:
-    """Run simulated clusters under faults; everything follows from the seed. Exit status 1: a law was broken.
+    """Run simulated clusters under faults. Everything follows from the seed. Exit status 1 if a law was broken.
 
     Parameters
     ----------
     seed
-        run this one, and tell the whole story if it fails
+        run this seed, and print its story if it fails
     seeds
-        run many, as 1..1000, on several processes
+        run many seeds, FIRST..LAST, in several processes
     eligible
-        with --seeds: only those with Eligible Leader Replicas, and faults that must be survived (gentle: at most
-        min ISR − 1 lossy shutdowns at a time), or more (ruthless: what is lost must be in the loss ledger)
+        with --seeds: only seeds with Eligible Leader Replicas; gentle: with faults that lose nothing (at most
+        min ISR - 1 lossy shutdowns at a time), ruthless: with more, where all losses must be in the loss ledger
     plan
-        run what an earlier failure wrote down
+        run the plan that an earlier failure wrote
     jobs
-        processes, with --seeds
+        number of processes, with --seeds
     twice
-        with --seeds: each seed in two processes that hash differently, which must do the same
-    planted
-        with a bug of this name planted in the code ("list" lists them); exit status 0 if it is found
+        with --seeds: run each seed in two processes with different hash seeds, and compare them
     shrink
-        make a failing run smaller before telling its story
+        make a failing run smaller before printing its story
     shrink_runs
-        runs that this may take
+        largest number of runs for that
     trace
         draw the diagram even if nothing failed
     history
-        with --seed or --plan: write down what clients did there, for `strandline pipeline histories`
+        with --seed or --plan: write what clients did to this file, for `strandline pipeline histories`
     out
         folder for stories, diagrams and plans of failing runs
     """
-    if planted == "list":
-        list_planted(json_output)
-        return
-    if planted and planted not in PLANTED:
-        fail(f"there is no planted bug named {planted}: `strandline sim --planted list` lists them", status=2)
     if sum((seed is not None, bool(seeds), plan is not None)) > 1:
-        fail("one of --seed, --seeds and --plan, please", status=2)
+        fail("name only one of --seed, --seeds and --plan", status=2)
     if history is not None and seeds:
-        fail("--history is of one run: name it with --seed or --plan", status=2)
-    if planted and (seed is not None or plan is not None):
-        arguments = sys.argv[1:]
-        at = arguments.index("--planted") if "--planted" in arguments else -1
-        if at >= 0:
-            del arguments[at : at + 2]
-        else:
-            arguments = [argument for argument in arguments if not argument.startswith("--planted=")]
-        os.execv(sys.executable, [sys.executable, "-c", PLANT_AND_RUN, planted, *arguments])
-    if planted:
-        sys.exit(hunt(PLANTED[planted], parse_seeds(seeds) if seeds else (), jobs, json_output))
+        fail("--history is for one run: use it with --seed or --plan", status=2)
     if seeds:
         wanted = [seed for seed in parse_seeds(seeds) if eligible is None or is_eligible(seed, eligible)]
         if not wanted:
@@ -119,7 +95,7 @@ def read(path: Path) -> Plan:
 def parse_seeds(text: str) -> range:
     first, dots, last = text.partition("..")
     if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
-        fail(f"--seeds wants FIRST..LAST, as 1..1000, and got {text!r}", status=2)
+        fail(f"--seeds needs FIRST..LAST, as 1..1000, not {text!r}", status=2)
     return range(int(first), int(last if dots else first) + 1)
 
 
@@ -259,33 +235,3 @@ def followed(found: Iterator[Outcome], total: int, title: str, failures: Callabl
         for outcome in found:
             yield outcome
             progress.update(task, advance=1, failed=failures())
-
-
-# --- planted bugs
-
-
-def hunt(planted: Planted, seeds: range | tuple[()], jobs: int, json_output: bool) -> int:
-    """Run seeds with the bug, or its plan, until one of them finds it."""
-    chosen, path = (seeds, None) if seeds else (planted.tries, planted.path)
-    running = outcomes(chosen, jobs, planted=planted.name, plan=path)
-    for outcome in followed(running, len(chosen), planted.name, lambda: 0):
-        if not outcome.is_ok:
-            if json_output:
-                sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
-            else:
-                print(f"{planted.name} ({planted.trap}): {planted.harm}\nfound: {verdict(outcome)}")
-                how = f"--seed {outcome.seed}" if path is None else f"--plan {path}"
-                print(f"    strandline sim --planted {planted.name} {how}")
-            return 0
-    print(f"{planted.name}: not found by seeds {chosen[0]}..{chosen[-1]}", file=sys.stderr)
-    return 1
-
-
-def list_planted(json_output: bool) -> None:
-    if json_output:
-        sys.stdout.buffer.write(msgspec.json.encode(list(PLANTED.values())) + b"\n")
-        return
-    table = Table("name", "trap", "what goes wrong", "found by", box=None)
-    for planted in PLANTED.values():
-        table.add_row(planted.name, planted.trap, planted.harm, planted.found_by)
-    Console().print(table)

@@ -20,25 +20,27 @@ def format_storage(
     feature: Annotated[list[str] | None, Parameter(negative="")] = None,
     ignore_formatted: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Format a node's log directories: write cluster id, node id and directory ids into meta.properties, and what a new
-    cluster begins with into bootstrap.checkpoint.
+    """Prepare a node's log directories before its first start.
+
+    Writes meta.properties (cluster id, node id, directory ids), and bootstrap.checkpoint with the features that a new
+    cluster starts with.
 
     Parameters
     ----------
     config
-        the node's properties
+        the node's properties file
     cluster_id
-        the same for all nodes of a cluster; `strandline random-uuid` makes one
+        the same for all nodes of a cluster; `strandline random-uuid` prints a new one
     feature
-        NAME=LEVEL that a new cluster begins with; may be given more than once. Eligible leader replicas are on unless
-        eligible.leader.replicas.version=0 is named, or the node's properties say eligible.leader.replicas.enabled=false
+        NAME=LEVEL of a new cluster; may be repeated. Eligible leader replicas are on unless this is
+        eligible.leader.replicas.version=0, or the properties have eligible.leader.replicas.enabled=false
     ignore_formatted
-        leave directories alone that are formatted for this cluster and node
+        skip directories that are already formatted for this cluster and node
     """
     try:
         parse_uuid(cluster_id)
     except ValueError:
-        fail(f"'{cluster_id}' is not a cluster id", "`strandline random-uuid` makes one", status=2)
+        fail(f"'{cluster_id}' is not a cluster id", "`strandline random-uuid` prints one", status=2)
     levels = dict(parsed(text) for text in feature or ())
     try:
         node = NodeConfig.from_properties(parse_properties(config.read_text()))

@@ -9,18 +9,18 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from rich import box
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from strandline.base.ports import DiskError
 from strandline.cli.admin.topics import table_of
 from strandline.cli.connect import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, fail
+from strandline.cli.show import Column, Fitted
 from strandline.cli.signals import interrupted_by_signals
+from strandline.client.admin.partitions import PartitionState, pages, states_of
 from strandline.client.ask import ask
-from strandline.diagnosis.partitions import PartitionState, as_json, pages, states_of
+from strandline.diagnosis.partitions import as_json
 from strandline.server.storage.formatting import NotFormattable
 from strandline.server.storage.lock import InUse, holder_of, lock_directory
 from strandline.testing.cluster_folder import (
@@ -42,19 +42,19 @@ INTERRUPTED = 130
 
 
 def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: int = 9092) -> int:  # noqa: A002  # the option's name
-    """Run a cluster on this machine until Ctrl-C, which stops it in order; a second one kills what still runs.
+    """Run a cluster on this machine until Ctrl-C, which shuts it down in order. A second Ctrl-C kills it.
 
-    Data stays in the folder; the same command goes on with it. If this process dies, its nodes shut down by themselves.
-    A node that somebody started by hand (`strandline node`) is shown and left alone.
+    Data stays in the folder, and the same command continues with it. If this process dies, its nodes shut down by
+    themselves. Nodes that were started by hand (`strandline node`) are shown and left alone.
 
     Parameters
     ----------
     nodes
-        how many nodes, each broker and controller: three, or as many as the folder has
+        number of nodes, each broker and controller; 3, or as many as the folder has
     dir
-        the folder for configurations, logs and data
+        folder for configurations, logs and data
     port
-        of the first node; the others take the next even ones, controllers the odd ones between, metrics those after
+        the first node's port; controllers and the other nodes take the next ones, metrics those after them
     """
     interrupted_by_signals()
     console = Console()
@@ -66,7 +66,7 @@ def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: i
         cluster = LocalCluster(folder, count, ports=ports[: 2 * count], metrics_ports=ports[2 * count :])
         refuse_busy_ports(cluster)
         lock = taken(folder)
-        with console.status("nodes of an earlier `strandline up` still stop"):
+        with console.status("waiting for nodes of an earlier `strandline up` to stop"):
             await_leftovers(cluster)
         refuse_busy_ports(cluster)
     except Occupied as refused:
@@ -181,9 +181,14 @@ def watch(cluster: LocalCluster, console: Console) -> None:
 
 
 def view(cluster: LocalCluster) -> Group:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("node", "address", "pid", "state", "leads", "in sync"):
-        table.add_column(column, justify="right" if column in ("node", "pid", "leads", "in sync") else "left")
+    table = Fitted(
+        Column("node", "right"),
+        Column("address"),
+        Column("pid", "right", drops=1),
+        Column("state", is_text=True),
+        Column("leads", "right", drops=3),
+        Column("in sync", "right", drops=2),
+    )
     partitions = described(cluster)
     for node in cluster.nodes:
         leads = sum(partition.leader == node.node_id for partition in partitions)

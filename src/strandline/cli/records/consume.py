@@ -15,8 +15,9 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, admin, fail, hide_broken_pipe, why
-from strandline.client.librdkafka import client_config
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail, hide_broken_pipe
+from strandline.client.admin.topics import partitions_of
+from strandline.client.librdkafka import client_config, why
 
 POLL_S = 0.2
 
@@ -37,37 +38,20 @@ def consume(
     Parameters
     ----------
     from_beginning
-        start with the oldest record, unless the group has committed offsets
+        start at the oldest record, unless the group has committed offsets
     max_messages
-        stop after so many records
+        stop after this many records
     timeout_ms
-        stop when no record has come for so long
+        stop when no record has arrived for this long
     group
-        the consumer group; with one, offsets are committed
+        the consumer group, for which offsets are committed
     format_
-        what a line shows: %t topic, %p partition, %o offset, %k key, %v value, %T timestamp
+        format of a line: %t topic, %p partition, %o offset, %k key, %v value, %T timestamp
     """
-    topics = admin(bootstrap).list_topics(timeout=10).topics
-    if topic not in topics:
+    partitions = partitions_of(bootstrap, topic)
+    if not partitions:
         fail(f"topic '{topic}' does not exist", f"create it with `strandline topics create {topic}`")
-    partitions = topics[topic].partitions
-    consumer = Consumer(
-        client_config(
-            bootstrap,
-            **{
-                "group.id": group or "strandline-consume",
-                "auto.offset.reset": "earliest" if from_beginning else "latest",
-                "enable.auto.commit": group is not None,
-                "fetch.wait.max.ms": 100,
-            },
-        )
-    )
-    if group is not None:
-        consumer.subscribe([topic])
-    else:
-        # Alone there is nobody to share partitions with: no group, no wait for it.
-        start = OFFSET_BEGINNING if from_beginning else OFFSET_END
-        consumer.assign([TopicPartition(topic, p, start) for p in partitions])
+    consumer = consumer_of(bootstrap, topic, partitions, group, from_beginning)
     try:
         read(consumer, max_messages, timeout_ms, format_, json_output)
     except KeyboardInterrupt:
@@ -78,6 +62,23 @@ def consume(
         fail(why(error))
     finally:
         consumer.close()
+
+
+def consumer_of(bootstrap: str, topic: str, partitions: list[int], group: str | None, from_beginning: bool) -> Consumer:
+    options = {
+        "group.id": group or "strandline-consume",
+        "auto.offset.reset": "earliest" if from_beginning else "latest",
+        "enable.auto.commit": group is not None,
+        "fetch.wait.max.ms": 100,
+    }
+    consumer = Consumer(client_config(bootstrap, **options))
+    if group is not None:
+        consumer.subscribe([topic])
+    else:
+        # Alone there is nobody to share partitions with: no group, no wait for it.
+        start = OFFSET_BEGINNING if from_beginning else OFFSET_END
+        consumer.assign([TopicPartition(topic, p, start) for p in partitions])
+    return consumer
 
 
 def read(consumer: Consumer, max_messages: int | None, timeout_ms: int | None, form: str, json_output: bool) -> None:

@@ -13,8 +13,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from cyclopts import Parameter
 
 from strandline.cli.admin.topics import key_value
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, admin, fail, why
-from strandline.client.librdkafka import client_config
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, fail
+from strandline.client.admin.topics import topic_names
+from strandline.client.librdkafka import client_config, why
 
 
 def produce(
@@ -27,25 +28,23 @@ def produce(
     acknowledged: str | None = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Write each line of the input as one record.
-
-    Ends with an error if a record was not acknowledged.
+    """Write each line of standard input as one record. Exit status 1 if a record was not acknowledged.
 
     Parameters
     ----------
     acks
         0, 1 or all
     key_separator
-        what stands between key and value of a line; without it there are no keys
+        what separates key and value in a line; without it, records have no keys
     compression
         none, gzip, snappy, lz4 or zstd
     property_
-        any further setting of librdkafka's producer, key=value, repeatable
+        another property of librdkafka's producer, KEY=VALUE; may be repeated
     acknowledged
-        a file that gets a line of JSON for each record as it is acknowledged (topic, partition, offset, crc32 of the
-        value, time_ms), for `strandline pipeline audit`; lines that it has stay
+        append a line of JSON to this file for each acknowledged record (topic, partition, offset, crc32 of the value,
+        time_ms), for `strandline pipeline audit`
     """
-    admin(bootstrap)
+    topic_names(bootstrap)  # ends the command if nobody answers
     options: dict[str, Any] = {"acks": acks, "linger.ms": 5, "compression.type": compression}
     options.update(key_value(entry, "--property") for entry in property_ or [])
     try:

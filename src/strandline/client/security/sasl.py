@@ -4,7 +4,7 @@ Neither the password nor what is derived from it is in any error.
 """
 
 import secrets
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from strandline.base.errors import ErrorCode, error_of
 from strandline.client.errors import AuthenticationFailed
@@ -12,9 +12,7 @@ from strandline.client.security.sasl_options import Sasl
 from strandline.client.security.scram import Scram
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-
-if TYPE_CHECKING:
-    from strandline.client.connection import Connection
+from strandline.wire.schema import Message
 
 PLAIN = "PLAIN"
 NONCE_BYTES = 24
@@ -22,7 +20,15 @@ HANDSHAKE_VERSION = 1  # from which on the mechanism's messages come in frames
 ADVICE = "are kafka.security.protocol, kafka.sasl.mechanism and the credentials right?"
 
 
-def authenticate(connection: "Connection", sasl: Sasl) -> None:
+class Asked(Protocol):
+    """A connection. Its text is host:port."""
+
+    def has_api(self, key: int) -> bool: ...
+
+    def ask(self, message: Message, version: int | None = None, timeout_ms: float | None = None, **how: Any) -> Any: ...
+
+
+def authenticate(connection: Asked, sasl: Sasl) -> None:
     """Raises `AuthenticationFailed`, or `Unreachable` if the connection breaks."""
     if not connection.has_api(SaslHandshakeRequest.api_key):
         raise AuthenticationFailed(f"{connection} does not speak SASL", ADVICE)
@@ -44,7 +50,7 @@ def authenticate(connection: "Connection", sasl: Sasl) -> None:
         raise failed(connection, sasl, str(error)) from None
 
 
-def exchange(connection: "Connection", sasl: Sasl, said: bytes) -> bytes:
+def exchange(connection: Asked, sasl: Sasl, said: bytes) -> bytes:
     """One message of the mechanism, and the answer to it."""
     answer = connection.ask(SaslAuthenticateRequest(auth_bytes=said), response=SaslAuthenticateResponse)
     if answer.error_code:
@@ -54,7 +60,7 @@ def exchange(connection: "Connection", sasl: Sasl, said: bytes) -> bytes:
     return bytes(answer.auth_bytes)
 
 
-def failed(connection: "Connection", sasl: Sasl, why: str) -> AuthenticationFailed:
+def failed(connection: Asked, sasl: Sasl, why: str) -> AuthenticationFailed:
     return AuthenticationFailed(
         f"{connection} refuses user {sasl.username} ({sasl.mechanism})" + (f": {why}" if why else ""), ADVICE
     )

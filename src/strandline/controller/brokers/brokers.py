@@ -62,6 +62,7 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
     withdrawn = basis.withdrawn(node, request.lost_replicas, registers=True)
     changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)
     epoch = basis.next_offset + len(changes)
+    assert old is None or epoch > old.epoch, "epochs are offsets of one log"
     follows_on = old is not None and old.incarnation_id == request.whole_after
     record = registration(request, epoch, fenced=True, in_controlled_shutdown=False, follows_on=follows_on)
     return Plan((*changes, record), BrokerRegistrationResponse(broker_epoch=epoch))
@@ -99,6 +100,8 @@ def why_not_registered(
 def registration(
     request: BrokerRegistrationRequest, epoch: int, fenced: bool, in_controlled_shutdown: bool, follows_on: bool
 ) -> RegisterBrokerRecord:
+    assert epoch >= 0
+    assert len(set(request.log_dirs)) == len(request.log_dirs), "refused before"
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
         incarnation_id=request.incarnation_id,
@@ -145,6 +148,7 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
     if why is not None:
         return Plan((), BrokerHeartbeatResponse(error_code=why))
     broker = basis.image.brokers[NodeId(request.broker_id)]
+    assert broker.epoch == request.broker_epoch
     is_caught_up = request.current_metadata_offset >= broker.epoch
     is_leading = request.want_shut_down and leads(basis, broker.node_id)
     new = next_state(request, broker, is_caught_up, is_leading)
@@ -180,6 +184,7 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
 
 
 def next_state(request: BrokerHeartbeatRequest, broker: Broker, is_caught_up: bool, is_leading: bool) -> Next:
+    assert not is_leading or not broker.fenced, "who is fenced leads nothing"
     if request.want_shut_down:
         if broker.fenced or request.want_fence or not is_leading:
             return Next(fenced=True, should_shut_down=True)
@@ -192,6 +197,7 @@ def next_state(request: BrokerHeartbeatRequest, broker: Broker, is_caught_up: bo
 
 
 def leads(basis: Basis, node: NodeId) -> bool:
+    assert node in basis.image.brokers
     return any(basis.at(at)[1].leader == node for at in basis.image.eligible.get(node, {}))
 
 
@@ -199,6 +205,7 @@ def plan_fencing(
     broker: Broker, basis: Basis, withdrawn: Withdrawn = NOTHING, *, is_leaving: bool = False
 ) -> tuple[object, ...]:
     """A broker is fenced: others lead what it led. Its log is still believed until it registers anew."""
+    assert not broker.fenced
     changes = basis.departure(broker.node_id, lost_tail=False, withdrawn=withdrawn)
     shutdown = START_SHUTDOWN if is_leaving and not broker.in_controlled_shutdown else 0
     return (*changes, change_of(broker, fenced=FENCE, in_controlled_shutdown=shutdown))
@@ -208,6 +215,8 @@ def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis, withdr
     """Directories of a broker that lives on are offline: others lead what it led from there, and its replicas there
     leave the ISRs. Their logs are still believed, as those of a broker that is fenced. Without any directory left the
     broker can do nothing, and is about to end."""
+    assert lost
+    assert all(directory in broker.log_dirs for directory in lost)
     left = tuple(directory for directory in broker.log_dirs if directory not in lost)
     if not left:
         if broker.fenced:
@@ -218,6 +227,8 @@ def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis, withdr
 
 
 def change_of(broker: Broker, *, fenced: int = 0, in_controlled_shutdown: int = 0) -> BrokerRegistrationChangeRecord:
+    assert fenced in (FENCE, 0, UNFENCE)
+    assert in_controlled_shutdown in (0, START_SHUTDOWN)
     return BrokerRegistrationChangeRecord(
         broker_id=broker.node_id,
         broker_epoch=broker.epoch,

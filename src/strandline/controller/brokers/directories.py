@@ -48,6 +48,7 @@ def plan_assign_replicas(request: AssignReplicasToDirsRequest, basis: Basis) -> 
                     ahead[at] = merged(known, change)
             topics.append(TopicDataResponse(topic_id=topic.topic_id, partitions=tuple(rows)))
         directories.append(DirectoryDataResponse(id=directory.id, topics=tuple(topics)))
+    assert len(directories) == len(request.directories)
     return Plan(tuple(records), AssignReplicasToDirsResponse(directories=tuple(directories)))
 
 
@@ -62,6 +63,7 @@ def why_not_assigned(at: TopicIdPartition, known: Partition | None, node: NodeId
 def plan_located(
     at: TopicIdPartition, old: Partition, node: NodeId, directory: Uuid, basis: Basis
 ) -> PartitionChangeRecord | None:
+    assert node in old.replicas
     located = tuple(
         directory if replica == node else known for replica, known in zip(old.replicas, old.directories, strict=True)
     )

@@ -22,6 +22,7 @@ from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.controller.basis import ControllerConfig
+from strandline.controller.tokens import ProbeSent
 from strandline.metadata.image import Broker
 
 DEFAULT_LISTENER = "PLAINTEXT"
@@ -50,6 +51,7 @@ class Heartbeats:
 
     def touch(self, node: NodeId, connection: int | None, now: Instant) -> None:
         """A sign of life of the registered incarnation; `connection` None when a session is opened on trust."""
+        assert node >= 0
         self.ends[node] = after(now, self.config.session_timeout_ms)
         if connection is not None:
             self.probing.pop(node, None)
@@ -61,6 +63,7 @@ class Heartbeats:
         self.ends.pop(node, None)
         self.probing.pop(node, None)
         self.latest.pop(node, None)
+        assert not self.is_connected(node)
 
     def has_session(self, node: NodeId, now: Instant) -> bool:
         return self.ends.get(node, now) > now
@@ -79,16 +82,18 @@ class Heartbeats:
 
     def suspect(self, broker: Broker) -> list[Probe]:
         """Look whether the broker still listens."""
+        assert not broker.fenced
         return [] if broker.node_id in self.probing else self.probe(broker)
 
     def probe(self, broker: Broker) -> list[Probe]:
         before = self.probing.get(broker.node_id, Probing(broker.epoch, 0))
         attempt = before.attempt + 1
+        assert before.refusals < REFUSALS_PROVE, "it would be proven dead"
         endpoint = broker.endpoint(self.listener)
         if endpoint is None:
             return []
         self.probing[broker.node_id] = Probing(broker.epoch, attempt, before.refusals)
-        token = ("controller", "probe", broker.node_id, broker.epoch, attempt)
+        token = ProbeSent(broker.node_id, broker.epoch, attempt)
         return [Probe(endpoint, self.config.probe_timeout_ms, token)]
 
     def probed(self, node: NodeId, epoch: BrokerEpoch, attempt: int, why: Failure | None, now: Instant) -> bool:
@@ -97,6 +102,7 @@ class Heartbeats:
         if probing is None or (probing.epoch, probing.attempt) != (epoch, attempt):
             return False  # A heartbeat, or another incarnation, came in between.
         refusals = probing.refusals + 1 if why is Failure.REFUSED else 0
+        assert refusals <= REFUSALS_PROVE
         if refusals == REFUSALS_PROVE:
             del self.probing[node]
             return True
@@ -117,3 +123,7 @@ class Heartbeats:
 
     def deadline(self) -> Instant:
         return min([NEVER, *self.ends.values(), *(p.again_at for p in self.probing.values())])
+
+    def check(self) -> None:
+        assert set(self.probing) <= set(self.ends), "only who is in a session is probed"
+        assert set(self.latest) <= set(self.ends)

@@ -53,6 +53,7 @@ def plan_elections(request: ElectLeadersRequest, basis: Basis) -> Plan:
             results.append(PartitionResult(partition_id=index, error_code=error, error_message=message))
         if results or asked is not None:
             topics.append(ReplicaElectionResult(topic=name, partition_result=tuple(results)))
+    assert len(records) <= basis.config.max_partitions_per_request
     return Plan(tuple(records.values()), ElectLeadersResponse(replica_election_results=tuple(topics)))
 
 
@@ -68,6 +69,7 @@ def sought(name: str, index: int, basis: Basis) -> tuple[Topic, Partition] | Ref
 
 
 def plan_election(name: str, index: int, kind: int, asked_by: str, basis: Basis) -> PartitionChangeRecord | Refusal:
+    assert kind in (PREFERRED, UNCLEAN), "refused before"
     found = sought(name, index, basis)
     if isinstance(found, Refusal):
         return found

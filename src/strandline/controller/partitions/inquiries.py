@@ -11,6 +11,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSET_MAX, NodeId, TopicIdPartition
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
+from strandline.controller.tokens import InquirySent
 from strandline.metadata.image import Broker
 from strandline.metadata.losses import Evidence
 from strandline.wire.messages.own.get_replica_log_info import (
@@ -43,6 +44,7 @@ class Inquiries:
 
     def ask(self, wanted: Mapping[NodeId, list[TopicIdPartition]], brokers: Mapping[NodeId, Broker]) -> Iterator[Send]:
         """Ask those brokers that may be asked now; the others when they have answered, or their pause is over."""
+        assert all(wanted.values()), "who is asked is asked for something"
         for node, ats in wanted.items():
             if node in self.under_way or node in self.again_at:
                 continue
@@ -54,8 +56,8 @@ class Inquiries:
             first = self.asked.get(node, 0) % len(ats)
             some = (ats[first:] + ats[:first])[:PARTITIONS_MAX]
             self.asked[node] = first + len(some)
-            token = ("controller", "logs", node, self.serial)
-            yield Send(endpoint, "recovery", request_of(node, some), 0, TIMEOUT_MS, token)
+            assert 0 < len(some) <= PARTITIONS_MAX
+            yield Send(endpoint, "recovery", request_of(node, some), 0, TIMEOUT_MS, InquirySent(node, self.serial))
 
     def answered(
         self, node: NodeId, serial: int, response: GetReplicaLogInfoResponse | None, now: Instant
@@ -64,6 +66,7 @@ class Inquiries:
         if self.under_way.get(node) != serial:
             return
         del self.under_way[node]
+        assert node not in self.again_at, "it is not asked in a pause"
         self.again_at[node] = after(now, PAUSE_MS)  # if somebody still wants to know something of it
         if response is None:
             return
@@ -82,6 +85,7 @@ class Inquiries:
         over = [node for node, at in self.again_at.items() if at <= now]
         for node in over:
             del self.again_at[node]
+        assert self.deadline() > now
         return bool(over)
 
 

@@ -43,6 +43,7 @@ def plan_alter_partition(request: AlterPartitionRequest, basis: Basis, version: 
                 records.append(change)
                 ahead[at] = merged(known, change)
         topics.append(TopicDataResponse(topic_id=topic.topic_id, partitions=tuple(results)))
+    assert len(topics) == len(request.topics)
     return Plan(tuple(records), AlterPartitionResponse(topics=tuple(topics)))
 
 
@@ -58,6 +59,7 @@ def plan_proposal(
     if why is not None:
         return refused(at, why), None
     topic = basis.image.topics[at.topic_id]
+    assert broker == old.leader, "else it is refused"
     wish = Wish(isr=tuple(NodeId(s.broker_id) for s in states), recovery_state=proposal.leader_recovery_state)
     change = plan_change(at, old, wish, basis.rules(topic))
     new = old if change is None else merged(old, change)
@@ -118,4 +120,5 @@ def is_ineligible(state: BrokerState, old: Partition, basis: Basis) -> bool:
 
 
 def refused(at: TopicIdPartition, error: ErrorCode) -> PartitionDataResponse:
+    assert error is not E.NONE
     return PartitionDataResponse(partition_index=at.partition, error_code=error)

@@ -22,6 +22,7 @@ from strandline.metadata.image import Partition
 def loses_nothing(partition: Partition, elected: NodeId, known: Mapping[NodeId, Answer]) -> bool:
     """`known`: the answers that count, the elected one's among them. Where it is not known who was eligible last, all
     replicas must have answered, for the ISR was among them."""
+    assert elected in known
     eligible = (*partition.isr, *partition.elr, *partition.last_known_elr) or partition.replicas
     if not all(node in known and known[node].is_whole for node in (elected, *eligible)):
         return False

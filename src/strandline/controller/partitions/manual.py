@@ -61,6 +61,7 @@ class Manual:
         asked = Asked(event.to, request, after(basis.now, request.timeout_ms), {}, {})
         self.asked.append(asked)
         way, strategy = WAYS[request.election_type]
+        assert asked.ends >= basis.now
         cause = f"{way} election, asked for by {request.asked_by or event.caller.named}"
         for count, (name, index, designated) in enumerate(wanted(request, basis)):
             outcome = why_not(name, index, designated, request, basis)
@@ -71,6 +72,7 @@ class Manual:
                     asked.results[(name, index)] = result(index, outcome.error, outcome.message)
                 continue
             self.withdraw(outcome)
+            assert len(asked.waiting) < PARTITIONS_MAX
             asked.waiting[outcome] = (name, index)
             leader = NOBODY if designated is None else NodeId(designated)
             self.recoveries.begin_manual(outcome, strategy, leader, cause, asked.ends)
@@ -159,10 +161,12 @@ def why_not(
 
 
 def result(index: int, error: ErrorCode, message: str | None) -> PartitionResult:
+    assert (error is E.NONE) == (message is None)
     return PartitionResult(partition_id=index, error_code=error, error_message=message)
 
 
 def response_of(asked: Asked) -> ElectLeadersResponse:
+    assert not asked.waiting, "all that was asked for has a result"
     topics: dict[str, list[PartitionResult]] = {}
     for (name, _), found in sorted(asked.results.items()):
         topics.setdefault(name, []).append(found)

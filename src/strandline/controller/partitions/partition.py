@@ -92,22 +92,33 @@ class Sets(Value, frozen=True):
     last_leader: NodeId  # who led last, if nobody does
 
 
+class How(Enum):
+    """By what right somebody leads."""
+
+    KEPT = "it leads already"
+    IN_SYNC = "it is in the ISR"
+    ELIGIBLE = "it is in the ELR"
+    UNCLEAN = "nobody may lead cleanly"
+    NOBODY = "nobody leads"
+
+
 class Elected(Value, frozen=True):
     leader: NodeId
-    how: str  # "kept", "isr", "elr", "unclean", "nobody"
+    how: How
     cause: str = ""  # of an unclean election
 
 
 def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) -> PartitionChangeRecord | None:
     """The record that brings `old` as close to the wish as the rules allow."""
+    assert len(set(old.replicas)) == len(old.replicas) > 0
     was_located = old.directories
     if wish.located is not None:
         old = replace(old, directories=wish.located)
     sets, elected = decide(old, wish, rules)
     recovery = old.leader_recovery_state if wish.recovery_state is None else wish.recovery_state
-    if elected.how == "unclean":
+    if elected.how is How.UNCLEAN:
         recovery = RECOVERING
-    is_lossless = elected.how == "unclean" and wish.is_lossless and elected.leader == wish.designated
+    is_lossless = elected.how is How.UNCLEAN and wish.is_lossless and elected.leader == wish.designated
     leads_anew = elected.leader != old.leader
     # Replicas that are no more must not go on under the epoch in which they were some. What one that lost records had
     # fetched before says nothing of what it has now, nor does what its leader proposed by that; and a leader that lost
@@ -127,7 +138,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         eligible_leader_replicas=changed(sets.elr, old.elr),
         last_known_elr=changed(sets.last_known, old.last_known_elr),
         last_known_leader=sets.last_leader if sets.last_leader != old.last_known_leader else NO_LEADER_CHANGE,
-        losses=(loss(old, elected, wish, rules),) if elected.how == "unclean" and not is_lossless else (),
+        losses=(loss(old, elected, wish, rules),) if elected.how is How.UNCLEAN and not is_lossless else (),
         lossless_epoch=old.leader_epoch + 1 if is_lossless else -1,
         directories=directories(old, was_located, wish, sets),
         original_replicas=originals(old, wish, sets),
@@ -145,10 +156,10 @@ def decide(old: Partition, wish: Wish, rules: Rules) -> tuple[Sets, Elected]:
     elected = elect(old, sets, wish, rules)
     before = assigned(old, wish)
     has_ended = (sets.adding, sets.removing) != (before.adding, before.removing)
-    if has_ended and elected.how not in ("kept", "isr"):
+    if has_ended and elected.how not in (How.KEPT, How.IN_SYNC):
         sets = target_sets(old, wish, rules, may_end=False)
         elected = elect(old, sets, wish, rules)
-    return settle(sets, elected, rules), elected
+    return sets_after(sets, elected, rules), elected
 
 
 def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets:
@@ -261,49 +272,52 @@ def elect(old: Partition, sets: Sets, wish: Wish, rules: Rules) -> Elected:
         return node in sets.isr and lives(node)
 
     if wish.election is Election.PREFERRED and may(sets.replicas[0]):
-        return Elected(sets.replicas[0], "isr")
+        return Elected(sets.replicas[0], How.IN_SYNC)
     if may(old.leader):
-        return Elected(old.leader, "kept")
+        return Elected(old.leader, How.KEPT)
     for node in sets.replicas:
         if may(node):
-            return Elected(node, "isr")
+            return Elected(node, How.IN_SYNC)
     if not sets.isr:
         for node in sets.replicas:
             if node in sets.elr and lives(node):
-                return Elected(node, "elr")
+                return Elected(node, How.ELIGIBLE)
     if wish.designated in sets.replicas and lives(wish.designated):
-        return Elected(wish.designated, "unclean", wish.cause)
+        return Elected(wish.designated, How.UNCLEAN, wish.cause)
     resort = rules.last_resort
     if resort is not LastResort.NOBODY and not sets.isr and not sets.elr and lives(sets.last_leader):
         why = "the last known leader leads again: nobody is in sync or eligible"
-        return Elected(sets.last_leader, "unclean", wish.cause or why)
+        return Elected(sets.last_leader, How.UNCLEAN, wish.cause or why)
     if resort is LastResort.ANYBODY:
         for node in (*without(sets.replicas, sets.adding), *sets.adding):  # these may have nothing yet
             if lives(node):
-                return Elected(node, "unclean", wish.cause or "any replica leads: the topic allows the loss")
-    return Elected(NOBODY, "nobody")
+                return Elected(node, How.UNCLEAN, wish.cause or "any replica leads: the topic allows the loss")
+    return Elected(NOBODY, How.NOBODY)
 
 
 def loss(old: Partition, elected: Elected, wish: Wish, rules: Rules) -> LossEvent:
     """The entry of the loss ledger that goes with an unclean election."""
+    assert elected.how is How.UNCLEAN
+    assert elected.leader != NOBODY
     is_designated = elected.leader == wish.designated
     last_led = old.leader_epoch if old.leader != NOBODY else old.leader_epoch - 1
     evidence = wish.evidence if is_designated else None
     return loss_of(elected.leader, last_led, old.leader_epoch, evidence, rules.now, elected.cause)
 
 
-def settle(sets: Sets, elected: Elected, rules: Rules) -> Sets:
+def sets_after(sets: Sets, elected: Elected, rules: Rules) -> Sets:
     """The sets after the election. An unclean leader stands alone: whatever the others hold, its log is now the log."""
     leader = elected.leader
+    assert (leader == NOBODY) == (elected.how is How.NOBODY)
     if leader == NOBODY:
         return sets
     isr, elr, known = sets.isr, sets.elr, sets.last_known
-    if elected.how == "elr":
+    if elected.how is How.ELIGIBLE:
         isr, elr = (leader,), without(sets.elr, (leader,))
         is_large_enough = len(isr) >= effective_min_isr(rules.min_isr, sets.replicas, sets.adding)
         if is_large_enough or not rules.is_elr_enabled:
             elr, known = (), ()
-    elif elected.how == "unclean":
+    elif elected.how is How.UNCLEAN:
         isr, elr, known = (leader,), (), ()
     return Sets(sets.replicas, sets.adding, sets.removing, isr, elr, known, last_leader=NOBODY)
 

@@ -63,6 +63,7 @@ def plan_reassignments(request: AlterPartitionReassignmentsRequest, basis: Basis
                 )
             )
         topics.append(ReassignableTopicResponse(name=topic.name, partitions=tuple(results)))
+    assert len(topics) == len(request.topics)
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change, responses=tuple(topics)
     )
@@ -111,8 +112,10 @@ def plan_one(
 def towards(old: Partition, target: Nodes, original: Nodes, basis: Basis) -> Assignment:
     """The way from what a partition had to what it shall have. Replicas that an earlier reassignment was adding, and
     that are not wanted now, go at once."""
+    assert target
     removing = without(original, target)
     replicas = (*target, *removing)
+    assert len(set(replicas)) == len(replicas)
     known = dict(zip(old.replicas, old.directories, strict=True))
     directories = tuple(known[node] if node in known else basis.directories((node,))[0] for node in replicas)
     return Assignment(replicas, without(target, original), removing, directories, original)
@@ -122,6 +125,7 @@ def why_unsafe(name: str, old: Partition, assignment: Assignment, rules: Rules) 
     """Who leaves at once may be in the ISR, or eligible, and hold all that was committed. What is left must carry the
     partition on: the ISR alone if members leave it; and if only eligible replicas leave, these and the ISR together,
     which is too small already."""
+    assert len(assignment.replicas) == len(assignment.directories)
     isr, elr, last_known = (within(ids, assignment.replicas) for ids in (old.isr, old.elr, old.last_known_elr))
     keeps_isr, keeps_elr = len(isr) == len(old.isr), len(elr) == len(old.elr)
     if isr or elr:
@@ -175,6 +179,7 @@ def plan_list(request: ListPartitionReassignmentsRequest, basis: Basis) -> Plan:
 
 
 def ongoing(index: int, partition: Partition, rules: Rules, basis: Basis) -> OngoingPartitionReassignment:
+    assert partition.is_moving
     return OngoingPartitionReassignment(
         partition_index=index,
         replicas=partition.replicas,
@@ -186,6 +191,7 @@ def ongoing(index: int, partition: Partition, rules: Rules, basis: Basis) -> Ong
 
 def why_waiting(partition: Partition, rules: Rules, basis: Basis) -> str:
     """For people: what must happen before this reassignment ends (T45)."""
+    assert partition.is_moving
     due = why_incomplete(assigned(partition, Wish()), partition.isr, rules)
     if due is None:
         return "a leader from the ISR that it ends with"

@@ -61,6 +61,7 @@ class Recoveries:
 
     def begin(self, image: Image) -> None:
         """From the image that a new controller begins with."""
+        assert not self.partitions, "a new controller begins anew"
         self.leaderless = dict.fromkeys(image.leaderless())
         self.is_due = bool(self.leaderless)
 
@@ -94,6 +95,8 @@ class Recoveries:
     def begin_manual(
         self, at: TopicIdPartition, strategy: Strategy, designated: NodeId, cause: str, ends: Instant
     ) -> None:
+        assert at in self.leaderless
+        assert cause
         before = self.partitions.get(at)
         self.partitions[at] = recovery = Recovery(strategy, ends, cause, designated, is_manual=True)
         recovery.interrupted = before.interrupted if before is not None and before.is_manual else before
@@ -153,6 +156,7 @@ class Recoveries:
                     if node not in known:
                         wanted.setdefault(node, []).append(at)
                 continue
+            assert best in known
             is_lossless = loses_nothing(partition, best, known)
             evidence = known[best].evidence
             wish = Wish(designated=best, evidence=evidence, cause=recovery.cause, is_lossless=is_lossless)
@@ -164,6 +168,7 @@ class Recoveries:
                 why = "the logs of all who may have what was committed are whole"
                 effects.append(Report("info", f"{name}: broker {best} is elected, and nothing is lost: {why}"))
         self.finished += len(changes)
+        assert len(changes) <= len(self.leaderless)
         effects += self.inquiries.ask(wanted, basis.image.brokers)
         ends = (recovery.ends for recovery in self.partitions.values() if recovery.ends > basis.now)
         self.next_end = min(ends, default=NEVER)
@@ -171,6 +176,7 @@ class Recoveries:
 
     def consider(self, at: TopicIdPartition, topic: Topic, partition: Partition, basis: Basis) -> Iterator[Effect]:
         """Must it be recovered, as things stand? What somebody asked for goes on in any case."""
+        assert partition.leader == NOBODY
         before = self.partitions.get(at)
         if before is not None and before.is_manual:
             return
@@ -188,6 +194,7 @@ class Recoveries:
         self, at: TopicIdPartition, partition: Partition, active: Sequence[NodeId], basis: Basis
     ) -> dict[NodeId, Answer]:
         """The answers that count."""
+        assert at in self.leaderless
         answers = self.answers.get(at, {})
         brokers = basis.image.brokers
         return {
@@ -212,6 +219,7 @@ def choice(
     Of all who lose power at once, who registers first is still held to be dispensable, since the others are believed to
     be in sync: it is in no LastKnownElr, and may have the most. It must only have the time to become active.
     """
+    assert partition.leader == NOBODY
     if recovery.designated != NOBODY:
         return recovery.designated if recovery.designated in known else None
     have_all_answered = all(node in known for node in expected)
@@ -228,6 +236,7 @@ def choice(
 
 def best_of(partition: Partition, known: dict[NodeId, Answer]) -> NodeId:
     """The most data; of equals the first replica."""
+    assert known
     return max((node for node in partition.replicas if node in known), key=lambda node: known[node].evidence.rank)
 
 

@@ -72,4 +72,5 @@ def standings(
             continue
         strategy = strategy_of(image, topic.name, static)
         for index, partition in without:
+            assert partition.leader == NOBODY
             yield TopicIdPartition(topic.topic_id, index), standing_in(image, partition, strategy, is_managed)

@@ -55,6 +55,8 @@ def why_not_assigned(replicas: Sequence[int], factor: int | None, partition: int
 
 def new_partitions(topic_id: Uuid, first: int, assignments: Sequence[Replicas], basis: Basis) -> list[PartitionRecord]:
     """The records of partitions `first`, `first + 1`, …"""
+    assert first >= 0
+    assert assignments
     return [
         partition_record(TopicIdPartition(topic_id, index), new_partition(replicas, basis))
         for index, replicas in enumerate(assignments, first)
@@ -62,6 +64,7 @@ def new_partitions(topic_id: Uuid, first: int, assignments: Sequence[Replicas], 
 
 
 def new_partition(replicas: Replicas, basis: Basis) -> Partition:
+    assert len(set(replicas)) == len(replicas)
     isr = tuple(node for node in replicas if basis.image.is_active(node))
     assert isr, "a partition must not be born without a leader"
     return Partition(

@@ -43,7 +43,8 @@ def why_not_placed(factor: int, places: list[Place]) -> str | None:
 
 def place(count: int, factor: int, places: list[Place], rng: Rng) -> list[Replicas]:
     """`count` replica lists of `factor` brokers each, for which `why_not_placed` must have said None."""
-    assert why_not_placed(factor, places) is None and count > 0
+    assert why_not_placed(factor, places) is None
+    assert count > 0
     active = ring([p for p in places if p.is_active], rng)
     spare = ring([p for p in places if not p.is_active], rng)
     start, shift = rng.randrange(0, len(active)), rng.randrange(0, len(active))

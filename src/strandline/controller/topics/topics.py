@@ -73,7 +73,9 @@ def plan_create_topics(request: CreateTopicsRequest, basis: Basis) -> Plan:
         records += new_partitions(topic_id, 0, outcome, basis)
         taken.append(topic.name)
         partitions_left -= len(outcome)
+        assert outcome, "a topic has partitions"
         results.append(created(topic, topic_id, outcome, basis))
+    assert len(results) == len(request.topics)
     return Plan(() if request.validate_only else tuple(records), CreateTopicsResponse(topics=tuple(results)))
 
 
@@ -160,6 +162,7 @@ def plan_placed(topic: CreatableTopic, limit: int, basis: Basis) -> Refusal | li
 def new_topic_id(basis: Basis) -> Uuid:
     while True:
         topic_id = random_uuid(basis.rng)
+        assert topic_id != ZERO_UUID
         if topic_id not in basis.image.topics:
             return topic_id
 
@@ -176,6 +179,7 @@ def random_uuid(rng: Rng) -> Uuid:
 
 
 def created(topic: CreatableTopic, topic_id: Uuid, assigned: list[Replicas], basis: Basis) -> CreatableTopicResult:
+    assert assigned, "a topic has partitions"
     own = {config.name: config.value for config in topic.configs}
     configs = []
     for key in SHOWN:
@@ -216,6 +220,7 @@ def plan_delete_topics(request: DeleteTopicsRequest, basis: Basis, version: int)
             records[outcome.topic_id] = RemoveTopicRecord(topic_id=outcome.topic_id)
             result = DeletableTopicResult(name=outcome.name, topic_id=outcome.topic_id)
         results.append(result)
+    assert len(results) == len(named)
     return Plan(tuple(records.values()), DeleteTopicsResponse(responses=tuple(results)))
 
 
@@ -263,6 +268,7 @@ def plan_create_partitions(request: CreatePartitionsRequest, basis: Basis) -> Pl
         assert old is not None
         records += new_partitions(old.topic_id, len(old.partitions), outcome, basis)
         results.append(CreatePartitionsTopicResult(name=topic.name))
+    assert len(results) == len(request.topics)
     return Plan(() if request.validate_only else tuple(records), CreatePartitionsResponse(results=tuple(results)))
 
 
@@ -275,6 +281,7 @@ def plan_more(topic: CreatePartitionsTopic, old: Topic, basis: Basis) -> Refusal
         why = f"The topic {topic.name} currently has {had} partition(s); {topic.count} would not be an increase."
         return Refusal(E.INVALID_PARTITIONS, why)
     additional = topic.count - had
+    assert additional > 0
     if additional > basis.config.max_partitions_per_request:
         return Refusal(E.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     factor = len(old.partitions[0].replicas)

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from strandline.base.ids import METADATA_TOPIC
+from strandline.client.admin.loss_ledger import Ledger, ask_ledger
+from strandline.client.admin.topics import create_topic
 from strandline.client.ask import ask
 from strandline.client.brokers import brokers_of
 from strandline.client.librdkafka import client_config
-from strandline.client.loss_ledger import Ledger, ask_ledger
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.framing import decode_record
 from strandline.metadata.image import Image
@@ -175,10 +174,7 @@ class Stage(LocalCluster):
         until("the brokers know it", lambda: all(knows(broker) for broker in up))
 
     def make_topic(self) -> None:
-        topic = NewTopic(TOPIC, 1, replica_assignment=[list(BROKERS)], config={"min.insync.replicas": str(MIN_ISR)})
-        client = AdminClient(client_config(self.reachable))
-        for future in client.create_topics([topic]).values():
-            future.result(10)
+        create_topic(self.reachable, TOPIC, configs={"min.insync.replicas": str(MIN_ISR)}, assignment=[BROKERS])
         self.wait("all three are in sync", lambda p, _: p.isr == BROKERS and p.leader == 0)
 
     # --- clients

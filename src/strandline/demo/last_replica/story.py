@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from strandline.base.value import Value
-from strandline.client.loss_ledger import Ledger, exactly_lost, missing_copies
+from strandline.client.admin.loss_ledger import Ledger, exactly_lost, missing_copies
 from strandline.demo.last_replica.stage import BROKERS, Stage, durable_end, log_end, numbers_on
 from strandline.diagnosis.loss_words import range_words
 

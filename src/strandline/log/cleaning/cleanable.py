@@ -7,18 +7,12 @@ Invariants:
   - nothing younger than `min.compaction.lag.ms`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log.config import LONG_MAX
+from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.wire.batch import HEADER_SIZE, read_header
-
-if TYPE_CHECKING:
-    from strandline.log.log import Log
 
 
 class Cleanable(Value, frozen=True):
@@ -64,7 +58,7 @@ def cleanable(log: Log, stable_end: int, now: Instant, durable_end: int | None =
         for segment, following in sealed:
             if following > first_dirty and segment.size:
                 oldest = min(oldest, first_timestamp(segment))
-                log.rest(segment)
+                log.segments.rest(segment)
         overdue = max(0, now - log.config.max_compaction_lag_ms - oldest)
     return Cleanable(first_dirty, max(end, first_dirty), clean, dirty, overdue)
 

@@ -29,8 +29,8 @@ from hashlib import blake2b
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.log.cleaning.cleanable import Cleanable
-from strandline.log.cleaning.swapping import drop_cleaned, new_cleaned, swap
 from strandline.log.config import LONG_MAX
+from strandline.log.files.swapping import drop_cleaned, new_cleaned
 from strandline.log.log import Log
 from strandline.log.segment import OFFSET_SPAN_MAX, Segment
 from strandline.wire.batch import (
@@ -180,13 +180,12 @@ class Compaction:
         """The copy is durable."""
         assert self.copy is not None and self.is_copied
         group = self.groups.pop(0)
-        swap(self.log, group, self.copy)
+        self.log.swap(group, self.copy)
         at = self.segments.index(group[0])
         self.segments[at : at + len(group)] = [self.copy]
         self.copy, self.is_copied, self.position = None, False, -1
         if not self.groups:
-            assert self.log.cleaned_to is not None
-            self.log.cleaned_to = self.kept.end
+            self.log.gaps.cleaned(self.kept.end)
 
     def abandon(self) -> None:
         """Leave the log as it is."""
@@ -194,7 +193,7 @@ class Compaction:
             drop_cleaned(self.copy)
             self.copy = None
         for segment in self.segments:
-            self.log.rest(segment)
+            self.log.segments.rest(segment)
 
     # --- the map
 
@@ -215,7 +214,7 @@ class Compaction:
                     continue
                 key = fingerprint(record.key)
                 if len(self.kept.last_of_key) >= self.keys_max and key not in self.kept.last_of_key:
-                    self.log.rest(segment)
+                    self.log.segments.rest(segment)
                     # Between batches, if the pass comes on so: the horizon of a batch is for all its tombstones.
                     is_progress = header.base_offset > self.plan.first_dirty
                     return done + self.mapped(header.base_offset if is_progress else record.offset)
@@ -223,7 +222,7 @@ class Compaction:
             if done >= limit:
                 break
         if self.position >= segment.size:
-            self.log.rest(segment)
+            self.log.segments.rest(segment)
             self.source, self.position = self.source + 1, -1
         return done + 1
 
@@ -241,7 +240,8 @@ class Compaction:
     def copy_some(self, limit: int) -> int:
         group = self.groups[0]
         if self.copy is None:
-            self.copy = new_cleaned(self.log, group[0].base_offset)
+            log = self.log
+            self.copy = new_cleaned(log.disk, log.directory, group[0].base_offset, log.config.index_interval_bytes)
             self.source, self.position = 0, 0
         segment = group[self.source]
         done = 1
@@ -255,7 +255,7 @@ class Compaction:
                 break
         self.write(self.copy, fresh)
         if self.position >= segment.size:
-            self.log.rest(segment)
+            self.log.segments.rest(segment)
             self.source, self.position = self.source + 1, 0
         if self.source == len(group):
             self.copy.seal()

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.base.ports import Disk
 from strandline.base.value import Value
+from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.log.log import Log
-from strandline.log.opening import EPOCHS_FILE
 
 RECORDS = ".log"
 FINDERS = (".index", ".timeindex", ".snapshot", EPOCHS_FILE)

@@ -7,18 +7,13 @@ offset and leader epoch are what no CRC covers.
 Where a batch is damaged its length may be wrong too. Then only an index entry says where a later batch begins.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from strandline.base.value import Value
-from strandline.log.segment import Segment
-from strandline.wire.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, read_header, why_invalid
-
-if TYPE_CHECKING:
-    from strandline.log.log import Log
+from strandline.log.log import Log
+from strandline.log.segment import Segment, header_at
+from strandline.wire.batch import HEADER_SIZE, BatchHeader, why_invalid
 
 UNKNOWN = -1
 STEP_BYTES = 1 << 20
@@ -47,31 +42,12 @@ class Checked(Value, frozen=True):
     damage: Damage | None = None
 
 
-def batch_at(segment: Segment, position: int) -> tuple[BatchHeader, memoryview] | None:
-    """The header and the bytes of what begins there; None if that has no header that a batch could have."""
-    header = header_at(segment.file.read(position, HEADER_SIZE), 0, segment.size - position)
-    if header is None:
-        return None
-    batch = segment.file.read(position, header.size)
-    return (header, batch) if len(batch) == header.size else None
-
-
-def header_at(buffer: memoryview, at: int, room: int) -> BatchHeader | None:
-    """`room`: how many bytes of the file there are from there on."""
-    if len(buffer) - at < HEADER_SIZE:
-        return None
-    header = read_header(buffer, at)
-    if header.magic != MAGIC or not HEADER_SIZE <= header.batch_length + LOG_OVERHEAD <= room:
-        return None
-    return header
-
-
 def is_sound(log: Log, header: BatchHeader, buffer: memoryview, offset: int) -> bool:
     """`offset`: where the batch before it ended, if that is known."""
     if why_invalid(header, buffer) is not None:
         return False
     follows = offset in (UNKNOWN, header.base_offset)
-    if not follows and (header.base_offset < offset or not log.has_gap_before(header.base_offset)):
+    if not follows and (header.base_offset < offset or not log.gaps.may_precede(header.base_offset)):
         return False
     if header.last_offset < log.log_start_offset:
         return True  # deleted: nobody reads it, and nothing is known of its epoch
@@ -80,8 +56,8 @@ def is_sound(log: Log, header: BatchHeader, buffer: memoryview, offset: int) -> 
 
 def bound_of(log: Log, segment: Segment) -> int:
     """Where the offsets of this segment end."""
-    at = bisect_right(log.bases, segment.base_offset)
-    return log.bases[at] if at < len(log.bases) else log.log_end_offset
+    bound = log.segments.bound_of(segment)
+    return log.log_end_offset if bound is None else bound
 
 
 def check(log: Log, segment: Segment, position: int, offset: int, upto: int, limit: int) -> Checked:
@@ -108,20 +84,20 @@ def check(log: Log, segment: Segment, position: int, offset: int, upto: int, lim
 
 def damage_at(log: Log, segment: Segment, position: int, offset: int) -> Damage:
     """What cannot be read because no sound batch begins at `position`."""
-    found = batch_at(segment, position) if position < segment.size else None
+    found = segment.batch_at(position) if position < segment.size else None
     if found is not None:
         until = position + found[0].size
         bound = bound_of(log, segment)
         if until == segment.size:
             return Damage(segment.base_offset, position, until, offset, bound, bound, is_exact=True)
-        following = batch_at(segment, until)
+        following = segment.batch_at(until)
         if following is not None and is_sound(log, *following, UNKNOWN) and following[0].base_offset > offset:
             resume = following[0].base_offset
             return Damage(segment.base_offset, position, until, offset, resume, resume, is_exact=True)
     positions = segment.index.positions
     first = bisect_right(positions, position)
     for until in positions[first : first + ENTRIES_MAX]:
-        following = batch_at(segment, until)
+        following = segment.batch_at(until)
         if following is not None and is_sound(log, *following, UNKNOWN) and following[0].base_offset > offset:
             header = following[0]
             # A reader of this batch comes through the damage, unless it asks for its last record.
@@ -144,14 +120,13 @@ def damages(log: Log) -> Iterator[Damage]:
                 position, offset = damage.until, damage.resume
                 if damage.end > log.log_start_offset:
                     yield damage
-        log.rest(segment)
+        log.segments.rest(segment)
 
 
 def find(log: Log, offset: int, limit: int) -> Damage | None:
     """What keeps the batch that holds `offset` from being read, if anything does: of the way to it, which begins at an
     index entry, `limit` bytes are looked at, and a batch at least."""
-    at = max(0, bisect_right(log.bases, offset) - 1)
-    segment = log.segments[at]
+    segment = log.segments.from_offset(offset)[0]
     try:
         positions = segment.index.positions
         entry = bisect_right(segment.index.offsets, offset - segment.base_offset)
@@ -163,4 +138,4 @@ def find(log: Log, offset: int, limit: int) -> Damage | None:
                 return checked.damage
             entry -= 1  # where the batch before it ends says which offset the damage begins at
     finally:
-        log.rest(segment)
+        log.segments.rest(segment)

@@ -1,23 +1,11 @@
-"""What is known of idempotent producers, as it stood at an offset: Kafka's `.snapshot` files beside the segments.
-
-A snapshot only saves reading: what it says, the batches below its offset said. One is written where a segment begins
-and at a clean stop, so what is read of a log at its start, or after a truncation, is a segment's headers at most.
+"""The format of Kafka's `.snapshot` files, beside the segments: what was known of producers at an offset.
 
 A producer has one row for each batch that is remembered of it, in order. Kafka writes the last one only, and of several
 rows it believes the last; so each reads what the other wrote, and here a restart forgets nothing.
-
-Invariants:
-  - no snapshot is ahead of the log: those above its end are removed before anything is appended;
-  - after an unclean stop none is believed that is not below the recovery point: that moves past a snapshot only when
-    its file, and the removal of one that had its name before, are durable;
-  - one that is damaged counts as none, and so do all if a batch is not where one of them says.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import Struct
-from typing import TYPE_CHECKING
 
 from crc32c import crc32c
 
@@ -25,10 +13,6 @@ from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.log.producers.producers import Producer, Producers, Remembered, step_back
 from strandline.log.segment import file_name
-from strandline.wire.batch import batches
-
-if TYPE_CHECKING:
-    from strandline.log.log import Log
 
 SUFFIX = ".snapshot"
 VERSION = 1
@@ -42,9 +26,6 @@ NONE = -1
 
 class Damaged(ValueError):
     """A snapshot that is not whole, or not in Kafka's format."""
-
-
-# --- the format
 
 
 def encode(producers: Producers) -> bytes:
@@ -85,105 +66,11 @@ def decode(content: bytes, now: Instant) -> Producers:
     return producers
 
 
-# --- the files
-
-
-def path_of(log: Log, offset: int) -> str:
-    return f"{log.directory}/{file_name(offset, SUFFIX)}"
+def path_of(directory: str, offset: int) -> str:
+    assert offset >= 0
+    return f"{directory}/{file_name(offset, SUFFIX)}"
 
 
 def offsets_in(disk: Disk, directory: str) -> list[int]:
     stems = [name.removesuffix(SUFFIX) for name in disk.list(directory) if name.endswith(SUFFIX)]
     return sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isascii() and stem.isdigit())
-
-
-def take(log: Log, offset: int) -> None:
-    """Write down what is known at the log's end, unless that was done; `offset` is the next that is written, which may
-    lie behind a gap. It is synced with what the log has so far."""
-    is_first = offset == log.bases[0] and not log.producers.known
-    if is_first or (log.snapshots and log.snapshots[-1] == offset):
-        return
-    path = path_of(log, offset)
-    log.disk.write_file(path, encode(log.producers))
-    log.snapshots.append(offset)
-    log.unsynced_others[path] = None
-    log.unsynced_others[log.directory] = None
-
-
-def keep(log: Log, kept: Iterable[int]) -> None:
-    """Remove all others, the last ones first: a crash in the middle leaves those that are older."""
-    kept = list(kept)
-    for offset in reversed(log.snapshots):
-        if offset not in kept:
-            log.disk.remove(path_of(log, offset))
-            log.unsynced_others[log.directory] = None
-    log.snapshots = kept
-
-
-def load(log: Log, now: Instant, *, believed_below: int) -> None:
-    """At start: find the snapshots, drop those that cannot be believed or belong to no segment, and learn the state."""
-    for name in log.disk.list(log.directory):
-        if name.endswith(f"{SUFFIX}.tmp"):
-            log.disk.remove(f"{log.directory}/{name}")
-    log.snapshots = offsets_in(log.disk, log.directory)
-    sound = [offset for offset in log.snapshots if offset <= log.log_end_offset and offset < believed_below]
-    # The newest may be of a clean stop, in the middle of the last segment.
-    keep(log, [offset for offset in sound if offset in log.bases or offset == sound[-1] > log.bases[-1]])
-    rebuild(log, now)
-
-
-def rebuild(log: Log, now: Instant) -> None:
-    """From the newest snapshot that is not damaged, and from the headers behind it."""
-    log.producers = Producers()
-    start = log.log_start_offset
-    while log.snapshots:
-        offset = log.snapshots[-1]
-        content = log.disk.read_file(path_of(log, offset))
-        try:
-            found = decode(content or b"", now)
-            if found.end_offset > offset:
-                raise Damaged(f"it names a batch that ends at {found.end_offset}")
-            log.producers = found
-        except Damaged:
-            keep(log, log.snapshots[:-1])
-            continue
-        log.producers.forget_gone(log.log_start_offset, now, log.config.producer_id_expiration_ms)
-        start = offset
-        break
-    if start < log.log_end_offset:
-        for header in log.headers(start):
-            if header.producer_id >= 0:
-                log.producers.appended(header, header.base_offset, now)
-
-
-def distrust(log: Log, now: Instant) -> None:
-    """A batch is not where it is remembered: only the log itself is believed."""
-    keep(log, [])
-    rebuild(log, now)
-
-
-def mend(log: Log, patch: memoryview, start: int, end: int, now: Instant) -> None:
-    """Damaged batches in [start, end) were repaired with `patch`. What was learned from them may be written down."""
-    if log.producers.mend(batches(patch), start, end, now):
-        keep(log, [offset for offset in log.snapshots if offset <= start])
-
-
-# --- following the log
-
-
-def cut_end(log: Log) -> None:
-    """The log was truncated. Only if a batch of a producer went must something be read."""
-    keep(log, [offset for offset in log.snapshots if offset <= log.log_end_offset])
-    if log.producers.end_offset > log.log_end_offset:
-        rebuild(log, log.touched)
-
-
-def cut_start(log: Log) -> None:
-    """Segments were deleted. Who wrote to them is remembered until he is idle, and by the snapshots that remain."""
-    keep(log, [offset for offset in log.snapshots if offset >= log.bases[0]])
-
-
-def cut_all(log: Log) -> None:
-    """Before the whole log goes."""
-    keep(log, [])
-    log.producers = Producers()

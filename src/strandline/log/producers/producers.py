@@ -1,7 +1,7 @@
 """What a log knows of idempotent producers: enough to recognise a batch that is sent again, and one that skips.
 
 Invariant: for each producer at most the last five batches of its current epoch, in order (as many as a producer may
-have in flight).
+have in flight). `check` executes it.
 """
 
 from collections.abc import Iterable
@@ -113,6 +113,13 @@ class Producers:
             last = producer.batches[-1] if producer.batches else None
             if last is not None and last.last_offset < log_start_offset and last.timestamp + expiration_ms < now:
                 del self.known[producer_id]
+
+    def check(self) -> None:
+        for producer_id, producer in self.known.items():
+            assert producer_id >= 0
+            offsets = [one.base_offset for one in producer.batches]
+            assert len(offsets) <= BATCHES_MAX
+            assert offsets == sorted(set(offsets)), f"batches of producer {producer_id} are out of order"
 
 
 def remembered(batch: BatchHeader, base_offset: int, stamp: int = -1) -> Remembered:

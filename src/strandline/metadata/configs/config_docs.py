@@ -10,19 +10,18 @@ from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 
 OF_TOPICS = {
     "cleanup.policy": "What happens to old records: delete them, compact to the last record of every key, or both.",
-    "compression.gzip.level": "The level of gzip where compression.type asks for it; -1 is the library's own.",
-    "compression.lz4.level": "The level of lz4 where compression.type asks for it.",
+    "compression.gzip.level": "The level of gzip if compression.type is gzip; -1 is the library's default.",
+    "compression.lz4.level": "The level of lz4 if compression.type is lz4.",
     "compression.type": "How batches are stored: with one codec for all, uncompressed, or as the producer sent them.",
-    "compression.zstd.level": "The level of zstd where compression.type asks for it.",
+    "compression.zstd.level": "The level of zstd if compression.type is zstd.",
     "delete.retention.ms": "How long a tombstone of a compacted topic stays readable.",
     "file.delete.delay.ms": "How long the files of a deleted segment stay on disk.",
     "flush.messages": "After how many records a log is forced to disk, before the last of them is acknowledged.",
-    "flush.ms": "After how long a record is forced to disk; looked at every log.flush.scheduler.interval.ms.",
+    "flush.ms": "After how long a record is forced to disk; checked every log.flush.scheduler.interval.ms.",
     "follower.replication.throttled.replicas": (
-        "The replicas, as partition:broker, whose copying as followers keeps to follower.replication.throttled.rate; "
-        "* is all."
+        "The replicas, as partition:broker, that followers copy within follower.replication.throttled.rate; * is all."
     ),
-    "index.interval.bytes": "How many bytes of records lie between two entries of the offset index.",
+    "index.interval.bytes": "How many bytes of records are between two entries of the offset index.",
     "internal.segment.bytes": "For tests: a segment size below the limit of segment.bytes.",
     "leader.replication.throttled.replicas": (
         "The replicas, as partition:broker, that leaders serve within leader.replication.throttled.rate; * is all."
@@ -31,14 +30,14 @@ OF_TOPICS = {
     "local.retention.ms": "With tiered storage: how long records stay on local disks.",
     "max.compaction.lag.ms": "After how long a record must be compacted at the latest.",
     "max.message.bytes": "The largest record batch that is accepted, as it is stored.",
-    "message.timestamp.after.max.ms": "How far a record's timestamp may lie ahead of the broker's clock.",
-    "message.timestamp.before.max.ms": "How far a record's timestamp may lie behind the broker's clock.",
-    "message.timestamp.type": "Whose clock gives a record its timestamp: the producer's or the leader's.",
-    "min.cleanable.dirty.ratio": "Which part of a log must be uncompacted before it is compacted.",
+    "message.timestamp.after.max.ms": "How far a record's timestamp may be ahead of the broker's clock.",
+    "message.timestamp.before.max.ms": "How far a record's timestamp may be behind the broker's clock.",
+    "message.timestamp.type": "Which clock sets a record's timestamp: the producer's or the leader's.",
+    "min.cleanable.dirty.ratio": "Which share of a log must be uncompacted before the log is compacted.",
     "min.compaction.lag.ms": "How long a record stays uncompacted at least.",
     "min.insync.replicas": (
         "How many replicas must be in sync before acks=all is accepted and the high watermark moves. "
-        "In effect it is never more than the partition has replicas."
+        "The effective value is never more than the number of the partition's replicas."
     ),
     "preallocate": "Whether a new segment's file gets its full size at once.",
     "remote.storage.enable": "Whether segments are moved to tiered storage.",
@@ -49,71 +48,73 @@ OF_TOPICS = {
     "segment.jitter.ms": "The most by which the time of a new segment is brought forward at random.",
     "segment.ms": "The age at which a new segment begins although the last one is not full.",
     "unclean.leader.election.enable": (
-        "Deprecated, for unclean.recovery.strategy: true means Aggressive, false Balanced. Where both are set on one "
+        "Deprecated, use unclean.recovery.strategy: true means Aggressive, false Balanced. If both are set on one "
         "level, the strategy counts."
     ),
     "unclean.recovery.strategy": (
-        "What is done for a partition without an eligible leader, at the price of committed records: None (somebody "
-        "must decide), Balanced (all that may have the most are waited for; while no recovery is managed, who led "
-        "last), or Aggressive (who answers soon is taken; while no recovery is managed, any replica) (KIP-966)."
+        "How a partition without an eligible leader gets one, which may lose committed records: None (an operator "
+        "must decide), Balanced (wait for all replicas that may have the longest log; if recoveries are not managed, "
+        "for the last leader), or Aggressive (choose among the replicas that answer soon; if recoveries are not "
+        "managed, any replica) (KIP-966)."
     ),
 }
 
 OF_NODES = {
     "process.roles": "What the node is: broker, controller, or both.",
     "node.id": "The node's number, unique in the cluster.",
-    "broker.rack": "Where the broker stands; replicas are spread over racks, and consumers may read from their own.",
+    "broker.rack": "The broker's rack; replicas are spread over racks, and consumers may read from their own rack.",
     "listeners": "The addresses that the node listens on, as NAME://host:port.",
-    "advertised.listeners": "The addresses that clients and brokers are told; those of listeners if not set.",
+    "advertised.listeners": "The addresses that clients and brokers get; those of listeners if not set.",
     "controller.listener.names": "Which listeners are the controller's.",
     "inter.broker.listener.name": "Which listener other brokers use.",
-    "listener.security.protocol.map": "The security protocol of each listener; only PLAINTEXT is spoken.",
+    "listener.security.protocol.map": "The security protocol of each listener; only PLAINTEXT is supported.",
     "controller.quorum.voters": "The voters of the metadata quorum, as id@host:port.",
-    "controller.quorum.election.timeout.ms": "How long a candidate waits for votes before it stands again.",
-    "controller.quorum.fetch.timeout.ms": "How long a voter waits for its leader before it wants an election.",
+    "controller.quorum.election.timeout.ms": "How long a candidate waits for votes before it begins another election.",
+    "controller.quorum.fetch.timeout.ms": "How long a voter waits for its leader before it begins an election.",
     "controller.quorum.election.backoff.max.ms": "The longest pause after a lost election.",
-    "controller.quorum.append.linger.ms": "How long the leader gathers records before it writes them.",
+    "controller.quorum.append.linger.ms": "How long the leader collects records before it writes them.",
     "controller.quorum.request.timeout.ms": "How long a request between voters may take.",
     "controller.quorum.retry.backoff.ms": "The pause before a failed request to a voter is sent again.",
-    "controller.quorum.fetch.max.bytes": "The most that one Fetch of the metadata log answers.",
-    "controller.quorum.fetch.snapshot.max.bytes": "The most that one FetchSnapshot answers.",
+    "controller.quorum.fetch.max.bytes": "The most bytes in the answer to one Fetch of the metadata log.",
+    "controller.quorum.fetch.snapshot.max.bytes": "The most bytes in the answer to one FetchSnapshot.",
     "initial.broker.registration.timeout.ms": "How long a starting broker tries to register before it gives up.",
-    "broker.heartbeat.interval.ms": "How often a broker tells the controller that it lives.",
+    "broker.heartbeat.interval.ms": "How often a broker sends a heartbeat to the controller.",
     "broker.session.timeout.ms": "After how long without a heartbeat a broker is fenced.",
-    "controlled.shutdown.enable": "Whether a broker hands its leaderships over before it stops.",
-    "request.timeout.ms": "How long a client's request that is passed on to the controller may take.",
+    "controlled.shutdown.enable": "Whether a broker moves its leaderships to other brokers before it stops.",
+    "request.timeout.ms": "How long a client's request that is forwarded to the controller may take.",
     "controller.socket.timeout.ms": "How long a broker's own requests about replicas to the controller may take.",
-    "log.dir": "The directory of logs, where log.dirs is not set.",
+    "log.dir": "The directory of logs, if log.dirs is not set.",
     "log.dirs": "The directories of logs.",
-    "cordoned.log.dirs": "Those of them that get no new replicas; * is all of them (KIP-1066).",
+    "cordoned.log.dirs": "The log directories that get no new replicas; * is all of them (KIP-1066).",
     "replica.alter.log.dirs.io.max.bytes.per.second": "How many bytes a second are copied between log directories, for"
     " all replicas that move.",
-    "alter.log.dirs.replication.quota.window.num": "How many windows that rate is measured over.",
-    "alter.log.dirs.replication.quota.window.size.seconds": "How long one of these windows is.",
-    "log.dir.failure.timeout.ms": "How long a broker may fail to tell the controller that a log directory is offline,"
-    " before it ends.",
+    "alter.log.dirs.replication.quota.window.num": "Over how many windows the rate of moves of replicas between"
+    " log directories is measured.",
+    "alter.log.dirs.replication.quota.window.size.seconds": "How long such a window is.",
+    "log.dir.failure.timeout.ms": "How long a broker may fail to report an offline log directory to the controller,"
+    " before it stops.",
     "metadata.log.dir": "The directory of the metadata log; the first of the log directories if not set.",
     "metadata.log.segment.bytes": "The size at which a new segment of the metadata log begins.",
     "metadata.log.segment.ms": "The age at which a new segment of the metadata log begins.",
     "metadata.log.max.record.bytes.between.snapshots": "After how many bytes of metadata a snapshot is written.",
     "metadata.log.max.snapshot.interval.ms": "After how long a snapshot of the metadata is written at the latest.",
-    "metadata.max.retention.bytes": "How large metadata log and snapshots may be together.",
+    "metadata.max.retention.bytes": "How large the metadata log and its snapshots together may become.",
     "metadata.max.retention.ms": "How old metadata may become before it is deleted after a snapshot.",
-    "metadata.max.idle.interval.ms": "How often an idle controller writes a record that says nothing.",
-    "num.partitions": "How many partitions a topic gets that does not say how many.",
-    "default.replication.factor": "How many replicas a topic gets that does not say how many.",
+    "metadata.max.idle.interval.ms": "How often an idle controller writes a no-op record.",
+    "num.partitions": "How many partitions a new topic has if the request does not say how many.",
+    "default.replication.factor": "How many replicas a new topic has if the request does not say how many.",
     "auto.create.topics.enable": "Whether a topic is created when a client first names it.",
     "delete.topic.enable": "Whether topics can be deleted.",
     "auto.leader.rebalance.enable": "Whether leadership returns to the preferred replica by itself.",
     "leader.imbalance.check.interval.seconds": (
-        "How often the controller gives leadership back to preferred replicas: to all that may lead, however few."
+        "How often the controller gives leadership back to all preferred replicas that may lead, however few."
     ),
     "unclean.leader.election.interval.ms": (
-        "How often the controller looks for partitions without a leader that may have one uncleanly."
+        "How often the controller looks for partitions without a leader that may have an unclean election."
     ),
     "eligible.leader.replicas.enabled": (
-        "Whether a new cluster begins with replicas that stay eligible when they leave the ISR below min ISR (KIP-966):"
-        " with the feature eligible.leader.replicas.version, which says it from then on. Read when a node is formatted."
+        "Whether replicas of a new cluster stay eligible when they leave the ISR below min ISR (KIP-966). It sets the"
+        " feature eligible.leader.replicas.version, which counts from then on. Read when a node is formatted."
     ),
     "unclean.recovery.manager.enabled": (
         "Whether replicas are asked for their logs before an unclean election, and the one with the most data leads "
@@ -124,34 +125,34 @@ OF_NODES = {
         "were not eligible last (KIP-966)."
     ),
     "producer.id.expiration.ms": "How long a log remembers an idempotent producer that writes nothing.",
-    "log.retention.check.interval.ms": "How often logs are looked at for what retention deletes.",
-    "log.flush.scheduler.interval.ms": "How often logs are looked at for records whose flush.ms is over; it also stands"
-    " in for log.flush.interval.ms where that is not set.",
+    "log.retention.check.interval.ms": "How often retention checks logs for segments to delete.",
+    "log.flush.scheduler.interval.ms": "How often logs are checked for records whose flush.ms is over; also used as"
+    " log.flush.interval.ms if that is not set.",
     "log.flush.offset.checkpoint.interval.ms": "How often logs are flushed and their recovery points written.",
     "log.flush.start.offset.checkpoint.interval.ms": "How often the start offsets of logs are written.",
-    "log.scrub.max.bytes.per.second": "How many bytes of logs a second are read to find and repair what has rotted on "
-    "the disk; 0: only what reads come upon is repaired.",
-    "log.scrub.interval.ms": "How long the scrubber rests when it has read all logs.",
+    "log.scrub.max.bytes.per.second": "How many bytes of logs a second are read to find and repair damage on the disk; "
+    "0: only damage that reads find is repaired.",
+    "log.scrub.interval.ms": "How long the scrubber rests after it has read all logs.",
     "log.cleaner.enable": "Whether compacted topics are compacted.",
     "log.cleaner.backoff.ms": "How long the cleaner sleeps when there is nothing to clean.",
     "log.cleaner.dedupe.buffer.size": "How much memory the cleaner's map of keys may need; a key counts as 200 bytes.",
     "log.cleaner.io.max.bytes.per.second": "How many bytes the cleaner may work on in a second.",
     "replica.lag.time.max.ms": "How long a follower may lag before it leaves the ISR.",
     "replica.socket.timeout.ms": "How long a follower's Fetch may take in all.",
-    "replica.fetch.max.bytes": "How much of one partition a follower asks for at a time.",
+    "replica.fetch.max.bytes": "How many bytes of one partition a follower requests at a time.",
     "replica.fetch.wait.max.ms": "How long a leader may hold a follower's Fetch when there is nothing new.",
     "replica.fetch.backoff.ms": "The pause of a follower after an error.",
     "replica.fetch.min.bytes": "How many bytes end the wait of a follower's Fetch.",
-    "replica.fetch.response.max.bytes": "How much a follower asks for at a time in all.",
+    "replica.fetch.response.max.bytes": "How many bytes of all partitions a follower requests at a time.",
     "replica.high.watermark.checkpoint.interval.ms": "How often high watermarks are written to disk.",
-    "replica.selector.class": "Who chooses the replica that a consumer reads from (KIP-392).",
+    "replica.selector.class": "The class that chooses the replica from which a consumer reads (KIP-392).",
     "leader.replication.throttled.rate": "Bytes a second that a leader sends to throttled replicas (KIP-73).",
-    "follower.replication.throttled.rate": "Bytes a second that throttled replicas take as followers (KIP-73).",
+    "follower.replication.throttled.rate": "Bytes a second that throttled replicas copy as followers (KIP-73).",
     "replication.quota.window.num": "Over how many windows the rate of throttled replication is measured.",
     "replication.quota.window.size.seconds": "How long such a window is.",
-    "fetch.max.bytes": "The most that one Fetch answers, whatever it asks for.",
+    "fetch.max.bytes": "The most bytes in the answer to one Fetch, whatever it requests.",
     "max.incremental.fetch.session.cache.slots": "How many fetch sessions a broker keeps.",
-    "max.request.partition.size.limit": "The most partitions that one answer of DescribeTopicPartitions has.",
+    "max.request.partition.size.limit": "The most partitions in one answer of DescribeTopicPartitions.",
     "group.min.session.timeout.ms": "The shortest session timeout that a member of a group may have.",
     "group.max.session.timeout.ms": "The longest session timeout that a member of a group may have.",
     "group.initial.rebalance.delay.ms": "How long a new group waits for more members.",
@@ -159,12 +160,12 @@ OF_NODES = {
     "offset.metadata.max.bytes": "The longest text that may be committed with an offset.",
     "offsets.commit.timeout.ms": "How long a commit of offsets waits for the in-sync replicas.",
     "offsets.retention.minutes": "How long the offsets of a group without members are kept.",
-    "offsets.retention.check.interval.ms": "How often expired offsets are looked for.",
+    "offsets.retention.check.interval.ms": "How often the coordinator looks for expired offsets.",
     "offsets.topic.num.partitions": "How many partitions the offsets topic is created with.",
     "offsets.topic.replication.factor": "How many replicas the offsets topic is created with.",
     "offsets.topic.segment.bytes": "The segment size of the offsets topic.",
-    "socket.send.buffer.bytes": "The send buffer of a client's connection; -1 is the system's own.",
-    "socket.receive.buffer.bytes": "The receive buffer of a client's connection; -1 is the system's own.",
+    "socket.send.buffer.bytes": "The send buffer of a client's connection; -1 is the system's default.",
+    "socket.receive.buffer.bytes": "The receive buffer of a client's connection; -1 is the system's default.",
     "socket.request.max.bytes": "The largest request that is read.",
     "socket.listen.backlog.size": "How many connections may wait to be accepted.",
     "strandline.metrics.listener": "host:port at which metrics are served as Prometheus text; none if not set.",
@@ -172,7 +173,7 @@ OF_NODES = {
 }
 
 NO_TIERS = "there is no tiered storage"
-BY_SNAPSHOTS = "the metadata log is cut behind the snapshots, and nothing else of it is kept"
+BY_SNAPSHOTS = "the metadata log before the snapshots is deleted, whatever these limits are"
 # Keys that are accepted, so that Kafka's files and tools work, and that change nothing.
 WITHOUT_EFFECT = {
     "file.delete.delay.ms": "files are removed at once: a read in progress holds memory, not a path",
@@ -180,11 +181,11 @@ WITHOUT_EFFECT = {
     "local.retention.bytes": NO_TIERS,
     "local.retention.ms": NO_TIERS,
     "remote.storage.enable": NO_TIERS,
-    "controller.quorum.append.linger.ms": "records are written at once; what comes meanwhile goes with the next fsync",
+    "controller.quorum.append.linger.ms": "records are written at once; later ones wait for the next fsync",
     "controller.quorum.retry.backoff.ms": "the quorum paces its retries by the fetch timeout",
     "metadata.max.retention.bytes": BY_SNAPSHOTS,
     "metadata.max.retention.ms": BY_SNAPSHOTS,
-    "metadata.max.idle.interval.ms": "an idle controller is watched by fetches, not by records",
+    "metadata.max.idle.interval.ms": "fetches show that an idle controller is alive, so no records are needed",
 }
 
 
@@ -199,7 +200,7 @@ def default_of(name: str) -> str:
     names = [synonym for synonym, _ in row.synonyms]
     if name == names[0]:
         return f"The default of the topics' {row.name}. {OF_TOPICS[row.name]}"
-    return f"Stands in for {names[0]}, in its own unit, where that is not set."
+    return f"Used for {names[0]}, in its own unit, if that is not set."
 
 
 def why_without_effect(key: ConfigKey) -> str | None:

@@ -18,108 +18,24 @@ stands. Its Fetches count for the leader's commit, since it has those records no
 The impairment outlives restarts: as long as it lasts, the file says so in place of the offset.
 
 A voter without others cannot wait for anybody. It starts with what it has, and says what is gone.
-
-Invariants: what is saved as applied was committed and durable; it never falls while the voter is whole.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from strandline.base.effects import Answered, Failed, Failure, Report
 from strandline.base.errors import ErrorCode, error_of
-from strandline.base.ids import METADATA_TOPIC, NodeId
-from strandline.base.time import Instant, after
+from strandline.base.ids import METADATA_TOPIC, NOBODY, NodeId
+from strandline.base.time import Instant
 from strandline.quorum import messages
-from strandline.quorum.elections import Outreach, outreach
-from strandline.quorum.ports import RaftLog
 from strandline.quorum.roles import Observing
-from strandline.quorum.storage.election_state import (
-    SHORT,
-    VOTES_LOST,
-    DamagedFileError,
-    ElectionState,
-    decode_quorum_state,
-)
+from strandline.quorum.state import QuorumState
+from strandline.quorum.storage.evidence import Impairment
+from strandline.quorum.tokens import CensusSent
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 
-if TYPE_CHECKING:
-    from strandline.quorum.quorum import Quorum
-
-SAVE_EVERY_MS = 2000  # the evidence, while nothing else is to be saved: what came later can be lost unnoticed
 CHANNEL = "raft-election"
 DESCRIBE_QUORUM = 2
 
 
-class Impairment(Struct):
-    why: str
-    mark: int  # what the file says in place of an offset
-    census: Outreach  # the voters that have not told their epoch yet
-    told: tuple[int, int] = (-1, -1)  # epoch and high watermark, by its leader
-
-
-class Evidence(Struct):
-    """What `quorum-state` says of the log, and when it was written."""
-
-    applied: int  # committed and durable here up to this offset, for certain
-    saved: int  # what the file says
-    at: Instant  # when the last Save left
-    impairment: Impairment | None = None
-    loss: str = ""  # what to report at the start
-    is_wanted: bool = False  # the evidence shall be saved now
-    is_closing: bool = False
-
-    def now_known(self, high_watermark: int, durable_end: int) -> int:
-        """What the file should say."""
-        if self.impairment is not None:
-            return self.impairment.mark
-        self.applied = max(self.applied, min(high_watermark, durable_end))
-        return self.applied
-
-    def is_due(self, known: int, snapshot_end: int, now: Instant) -> bool:
-        """Now and then, and after each snapshot: a log that is cut below it would begin anew at its end."""
-        self.is_wanted = known != self.saved and (self.is_wanted or self.saved < snapshot_end <= known)
-        return self.is_wanted or (known != self.saved and after(self.at, SAVE_EVERY_MS) <= now)
-
-    def close(self) -> None:
-        self.is_wanted, self.is_closing = self.is_wanted or not self.is_closing, True
-
-    def leaves(self, now: Instant) -> None:
-        self.at, self.is_wanted = now, False
-
-
-def read(log: RaftLog, me: NodeId, voters: tuple[NodeId, ...], now: Instant) -> tuple[ElectionState, Evidence]:
-    """What is stored, and whether it can be all that this voter promised."""
-    content = log.read_quorum_state()
-    can_wait = me in voters and len(voters) > 1
-    election, applied, why, mark = ElectionState(), 0, "", SHORT
-    try:
-        election, applied = decode_quorum_state(content, log.quorum_state_path)
-    except DamagedFileError as error:
-        if not can_wait:
-            raise
-        why, mark = str(error), VOTES_LOST
-    if applied in (SHORT, VOTES_LOST):
-        why, mark, applied = "it lost metadata before, and has not copied all of it yet", applied, 0
-    elif not why and election.epoch < log.last_epoch:
-        what = "is missing" if content is None else f"is of epoch {election.epoch}"
-        why = f"{log.quorum_state_path} {what}, and the metadata log beside it has records of epoch {log.last_epoch}"
-        mark = VOTES_LOST
-    elif not why and log.log_end_offset < applied:
-        why = f"the metadata log ends at {log.log_end_offset}, and it was committed and durable here up to {applied}"
-    evidence = Evidence(min(applied, log.log_end_offset), applied, now)
-    if why and me in voters:
-        evidence.loss = why
-        evidence.is_wanted = True
-        if can_wait:
-            others = [voter for voter in voters if voter != me]
-            evidence.impairment = Impairment(why, mark, outreach(others if mark == VOTES_LOST else (), now))
-    return election, evidence
-
-
-def report(quorum: Quorum, now: Instant) -> None:
+def report(quorum: QuorumState, now: Instant) -> None:
     loss = quorum.evidence.loss
     if loss and quorum.others and quorum.allowance.is_news(now):
         text = f"this voter has lost what it promised: {loss}. {waiting(quorum)}"
@@ -129,7 +45,7 @@ def report(quorum: Quorum, now: Instant) -> None:
         quorum.out.append(Report("error", f"this voter has lost what it promised: {loss}. {text}"))
 
 
-def waiting(quorum: Quorum) -> str:
+def waiting(quorum: QuorumState) -> str:
     return (
         f"It grants no vote until it has copied from a leader what is committed. Start the other voters"
         f" ({', '.join(str(voter) for voter in quorum.others)}); do not empty this one's directory"
@@ -139,14 +55,13 @@ def waiting(quorum: Quorum) -> str:
 # --- until it is whole
 
 
-def drive(quorum: Quorum, now: Instant) -> None:
+def drive(quorum: QuorumState, now: Instant) -> None:
     impairment = quorum.evidence.impairment
     if impairment is None:
         return
     match quorum.role:
         case Observing() as role if not impairment.census.due and holds_committed(quorum, impairment):
-            quorum.evidence.impairment = None
-            quorum.evidence.is_wanted = True
+            quorum.evidence.becomes_whole()
             quorum.become_whole(role)
             text = f"this voter has what is committed again, up to {quorum.high_watermark}: it votes from now on"
             quorum.out.append(Report("info", text))
@@ -159,18 +74,20 @@ def drive(quorum: Quorum, now: Instant) -> None:
     for voter in impairment.census.take(now):
         topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
         request = DescribeQuorumRequest(topics=(topic,))
-        quorum.send(voter, request, DESCRIBE_QUORUM, "census", voter, channel=CHANNEL)
+        quorum.send(voter, request, DESCRIBE_QUORUM, CensusSent(voter), channel=CHANNEL)
 
 
-def told(quorum: Quorum, high_watermark: int) -> None:
+def told(quorum: QuorumState, high_watermark: int) -> None:
     """By the leader that we follow."""
+    assert quorum.leader_id not in (NOBODY, quorum.me)
     if quorum.evidence.impairment is not None:
         quorum.evidence.impairment.told = (quorum.epoch, high_watermark)
 
 
-def holds_committed(quorum: Quorum, impairment: Impairment) -> bool:
+def holds_committed(quorum: QuorumState, impairment: Impairment) -> bool:
+    assert quorum.evidence.impairment is impairment
     log, (epoch, high_watermark) = quorum.log, impairment.told
-    if epoch != quorum.epoch or high_watermark > quorum.durable_end:
+    if epoch != quorum.epoch or high_watermark > quorum.durability.end:
         return False
     snapshot = log.latest_snapshot()
     if snapshot is not None and snapshot.epoch == epoch:
@@ -178,8 +95,9 @@ def holds_committed(quorum: Quorum, impairment: Impairment) -> bool:
     return log.end_of_epoch(epoch - 1).end_offset < high_watermark
 
 
-def census_answered(quorum: Quorum, event: Answered | Failed, now: Instant) -> None:
-    impairment, voter = quorum.evidence.impairment, event.token[2]
+def census_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) -> None:
+    token: CensusSent = event.token
+    impairment, voter = quorum.evidence.impairment, token.voter
     if impairment is None:
         return
     match event:

@@ -40,6 +40,8 @@ CONFIG = LogConfig(retention_ms=-1, retention_bytes=-1, max_message_bytes=1 << 3
 
 
 def snapshot_name(snapshot: SnapshotId) -> str:
+    assert 0 <= snapshot.end_offset <= OFFSET_MAX
+    assert 0 <= snapshot.epoch <= EPOCH_MAX
     return f"{snapshot.end_offset:020d}-{snapshot.epoch:010d}"
 
 
@@ -170,11 +172,13 @@ class MetadataLog:
         return found.buffers if isinstance(found, Read) and found.size else b""
 
     def truncate_to(self, end_offset: int) -> None:
+        assert end_offset <= self.log_end_offset, "a cut makes no log longer"
         self.log.truncate_to(end_offset)
         self.is_dirty = True
 
     def committed_batches(self, from_offset: int, upto: int) -> Iterator[CommittedBatch]:
         """Data records in [from_offset, upto); control batches are left out. One with a fault is the last."""
+        assert upto <= self.log_end_offset
         offset = max(from_offset, self.log_start_offset)
         while offset < upto:
             found = self.log.read(offset, READ_BYTES, upto=upto, min_one=True)
@@ -190,6 +194,7 @@ class MetadataLog:
 
     def sound_below(self, end_offset: int) -> EpochEnd:
         """A log that ends where this one has a batch that begins."""
+        assert self.log_start_offset <= end_offset <= self.log_end_offset
         if end_offset == self.log_start_offset:
             return EpochEnd(self.snapshots[0].epoch if self.snapshots and end_offset else 0, end_offset)
         epoch = self.epoch_of_record(end_offset - 1)
@@ -205,6 +210,7 @@ class MetadataLog:
         return (*self.log.unsynced(), *self.unsynced_snapshots)
 
     def mark_synced(self, end_offset: int) -> None:
+        assert end_offset >= self.log_start_offset
         self.log.mark_synced(end_offset)
         if not self.is_dirty:
             self.unsynced_snapshots.clear()
@@ -230,6 +236,8 @@ class MetadataLog:
             file.close()
 
     def read_snapshot_bytes(self, snapshot: SnapshotId, position: int, size: int) -> Buffer:
+        assert position >= 0
+        assert size >= 0
         file = self.disk.open(self.snapshot_path(snapshot))
         try:
             return bytes(file.read(position, size))
@@ -253,6 +261,7 @@ class MetadataLog:
         self.unsynced_snapshots[self.directory] = None
         self.is_dirty = True
         self.snapshots.append(snapshot)
+        assert self.snapshots[-1] == max(self.snapshots, key=lambda one: one.end_offset), "the newest is the last"
         if self.log.active.size:
             self.log.roll(self.log_end_offset)
         self.clean_up(now)
@@ -265,6 +274,7 @@ class MetadataLog:
         for old in self.snapshots[:-SNAPSHOTS_KEPT]:
             self.disk.remove(self.snapshot_path(old))
         self.snapshots = keep
+        assert len(keep) == SNAPSHOTS_KEPT
         self.log.advance_log_start(keep[0].end_offset)
         self.log.delete_old_segments(now, keep[0].end_offset)
 
@@ -281,9 +291,11 @@ class MetadataLog:
         self.parts = {snapshot: self.disk.open(self.part_path(snapshot))}
 
     def append_part(self, snapshot: SnapshotId, content: Buffer) -> None:
+        assert len(content), "a chunk has content"
         self.parts[snapshot].append([content])
 
     def name_part(self, snapshot: SnapshotId) -> str | None:
+        assert snapshot in self.parts, "its download has begun"
         self.parts.pop(snapshot).close()
         content = self.disk.read_file(self.part_path(snapshot))
         why = "the file is gone" if content is None else why_incomplete(content, snapshot)
@@ -294,6 +306,7 @@ class MetadataLog:
     def set_aside(self, snapshot: SnapshotId) -> bool:
         """Go on without a snapshot that cannot be applied, if another one or the log reaches back behind it. The file
         is kept under another name."""
+        assert snapshot in self.snapshots
         if snapshot == self.snapshots[0] and self.log_start_offset > 0:
             return False
         path = self.snapshot_path(snapshot)
@@ -304,6 +317,7 @@ class MetadataLog:
     def install_snapshot(self, snapshot: SnapshotId) -> None:
         self.log.truncate_fully_and_start_at(snapshot.end_offset)
         self.forget_snapshots(snapshot)
+        assert self.log_end_offset == snapshot.end_offset
         self.is_dirty = True
 
     def forget_snapshots(self, but: SnapshotId) -> None:

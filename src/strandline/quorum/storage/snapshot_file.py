@@ -27,6 +27,8 @@ NOT_SAID = -1
 
 
 def encode_snapshot(records: Iterable[bytes], epoch: int, now: Instant, end_offset: int = NOT_SAID) -> bytes:
+    assert epoch >= 0
+    assert end_offset >= NOT_SAID
     out = bytearray()
     header = SnapshotHeaderRecord(last_contained_log_timestamp=now, end_offset=end_offset)
     out += build_control([header], timestamp=now, base_offset=0, leader_epoch=epoch)

@@ -14,42 +14,38 @@ Invariants: nothing is cut before the leader was heard, nor by a voter before it
 stays below what does not fit.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Failure, Report
 from strandline.base.time import Instant
-from strandline.quorum.elections import outreach
+from strandline.quorum.ports import RaftLog, Unfit
 from strandline.quorum.roles import Follower, Observing
-from strandline.quorum.storage.election_state import SHORT, VOTES_LOST
-from strandline.quorum.storage.impaired import Impairment
+from strandline.quorum.state import QuorumState
+from strandline.quorum.storage.evidence import Evidence
 from strandline.wire.batch import HEADER_SIZE, read_header
-
-if TYPE_CHECKING:
-    from strandline.quorum.quorum import Quorum
 
 STOP = "Start the version that wrote it, or bring back a copy of {} from before it"
 
 
-def begin(quorum: Quorum, now: Instant) -> None:
-    """Before the first step."""
-    unfit, evidence = quorum.unfit, quorum.evidence
+def begin(
+    unfit: Unfit | None, evidence: Evidence, log: RaftLog, now: Instant, *, is_voter: bool, is_alone: bool
+) -> str:
+    """Before the first step. Returns why this node cannot go on, or nothing."""
+    assert is_voter or not is_alone, "an observer has somebody to follow"
     if unfit is None:
-        return
-    evidence.applied = min(evidence.applied, unfit.sound.end_offset)
-    if not quorum.others:
-        quorum.verdict = f"{unfit.text}. There is no other voter to copy it from. {STOP.format(quorum.log.directory)}"
-    elif quorum.is_voter and evidence.impairment is None:
-        evidence.impairment = Impairment(unfit.text, evidence.saved, outreach((), now))
+        return ""
+    evidence.doubt(unfit, now, is_voter=is_voter and not is_alone)
+    if is_alone:
+        return f"{unfit.text}. There is no other voter to copy it from. {STOP.format(log.directory)}"
+    return ""
 
 
-def report(quorum: Quorum) -> None:
+def report(quorum: QuorumState) -> None:
     if quorum.unfit is not None and quorum.others:
         quorum.out.append(Report("error", f"{quorum.unfit.text}. {waiting(quorum)}"))
 
 
-def waiting(quorum: Quorum) -> str:
+def waiting(quorum: QuorumState) -> str:
     return (
         f"This node compares it with the leader's before it goes on. Where the others"
         f" ({', '.join(str(voter) for voter in quorum.others)}) say the same of their logs, nobody can lead: start the"
@@ -57,29 +53,27 @@ def waiting(quorum: Quorum) -> str:
     )
 
 
-def settled(quorum: Quorum, role: Follower | Observing, answer: Any, now: Instant) -> bool:
+def may_take(quorum: QuorumState, role: Follower | Observing, answer: Any, now: Instant) -> bool:
     """The leader has answered a Fetch from where our log is sound. May its answer be taken?"""
-    unfit, evidence = quorum.unfit, quorum.evidence
+    unfit = quorum.unfit
     assert unfit is not None
     is_elsewhere = answer.diverging_epoch.epoch >= 0 or answer.snapshot_id.epoch >= 0
     if not is_elsewhere and is_same(quorum, unfit.sound.end_offset, answer.records):
         what = f"{unfit.text}. Node {role.leader}, which leads, has the same"
         quorum.verdict = f"{what}. {STOP.format(quorum.log.directory)}"
         return False
-    if evidence.impairment is not None and evidence.saved not in (SHORT, VOTES_LOST):
-        if evidence.impairment.mark != VOTES_LOST:
-            evidence.impairment.mark = SHORT
+    if quorum.evidence.note_loss():
         role.fetching.retry_at = quorum.retry_at(Failure.MALFORMED, now)
         return False
     quorum.out.append(Report("warning", f"node {role.leader} has another record there: {unfit.offset} is copied again"))
     quorum.unfit = None
-    quorum.log.truncate_to(unfit.sound.end_offset)
-    quorum.durable_end = min(quorum.durable_end, unfit.sound.end_offset)
+    quorum.durability.truncate_to(unfit.sound.end_offset)
     return True
 
 
-def is_same(quorum: Quorum, offset: int, theirs: Any) -> bool:
+def is_same(quorum: QuorumState, offset: int, theirs: Any) -> bool:
     """Do their records begin with the batch that we have at `offset`?"""
+    assert offset >= 0
     if theirs is None or len(theirs) < HEADER_SIZE:
         return False
     size = read_header(theirs).size

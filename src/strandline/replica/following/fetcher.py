@@ -5,19 +5,17 @@ not the one that the session has. What was asked is kept per partition, and an a
 
 Invariants (executed by `check`):
   - what has something to ask is `dirty`; what must wait is in `delayed` and out of the session after the next request
-  - the session's positions are exactly those that the leader was told
+  - the session's positions are exactly those that the leader has
 """
-
-from collections.abc import Iterable, Mapping
 
 from strandline.base.effects import Effect, Failure, Report, Send
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.metadata.image import Delta, Image
 from strandline.replica.following.follower import Follower, Next, Position, Served, buffers_of
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.losses.losing import note_together
 from strandline.replica.quota import Quota
 from strandline.wire.messages.records.fetch import (
@@ -67,7 +65,7 @@ class Fetcher:
         self.moved: list[Hosted] = []  # consumers wait for them, and something changed
         self.has_cut = False  # a log was truncated, or may have gaps from now on: checkpoints must say so at once
         self.cutting: list[tuple[Hosted, Position, Served]] = []  # answers by which logs are to be cut
-        self.told_broker_epoch = -1  # the incarnation in which the session's positions were told
+        self.session_broker_epoch = -1  # the incarnation in which the session began
         self.sequence = 0
         self.is_in_flight = False
         self.pause: Wake | None = None
@@ -76,8 +74,10 @@ class Fetcher:
 
     def follow(self, hosted: Hosted) -> None:
         assert isinstance(hosted.role, Follower)
+        assert hosted.role.leader == self.leader, hosted.name
         self.partitions[hosted.at] = hosted
         self.calm(hosted.at)
+        assert hosted.at not in self.delayed, hosted.name
         self.dirty[hosted.at] = None
 
     def leave(self, at: TopicIdPartition) -> None:
@@ -91,7 +91,7 @@ class Fetcher:
         wake = self.delayed.pop(at, None)
         if wake is not None:
             wake.done = True
-            self.host.timers.settled()
+            self.host.timers.entry_done()
 
     def follower(self, at: TopicIdPartition) -> Follower | None:
         hosted = self.partitions.get(at)
@@ -111,9 +111,9 @@ class Fetcher:
         if endpoint is None:
             self.wait(self.host.config.fetch_backoff_ms, now)
             return []
-        if self.told_broker_epoch != self.host.cluster.broker_epoch:
-            # Registered anew: idle partitions, too, are told again, or they count as another incarnation for good.
-            self.told_broker_epoch = self.host.cluster.broker_epoch
+        if self.session_broker_epoch != self.host.cluster.broker_epoch:
+            # Registered anew: idle partitions are named again too, or they count as another incarnation for good.
+            self.session_broker_epoch = self.host.cluster.broker_epoch
             self.new_session()
         if self.quota.throttled:
             self.hold_back(now)
@@ -131,6 +131,8 @@ class Fetcher:
             topics=topics,
             forgotten_topics_data=self.forget(),
         )
+        assert len(self.asked) <= len(self.partitions)
+        assert not self.forgotten
         self.is_in_flight = True
         self.sequence += 1
         token = ("replica", "fetch", self.leader, self.sequence)
@@ -198,6 +200,7 @@ class Fetcher:
     # --- answers
 
     def failed(self, why: Failure, now: Instant) -> list[Effect]:
+        assert self.is_in_flight
         self.is_in_flight = False
         self.new_session()
         config = self.host.config
@@ -212,6 +215,8 @@ class Fetcher:
         self.dirty = dict.fromkeys(at for at in self.partitions if at not in self.delayed)
 
     def answered(self, response: FetchResponse, now: Instant) -> list[Effect]:
+        assert self.is_in_flight
+        assert not self.cutting
         self.is_in_flight = False
         if response.error_code != NONE:
             was_full = self.session_epoch == 0
@@ -303,11 +308,20 @@ class Fetcher:
         ):
             self.dirty[at] = None
 
+    def take_moved(self) -> list[Hosted]:
+        moved, self.moved = self.moved, []
+        return moved
+
+    def take_cut(self) -> bool:
+        has_cut, self.has_cut = self.has_cut, False
+        return has_cut
+
     # --- waiting
 
     def delay(self, at: TopicIdPartition, span_ms: int, now: Instant) -> None:
         """One partition waits; meanwhile the session does not have it."""
         assert at not in self.delayed
+        assert at in self.partitions
         self.delayed[at] = wake = Wake(self, at)
         self.dirty.pop(at, None)
         if at in self.asked:
@@ -333,20 +347,14 @@ class Fetcher:
         if self.pause is not None:
             self.pause.done = True
             self.pause = None
-            self.host.timers.settled()
+            self.host.timers.entry_done()
 
     def check(self) -> None:
         assert set(self.dirty) <= set(self.partitions) | set(self.forgotten)
         assert set(self.delayed) <= set(self.partitions)
         assert not set(self.delayed) & set(self.dirty)
         assert set(self.forgotten) <= set(self.asked)
-
-
-def configure_quotas(
-    quotas: Iterable[Quota], fetchers: Mapping[NodeId, Fetcher], image: Image, delta: Delta, anew: bool, now: Instant
-) -> None:
-    """Metadata has changed; `anew`: all of it may have."""
-    for quota in quotas:
-        quota.configure(image, image.configs if anew else delta.configs, anew)
-    for fetcher in fetchers.values():
-        fetcher.quota_changed(now)
+        assert not self.cutting
+        assert not self.moved, "they are taken with each answer"
+        assert self.pause is None or not self.pause.done
+        assert self.session_epoch >= 0

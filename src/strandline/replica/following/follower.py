@@ -89,19 +89,24 @@ class Cut(Value, frozen=True):
 
 
 class Follower:
-    """`leader` is nobody while the partition is offline."""
+    """`leader` is NOBODY while the partition is offline."""
 
     def __init__(self, name: str, log: Log, partition: Partition, high_watermark: int, notes: Notes) -> None:
         self.name = name
         self.log = log
         self.notes = notes
         self.leader: NodeId = partition.leader
-        self.leader_high_watermark = -1  # as last told
+        self.leader_high_watermark = -1  # as it said last
         self.epoch: LeaderEpoch = partition.leader_epoch
         self.isr = partition.isr
         self.high_watermark = high_watermark
         self.cuts = 0  # how often the log was truncated: what was being made durable meanwhile may be gone
         self.losses: list[str] = []  # for the operator; taken by `take_losses`
+
+    def reassigned(self, partition: Partition) -> None:
+        """Metadata of the same leader and leader epoch."""
+        assert (partition.leader, partition.leader_epoch) == (self.leader, self.epoch), self.name
+        self.isr = partition.isr
 
     @property
     def last_stable_offset(self) -> int:
@@ -146,6 +151,7 @@ class Follower:
         high_watermark = min(answer.high_watermark, end)
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark
+        assert self.high_watermark <= end, self.name
         if answer.log_start_offset > log.log_start_offset:
             log.advance_log_start(min(answer.log_start_offset, self.high_watermark))
         return Next.GO_ON
@@ -179,7 +185,10 @@ class Follower:
         2. Our largest epoch up to it is older: cut at its end, and ask again with that one.
         3. Our log has no epoch as old: only the leader's end says anything.
         """
+        assert epoch >= 0
+        assert end >= 0
         own_epoch, own_end = self.log.end_offset_for_epoch(epoch)
+        assert own_epoch <= epoch
         if own_epoch < 0:
             return min(end, self.log.log_end_offset)
         if own_epoch == epoch:
@@ -210,6 +219,7 @@ class Follower:
         return events
 
     def loss(self, start: int, end: int, certainty: int, why: str, now: Instant) -> LossEvent:
+        assert 0 <= start < end <= self.high_watermark, self.name
         return LossEvent(
             start=start,
             end=end,
@@ -238,6 +248,7 @@ class Follower:
             return
         self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that starts there goes (T33)
         self.clamp()
+        assert self.high_watermark <= self.log.log_end_offset <= cut.target, self.name
 
     def clamp(self) -> None:
         log = self.log

@@ -1,7 +1,7 @@
 """The loss ledger of a broker: what its replicas cut, lacked or may lack of records that were committed, and why.
 
 Each log directory has its own file: a line that says what went before the lines that are kept, and one line for each
-event, in JSON. An event is durable before what it tells of is done: `write` waits for the disk. That is rare, and
+event, in JSON. An event is durable before what it is about is done: `write` waits for the disk. That is rare, and
 events that come together are written together.
 
 What elections lose is in the metadata log (`metadata.losses`); here is what a replica alone can know.
@@ -30,7 +30,7 @@ LINES_MAX = 10_000
 
 
 class Lost(Value, frozen=True):
-    """One event. The topic's name is kept with it: the topic may be gone when somebody asks."""
+    """One event. The topic's name is kept with it: the topic may be gone when it is read."""
 
     at: TopicIdPartition
     topic: str
@@ -43,6 +43,7 @@ class Lost(Value, frozen=True):
     @property
     def records(self) -> int:
         """How many are lost for certain."""
+        assert self.event.certainty != EXACTLY or self.event.start <= self.event.end, self.topic
         return self.event.end - self.event.start if self.event.certainty == EXACTLY else 0
 
     @property
@@ -94,6 +95,7 @@ class Book:
         book = Book()
         every = [*self.entries, *((one, line_of(one)) for one in lost)]
         gone, book.entries = every[:-LINES_MAX], every[-LINES_MAX:]
+        assert len(gone) + len(book.entries) == len(every)
         book.head = Head(
             VERSION,
             earlier_events=self.head.earlier_events + len(gone),
@@ -107,13 +109,13 @@ class Ledger:
         self.disk = disk
         self.books: dict[str, Book] = {}  # by directory; of one that has failed, what was read and written before
         self.latest: dict[TopicIdPartition, Together] = {}  # of each partition
-        self.news: dict[str, None] = {}  # directories with events that nobody has asked `is_news` about
+        self.news: dict[str, None] = {}  # directories with events since `is_news` was last called
 
     # --- writing
 
     def load(self, directory: str) -> list[str]:
-        """Read a directory's file; returns what an operator must hear. Raises DiskError if it cannot be read, or if
-        what makes no sense in it cannot be kept."""
+        """Read a directory's file; returns what is to be reported. Raises DiskError if it cannot be read, or if what
+        makes no sense in it cannot be kept."""
         path = f"{directory}/{FILE}"
         content = self.disk.read_file(path)
         if content is None:
@@ -132,22 +134,23 @@ class Ledger:
         return [f"{path} has {lines} no sense, kept in {directory}/{ASIDE}"]
 
     def write(self, directory: str, lost: Iterable[Lost]) -> list[Lost]:
-        """Returns those that are new, durably written. Raises DiskError if they are not: then nothing that they tell
-        of may be done."""
+        """Returns those that are new, durably written. Raises DiskError if they are not: then nothing that they
+        are about may be done."""
         new: list[Lost] = []
-        told: dict[TopicIdPartition, Together] = {}
+        by_partition: dict[TopicIdPartition, Together] = {}
         for one in lost:
-            key, together = one.timeless, told.setdefault(one.at, {})
+            key, together = one.timeless, by_partition.setdefault(one.at, {})
             if key not in together and key not in self.latest.get(one.at, {}):
                 new.append(one)
             together[key] = None
         if not new:
             return []
         book = self.books.get(directory, Book()).with_more(new)
+        assert len(book.entries) <= LINES_MAX
         self.disk.save(f"{directory}/{FILE}", book.content())
         self.books[directory] = book
         self.news[directory] = None
-        self.latest |= {one.at: told[one.at] for one in new}
+        self.latest |= {one.at: by_partition[one.at] for one in new}
         if len(self.latest) > 2 * LINES_MAX * len(self.books):
             self.latest = latest_of(self.all())
         return new

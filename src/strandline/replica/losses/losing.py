@@ -9,7 +9,6 @@ Each is durable before it is done. Where the disk does not take it, it is not do
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Report
 from strandline.base.ids import NOBODY, TopicIdPartition, TopicPartition
@@ -24,20 +23,19 @@ from strandline.metadata.records import LossEvent
 from strandline.metadata.registrations import RECOVERING
 from strandline.replica.config import LogDir
 from strandline.replica.following.follower import Follower
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.losses.ledger import Lost
 from strandline.replica.losses.withdrawals import Withdrawn
 from strandline.replica.serving.leader import Leader
+from strandline.replica.storage.opening.found_log import FoundLog
 from strandline.replica.storage.rows import Rows
-
-if TYPE_CHECKING:
-    from strandline.replica.hosted import Host, Hosted
-    from strandline.replica.storage.double import Double
 
 
 class Notes:
     """What one partition's follower notes, in the ledger of the directory in which its log lies just then."""
 
-    def __init__(self, host: "Host", hosted: "Hosted") -> None:
+    def __init__(self, host: Host, hosted: Hosted) -> None:
         self.host = host
         self.hosted = hosted
 
@@ -47,12 +45,12 @@ class Notes:
         self.host.ledger.write(hosted.directory.path, [lost_by(self.host, hosted, event) for event in events])
 
 
-def lost_by(host: "Host", hosted: "Hosted", event: LossEvent) -> Lost:
+def lost_by(host: Host, hosted: Hosted, event: LossEvent) -> Lost:
     return Lost(hosted.at, hosted.name.topic, replaced(event, host.me))
 
 
 def replaced(event: LossEvent, replica: int) -> LossEvent:
-    """Of this broker: its machines need not know who they are."""
+    """With the id of this broker, which its machines need not know."""
     return LossEvent(
         start=event.start,
         end=event.end,
@@ -65,8 +63,8 @@ def replaced(event: LossEvent, replica: int) -> LossEvent:
     )
 
 
-def note_together(host: "Host", losing: Iterable[tuple["Hosted", Iterable[LossEvent]]]) -> None:
-    """Write what many partitions are about to lose with one wait for each disk. Who then notes his own finds it noted.
+def note_together(host: Host, losing: Iterable[tuple[Hosted, Iterable[LossEvent]]]) -> None:
+    """Write what many partitions are about to lose with one wait for each disk. What is then noted one by one is there.
     A directory that does not take it has failed."""
     by_directory: dict[str, list[Lost]] = {}
     directories = {}
@@ -86,9 +84,9 @@ def note_together(host: "Host", losing: Iterable[tuple["Hosted", Iterable[LossEv
 
 
 class Findings:
-    """What a start finds to be lost. As long as a ledger does not have it, the checkpoints stay that tell of it."""
+    """What a start finds to be lost. As long as a ledger does not have it, the checkpoints stay that show it."""
 
-    def __init__(self, host: "Host") -> None:
+    def __init__(self, host: Host) -> None:
         self.host = host
         self.is_clean = True  # the stop before this start
         # How it left the logs, if it was clean and said so. Two directories may have a log of one replica each.
@@ -107,10 +105,11 @@ class Findings:
                 self.unfound[name] = (log_dir, start, high_watermark)
         return [Report("error", text) for text in self.host.ledger.load(log_dir.path)]
 
-    def opened(self, hosted: "Hosted", high_watermark: int, *, clean: bool, as_left: bool, now: Instant) -> None:
+    def opened(self, hosted: Hosted, high_watermark: int, *, clean: bool, as_left: bool, now: Instant) -> None:
         """The checkpoint is never ahead of what this replica had: what it lacks now, it has lost. `as_left`: after a
         clean stop, is the log the one that the stop left?"""
-        hosted.is_doubtful = not clean
+        if not clean:
+            hosted.doubt()
         self.unfound.pop(hosted.name, None)
         log = hosted.log
         start = max(log.log_end_offset, log.log_start_offset)
@@ -118,6 +117,7 @@ class Findings:
             self.judge(hosted, high_watermark, now, clean=clean)
         if start >= high_watermark:
             return
+        assert 0 <= start < high_watermark, hosted.name
         stop = "a clean stop" if clean else "an unclean stop"
         event = LossEvent(
             start=start,
@@ -129,7 +129,7 @@ class Findings:
         )
         self.lost.append(lost_by(self.host, hosted, event))
 
-    def is_another(self, hosted: "Hosted") -> None:
+    def is_another(self, hosted: Hosted) -> None:
         """A log that was opened is not the one of its name: that one is not there."""
         if hosted.log.log_start_offset < hosted.start:
             self.unfound[hosted.name] = (hosted.directory, hosted.log.log_start_offset, hosted.start)
@@ -146,15 +146,15 @@ class Findings:
         leaves it."""
         return self.is_clean and (self.left is None or log_dir.path in self.vouched)
 
-    def is_as_left(self, at: TopicIdPartition, found: "Double", log: Log) -> bool:
-        """Is the log the one that the last stop left? Where that was not clean nobody knows."""
+    def is_as_left(self, at: TopicIdPartition, found: FoundLog, log: Log) -> bool:
+        """Is the log the one that the last stop left? Where that was not clean, it is not known."""
         if self.left is None or found.state is None:
             return True
         ends = [row.end for row in self.left.get(at, ()) if not row.is_in_doubt]
         return found.state in (State.WHOLE, State.FINDERS_CHANGED) and log.log_end_offset in ends
 
-    def judge(self, hosted: "Hosted", high_watermark: int, now: Instant, *, clean: bool) -> None:
-        """The log is another one than a clean stop left, or nobody knows how it was left: the replica must not be
+    def judge(self, hosted: Hosted, high_watermark: int, now: Instant, *, clean: bool) -> None:
+        """The log is another one than a clean stop left, or it is not known how it was left: the replica must not be
         elected as if it had everything."""
         log, rows = hosted.log, () if self.left is None else self.left.get(hosted.at, ())
         start = min([log.log_start_offset, *(left.start for left in rows)])
@@ -162,7 +162,8 @@ class Findings:
         lost = Withdrawn(start, max(end, log.log_end_offset), Cause.ANOTHER if clean else Cause.OFFLINE, now)
         if clean and log.log_end_offset < end:
             lost = Withdrawn(log.log_end_offset, end, Cause.SHORT, now)
-        hosted.is_doubtful = True
+        assert lost.start <= lost.end, hosted.name
+        hosted.doubt()
         self.host.withdrawals.add(hosted.at, lost)
 
     def all_opened(self, now: Instant) -> None:
@@ -170,13 +171,14 @@ class Findings:
         there, has lost them. If it had none, an empty one is as good."""
         for at, rows in (self.left or {}).items():
             end = max(left.end for left in rows)
-            if self.host.find(at) is None and end != 0:
+            if self.host.partitions.find(at) is None and end != 0:
                 self.host.withdrawals.add(at, Withdrawn(min(left.start for left in rows), end, Cause.MISSING, now))
 
     def end(self, log_dir: LogDir) -> list[Effect]:
         """Logs in this directory were opened. Raises DiskError if its ledger cannot be written."""
         lost, self.lost = self.lost, []
-        return [Report("error", f"{one.name}: {told(one.event)}") for one in self.host.ledger.write(log_dir.path, lost)]
+        new = self.host.ledger.write(log_dir.path, lost)
+        return [Report("error", f"{one.name}: {describe(one.event)}") for one in new]
 
     def begun_anew(self, at: TopicIdPartition, name: TopicPartition, *, is_new: bool, now: Instant) -> list[Effect]:
         """Before a log is begun that was not found. Checkpoints know logs by name alone: it may have been another
@@ -185,6 +187,7 @@ class Findings:
         if missing is None or is_new or not self.host.directories.is_live(missing[0]):
             return []
         log_dir, start, end = missing
+        assert start < end, name
         event = LossEvent(
             start=start,
             end=end,
@@ -198,13 +201,13 @@ class Findings:
         except DiskError as error:
             self.host.fail(log_dir, error)
             return []
-        return [Report("error", f"{one.name}: {told(one.event)}") for one in new]
+        return [Report("error", f"{one.name}: {describe(one.event)}") for one in new]
 
 
 # --- leading
 
 
-def at_beginning(hosted: "Hosted", partition: Partition, now: Instant, *, is_whole: bool) -> list[LossEvent]:
+def at_beginning(hosted: Hosted, partition: Partition, now: Instant, *, is_whole: bool) -> list[LossEvent]:
     """What may be lost because this replica begins to lead now."""
     role, log = hosted.role, hosted.log
     if type(role) is Leader:
@@ -242,23 +245,24 @@ def began_uncleanly(partition: Partition) -> bool:
     return partition.leader_recovery_state == RECOVERING and not 0 <= began < partition.leader_epoch
 
 
-def begins(host: "Host", hosted: "Hosted", partition: Partition, effects: list[Effect], now: Instant) -> bool:
+def begins(host: Host, hosted: Hosted, partition: Partition, effects: list[Effect], now: Instant) -> bool:
     """To be called before a replica leads. Was it elected without being in sync or eligible? Raises DiskError if the
     ledger cannot be written."""
     events = at_beginning(hosted, partition, now, is_whole=hosted.at in host.whole.logs)
+    assert partition.leader == host.me, hosted.name
     if not events:
         return False
     Notes(host, hosted).note(events)
     # That nothing is known is only noted: after a process was killed it is so of every log that has one replica.
-    effects += [Report("warning", f"{hosted.name}: {told(one)}") for one in events if one.certainty != UNKNOWN]
+    effects += [Report("warning", f"{hosted.name}: {describe(one)}") for one in events if one.certainty != UNKNOWN]
     return partition.leader_recovery_state == RECOVERING
 
 
-def expect_beginnings(host: "Host", changed: Iterable[TopicIdPartition], now: Instant) -> None:
-    """Before many of them begin in one step. Who has no role yet may have a second log, and notes for himself."""
+def expect_beginnings(host: Host, changed: Iterable[TopicIdPartition], now: Instant) -> None:
+    """Before many of them begin in one step. A replica without a role may have a second log: it notes its own later."""
     losing = []
     for at in changed:
-        hosted, partition = host.find(at), host.image.partition(at)
+        hosted, partition = host.partitions.find(at), host.image.partition(at)
         if hosted is not None and partition is not None and partition.leader == host.me and hosted.role is not None:
             events = at_beginning(hosted, partition, now, is_whole=at in host.whole.logs)
             if events:
@@ -267,7 +271,7 @@ def expect_beginnings(host: "Host", changed: Iterable[TopicIdPartition], now: In
         note_together(host, losing)
 
 
-def told(event: LossEvent) -> str:
+def describe(event: LossEvent) -> str:
     """For an operator."""
     if event.certainty == EXACTLY:
         return f"offsets {event.start} to {event.end - 1} are lost here: {event.cause}"

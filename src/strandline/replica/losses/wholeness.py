@@ -1,6 +1,6 @@
 """Which replicas of this broker are whole: they have everything that they had when they were in sync last, and since.
 
-That a log is so is said in the answer to who wants to elect, for the loss ledger alone: an unclean election among whole
+GetReplicaLogInfo says which are, for the loss ledger alone: an unclean election among whole
 replicas loses nothing (`controller/partitions/lossless.py`). It never makes anybody eligible. In doubt a replica is not
 whole.
 
@@ -46,6 +46,7 @@ class Whole:
     def all_opened(self) -> None:
         self.before = {}
         self.save()
+        assert not self.is_changed
 
     def registered(self, incarnation: Uuid, *, follows_on: bool) -> None:
         """Metadata has this process. `follows_on`: the one before it, for the controller, is the one that vouched."""
@@ -54,7 +55,7 @@ class Whole:
         self.process = incarnation
         self.save()
 
-    def told(self, me: NodeId, at: TopicIdPartition, partition: Partition, directory: str) -> None:
+    def has_role(self, me: NodeId, at: TopicIdPartition, partition: Partition, directory: str) -> None:
         """Metadata gives it a role, and it has taken it."""
         if partition.leader != NOBODY and me in partition.isr:
             self.add(at, directory)

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.metadata.image import Partition
-from strandline.metadata.losses import Cause, is_written, withdrawal
+from strandline.metadata.losses import NO_END, Cause, is_written, withdrawal
 
 
 class Withdrawn(Value, frozen=True):
@@ -27,10 +27,11 @@ class Withdrawals:
     def __init__(self, me: NodeId) -> None:
         self.me = me
         self.held: dict[TopicIdPartition, Withdrawn] = {}
-        self.news: dict[TopicIdPartition, Withdrawn] = {}  # since somebody told the controller
+        self.news: dict[TopicIdPartition, Withdrawn] = {}  # that are still to be reported to the controller
 
     def add(self, at: TopicIdPartition, lost: Withdrawn) -> None:
         """The first finding of a replica counts until it takes part again."""
+        assert lost.end == NO_END or lost.start <= lost.end, at
         if at not in self.held:
             self.held[at] = self.news[at] = lost
 
@@ -47,13 +48,14 @@ class Withdrawals:
         may_be_member = lost.was_taking_part or self.me in partition.isr + partition.elr
         return may_be_member and not is_written(event, partition.withdrawals)
 
-    def registered(self, untold: Collection[TopicIdPartition]) -> None:
-        """Metadata has this broker's registration, which took from ISR and ELR what it told. Who is a member now became
-        one behind it, by an election that knew; what is `untold` is still to be heard."""
+    def registered(self, unreported: Collection[TopicIdPartition]) -> None:
+        """Metadata has this broker's registration, which took from ISR and ELR what it reported. A replica that is a
+        member now became one after it, by an election that knew; what is `unreported` is still to come."""
         for at, lost in list(self.held.items()):
-            if not (lost.was_taking_part or at in untold or at in self.news):
+            if not (lost.was_taking_part or at in unreported or at in self.news):
                 self.forget(at)
 
     def take_news(self) -> dict[TopicIdPartition, Withdrawn]:
+        assert self.news.keys() <= self.held.keys()
         news, self.news = self.news, {}
         return news

@@ -1,21 +1,17 @@
-"""Replicas of this broker of which it knows that they lost records: none of them may be elected as if it had all.
+"""Replicas of this broker that are known to have lost records: none of them may be elected as if it had everything.
 
-A start finds what the logs lack of what the last stop left (`Findings`), a running broker what nobody could repair
-(`withdraw`). The registration tells the controller, or a heartbeat at once, and each further one until it has answered.
-It takes the replica, and no other of this broker, from ISR and ELR.
+A start finds what the logs lack of what the last stop left (`Findings`); a running broker finds what could not be
+repaired (`withdraw`). The registration reports it to the controller, or a heartbeat does, at once and until the
+controller has answered. The controller takes the replica, and no other of this broker, from ISR and ELR.
 
 Until metadata says so, a replica that is held here has no role: it is neither led nor followed. Then it takes part
 again, with what of its log is certainly right. One that took part waits for that word where it is in neither, too: by
 what it fetched before, its leader may have proposed it. The word opens a leader epoch, and nothing of before counts.
 
 Invariants:
-  - whoever is held is in no fetcher, and leads nothing
-  - a loss is told until the controller has answered, and a stop in between leaves a marker that tells of it
+  - a replica that is held is in no fetcher, and leads nothing
+  - a loss is reported until the controller has answered, and a stop in between leaves it in the marker
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from strandline.base.effects import Effect, Report
 from strandline.base.errors import ErrorCode
@@ -25,88 +21,99 @@ from strandline.base.time import Instant
 from strandline.log.evidence.inventory import Left, left
 from strandline.metadata.losses import CAUSES, EXACTLY, Cause
 from strandline.metadata.records import LossEvent
-from strandline.replica.following.follower import Follower
+from strandline.replica.config import LogDir
+from strandline.replica.following.fetchers import Fetchers
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.losses.losing import Notes
 from strandline.replica.losses.withdrawals import Withdrawn
-from strandline.replica.storage.double import Double
-
-if TYPE_CHECKING:
-    from strandline.replica.config import LogDir
-    from strandline.replica.hosted import Host, Hosted
-    from strandline.replica.replicas import Replicas
+from strandline.replica.serving.fetching import Fetching
+from strandline.replica.storage.opening.found_log import FoundLog
+from strandline.replica.storage.storage import Storage
 
 
-def withdraw(replicas: Replicas, at: TopicIdPartition, start: int, end: int, now: Instant) -> list[Effect]:
-    """Records from `start` below `end` are damaged in this replica's log, and nobody could repair them: it stops to
-    lead or follow in this very moment. Where no other broker has a replica, nobody could do better: it goes on."""
-    host = replicas.host
-    hosted, partition = host.find(at), host.image.partition(at)
-    if hosted is None or hosted.role is None or partition is None or len(partition.replicas) == 1:
-        return []
-    if type(hosted.role) is Follower:
-        replicas.unfollow(hosted, hosted.role)
-    hosted.start = hosted.high_watermark
-    hosted.role = None
-    hosted.is_doubtful = True
-    host.whole.discard(at)
-    effects = hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
-    replicas.fetching.role_changed(hosted, effects, now)
-    host.withdrawals.add(at, Withdrawn(start, end, Cause.DAMAGED, now, cut_at=start))
-    what = f"offsets {start} to {end - 1} are damaged here, and could not be repaired"
-    return [*effects, Report("error", f"{hosted.name}: {what}; this replica leaves ISR and ELR")]
+class Withdrawing:
+    def __init__(self, host: Host, storage: Storage, fetchers: Fetchers, fetching: Fetching) -> None:
+        self.host = host
+        self.storage = storage
+        self.fetchers = fetchers
+        self.fetching = fetching
 
+    def withdraw(self, at: TopicIdPartition, start: int, end: int, now: Instant) -> list[Effect]:
+        """Records from `start` below `end` are damaged in this replica's log, and no replica could repair them: it
+        leads or follows no longer, from this moment on. Where no other broker has a replica, it goes on."""
+        assert start < end, at
+        host = self.host
+        hosted, partition = host.partitions.find(at), host.image.partition(at)
+        if hosted is None or hosted.role is None or partition is None or len(partition.replicas) == 1:
+            return []
+        self.fetchers.leave(hosted)
+        hosted.lose_role()
+        hosted.doubt()
+        host.whole.discard(at)
+        effects = hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
+        effects += self.fetching.role_changed(hosted, now)
+        host.withdrawals.add(at, Withdrawn(start, end, Cause.DAMAGED, now, cut_at=start))
+        what = f"offsets {start} to {end - 1} are damaged here, and could not be repaired"
+        return [*effects, Report("error", f"{hosted.name}: {what}; this replica leaves ISR and ELR")]
 
-def released(replicas: Replicas, at: TopicIdPartition, effects: list[Effect], now: Instant) -> bool:
-    """To be asked before a replica gets its role. Metadata may have it out of ISR and ELR: then it begins from what is
-    right. One that leads all the same, since nobody else may, keeps the rest of its log."""
-    host, partition = replicas.host, replicas.host.image.partition(at)
-    assert partition is not None
-    lost = host.withdrawals.held.get(at)
-    if lost is None:
-        return True
-    if host.withdrawals.holds(at, partition):
-        return False
-    hosted = host.find(at)
-    if hosted is not None and lost.cut_at is not None and partition.leader not in (host.me, NOBODY):
-        try:
-            begin_again(replicas, hosted, lost, now)
-        except DiskError as error:
-            host.fail(hosted.directory, error)
-            return False
-        effects += replicas.storage.truncated()
-    host.withdrawals.forget(at)
-    return True
+    def release(self, at: TopicIdPartition, now: Instant) -> list[Effect] | None:
+        """To be asked before a replica gets its role; None: it is held, and gets none yet. Metadata may have it out of
+        ISR and ELR: then it begins from what is right. One that leads all the same, since no other replica may, keeps
+        the rest of its log."""
+        host, partition = self.host, self.host.image.partition(at)
+        assert partition is not None
+        lost = host.withdrawals.held.get(at)
+        if lost is None:
+            return []
+        if host.withdrawals.holds(at, partition):
+            return None
+        effects: list[Effect] = []
+        hosted = host.partitions.find(at)
+        if hosted is not None and lost.cut_at is not None and partition.leader not in (host.me, NOBODY):
+            try:
+                self.begin_again(hosted, lost, now)
+            except DiskError as error:
+                host.fail(hosted.directory, error)
+                return None
+            effects = self.storage.checkpoints.truncated()
+        host.withdrawals.forget(at)
+        return effects
 
-
-def begin_again(replicas: Replicas, hosted: Hosted, lost: Withdrawn, now: Instant) -> None:
-    """Everything from the damage on is checked as after a crash, and cut where it is not right; it is copied again."""
-    assert hosted.role is None and lost.cut_at is not None
-    if lost.cut_at < hosted.start:
-        event = LossEvent(
-            start=lost.cut_at,
-            end=hosted.start,
-            certainty=EXACTLY,
-            old_epoch=hosted.log.latest_epoch,
-            time_ms=now,
-            cause=CAUSES[lost.cause],
-        )
-        Notes(replicas.host, hosted).note([event])
-    storage, log = replicas.storage, hosted.log
-    storage.flushing.pop(hosted.at, None)
-    log.abandon()
-    recovery_point, high_watermark = min(log.recovery_point, lost.cut_at), min(hosted.start, lost.cut_at)
-    whence = (recovery_point, log.log_start_offset, log.cleaned_to, high_watermark)
-    opened = storage.open(hosted.at, Double(hosted.directory, hosted.name, *whence, clean=False), now)
-    opened.log.truncate_to(lost.cut_at)
-    hosted.gone = True
-    replicas.host.put(opened)
+    def begin_again(self, hosted: Hosted, lost: Withdrawn, now: Instant) -> None:
+        """Everything from the damage on is checked as after a crash, and cut where it is not right; it is copied
+        again."""
+        assert hosted.role is None
+        assert lost.cut_at is not None
+        if lost.cut_at < hosted.start:
+            event = LossEvent(
+                start=lost.cut_at,
+                end=hosted.start,
+                certainty=EXACTLY,
+                old_epoch=hosted.log.latest_epoch,
+                time_ms=now,
+                cause=CAUSES[lost.cause],
+            )
+            Notes(self.host, hosted).note([event])
+        storage, log = self.storage, hosted.log
+        storage.flushing.forget(hosted.at)
+        log.abandon()
+        recovery_point, high_watermark = min(log.recovery_point, lost.cut_at), min(hosted.start, lost.cut_at)
+        whence = (recovery_point, log.log_start_offset, log.cleaned_to, high_watermark)
+        opened = storage.loading.open(hosted.at, FoundLog(hosted.directory, hosted.name, *whence, clean=False), now)
+        opened.log.truncate_to(lost.cut_at)
+        assert opened.log.log_end_offset <= lost.cut_at, hosted.name
+        hosted.leave()
+        self.host.partitions.put(opened)
 
 
 def left_in(host: Host, disk: Disk, log_dir: LogDir) -> tuple[Left, ...]:
     """How a stop leaves the logs in a directory, for its marker, after the last write to any. The next start must find
     again what is held, also where there is no log. Raises DiskError."""
     held = host.withdrawals.held
-    logs = sorted((one for one in host.all() if one.directory.path == log_dir.path), key=lambda one: one.name)
+    logs = sorted(
+        (one for one in host.partitions.all() if one.directory.path == log_dir.path), key=lambda one: one.name
+    )
     rows = [left(disk, one.name, one.at.topic_id, one.log, one.high_watermark) for one in logs if one.at not in held]
     if log_dir is host.directories.live[0]:
         rows += [Left.in_doubt(at, lost.start, lost.end) for at, lost in held.items()]

@@ -11,7 +11,7 @@ Replicas of a compacted topic clean each its own log, and so may have different 
 only if the damaged bytes still have its CRC, or all that the CRC covers.
 """
 
-from strandline.log.evidence.soundness import Damage, batch_at, is_sound
+from strandline.log.evidence.soundness import Damage, is_sound
 from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, BatchHeader, batches, why_invalid
@@ -43,7 +43,7 @@ def is_same(log: Log, segment: Segment, header: BatchHeader, fetched: memoryview
         return False
     if header.partition_leader_epoch != log.epochs.epoch_at(header.last_offset):
         return False
-    if header.base_offset != offset and not (header.base_offset > offset and log.has_gap_before(header.base_offset)):
+    if header.base_offset != offset and not (header.base_offset > offset and log.gaps.may_precede(header.base_offset)):
         return False
     if not log.has_gaps:
         return True
@@ -56,5 +56,5 @@ def is_joint(log: Log, segment: Segment, damage: Damage, position: int, offset: 
     """Does what lies at `position` follow upon a batch that ends at `offset`?"""
     if position == damage.until:
         return offset == damage.resume or (log.has_gaps and offset < damage.resume)
-    following = batch_at(segment, position)
+    following = segment.batch_at(position)
     return following is not None and is_sound(log, *following, offset)

@@ -6,7 +6,7 @@ knows the same leadership. What of the answer is taken `fitting` decides. It is 
 a crash in the middle leaves damage, which is found again.
 
 In a compacted log another replica may have what is missing in another form, since its own cleaner was at it: that
-cannot be written in its place. Then this replica leaves ISR and ELR, if somebody else is in sync, and copies everything
+cannot be written in its place. Then this replica leaves ISR and ELR, if another one is in sync, and copies everything
 from the damage on again (`withdraw`).
 
 If every other replica has answered, and none has the records, they are lost here: that goes to the loss ledger. While
@@ -26,13 +26,13 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.evidence.soundness import Damage
 from strandline.log.log import Log
-from strandline.log.producers import producer_snapshot
 from strandline.log.segment import Segment
 from strandline.metadata.losses import AT_MOST, EXACTLY
 from strandline.metadata.records import LossEvent
 from strandline.replica.following.follower import buffers_of
-from strandline.replica.hosted import Host, Hosted
-from strandline.replica.losses.losing import Notes, told
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
+from strandline.replica.losses.losing import Notes, describe
 from strandline.replica.scrubbing.fitting import FETCH_BYTES_MAX, fitting
 from strandline.replica.timers import Alarm
 from strandline.wire.messages.records.fetch import (
@@ -52,7 +52,7 @@ Place = tuple[Hosted, int, int]  # the log, the segment's base offset, the posit
 
 
 class Repair:
-    """One piece of damage, and who is still to be asked about it."""
+    """One piece of damage, and the brokers that are still to be asked about it."""
 
     __slots__ = (
         "asking",
@@ -62,10 +62,10 @@ class Repair:
         "has_other_form",
         "hosted",
         "is_final",
+        "is_reported",
         "log",
         "rounds",
         "segment",
-        "was_told",
     )
 
     def __init__(self, hosted: Hosted, segment: Segment, damage: Damage) -> None:
@@ -75,11 +75,11 @@ class Repair:
         self.segment = segment
         self.damage = damage
         self.asking: list[NodeId] = []
-        self.is_final = True  # all who were asked have answered for good
+        self.is_final = True  # all brokers that were asked have answered for good
         self.has_other_form = False  # elsewhere: it is compacted there, and cannot be written here
         self.due = Instant(0)
         self.rounds = 0
-        self.was_told = False  # that it is lost
+        self.is_reported = False  # that it is lost
 
     @property
     def is_over(self) -> bool:
@@ -101,10 +101,11 @@ class Repairs:
         self.damaged = self.repaired = self.lost = 0
 
     def found(self, hosted: Hosted, segment: Segment, damage: Damage, now: Instant) -> list[Effect]:
+        assert damage.start < damage.end, hosted.name
         place = (hosted, damage.base, damage.position)
         repair = self.known.get(place)
         if repair is not None and not repair.is_over:
-            repair.due = min(repair.due, Instant(now + RETRY_MS))  # somebody wants it
+            repair.due = min(repair.due, Instant(now + RETRY_MS))  # a read needs it
             return self.go_on(now)
         if len(self.known) >= DAMAGED_MAX:
             return []
@@ -134,7 +135,7 @@ class Repairs:
         return effects
 
     def others(self, hosted: Hosted) -> list[NodeId]:
-        """The leader, who is in sync, and the rest."""
+        """The leader, then the other replicas in sync, then the rest."""
         partition = self.host.image.partition(hosted.at)
         if partition is None:
             return []
@@ -144,6 +145,7 @@ class Repairs:
     def ask(self, repair: Repair, now: Instant) -> list[Effect]:
         hosted, damage = repair.hosted, repair.damage
         assert hosted.role is not None
+        assert self.asked is None
         while repair.asking:
             broker = self.host.image.brokers.get(repair.asking.pop(0))
             endpoint = None if broker is None else broker.endpoints.get(self.host.config.inter_broker_listener)
@@ -205,10 +207,12 @@ class Repairs:
             if found is None:
                 return None
             patch, end = found
+            assert damage.start < end <= upto, hosted.name
+            assert damage.position + len(patch) <= damage.until, hosted.name
             segment.file.write_at(damage.position, patch)
-            producer_snapshot.mend(log, patch, damage.start, end, now)
+            log.mended(patch, damage.start, end, now)
         finally:
-            log.rest(segment)
+            log.segments.rest(segment)
         del self.known[(hosted, damage.base, damage.position)]
         self.repaired += 1
         self.uncleanable.pop(hosted.at, None)
@@ -219,18 +223,18 @@ class Repairs:
         ]
 
     def conclude(self, repair: Repair, now: Instant) -> list[Effect]:
-        """All others were asked, and none had it."""
+        """All other replicas were asked, and none had it."""
         hosted, damage = repair.hosted, repair.damage
         partition = self.host.image.partition(hosted.at)
         if repair.has_other_form and partition is not None and set(partition.isr) - {self.host.me}:
             return self.withdraw(hosted.at, max(damage.start, repair.log.log_start_offset), damage.end, now)
-        if not repair.is_final or repair.was_told:
+        if not repair.is_final or repair.is_reported:
             return []
         assert hosted.role is not None
         event = LossEvent(
             start=max(damage.start, repair.log.log_start_offset),
             end=damage.end,
-            # Of a compacted topic others may have compacted what was there.
+            # In a compacted topic the other replicas may have compacted what was there.
             certainty=EXACTLY if damage.is_exact and not repair.log.has_gaps else AT_MOST,
             old_epoch=repair.log.epochs.epoch_at(damage.start),
             new_epoch=hosted.role.epoch,
@@ -242,15 +246,15 @@ class Repairs:
         except DiskError as error:
             self.host.fail(hosted.directory, error)
             return []
-        repair.was_told = True
+        repair.is_reported = True
         repair.due = Instant(now + RETRY_MAX_MS)
         self.lost += 1
-        return [Report("error", f"{hosted.name}: {told(event)}")]
+        return [Report("error", f"{hosted.name}: {describe(event)}")]
 
     def is_lost(self, hosted: Hosted, damage: Damage) -> bool:
         """Has every other replica answered, and none had it?"""
         repair = self.known.get((hosted, damage.base, damage.position))
-        return repair is not None and not repair.is_over and repair.was_told
+        return repair is not None and not repair.is_over and repair.is_reported
 
     def first_of(self, at: TopicIdPartition) -> tuple[int, int] | None:
         """The first offsets of a partition that cannot be read here, half open."""
@@ -260,6 +264,7 @@ class Repairs:
     def check(self) -> None:
         assert len(self.known) <= DAMAGED_MAX
         assert self.asked is None or self.asked in self.known.values()
+        assert min(self.damaged, self.repaired, self.lost) >= 0
 
 
 def row_of(answer: FetchResponse) -> PartitionData | None:

@@ -17,7 +17,8 @@ from strandline.base.time import Instant
 from strandline.log.evidence.soundness import Checked, check, damages, find
 from strandline.log.log import Log
 from strandline.log.segment import Segment
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.scrubbing.repairs import Repairs, Withdraw
 from strandline.replica.timers import Alarm
 
@@ -45,7 +46,7 @@ class Place:
         hosted = self.hosted
         return hosted.gone or hosted.log is not self.log or hosted.role is None or self.log.cuts != self.cuts
 
-    def settle(self) -> bool:
+    def find_segment(self) -> bool:
         """Come to the segment that has `offset`, at its beginning if it is another one. False: there is none."""
         bases = self.log.bases
         at = max(0, bisect_right(bases, self.offset) - 1)
@@ -87,7 +88,7 @@ class Scrubber:
             self.place = None
             return self.rest(now, FIRST_MS)  # the setting may change
         if not self.todo and self.place is None:
-            self.todo = dict.fromkeys(hosted.at for hosted in self.host.all())
+            self.todo = dict.fromkeys(hosted.at for hosted in self.host.partitions.all())
         effects: list[Effect] = []
         left = limit = min(STEP_BYTES, rate)
         for _ in range(LOGS_MAX):
@@ -108,7 +109,7 @@ class Scrubber:
                 return False
             at = next(iter(self.todo))
             del self.todo[at]
-            hosted = self.host.find(at)
+            hosted = self.host.partitions.find(at)
             if hosted is not None and hosted.role is not None:
                 self.place = Place(hosted)
         return True
@@ -119,13 +120,13 @@ class Scrubber:
         assert place is not None
         hosted, log = place.hosted, place.log
         upto = hosted.high_watermark
-        if not place.settle() or place.offset >= upto:
+        if not place.find_segment() or place.offset >= upto:
             self.place = None
             return 0
         segment, before = place.segment, place.position
         try:
             checked = check(log, segment, before, place.offset, upto, limit)
-            log.rest(segment)
+            log.segments.rest(segment)
         except DiskError as error:
             self.host.fail(hosted.directory, error)
             self.place = None

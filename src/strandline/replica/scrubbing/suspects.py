@@ -1,22 +1,16 @@
 """Places at which a read came upon damage: the scrubber looks at each of them at once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from strandline.base.time import Instant
+from strandline.replica.hosted import Hosted
 from strandline.replica.timers import Alarm
-
-if TYPE_CHECKING:
-    from strandline.replica.hosted import Hosted
 
 
 class Suspects:
-    """One place of each log: whoever reads at another one tells it again."""
+    """One place of each log is kept. A read at another damaged place reports it again."""
 
     def __init__(self) -> None:
         self.places: dict[Hosted, int] = {}
-        self.ring: Alarm | None = None  # of who looks
+        self.ring: Alarm | None = None  # of the scrubber
 
     def add(self, hosted: Hosted, offset: int, now: Instant) -> None:
         self.places[hosted] = offset

@@ -15,7 +15,8 @@ from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.outbox import Outbox
 from strandline.replica.serving.isr import Committed, Pending, PendingExpand
 from strandline.replica.serving.leader import Leader
@@ -51,6 +52,8 @@ class Alterations:
 
     def propose(self, hosted: Hosted) -> None:
         """The partition's leader has a new pending change."""
+        assert type(hosted.role) is Leader, hosted.name
+        assert not isinstance(hosted.role.isr, Committed), hosted.name
         self.waiting[hosted.at] = None
 
     def flush(self) -> list[Effect]:
@@ -76,7 +79,7 @@ class Alterations:
         return self.outbox.ask(request, asked)
 
     def leader_at(self, at: TopicIdPartition) -> Leader | None:
-        hosted = self.host.find(at)
+        hosted = self.host.partitions.find(at)
         role = None if hosted is None else hosted.role
         return role if isinstance(role, Leader) else None
 
@@ -102,8 +105,8 @@ class Alterations:
                 leader = self.leader_at(at)
                 if pending is None or leader is None or leader.isr is not pending:
                     continue
-                if self.settle(at, leader, pending, row, now):
-                    hosted = self.host.find(at)
+                if self.takes_effect(at, leader, pending, row, now):
+                    hosted = self.host.partitions.find(at)
                     assert hosted is not None
                     changed.append(hosted)
         for at in asked:  # not in the answer at all
@@ -120,9 +123,10 @@ class Alterations:
         else:
             self.shrinks += 1
 
-    def settle(
+    def takes_effect(
         self, at: TopicIdPartition, leader: Leader, pending: Pending, row: PartitionDataResponse, now: Instant
     ) -> bool:
+        assert leader.isr is pending, at
         error = error_of(row.error_code)
         if error is ErrorCode.NONE:
             if row.leader_epoch != leader.epoch:
@@ -142,6 +146,7 @@ class Alterations:
 
 def proposal_of(at: TopicIdPartition, leader: Leader, pending: Pending) -> PartitionData:
     # This process may have registered again since the proposal was made: it speaks for itself as what it is now.
+    assert any(node == leader.cluster.me for node, _ in pending.proposal), at
     present = dict(pending.proposal) | {leader.cluster.me: leader.cluster.broker_epoch}
     return PartitionData(
         partition_index=at.partition,

@@ -43,6 +43,7 @@ class Awaited:
         self.rows[key] = (header.base_sequence, Instant(now + SPAN_MS))
         while len(self.rows) > ROWS_MAX:
             del self.rows[next(iter(self.rows))]
+        assert key in self.rows
 
     def is_skipped(self, where: Where, log: Log, records: Any, now: Instant) -> bool:
         """Would this batch come before one that was refused, without which it means something else?"""

@@ -1,8 +1,8 @@
-"""Serving Fetch, to followers and to consumers: what a follower's fetch proves, what waits, and who is woken.
+"""Serving Fetch, to followers and to consumers: what a follower's fetch proves, what waits, and what is answered when.
 
 Rules:
   - a divergence or any error is answered at once; otherwise a fetch waits for `min_bytes`, at most `max_wait_ms`
-  - the high watermark travels with the next records; a follower that has nothing else to be told learns it within
+  - the high watermark travels with the next records; a follower for which nothing else is new gets it within
     `high_watermark_delay_ms`
   - what is read, and what cannot be, is `Reading`'s
 """
@@ -12,13 +12,15 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.quota import quota_of
 from strandline.replica.serving.alterations import Alterations
+from strandline.replica.serving.contexts import NO_SESSION, Context, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.reading import Collected, Reading, is_news
-from strandline.replica.serving.sessions import NO_SESSION, Context, Interest, Sessions
+from strandline.replica.serving.sessions import Sessions
 from strandline.wire.messages.records.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -28,53 +30,11 @@ from strandline.wire.messages.records.fetch import (
 )
 from strandline.wire.schema import RecordsValue
 
-CLOSEST_REPLICA_SINCE = 11
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
-READ_COMMITTED = 1
 UNKNOWN = -1
 NONE = int(ErrorCode.NONE)
 OUR_FAULT = frozenset(map(int, (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.CORRUPT_MESSAGE)))
-
-
-class ParkedFetch:
-    """A Fetch, and if need be one that waits for records, for its time, or for a change of role."""
-
-    __slots__ = (
-        "context",
-        "done",
-        "fetching",
-        "is_hastened",
-        "listener",
-        "max_bytes",
-        "min_bytes",
-        "rack",
-        "read_committed",
-        "reads_followers",
-        "size",
-        "to",
-    )
-
-    def __init__(
-        self, fetching: "Fetching", to: ReplyTo, caller: Caller, request: FetchRequest, context: Context
-    ) -> None:
-        self.fetching = fetching
-        self.to = to
-        self.listener = caller.listener
-        self.context = context
-        limit = fetching.host.config.answer_bytes_max
-        self.min_bytes = request.min_bytes if request.min_bytes < limit else limit
-        self.max_bytes = request.max_bytes if request.max_bytes < limit else limit
-        self.rack = request.rack_id
-        # Consumers that could be told of a closer replica may also read from any.
-        self.reads_followers = context.replica < 0 and to.api_version >= CLOSEST_REPLICA_SINCE
-        self.read_committed = request.isolation_level == READ_COMMITTED
-        self.size = 0  # what was there, and what has been appended since: the answer may have less
-        self.is_hastened = False
-        self.done = False
-
-    def expire(self, now: Instant) -> list[Effect]:
-        return self.fetching.answer(self, now)
 
 
 class Fetching:
@@ -91,7 +51,7 @@ class Fetching:
         self.parked_followers: dict[NodeId, dict[Context, None]] = {}
         # Where a follower is not in the ISR. Any fetch of its is a reason to look, also one that does not name the
         # partition because nothing has changed there: another change of the ISR is over, the broker is unfenced.
-        self.outsiders: dict[NodeId, dict[Hosted, None]] = {}
+        self.out_of_sync: dict[NodeId, dict[Hosted, None]] = {}
 
     # --- a request
 
@@ -114,7 +74,7 @@ class Fetching:
         if replica >= 0:
             context.broker_epoch = broker_epoch
             self.record(context, named, effects, now)
-        parked = ParkedFetch(self, to, caller, request, context)
+        parked = ParkedFetch(to, caller, request, context, self.host.config.answer_bytes_max, self.answer)
         collected = self.reading.collect(parked, now)
         if (
             collected.is_urgent
@@ -143,19 +103,18 @@ class Fetching:
             ):
                 continue
             if replica not in leader.isr.maximal:
-                self.outsiders.setdefault(replica, {})[hosted] = None
+                self.out_of_sync.setdefault(replica, {})[hosted] = None
             if before.log_end_offset != interest.offset and leader.advance(now):
                 self.high_watermark_moved(hosted, leader, effects, now)
             if hosted.deletions:
                 effects += complete_deletions(hosted, leader, now)
-
-        if self.outsiders.get(replica):
+        if self.out_of_sync.get(replica):
             self.expand(replica, now)
 
     def expand(self, replica: NodeId, now: Instant) -> None:
         """Propose the follower for every ISR that it may enter."""
-        outside = self.outsiders[replica]
-        for hosted in list(outside):
+        candidates = self.out_of_sync[replica]
+        for hosted in list(candidates):
             leader = hosted.role
             if (
                 hosted.gone
@@ -163,18 +122,21 @@ class Fetching:
                 or replica not in leader.followers
                 or replica in leader.isr.isr
             ):
-                del outside[hosted]
+                del candidates[hosted]
             elif leader.propose_expansion(replica, now) is not None:
                 self.alterations.propose(hosted)
 
-    def note_outsiders(self, hosted: Hosted, leader: Leader) -> None:
+    def note_out_of_sync(self, hosted: Hosted, leader: Leader) -> None:
         """After any change of the ISR or of the replicas."""
         for node in leader.followers:
             if node not in leader.isr.isr:
-                self.outsiders.setdefault(node, {})[hosted] = None
+                self.out_of_sync.setdefault(node, {})[hosted] = None
 
     def park(self, parked: ParkedFetch, collected: Collected, max_wait_ms: int, now: Instant) -> None:
         context = parked.context
+        assert context.parked is None
+        assert not parked.done
+        assert max_wait_ms > 0
         parked.size = collected.size
         context.parked = parked
         self.waiting += 1
@@ -187,7 +149,7 @@ class Fetching:
         if context.replica >= 0:
             self.parked_followers.setdefault(context.replica, {})[context] = None
             if any(is_news(i, data.high_watermark, data.log_start_offset) for i, data in collected.parts):
-                parked.is_hastened = True
+                parked.is_answered_soon = True
                 wait = min(wait, self.host.config.high_watermark_delay_ms)
         self.host.timers.push(now + wait, parked)
 
@@ -198,12 +160,11 @@ class Fetching:
         return [self.reply(parked, self.reading.collect(parked, now), now)]
 
     def reply(self, parked: ParkedFetch, collected: Collected, now: Instant) -> Effect:
+        assert not parked.done
         context = parked.context
         is_consumer = context.replica < 0
         if not is_consumer:
-            self.host.replicated_out += collected.size
-            if self.quota.throttled:
-                self.count(collected, now)
+            self.count_replicated(collected, now)
         parked.done = True
         if context.parked is parked:
             self.unpark(context)
@@ -220,7 +181,7 @@ class Fetching:
             last = interest
             run.append(data)
             if data.error_code != NONE:
-                # It is an error until the client changes something, and to be told when it no longer is.
+                # It is an error until the client changes something, and it is news when it no longer is.
                 interest.known_high_watermark = UNKNOWN
                 if data.error_code in OUR_FAULT and interest.hosted is not None:
                     interest.hosted.counters.failed_fetches += 1
@@ -242,19 +203,23 @@ class Fetching:
         for interest in fed:  # last, so that the others get their turn first
             dirty.pop(interest, None)
             dirty[interest] = None
-        endpoints: tuple[NodeEndpoint, ...] = ()
-        if moved:
-            endpoints = tuple(
-                NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
-                for node, host, port, rack in self.hints.endpoints(moved, parked.listener)
-            )
+        endpoints = self.endpoints(moved, parked.listener) if moved else ()
         return Reply(
             parked.to,
             FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints),
         )
 
-    def count(self, collected: Collected, now: Instant) -> None:
-        """What throttled replicas are sent counts, also where they are in sync."""
+    def endpoints(self, nodes: dict[int, None], listener: str) -> tuple[NodeEndpoint, ...]:
+        return tuple(
+            NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+            for node, host, port, rack in self.hints.endpoints(nodes, listener)
+        )
+
+    def count_replicated(self, collected: Collected, now: Instant) -> None:
+        """What throttled replicas are sent counts for the quota, also where they are in sync."""
+        self.host.replicated_out += collected.size
+        if not self.quota.throttled:
+            return
         size = 0
         for interest, data in collected.parts:
             if data.records and interest.hosted is not None and self.quota.is_throttled(*interest.hosted.name):
@@ -263,9 +228,10 @@ class Fetching:
             self.quota.record(size, now)
 
     def unpark(self, context: Context) -> None:
+        assert self.waiting > 0
         context.parked = None
         self.waiting -= 1
-        self.host.timers.settled()
+        self.host.timers.entry_done()
         if context.replica >= 0:
             self.parked_followers[context.replica].pop(context, None)
         if context.session_id == NO_SESSION:
@@ -274,7 +240,9 @@ class Fetching:
     # --- what happened to a partition
 
     def appended(self, hosted: Hosted, leader: Leader, size: int, effects: list[Effect], now: Instant) -> None:
-        """The leader has appended: its followers' fetches are answered at once."""
+        """The leader has appended: its followers' fetches are answered at once. `effects` is a parameter, as in the
+        next two methods, since this is the hot path."""
+        assert size > 0
         leader.unseen_bytes += size
         ready: list[ParkedFetch] = []
         is_throttled = bool(self.quota.throttled) and self.quota.is_throttled(*hosted.name)
@@ -296,6 +264,7 @@ class Fetching:
             self.high_watermark_moved(hosted, leader, effects, now)
 
     def high_watermark_moved(self, hosted: Hosted, leader: Leader, effects: list[Effect], now: Instant) -> None:
+        assert hosted.role is leader, hosted.name
         if hosted.waiting:
             effects += hosted.complete_waiting(leader, now)
         ready: list[ParkedFetch] = []
@@ -309,7 +278,7 @@ class Fetching:
                 continue
             if context.replica >= 0:
                 if not is_throttled or not self.reading.is_held_back(hosted, context.replica, now):
-                    self.hasten(parked, now)
+                    self.answer_soon(parked, now)
             elif parked.size + leader.unseen_bytes >= parked.min_bytes:
                 # What it may see now may have been appended before it came.
                 ready.append(parked)
@@ -334,9 +303,9 @@ class Fetching:
             if collected.is_urgent or collected.size >= parked.min_bytes:
                 effects.append(self.reply(parked, collected, now))
 
-    def hasten(self, parked: ParkedFetch, now: Instant) -> None:
-        if not parked.is_hastened:
-            parked.is_hastened = True
+    def answer_soon(self, parked: ParkedFetch, now: Instant) -> None:
+        if not parked.is_answered_soon:
+            parked.is_answered_soon = True
             self.host.timers.push(now + self.host.config.high_watermark_delay_ms, parked)
 
     def log_start_moved(self, hosted: Hosted, now: Instant) -> None:
@@ -344,10 +313,11 @@ class Fetching:
             assert isinstance(interest, Interest)
             interest.context.dirty[interest] = None
             if interest.context.parked is not None and interest.context.replica >= 0:
-                self.hasten(interest.context.parked, now)
+                self.answer_soon(interest.context.parked, now)
 
-    def role_changed(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
-        """Whoever waits here learns at once that the leadership is another, or that the partition is gone."""
+    def role_changed(self, hosted: Hosted, now: Instant) -> list[Effect]:
+        """Fetches that wait here are answered at once: the leadership is another, or the partition is gone."""
+        effects: list[Effect] = []
         for key in list(hosted.watchers):
             assert isinstance(key, Interest)
             key.context.dirty[key] = None
@@ -356,19 +326,21 @@ class Fetching:
                 effects += self.answer(parked, now)
         if hosted.gone:
             hosted.watchers.clear()
-            for outside in self.outsiders.values():
-                outside.pop(hosted, None)  # a follower that is dead does not ask any more
+            for candidates in self.out_of_sync.values():
+                candidates.pop(hosted, None)  # a follower that is dead does not ask any more
+        return effects
 
     def leads_anew(self, leader: Leader, now: Instant) -> None:
         """Followers whose fetch waits here for other partitions should soon ask for this one too."""
         for node in leader.followers:
             for context in self.parked_followers.get(node, ()):
                 if context.parked is not None:
-                    self.hasten(context.parked, now)
+                    self.answer_soon(context.parked, now)
 
 
 def complete_deletions(hosted: Hosted, leader: Leader, now: Instant) -> list[Effect]:
     """DeleteRecords is done where all live replicas' logs start at its offset or later."""
+    assert hosted.role is leader, hosted.name
     effects: list[Effect] = []
     low = leader.low_watermark()
     for waiter in [w for w in hosted.deletions if w.required <= low]:

@@ -58,7 +58,7 @@ class Cluster:
         self.brokers: Mapping[NodeId, Broker] = {}
         self.fetched_at: dict[NodeId, Instant] = {}
         self.metadata_end = 0
-        self.now = LONG_AGO  # when somebody fetched last
+        self.now = LONG_AGO  # when a broker fetched last
 
     def is_eligible(self, node: NodeId, broker_epoch: int) -> bool:
         """May this incarnation of a broker be in an ISR (KIP-841, KIP-903)?"""
@@ -101,6 +101,9 @@ class Leader:
         now: Instant,
     ) -> None:
         assert partition.leader == cluster.me
+        assert partition.leader in partition.isr
+        assert min_isr >= 1
+        assert log.log_start_offset <= high_watermark <= log.log_end_offset
         self.cluster = cluster
         self.log = log
         self.epoch: LeaderEpoch = partition.leader_epoch
@@ -113,7 +116,7 @@ class Leader:
         self.high_watermark = high_watermark
         self.epoch_start_offset = log.log_end_offset
         # Bytes that the next move of the high watermark may let consumers see. How many an earlier leader left there is
-        # not counted: enough for whoever waits to look.
+        # not counted: enough for every fetch that waits to look.
         self.unseen_bytes = 0 if high_watermark == log.log_end_offset else MANY_BYTES
         log.begin_epoch(self.epoch)
         in_sync = ReplicaState(-1, -1, now, -1, LONG_AGO, UNKNOWN_BROKER_EPOCH)
@@ -139,7 +142,8 @@ class Leader:
         return self.high_watermark < self.epoch_start_offset
 
     def is_eligible(self, node: NodeId, broker_epoch: int) -> bool:
-        """May it join, as far as broker and directory go? Nobody waits for a replica whose directory is offline."""
+        """May it join, as far as broker and directory go? The high watermark waits for no replica whose directory is
+        offline."""
         broker = self.cluster.brokers.get(node)
         is_online = broker is None or node not in self.directories or broker.is_online(self.directories[node])
         return is_online and self.cluster.is_eligible(node, broker_epoch)
@@ -177,12 +181,13 @@ class Leader:
             if self.is_eligible(node, UNKNOWN_BROKER_EPOCH):
                 is_known = not self.cluster.is_replaced(node, state.broker_epoch)
                 lowest = min(lowest, state.log_start_offset if is_known else UNKNOWN)
+        assert lowest <= self.log.log_start_offset
         return lowest
 
     # --- progress
 
     def stamp_caught_up(self) -> None:
-        """Before an append: who has everything now had it when it last asked.
+        """Before an append: a follower that has everything now had it when it last fetched.
 
         Followers name only what changed in a fetch session, so an idle partition's last recorded fetch may be old.
         """
@@ -200,7 +205,7 @@ class Leader:
 
     def latest_of(self, node: NodeId) -> int:
         """The epoch of the latest incarnation, as far as is known. Metadata may name it later than it fetches; what it
-        never names was a number that somebody sent, and counts no longer."""
+        never names was only a number that was sent, and counts no longer."""
         state, named = self.followers[node], self.cluster.epoch_of(node)
         if state.broker_epoch > named and self.cluster.now - state.fetched_at > CLAIM_MS:
             return named
@@ -215,6 +220,7 @@ class Leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self.is_left_behind(node, broker_epoch):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert node != self.cluster.me
         end = self.log.log_end_offset
         caught_up = old.last_caught_up
         if offset >= end:
@@ -222,7 +228,7 @@ class Leader:
         elif offset >= old.leader_end_at_fetch and old.fetched_at > caught_up:
             # It chronically trails a busy log by one fetch, but keeps closing the gap that there was.
             caught_up = old.fetched_at
-        # One that is not registered yet, or no more, is none that could be told from the next incarnation.
+        # One that is not registered yet, or no more, cannot be distinguished from the next incarnation.
         known = max(broker_epoch, min(old.broker_epoch, self.latest_of(node)))
         self.followers[node] = ReplicaState(offset, log_start_offset, caught_up, end, now, known)
         return None
@@ -244,6 +250,7 @@ class Leader:
                 new = state.log_end_offset
                 if new <= old:
                     return False
+        assert new > old, "the high watermark never moves back"
         self.high_watermark = new
         return True
 
@@ -259,6 +266,7 @@ class Leader:
     def propose_expansion(self, node: NodeId, now: Instant) -> Pending | None:
         if self.why_not_in_sync(node, now) is not None:
             return None
+        assert node not in self.isr.isr
         maximal = (*self.isr.isr, node)
         self.isr = PendingExpand(self.isr.isr, maximal, self.proposal(maximal))
         return self.isr
@@ -269,6 +277,7 @@ class Leader:
         kept = tuple(
             node for node in self.isr.isr if node not in self.followers or self.is_caught_up(self.followers[node], now)
         )
+        assert self.cluster.me in kept
         if len(kept) == len(self.isr.isr):
             return None
         self.isr = PendingShrink(self.isr.isr, self.proposal(kept))
@@ -283,6 +292,7 @@ class Leader:
         """The controller says what is committed. An older or equal partition epoch says nothing new."""
         if partition_epoch <= self.partition_epoch:
             return False
+        assert self.cluster.me in isr
         self.partition_epoch = partition_epoch
         self.isr = Committed(isr)
         return True
@@ -301,6 +311,10 @@ class Leader:
             self.directories = located(partition)
             self.followers = {node: self.followers.get(node, NEVER_FETCHED) for node in self.others()}
         self.committed(partition.isr, partition.partition_epoch)
+
+    def configure(self, min_isr: int) -> None:
+        assert min_isr >= 1
+        self.min_isr = min_isr
 
     def check(self) -> None:
         log = self.log

@@ -7,7 +7,8 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.timestamps import Damaged
 from strandline.replica.following.follower import Follower
-from strandline.replica.hosted import Host, Hosted, leader_epoch_error
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted, leader_epoch_error
 from strandline.replica.serving.fetching import Fetching, complete_deletions
 from strandline.replica.serving.leader import Leader
 from strandline.wire.messages.records.delete_records import (
@@ -33,7 +34,7 @@ from strandline.wire.messages.records.offset_for_leader_epoch import (
 )
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
-CONSUMER, DEBUGGING = -1, -2  # of replica ids that are nobody's: the second sees each replica's log to its end
+CONSUMER, DEBUGGING = -1, -2  # replica ids of no broker: the second sees each replica's log to its end
 TO_HIGH_WATERMARK = -1
 # The versions in which these became known.
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
@@ -51,11 +52,12 @@ class Deletion:
         self.open = 0
         self.done = False
 
-    def settled(self) -> list[Effect]:
+    def part_done(self) -> list[Effect]:
+        assert self.open > 0
         self.open -= 1
         if self.open > 0 or self.done:
             return []
-        self.offsets.host.timers.settled()
+        self.offsets.host.timers.entry_done()
         return self.reply()
 
     def reply(self) -> list[Effect]:
@@ -94,11 +96,12 @@ class DeletionPart:
         self.done = False
 
     def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        assert not self.done
         self.done = True
         self.error = error
         if error is ErrorCode.NONE:
             self.low_watermark = self.reached
-        return self.deletion.settled()
+        return self.deletion.part_done()
 
 
 class Offsets:
@@ -173,14 +176,14 @@ class Offsets:
         self.host.fail(self.hosted(topic, index).directory, error)
 
     def hosted(self, topic: str, index: int) -> Hosted:
-        hosted = self.host.named(topic, index)
+        hosted = self.host.partitions.named(topic, index)
         assert hosted is not None
         return hosted
 
     def role_of(
         self, topic: str, index: int, current_leader_epoch: int, *, may_follow: bool
     ) -> Leader | Follower | ErrorCode:
-        hosted = self.host.named(topic, index)
+        hosted = self.host.partitions.named(topic, index)
         role = None if hosted is None else hosted.role
         if role is None or not (may_follow or type(role) is Leader):
             return self.host.why_not_leader(topic, None, index, current_leader_epoch)
@@ -252,7 +255,7 @@ class Offsets:
         if not 0 <= offset <= leader.high_watermark:
             part.done, part.error = True, ErrorCode.OFFSET_OUT_OF_RANGE
             return None
-        hosted = self.host.named(topic, asked.partition_index)
+        hosted = self.host.partitions.named(topic, asked.partition_index)
         assert hosted is not None
         if offset > leader.log.log_start_offset:
             try:
@@ -264,10 +267,12 @@ class Offsets:
             self.fetching.log_start_moved(hosted, now)
         part.required = offset
         part.reached = leader.log.log_start_offset
+        assert part.required <= part.reached <= leader.high_watermark, hosted.name
         return hosted
 
 
 def readable_end(role: Leader | Follower, isolation_level: int) -> int:
+    assert role.last_stable_offset <= role.high_watermark
     return role.last_stable_offset if isolation_level == READ_COMMITTED else role.high_watermark
 
 

@@ -4,12 +4,12 @@ Rules:
   - acks=−1 is refused before anything is written while the committed ISR is smaller than min.insync.replicas, and
     acknowledged when the high watermark has passed the last record
   - acks=1 is acknowledged after the leader's own append; acks=0 never, but an error closes the connection
-  - whoever waits is told REQUEST_TIMED_OUT in time, and NOT_LEADER_OR_FOLLOWER as soon as this leadership ends
+  - a request that waits gets REQUEST_TIMED_OUT in time, and NOT_LEADER_OR_FOLLOWER as soon as this leadership ends
   - a batch that was written before is answered as it was the first time: with its offset, and by the same rules, so
     with acks=−1 not before it is committed. DUPLICATE_SEQUENCE_NUMBER, which names no offset, is never the answer
   - a batch is refused that would come before one that was refused, where the log cannot see that: `awaited`
-  - if the committed ISR becomes too small meanwhile, nothing is committed until a replica is back: a producer is told
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on; who asked for them has no better idea
+  - if the committed ISR becomes too small meanwhile, nothing is committed until a replica is back: a producer
+    gets NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on, as there is nothing better to do
 """
 
 from collections import deque
@@ -18,12 +18,13 @@ from typing import Any
 
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
-from strandline.base.ids import OFFSETS_TOPIC
+from strandline.base.ids import OFFSETS_TOPIC, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
 from strandline.log.refusals import Refused, refused
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.serving.awaited import Awaited, Where
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
@@ -51,33 +52,53 @@ NONE = ErrorCode.NONE
 
 
 class ParkedProduce:
-    """A Produce with acks=−1, until all of its partitions are settled."""
+    """A Produce: what its partitions are answered; with acks=−1 it waits until the last of them is."""
 
-    __slots__ = ("done", "open", "producing", "rows", "to")
+    __slots__ = ("acks", "client_id", "done", "failed", "moved", "producing", "rows", "to", "unanswered", "waits")
 
-    def __init__(self, producing: "Producing", to: ReplyTo, rows: list[list[Any]]) -> None:
+    def __init__(self, producing: "Producing", to: ReplyTo, client_id: str | None, acks: int) -> None:
         self.producing = producing
         self.to = to
-        self.rows = rows  # per topic: name, id, then one PartitionProduceResponse or open `Part` for each partition
-        self.open = 0
+        self.client_id = client_id
+        self.acks = acks
+        self.rows: list[TopicRows] = []
+        self.failed = False  # one of its partitions was refused
+        self.moved: dict[int, None] = {}  # brokers that lead what is not led here
+        self.waits: list[tuple[Hosted, Part]] = []  # for the high watermark; until they are in its queues
+        self.unanswered = 0
         self.done = False
 
-    def settled(self) -> list[Effect]:
-        self.open -= 1
-        if self.open:
+    def refuse(self, data: PartitionProduceData, error: ErrorCode, message: str | None) -> PartitionProduceResponse:
+        self.failed = True
+        return refusal(data.index, error, message)
+
+    def wait(self, now: Instant, timeout_ms: int) -> None:
+        assert self.waits and not self.done
+        self.unanswered = len(self.waits)
+        for hosted, part in self.waits:
+            hosted.wait(part)
+        self.waits = []
+        self.producing.waiting += 1
+        self.producing.host.timers.push(now + max(timeout_ms, 0), self)
+
+    def part_done(self) -> list[Effect]:
+        """Of those that waited. The answer, with the last one."""
+        assert self.unanswered > 0
+        self.unanswered -= 1
+        if self.unanswered:
             return []
         self.done = True
         self.producing.waiting -= 1
-        self.producing.host.timers.settled()
+        self.producing.host.timers.entry_done()
         return [Reply(self.to, self.response())]
 
     def expire(self, now: Instant) -> list[Effect]:
         self.done = True
         self.producing.waiting -= 1
-        for row in self.rows:
-            for part in row[2]:
+        for _, _, parts in self.rows:
+            for part in parts:
                 if isinstance(part, Part) and not part.done:
-                    part.settle(ErrorCode.REQUEST_TIMED_OUT)
+                    part.refuse(ErrorCode.REQUEST_TIMED_OUT)
         return [Reply(self.to, self.response())]
 
     def response(self) -> ProduceResponse:
@@ -85,7 +106,7 @@ class ParkedProduce:
             TopicProduceResponse(
                 name=name,
                 topic_id=topic_id,
-                partition_responses=tuple([part.row if type(part) is Part else part for part in parts]),
+                partition_responses=tuple([part.row if isinstance(part, Part) else part for part in parts]),
             )
             for name, topic_id, parts in self.rows
         ]
@@ -104,15 +125,20 @@ class Part:
         self.done = False
 
     def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        assert not self.done
         if error is NONE:
             self.done = True
         else:
-            self.settle(error)
-        return self.parked.settled()
+            self.refuse(error)
+        return self.parked.part_done()
 
-    def settle(self, error: ErrorCode) -> None:
+    def refuse(self, error: ErrorCode) -> None:
         self.done = True
         self.row = PartitionProduceResponse(index=self.row.index, error_code=error, base_offset=-1)
+
+
+# A topic's name and id, and for each of its partitions the answer, or what waits for it.
+TopicRows = tuple[str, Uuid, list[PartitionProduceResponse | Part]]
 
 
 class InternalAppend:
@@ -128,11 +154,13 @@ class InternalAppend:
         self.done = False
 
     def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        assert not self.done
         self.done = True
-        self.host.timers.settled()
+        self.host.timers.entry_done()
         return self.then(error, self.base_offset, now)
 
     def expire(self, now: Instant) -> list[Effect]:
+        assert not self.done
         self.done = True
         return self.then(ErrorCode.REQUEST_TIMED_OUT, self.base_offset, now)
 
@@ -146,75 +174,70 @@ class Producing:
         self.waiting = 0  # Produces
 
     def produce(self, to: ReplyTo, caller: Caller, request: ProduceRequest, now: Instant) -> list[Effect]:
-        acks = request.acks
         by_id = to.api_version >= TOPIC_IDS_SINCE
-        is_old = to.api_version < ZSTD_SINCE
         effects: list[Effect] = []
-        rows: list[list[Any]] = []
-        parked = ParkedProduce(self, to, rows)
-        failed = False
-        moved: dict[int, None] = {}
-        waits: list[tuple[Hosted, Part]] = []
+        partitions = self.host.partitions
+        parked = ParkedProduce(self, to, caller.client_id, request.acks)
         for topic in request.topic_data:
-            group = self.host.by_id.get(topic.topic_id) if by_id else self.host.by_name.get(topic.name)
+            group = partitions.by_id.get(topic.topic_id) if by_id else partitions.by_name.get(topic.name)
             parts: list[PartitionProduceResponse | Part] = []
-            rows.append([topic.name, topic.topic_id, parts])
+            parked.rows.append((topic.name, topic.topic_id, parts))
             for data in topic.partition_data:
-                if is_old and has_zstd(data.records):
-                    parts.append(refusal(data.index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, too_old(to.api_version)))
-                    failed = True
-                    continue
                 hosted = None if group is None else group.get(data.index)
-                leader = None if hosted is None else hosted.role
-                if hosted is None or type(leader) is not Leader:
-                    error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, data.index)
-                    parts.append(self.elsewhere(topic, data, error, moved, now))
-                    failed = True
-                    continue
-                if hosted.name.topic == OFFSETS_TOPIC and caller.client_id != ADMIN_CLIENT:
-                    why = f"Cannot append to internal topic {OFFSETS_TOPIC}"
-                    parts.append(refusal(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, why))
-                    failed = True
-                    continue
-                if acks not in (ACKS_ALL, 0, 1):
-                    parts.append(refusal(data.index, ErrorCode.INVALID_REQUIRED_ACKS, None))
-                    failed = True
-                    continue
-                appended = self.append(hosted, leader, data.records, acks, effects, now, where=called(topic, data))
-                if isinstance(appended, Refused):
-                    hosted.counters.refused(appended.error, len(data.records or ()))
-                    parts.append(refusal(data.index, appended.error, appended.message, appended.records))
-                    failed = True
-                    continue
-                row = PartitionProduceResponse(
-                    index=data.index,
-                    base_offset=appended.base_offset,
-                    log_append_time_ms=appended.log_append_time,
-                    log_start_offset=appended.log_start_offset,
-                )
-                if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
-                    part = Part(parked, appended.last_offset + 1, row)
-                    parts.append(part)
-                    waits.append((hosted, part))
-                else:
-                    parts.append(row)
-        if waits:
-            parked.open = len(waits)
-            self.waiting += 1
-            for hosted, part in waits:
-                hosted.wait(part)
-            self.host.timers.push(now + max(request.timeout_ms, 0), parked)
-        elif acks == 0:
+                parts.append(self.produce_one(parked, topic, data, hosted, effects, now))
+        if parked.waits:
+            parked.wait(now, request.timeout_ms)
+        elif request.acks == 0:
             effects.append(Reply(to, None))
-            if failed:
+            if parked.failed:
                 # There is no answer that could say so; a closed connection makes the client ask for metadata.
                 effects.append(Close(to.connection, "a produce request with acks=0 failed"))
         else:
             response = parked.response()
-            if moved:
-                response = self.with_endpoints(response, moved, caller.listener)
+            if parked.moved:
+                response = self.with_endpoints(response, parked.moved, caller.listener)
             effects.append(Reply(to, response))
         return effects
+
+    def produce_one(
+        self,
+        parked: ParkedProduce,
+        topic: TopicProduceData,
+        data: PartitionProduceData,
+        hosted: Hosted | None,
+        effects: list[Effect],
+        now: Instant,
+    ) -> PartitionProduceResponse | Part:
+        """The answer for one partition, or what waits for it. `effects` is a parameter since this is the hot path."""
+        to, acks = parked.to, parked.acks
+        if to.api_version < ZSTD_SINCE and has_zstd(data.records):
+            return parked.refuse(data, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, too_old(to.api_version))
+        leader = None if hosted is None else hosted.role
+        if hosted is None or type(leader) is not Leader:
+            by_id = to.api_version >= TOPIC_IDS_SINCE
+            error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, data.index)
+            return self.elsewhere(parked, topic, data, error, now)
+        if hosted.name.topic == OFFSETS_TOPIC and parked.client_id != ADMIN_CLIENT:
+            why = f"Cannot append to internal topic {OFFSETS_TOPIC}"
+            return parked.refuse(data, ErrorCode.INVALID_TOPIC_EXCEPTION, why)
+        if acks not in (ACKS_ALL, 0, 1):
+            return parked.refuse(data, ErrorCode.INVALID_REQUIRED_ACKS, None)
+        appended = self.append(hosted, leader, data.records, acks, effects, now, where=called(topic, data))
+        if isinstance(appended, Refused):
+            parked.failed = True
+            hosted.counters.refused(appended.error, len(data.records or ()))
+            return refusal(data.index, appended.error, appended.message, appended.records)
+        row = PartitionProduceResponse(
+            index=data.index,
+            base_offset=appended.base_offset,
+            log_append_time_ms=appended.log_append_time,
+            log_start_offset=appended.log_start_offset,
+        )
+        if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
+            part = Part(parked, appended.last_offset + 1, row)
+            parked.waits.append((hosted, part))
+            return part
+        return row
 
     def append(
         self,
@@ -227,7 +250,7 @@ class Producing:
         *,
         where: Where | None = None,
     ) -> Appended | Refused:
-        """Append as the leader and tell everyone whom it concerns; `Appended` or `Refused`. `where`: as the client's
+        """Append as the leader, and answer the fetches that wait for it. `where`: as the client's
         request calls it; None: the broker itself appends."""
         counters = hosted.counters
         counters.produces += 1
@@ -248,6 +271,7 @@ class Producing:
             self.host.fail(hosted.directory, error)
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, message_of(ErrorCode.KAFKA_STORAGE_ERROR))
         if not isinstance(appended, Refused) and not appended.duplicate:
+            assert appended.base_offset <= appended.last_offset < leader.log.log_end_offset, hosted.name
             counters.messages_in += appended.last_offset - appended.base_offset + 1
             counters.bytes_in += len(records)
             self.fetching.appended(hosted, leader, appended.size_bytes, effects, now)
@@ -255,6 +279,7 @@ class Producing:
 
     def fail_under_min_isr(self, hosted: Hosted, now: Instant) -> list[Effect]:
         """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
+        assert type(hosted.role) is Leader and hosted.role.is_under_min_isr(), hosted.name
         effects: list[Effect] = []
         parts = [waiter for waiter in hosted.waiting if type(waiter) is Part]
         if parts:
@@ -267,7 +292,7 @@ class Producing:
     def append_internal(
         self, topic: str, partition: int, batch: bytearray, now: Instant, then: Done, timeout_ms: int
     ) -> list[Effect]:
-        hosted = self.host.named(topic, partition)
+        hosted = self.host.partitions.named(topic, partition)
         leader = None if hosted is None else hosted.role
         if hosted is None or type(leader) is not Leader:
             return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, now)
@@ -278,22 +303,19 @@ class Producing:
         if leader.high_watermark > appended.last_offset:
             return effects + then(NONE, appended.base_offset, now)
         waiter = InternalAppend(self.host, then, appended.base_offset, appended.last_offset + 1)
+        assert waiter.required > leader.high_watermark, hosted.name
         hosted.wait(waiter)
         self.host.timers.push(now + timeout_ms, waiter)
         return effects
 
     def elsewhere(
-        self,
-        topic: TopicProduceData,
-        data: PartitionProduceData,
-        error: ErrorCode,
-        moved: dict[int, None],
-        now: Instant,
+        self, parked: ParkedProduce, topic: TopicProduceData, data: PartitionProduceData, error: ErrorCode, now: Instant
     ) -> PartitionProduceResponse:
+        parked.failed = True
         self.awaited.refused(called(topic, data), data.records, now)
         leader, epoch = self.hints.leader_of(topic.topic_id, topic.name, data.index)
         if leader >= 0:
-            moved[leader] = None
+            parked.moved[leader] = None
         return PartitionProduceResponse(
             index=data.index,
             error_code=error,
@@ -328,6 +350,7 @@ def refusal(
     index: int, error: ErrorCode, message: str | None, records: tuple[int, ...] = ()
 ) -> PartitionProduceResponse:
     """`records`: those of the batch that are to blame."""
+    assert error is not NONE
     return PartitionProduceResponse(
         index=index,
         error_code=error,

@@ -5,28 +5,27 @@ Rules:
   - before anything is read, the asker's leader epoch is compared with ours (KIP-320), and the end of the last epoch
     that it has fetched with that epoch's end here
   - limits: the first partition that has records yields at least one batch, whatever they say
-  - a throttled follower out of sync gets no records while the quota is exceeded; all else it is told
+  - a throttled follower out of sync gets no records while the quota is exceeded; it gets everything else
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.replica.following.follower import Follower
-from strandline.replica.hosted import Host, Hosted, leader_epoch_error
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted, leader_epoch_error
 from strandline.replica.quota import Quota
+from strandline.replica.serving.contexts import NO_SESSION, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.selection import SELECTORS, preferred_read_replica
-from strandline.replica.serving.sessions import NO_SESSION, Interest
 from strandline.wire.messages.records.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 from strandline.wire.schema import RecordsValue
-
-if TYPE_CHECKING:
-    from strandline.replica.serving.fetching import ParkedFetch
 
 EMPTY = b""  # not null, which librdkafka takes for a malformed answer
 
@@ -50,9 +49,9 @@ class Reading:
         if hosted is not None and not hosted.gone:
             return hosted
         if interest.context.by_id:
-            group = self.host.by_id.get(interest.topic_id)
+            group = self.host.partitions.by_id.get(interest.topic_id)
         else:
-            group = self.host.by_name.get(interest.topic)
+            group = self.host.partitions.by_name.get(interest.topic)
         found = None if group is None else group.get(interest.index)
         if found is not None and interest.context.session_id != NO_SESSION:
             interest.watch(found)
@@ -60,7 +59,7 @@ class Reading:
             interest.hosted = found
         return found
 
-    def collect(self, parked: "ParkedFetch", now: Instant) -> Collected:
+    def collect(self, parked: ParkedFetch, now: Instant) -> Collected:
         """Read what there is within the limits. Changes nothing but `dirty`, from which it takes what has no news."""
         context = parked.context
         incremental = context.is_incremental
@@ -83,8 +82,7 @@ class Reading:
                 parts.append((interest, refused))
                 is_urgent = True
                 continue
-            assert hosted is not None
-            assert role is not None
+            assert hosted is not None and role is not None  # for the type checker
             log = role.log
             high_watermark = role.high_watermark
             upto = log.log_end_offset if is_follower else high_watermark
@@ -92,14 +90,8 @@ class Reading:
                 read = None
                 if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
                     limit = interest.max_bytes if interest.max_bytes < left else left
-                    try:
-                        read = log.read(interest.offset, limit, upto=upto, min_one=size == 0, is_checked=True)
-                    except DiskError as error:
-                        self.host.fail(hosted.directory, error)
-                        read = Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
+                    read = self.read(hosted, interest.offset, limit, upto, size == 0, now)
                 if isinstance(read, Refused):
-                    if read.error is ErrorCode.CORRUPT_MESSAGE:
-                        self.host.suspects.add(hosted, interest.offset, now)
                     parts.append((interest, self.refusal(interest, read.error)))
                     is_urgent = True
                     continue
@@ -117,6 +109,18 @@ class Reading:
             else:
                 context.dirty.pop(interest, None)
         return Collected(parts, size, is_urgent, unread)
+
+    def read(
+        self, hosted: Hosted, offset: int, max_bytes: int, upto: int, min_one: bool, now: Instant
+    ) -> Read | Refused:
+        try:
+            read = hosted.log.read(offset, max_bytes, upto=upto, min_one=min_one, is_checked=True)
+        except DiskError as error:
+            self.host.fail(hosted.directory, error)
+            return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
+        if type(read) is Refused and read.error is ErrorCode.CORRUPT_MESSAGE:
+            self.host.suspects.add(hosted, offset, now)
+        return read
 
     # --- instead of records
 
@@ -159,6 +163,7 @@ class Reading:
         return self.refusal(interest, error)
 
     def refusal(self, interest: Interest, error: ErrorCode) -> PartitionData:
+        assert error is not ErrorCode.NONE
         hint = self.hints.leader_of(interest.topic_id, interest.topic, interest.index)
         return PartitionData(
             partition_index=interest.index,
@@ -168,7 +173,7 @@ class Reading:
             current_leader=LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1]),
         )
 
-    def closer(self, interest: Interest, leader: Leader, parked: "ParkedFetch") -> PartitionData | None:
+    def closer(self, interest: Interest, leader: Leader, parked: ParkedFetch) -> PartitionData | None:
         """The answer that names a closer replica, if there is one: it has no records."""
         if self.select is None:
             return None
@@ -182,6 +187,8 @@ class Reading:
         )
         if node is None:
             return None
+        assert node in leader.isr.isr
+        assert node != leader.cluster.me
         return PartitionData(
             partition_index=interest.index,
             high_watermark=leader.high_watermark,

@@ -30,7 +30,7 @@ Selector = Callable[[str, str | None, list[ReplicaView]], NodeId | None]
 
 
 def select_in_rack(rack: str, leader_rack: str | None, others: list[ReplicaView]) -> NodeId | None:
-    """The replica in the consumer's rack that has most; the leader if it is there, or if nobody is."""
+    """The replica in the consumer's rack that has most; the leader if it is there, or if none is."""
     if leader_rack == rack:
         return None
     close = [view for view in others if view.rack == rack]
@@ -50,5 +50,6 @@ def preferred_read_replica(
             broker = brokers.get(node)
             if broker is not None and not broker.fenced and listener in broker.endpoints:
                 others.append(ReplicaView(state.log_end_offset, state.last_caught_up, node, broker.rack))
+    assert all(view.node != leader.cluster.me for view in others)
     own = brokers.get(leader.cluster.me)
     return select(rack, None if own is None else own.rack, others)

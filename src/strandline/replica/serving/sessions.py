@@ -1,8 +1,6 @@
 """Fetch sessions (KIP-227): a client names only what changed, and is answered only what is new.
 
-A `Context` is what one Fetch is about: a session, or a full fetch without one. Each of its partitions is an `Interest`,
-and watches the partition. What may have something new is `dirty`; an incremental fetch looks at nothing else, so that
-a thousand idle partitions cost nothing.
+A session is a `Context` (`contexts.py`) that is kept from one Fetch to the next.
 
 When all slots are taken, a new session takes the slot of another one (`has_room`): of one that is stale, else of
 one that is worth less. A follower's session is worth more than a consumer's, and a larger one more than a smaller one;
@@ -13,134 +11,16 @@ Invariants (executed by `check`):
   - `dirty` ⊆ the session's interests
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.hosted import Hosted
-from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.replica.serving.contexts import NO_SESSION, Context
+from strandline.wire.messages.records.fetch import FetchRequest
 
-if TYPE_CHECKING:
-    from strandline.replica.serving.fetching import ParkedFetch
-
-NO_SESSION = 0
 FULL_EPOCH, FINAL_EPOCH = 0, -1
 EPOCH_MAX = 0x7FFF_FFFF
-HIGH_WATERMARK_UNTOLD = (1 << 63) - 1
-
-Key = tuple[object, int]  # topic name or topic id, and partition
-
-
-class Interest:
-    """One partition of one context: where it reads, and what its client was last told."""
-
-    __slots__ = (
-        "context",
-        "hosted",
-        "index",
-        "known_high_watermark",
-        "known_log_start_offset",
-        "last_fetched_epoch",
-        "leader_epoch",
-        "log_start_offset",
-        "max_bytes",
-        "offset",
-        "topic",
-        "topic_id",
-    )
-
-    def __init__(self, context: "Context", topic: FetchTopic, asked: FetchPartition) -> None:
-        self.context = context
-        self.topic = topic.topic
-        self.topic_id = topic.topic_id
-        self.index = asked.partition
-        self.hosted: Hosted | None = None
-        self.known_high_watermark = -1
-        self.known_log_start_offset = -1
-        self.update(asked)
-
-    def update(self, asked: FetchPartition) -> None:
-        self.offset = asked.fetch_offset
-        self.max_bytes = asked.partition_max_bytes
-        self.leader_epoch = asked.current_leader_epoch
-        self.last_fetched_epoch = asked.last_fetched_epoch
-        self.log_start_offset = asked.log_start_offset
-        if asked.high_watermark != HIGH_WATERMARK_UNTOLD:
-            self.known_high_watermark = asked.high_watermark
-
-    def watch(self, hosted: Hosted) -> None:
-        self.unwatch()
-        self.hosted = hosted
-        hosted.watchers[self] = None
-
-    def unwatch(self) -> None:
-        if self.hosted is not None:
-            self.hosted.watchers.pop(self, None)
-
-
-class Context:
-    __slots__ = (
-        "broker_epoch",
-        "by_id",
-        "created_at",
-        "dirty",
-        "epoch",
-        "interests",
-        "is_incremental",
-        "parked",
-        "replica",
-        "session_id",
-        "used_at",
-    )
-
-    def __init__(self, *, session_id: int, replica: NodeId, by_id: bool, now: Instant) -> None:
-        self.session_id = session_id
-        self.epoch = 1  # the one that the next incremental fetch must have
-        self.replica = replica  # −1: a consumer
-        self.broker_epoch = -1
-        self.by_id = by_id
-        self.created_at = now
-        self.used_at = now
-        self.interests: dict[Key, Interest] = {}
-        self.dirty: dict[Interest, None] = {}
-        self.parked: ParkedFetch | None = None
-        self.is_incremental = False  # is the fetch now being answered an incremental one?
-
-    def take(self, request: FetchRequest) -> list[Interest]:
-        """Bring the interests up to date; return those that the request names."""
-        by_id = self.by_id
-        interests = self.interests
-        named: list[Interest] = []
-        for topic in request.topics:
-            name: object = topic.topic_id if by_id else topic.topic
-            for asked in topic.partitions:
-                key = (name, asked.partition)
-                interest = interests.get(key)
-                if interest is None:
-                    interest = interests[key] = Interest(self, topic, asked)
-                else:
-                    interest.update(asked)
-                self.dirty[interest] = None
-                named.append(interest)
-        for forgotten in request.forgotten_topics_data:
-            name = forgotten.topic_id if by_id else forgotten.topic
-            for index in forgotten.partitions:
-                gone = interests.pop((name, index), None)
-                if gone is not None:
-                    gone.unwatch()
-                    self.dirty.pop(gone, None)
-        return named
-
-    def worth(self) -> tuple[bool, int, int]:
-        """The least is evicted first."""
-        return self.replica >= 0, len(self.interests), self.session_id
-
-    def close(self) -> None:
-        for interest in self.interests.values():
-            interest.unwatch()
 
 
 class Sessions:
@@ -182,7 +62,7 @@ class Sessions:
 
     def close_all_of(self, replica: NodeId) -> None:
         """A follower has one session. If this is an old request that was late, its positions are old as well: then the
-        true session must begin anew, or it would never tell again where it is."""
+        true session must begin anew, or the leader would never learn again where it is."""
         for session in [session for session in self.sessions.values() if session.replica == replica]:
             self.close(session.session_id)
 
@@ -206,10 +86,12 @@ class Sessions:
             self.end(least)
         else:
             return False
+        assert len(self.sessions) < self.config.fetch_session_slots
         return True
 
     def end(self, session: Context) -> None:
-        """Whoever waits in it is still served; its next answer says that the session has ended."""
+        """A fetch that waits in it is still served; its next answer says that the session has ended."""
+        assert self.sessions.get(session.session_id, session) is session
         self.sessions.pop(session.session_id, None)
         session.session_id = NO_SESSION
         if session.parked is None:
@@ -219,6 +101,7 @@ class Sessions:
         while True:
             session_id = self.rng.randrange(1, EPOCH_MAX)
             if session_id not in self.sessions:
+                assert session_id != NO_SESSION
                 return session_id
 
     def check(self) -> None:
@@ -226,7 +109,8 @@ class Sessions:
         followers = [session.replica for session in self.sessions.values() if session.replica >= 0]
         assert len(followers) == len(set(followers))
         for session_id, session in self.sessions.items():
-            assert session.session_id == session_id
+            assert session.session_id == session_id != NO_SESSION
+            assert 1 <= session.epoch <= EPOCH_MAX
             interests = set(session.interests.values())
             assert all(interest in interests for interest in session.dirty)
 

@@ -9,9 +9,9 @@ Each replica is compacted by its own broker: how far is in its directory's `clea
 
 Invariants:
   - no log is compacted while its replica moves to another directory: the future log would have the value, and never
-    hear of the tombstone that has gone. So one that lies in a directory that is offline goes on no more;
+    get the tombstone that has gone. So one that lies in a directory that is offline goes on no more;
   - what waits to be made durable counts only if the log is still the one that was copied;
-  - a log that cannot be compacted is left as it is, and told about once.
+  - a log that cannot be compacted is left as it is, and reported once.
 """
 
 from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed
@@ -21,10 +21,10 @@ from strandline.base.time import Instant
 from strandline.log.cleaning.cleanable import cleanable
 from strandline.log.cleaning.compaction import Compaction, Uncleanable
 from strandline.log.log import Log
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.quota import Rate
-from strandline.replica.storage.future import Futures
-from strandline.replica.storage.rows import CLEANED
+from strandline.replica.storage.moving.futures import Futures
 from strandline.replica.storage.storage import Storage
 from strandline.replica.timers import Alarm
 
@@ -83,8 +83,9 @@ class Cleaner:
             is_more = best is None or plan.dirty_ratio > best[0]
             if plan.is_due(log.config.min_cleanable_dirty_ratio) and is_more:
                 best = plan.dirty_ratio, hosted, Compaction(log, plan, role.high_watermark, now, map_bytes)
-        if best is None or best[1].role is None or not self.futures.wish(best[1], None):
+        if best is None or best[1].role is None or not self.futures.request(best[1], None):
             return None
+        assert best[1].at not in self.futures.moving, best[1].name
         self.count += 1
         return Run(best[1], best[2])
 
@@ -102,7 +103,7 @@ class Cleaner:
                 self.host.fail(hosted.directory, error)
                 continue
             if plan.is_due(hosted.log.config.min_cleanable_dirty_ratio):
-                effects += self.storage.flush_one(hosted)
+                effects += self.storage.flushing.flush_one(hosted)
         if effects:
             self.wake.set(now + FLUSH_MS)
         return effects
@@ -113,7 +114,7 @@ class Cleaner:
             return []
         return [
             hosted
-            for hosted in self.host.all()
+            for hosted in self.host.partitions.all()
             if hosted.role is not None
             and hosted.log.config.compacts
             and hosted.at not in self.futures.moving
@@ -156,6 +157,7 @@ class Cleaner:
             return self.end(run)
         if not run.compaction.is_copied:
             return []
+        assert not run.is_syncing
         run.is_syncing = True
         return [Sync(run.compaction.unsynced(), ("replica", "cleaned", self.count, run.directory))]
 
@@ -166,6 +168,7 @@ class Cleaner:
         run = self.run
         if run is None or count != self.count:
             return []
+        assert run.is_syncing
         run.is_syncing = False
         self.wake.set(now + STEP_MS)
         if self.is_over(run):
@@ -178,10 +181,11 @@ class Cleaner:
         if not run.compaction.is_done:
             return []
         self.run = None
-        return self.storage.save(run.directory, CLEANED, self.storage.cleaned(run.directory))
+        return self.storage.checkpoints.save_cleaned_to(run.directory)
 
     def end(self, run: Run) -> list[Effect]:
         """The pass ends where it stands. In a directory that has failed nothing is touched."""
+        assert run is self.run
         self.run = None
         if self.host.directories.is_live(run.directory):
             try:

@@ -1,14 +1,14 @@
 """Which of this broker's log directories are cordoned: they keep what is in them, and get no new replicas (KIP-1066).
 
-The broker tells the controller, which places no replicas where all directories are cordoned. A name in the setting that
-is no log directory of this broker says nothing.
+The broker reports them to the controller, which places no replicas where all directories are cordoned. A name in the
+setting that is no log directory of this broker says nothing.
 """
 
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.metadata.configs.dynamic_configs import dynamic_value
 from strandline.metadata.configs.node_configs import ALL_DIRECTORIES
 from strandline.replica.config import LogDir
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 
 CORDONED = "cordoned.log.dirs"
 

@@ -1,7 +1,7 @@
 """Which log directories of this broker live (KIP-858).
 
 A directory in which one operation of the disk failed is offline from then on, until the node begins anew: what else is
-in it may be damaged, and after a flush that failed nobody knows what the disk has. Its replicas are offline with it;
+in it may be damaged, and after a flush that failed it is not known what the disk has. Its replicas are offline with it;
 the broker goes on with the others. Where it was only full, the driver begins the node anew when there is room.
 
 Invariants:
@@ -21,6 +21,7 @@ class Directories:
     def __init__(self, log_dirs: Sequence[LogDir], dead: Sequence[LogDir] = (), vital: str | None = None) -> None:
         """`dead`: those that could not be read at start; their ids may be unknown. `vital`: the metadata log's."""
         assert log_dirs
+        assert not {log_dir.path for log_dir in log_dirs} & {log_dir.path for log_dir in dead}
         self.live = list(log_dirs)
         self.offline = {log_dir.path: log_dir for log_dir in dead}
         self.full: dict[str, None] = {}  # of those that are offline, those that lack room and nothing else
@@ -39,12 +40,18 @@ class Directories:
             return False
         if log_dir.path == self.vital or len(self.live) == 1:
             raise error
+        assert log_dir in self.live, log_dir.path
         self.live.remove(log_dir)
         self.offline[log_dir.path] = log_dir
         if isinstance(error, DiskFull):
             self.full[log_dir.path] = None
         self.news.append((log_dir, error))
+        assert self.live, "it has raised then"
         return True
+
+    def take_news(self) -> list[tuple[LogDir, DiskError]]:
+        news, self.news = self.news, []
+        return news
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -68,6 +75,13 @@ class Directories:
             return True
         return bool(self.offline) and not is_new
 
-    def told_as(self, log_dir: LogDir) -> Uuid:
+    def reported_id(self, log_dir: LogDir) -> Uuid:
         """The id by which the controller knows an offline directory."""
+        assert not self.is_live(log_dir), log_dir.path
         return LOST_DIRECTORY if log_dir.directory_id == ZERO_UUID else log_dir.directory_id
+
+    def check(self) -> None:
+        assert self.live
+        assert not any(log_dir.path in self.offline for log_dir in self.live)
+        assert self.full.keys() <= self.offline.keys()
+        assert self.vital is None or self.vital not in self.offline

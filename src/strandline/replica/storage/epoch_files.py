@@ -8,11 +8,12 @@ crash takes only epochs that have no records, as a loss of power may anyhow.
 from strandline.base.effects import Effect
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.timers import Alarm
 
 FILES_PER_STEP = 100
-PAUSE_MS = 1  # whoever has asked meanwhile is heard first
+PAUSE_MS = 1  # requests that have come meanwhile are served first
 
 
 class EpochFiles:
@@ -20,6 +21,11 @@ class EpochFiles:
         self.host = host
         self.waiting: dict[Hosted, None] = {}
         self.turn = Alarm(host.timers, self.take_turn)
+
+    def add(self, hosted: Hosted) -> None:
+        """Its leadership has just begun."""
+        assert not hosted.gone, hosted.name
+        self.waiting[hosted] = None
 
     def go_on(self, now: Instant) -> None:
         """Write some; to be called after each step in which a leadership began."""
@@ -34,6 +40,7 @@ class EpochFiles:
             except DiskError as error:
                 self.host.fail(hosted.directory, error)
         if self.waiting:
+            assert self.turn.done
             self.turn.set(now + PAUSE_MS)
 
     def take_turn(self, now: Instant) -> list[Effect]:

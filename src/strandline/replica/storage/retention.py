@@ -3,12 +3,12 @@
 from strandline.base.effects import Effect
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.replica.hosted import Host
+from strandline.replica.host import Host
 from strandline.replica.serving.fetching import Fetching
 
 
 def retain(host: Host, fetching: Fetching, now: Instant) -> list[Effect]:
-    for hosted in host.all():
+    for hosted in host.partitions.all():
         if hosted.role is None:
             continue
         before = hosted.log.log_start_offset
@@ -18,6 +18,7 @@ def retain(host: Host, fetching: Fetching, now: Instant) -> list[Effect]:
         except DiskError as error:
             host.fail(hosted.directory, error)
             continue
+        assert before <= hosted.log.log_start_offset <= hosted.high_watermark, hosted.name
         if hosted.log.log_start_offset != before:
             fetching.log_start_moved(hosted, now)
     return []

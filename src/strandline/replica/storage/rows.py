@@ -26,7 +26,7 @@ Offsets = dict[TopicPartition, int]
 
 class Rows(Value, frozen=True):
     high_watermarks: Offsets
-    recovery_points: Offsets | None  # None: nobody knows
+    recovery_points: Offsets | None  # None: not known
     log_starts: Offsets
     cleaned: Offsets
     topic_ids: dict[TopicPartition, Uuid]  # of all logs that have a recovery point, and perhaps of more
@@ -35,7 +35,7 @@ class Rows(Value, frozen=True):
         return [*self.high_watermarks, *(self.recovery_points or ()), *self.log_starts, *self.cleaned, *self.topic_ids]
 
     def durable_below(self, name: TopicPartition) -> int | None:
-        """None: nobody knows."""
+        """None: it is not known."""
         return None if self.recovery_points is None else self.recovery_points.get(name, 0)
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from strandline.base.ports import DiskError, DiskFull
-from strandline.log.room import ROOM_BYTES, mib, needed_room
+from strandline.log.files.room import ROOM_BYTES, mib, needed_room
 from strandline.server.storage.disk import naming
 
 PROBE = ".room"

@@ -18,7 +18,7 @@ def chosen(turmoil: Turmoil, rng: Random) -> tuple[Machine, str] | None:
     if machine is None or machine.is_paused or len(machine.log_dirs) < 2 or machine.has_offline_directories:
         return None
     broker = None if machine.node is None else machine.node.broker
-    used = [] if broker is None else [hosted.directory.path for hosted in broker.replicas.host.all()]
+    used = [] if broker is None else [hosted.directory.path for hosted in broker.replicas.host.partitions.all()]
     return (machine, rng.choice(used)) if used else None
 
 

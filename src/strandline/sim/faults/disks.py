@@ -102,7 +102,7 @@ def move_logs(turmoil: Turmoil, rng: Random) -> None:
     machine = rng.choice(list(turmoil.world.machines.values()))
     if machine.node is None or machine.node.broker is None or machine.is_paused:
         return
-    names = sorted(hosted.name for hosted in machine.node.broker.replicas.host.all())
+    names = sorted(hosted.name for hosted in machine.node.broker.replicas.host.partitions.all())
     wanted = [(name, rng.choice(machine.log_dirs)) for name in names if rng.randrange(2)]
     turmoil.tell(f"logs of {machine.name} move: {', '.join(f'{name} to {root}' for name, root in wanted)}")
 
@@ -110,7 +110,7 @@ def move_logs(turmoil: Turmoil, rng: Random) -> None:
         assert node.broker is not None
         for name, root in wanted:
             node.broker.replicas.futures.alter(name, root, now)
-        return node.settle([], now)
+        return node.propagate([], now)
 
     machine.run("an operator moves logs", move)
 

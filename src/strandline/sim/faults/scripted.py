@@ -43,7 +43,7 @@ def cast_beside_controller(turmoil: Turmoil, rng: Random) -> tuple[TopicIdPartit
 
 def hosted_on(machine: Machine, at: TopicIdPartition) -> Hosted | None:
     node = machine.node
-    return None if node is None or node.broker is None else node.broker.replicas.host.find(at)
+    return None if node is None or node.broker is None else node.broker.replicas.host.partitions.find(at)
 
 
 def leads(machine: Machine, at: TopicIdPartition) -> bool:
@@ -281,7 +281,7 @@ def split_vote(turmoil: Turmoil, rng: Random) -> None:
     third = turmoil.world.controller()
     if third is None:
         return
-    voters = [one for one in turmoil.world.machines.values() if one.node is not None and one.node.quorum.is_voter]
+    voters = [one for one in turmoil.world.machines.values() if one.node is not None and one.node.quorum.state.is_voter]
     others = [machine for machine in voters if machine is not third]
     turmoil.tell(f"{third.name} is to vote for one of {', '.join(machine.name for machine in others)}")
     for machine in others[1:]:

@@ -1,6 +1,7 @@
 """The laws of one world: what must hold after every event, and when faults have ended."""
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Reply, Send
@@ -25,12 +26,15 @@ from strandline.sim.laws.partitions.fetches import Fetches
 from strandline.sim.laws.partitions.offers import look_at_offers
 from strandline.sim.laws.partitions.partitions import Partitions, Seen
 from strandline.sim.laws.partitions.recoveries import Recoveries
+from strandline.wire.messages.records.fetch import FetchResponse
 
 if TYPE_CHECKING:
     from strandline.sim.world.machine import Machine
     from strandline.sim.world.world import World
 
 
+Hear = Callable[["Machine", Any], None]
+Answer = Callable[["Machine", Reply], None]
 REFUSED_METADATA = re.compile(r"node \d+ (sent records that are|reports a divergence that is|offers a snapshot below)")
 COMMITTED_CUT = re.compile(r"(\S+): offsets .* were committed here")
 
@@ -51,16 +55,30 @@ class Laws:
         self.checkpoints = Checkpoints()
         self.durable = Durable(world)
         self.stops = Stops(world)
+        # Each law says which messages it hears of, and which answers, for the most have none for it.
+        self.hearing: dict[tuple[type, type], list[Hear]] = {}
+        for hearing in (
+            self.votes,
+            self.incarnations,
+            self.fetches,
+            self.answers,
+            self.groups,
+            self.recoveries,
+            self.metadata.eligible,
+        ):
+            for which in hearing.HEARS:
+                self.hearing.setdefault(which, []).append(hearing.received)
+        self.answering: dict[type, list[Answer]] = {}
+        for answering in (self.votes, self.fetches, self.answers, self.groups, self.standing):
+            for kind in answering.ANSWERS:
+                self.answering.setdefault(kind, []).append(answering.replies)
+        if world.options.racks:
+            self.answering.setdefault(FetchResponse, []).append(look_at_offers)
 
     def received(self, machine: "Machine", event: Any) -> None:
         """Before a node takes an event."""
-        self.votes.received(machine, event)
-        self.incarnations.received(machine, event)
-        self.fetches.received(machine, event)
-        self.answers.received(machine, event)
-        self.groups.received(machine, event)
-        self.recoveries.received(machine, event)
-        self.metadata.eligible.received(event)
+        for hear in self.hearing.get((type(event), type(getattr(event, "message", None))), ()):
+            hear(machine, event)
         if machine.node is not None:
             with self.world.holding(event):
                 self.logs.received(machine, machine.node, event)
@@ -70,22 +88,17 @@ class Laws:
         self.stops.sends(machine, effect)
 
     def replies(self, machine: "Machine", reply: Reply) -> None:
-        self.votes.replies(machine, reply)
         self.incarnations.replies(machine, reply)
-        self.fetches.replies(machine, reply)
-        self.answers.replies(machine, reply)
-        self.groups.replies(machine, reply)
-        self.standing.replies(machine, reply)
-        if self.world.options.racks:
-            look_at_offers(machine, reply)
+        for answer in self.answering.get(type(reply.message), ()):
+            answer(machine, reply)
 
     def look(self, machine: "Machine", node: Node) -> None:
         self.logs.look(machine, node)
         self.votes.look(machine, node)
         self.metadata.look(machine, node)
-        self.partitions.look(machine, node)
-        self.checkpoints.look(machine, node)
-        self.durable.look(machine, node)
+        touched = self.partitions.look(machine, node)
+        self.checkpoints.look(machine, node, touched)
+        self.durable.look(machine, node, touched)
         self.recoveries.look(machine, node)
         self.standing.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
@@ -121,7 +134,7 @@ class Laws:
         found: dict[TopicIdPartition, list[tuple[Machine, Hosted]]] = {}
         for machine in self.world.machines.values():
             if machine.node is not None and machine.node.broker is not None:
-                for hosted in machine.node.broker.replicas.host.all():
+                for hosted in machine.node.broker.replicas.host.partitions.all():
                     found.setdefault(hosted.at, []).append((machine, hosted))
         return found
 

@@ -1,7 +1,7 @@
 """A process that runs seeds: numbers come in, outcomes go out, one line each.
 
-`python -m strandline.sim.runs.worker [PLANTED]`: with the name of a planted bug, this process has it. Each seed of it
-runs in the same process, one after another; nothing is carried over from one to the next. A number may be followed by
+`python -m strandline.sim.runs.worker [MODULE:NAME]`: what is named so is done first (see `prepared`). All seeds
+run in the same process, one after another; nothing is carried over from one to the next. A number may be followed by
 the path of a written plan, which then runs with that seed.
 """
 
@@ -12,12 +12,11 @@ from pathlib import Path
 
 import msgspec
 
+from strandline.sim.runs.prepared import prepare
 
-def work(planted: str) -> None:
-    if planted:
-        from strandline.sim.planted import install
 
-        install(planted)
+def work(wish: str) -> None:
+    prepare(wish)
     # Only now: what is imported may have a bug planted in it.
     from strandline.sim.runs.plan import draw_plan, read_plan
     from strandline.sim.runs.run import Outcome, run_plan

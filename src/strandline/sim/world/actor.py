@@ -21,7 +21,7 @@ class Actor(Station):
         world.time.later(0, lambda: self.go(None))
 
     def go(self, answer: Any) -> None:
-        with self.world.holding(f"{self.name} goes on with {str(answer)[:300]}"):
+        with self.world.holding(lambda: f"{self.name} goes on with {str(answer)[:300]}"):
             try:
                 wish = self.life_of.send(answer)
             except StopIteration:

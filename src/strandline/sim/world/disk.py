@@ -151,6 +151,7 @@ class SimDisk:
         self.tinder = ("", 0)  # what sets the fuse, and to what
         self.counts: dict[str, int] = {}  # how often each file was saved
         self.boots = 0  # how often the system began anew
+        self.changes = 0  # grows with all that may change what files have, whoever does it
         self.restore(Image({}))
         self.is_of_another_day = False  # its content was brought back
 
@@ -281,6 +282,7 @@ class SimDisk:
 
     def burn(self, what: str = "") -> None:
         """Before each operation that changes something."""
+        self.changes += 1
         if what and what == self.tinder[0]:
             (_, self.fuse), self.tinder = self.tinder, ("", 0)
         if self.fuse >= 0:
@@ -348,6 +350,7 @@ class SimDisk:
 
     def recount(self) -> None:
         """After names changed as a whole."""
+        self.changes += 1
         self.used = 0
         for _, content in self.names.files():
             content.is_linked = True
@@ -409,6 +412,7 @@ class SimDisk:
         entry = self.names.find(path)
         assert entry is not None, path
         as_file(path, entry).flip(position, bit)
+        self.changes += 1
 
     def tamper(self, path: str, data: bytes | None) -> None:
         """Somebody else writes this file as a whole, or removes it (None; a folder with all that is in it), durably. A

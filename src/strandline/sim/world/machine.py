@@ -27,6 +27,7 @@ from strandline.base.effects import (
     Sync,
     Synced,
     SyncFailed,
+    is_of_replicas,
 )
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
@@ -36,7 +37,8 @@ from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.evidence.wholeness import distrust
-from strandline.log.room import needed_room
+from strandline.log.files.room import needed_room
+from strandline.quorum.tokens import LogSynced
 from strandline.replica.hosted import Hosted
 from strandline.sim.laws.logs.directories import may_end_over
 from strandline.sim.world.disk import PowerLost, SimDisk
@@ -76,6 +78,7 @@ class Machine(Station):
         self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))
         self.node: Node | None = None
         self.armed = NEVER
+        self.due = NEVER  # the deadline that the node had after what it did last
         self.flushes: deque[Sync | Save] = deque()
         self.is_flushing = False
         self.checked_end = -1
@@ -169,7 +172,8 @@ class Machine(Station):
             if self.is_running:
                 world.events += 1
                 self.check(node)
-                self.arm(node.deadline())
+                self.due = node.deadline()
+                self.arm(self.due)
 
     def check(self, node: Node) -> None:
         world = self.world
@@ -194,11 +198,10 @@ class Machine(Station):
         if self.armed != at or self.node is None:
             return
         self.armed = NEVER
-        deadline = self.node.deadline()
-        if deadline <= self.clock.now():
-            self.run("deadline", lambda node, now: node.expire(now))
+        if self.due <= self.clock.now():
+            self.run("deadline", Node.expire)
         else:
-            self.arm(deadline)
+            self.arm(self.due)
 
     def wake(self) -> None:
         """The clock was moved: what was to come may be due."""
@@ -304,10 +307,10 @@ class Machine(Station):
                 else:
                     self.disk.save_since(effect.path, effect.content, effect.since)
             except DiskError as error:
-                if effect.token[0] != "replica":
+                if not is_of_replicas(effect.token):
                     raise
                 failed[number], self.disk.broken = error, known.copy()  # the node knows when it is told
-            if self.node is not None and effect.token == ("quorum", "log"):
+            if self.node is not None and type(effect.token) is LogSynced:
                 self.metadata_durable = self.node.metadata_log.log_end_offset
 
     # --- what may happen to it

@@ -191,7 +191,7 @@ class World:
 
 
 class Holding:
-    """Whatever breaks inside is a violation, told with the event that it happened in."""
+    """Whatever breaks inside is a violation, told with the event that it happened in (or what that returns)."""
 
     __slots__ = ("event", "world")
 
@@ -207,5 +207,6 @@ class Holding:
             what = str(error) or type(error).__name__
             if not isinstance(error, AssertionError):
                 what = f"{type(error).__name__}: {what}"
-            event = MEMORY.sub("<memory>", str(self.event))[:1000]
+            event = self.event() if callable(self.event) else self.event
+            event = MEMORY.sub("<memory>", str(event))[:1000]
             raise self.world.violated(what, f"while handling {event}") from error

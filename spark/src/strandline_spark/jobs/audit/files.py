@@ -31,7 +31,7 @@ def readable_directories(directories: Sequence[str]) -> Readable:
     unread = []
     for given in directories:
         matches = sorted(glob.glob(given)) if glob.has_magic(given) else [given]
-        unread += [] if matches else [f"{given}: matches nothing"]
+        unread += [] if matches else [f"{given}: nothing matches"]
         for path in matches:
             why = why_unreadable(path)
             if why is None:
@@ -49,7 +49,7 @@ def why_unreadable(directory: str) -> str | None:
         names = sorted(os.listdir(directory))
         logs = [name for name in names if parse_directory_name(name) is not None]
         if read_meta(RealDisk(), directory) is None:
-            return f"it has no {META_PROPERTIES}, and is no log directory"
+            return f"it has no {META_PROPERTIES}, so it is not a log directory"
         closed = next((file for name in logs for file in closed_files(directory, name)), None)
         return None if closed is None else f"{closed} cannot be read"
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def read_acknowledged(spark: "SparkSession", paths: Sequence[str]) -> "Iterator[
     with ExitStack() as kept, ExitStack() as texts:
         for given in paths:
             matches = sorted(glob.glob(given)) if glob.has_magic(given) else [given]
-            unread += [] if matches else [f"{given}: matches nothing"]
+            unread += [] if matches else [f"{given}: nothing matches"]
             for path in matches:
                 if not os.access(path, os.R_OK):
                     unread.append(f"{path}: {'cannot be read' if os.path.exists(path) else 'there is no such file'}")
@@ -100,7 +100,7 @@ def read_acknowledged(spark: "SparkSession", paths: Sequence[str]) -> "Iterator[
                     bad = text.where(
                         f"{BROKEN} is not null or topic is null or partition is null or offset is null"
                     ).count()
-                    unread += [f"{path}: {bad:,} lines make no sense"] if bad else []
+                    unread += [f"{path}: {bad:,} lines are not valid"] if bad else []
                     rows = rows.unionByName(text.where(f"{BROKEN} is null and topic is not null").drop(BROKEN))
         held = kept.enter_context(persisted(rows.where("partition is not null and offset is not null")))
         held.count()

@@ -7,9 +7,9 @@ All of it is known to a cluster that runs (`losses_of`). Log directories have on
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from strandline.client.admin.loss_ledger import ask_ledger
 from strandline.client.ask import ask
 from strandline.client.brokers import DESCRIBE, DESCRIBE_VERSION, brokers_in
-from strandline.client.loss_ledger import ask_ledger
 from strandline.replica.losses.ledger import FILE, Book, read
 from strandline.wire.frame import Malformed
 from strandline_spark.errors import StrandlineError
@@ -39,7 +39,7 @@ def losses_in(directories: Iterable[str]) -> Losses:
             unread.append(f"{path}: {error.strerror}")
             continue
         if lines:
-            unread.append(f"{path}: {len(lines)} lines make no sense")
+            unread.append(f"{path}: {len(lines)} lines are not valid")
         for lost, _ in book.entries:
             event = lost.event
             rows.append((lost.topic, lost.at.partition, event.start, event.end, event.certainty, event.cause))
@@ -52,18 +52,18 @@ def losses_of(bootstrap: str) -> Losses:
     for server in bootstrap.split(","):
         host, _, port = server.strip().rpartition(":")
         if not port.isdigit():
-            raise StrandlineError(f"{server!r} is no host:port")
+            raise StrandlineError(f"{server!r} is not host:port")
         try:
             brokers = brokers_in(ask(host.strip("[]") or "127.0.0.1", int(port), DESCRIBE, DESCRIBE_VERSION))
             break
         except (OSError, Malformed) as error:
             problems.append(f"{server}: {error}")
     else:
-        raise StrandlineError(f"no broker tells of the loss ledger ({'; '.join(problems)})")
+        raise StrandlineError(f"no broker returned its loss ledger ({'; '.join(problems)})")
     ledger = ask_ledger(brokers)
     unread = [f"broker {node} {why}" for node, why in ledger.silent.items()]
     unread += [
-        f"broker {node} has log directory {path} offline, and its ledger with it" for node, path in ledger.unread
+        f"log directory {path} of broker {node} is offline, and so is its loss ledger" for node, path in ledger.unread
     ]
     unread += [f"{ledger.left_out} older entries of the loss ledger"] if ledger.left_out else []
     rows = ((one.topic, one.partition, one.start, one.end, one.certainty, one.cause) for one in ledger.losses)

@@ -35,7 +35,7 @@ BATCH = tuple(name for name in schemas.REPLICA_BATCH.names if name != "base_time
 
 WHY = {
     CHANGED: "it changed each time that it was read",
-    UNREACHABLE: "its broker does not answer, or does not give it",
+    UNREACHABLE: "its broker does not answer, or does not return it",
     UNREADABLE: "a file cannot be read",
 }
 

@@ -3,20 +3,20 @@
 from collections import Counter
 from typing import Any
 
+from strandline_spark.jobs.audit.report import CLEAN, AuditReport
 from strandline_spark.jobs.audit.rows import ERROR
 from strandline_spark.jobs.audit.rules import RULES
-from strandline_spark.jobs.audit.told import CLEAN, Told
 from strandline_spark.report import Span, Verdict, bars, page, section, spans, stacked, table
 
 CERTAINTIES = ("nothing is known", "at most", "exactly")
 MEGA = 1e6
 
 
-def audit_page(told: Told, where: str) -> str:
+def audit_page(report: AuditReport, where: str) -> str:
     """`where`: what was audited, in words."""
-    level = "good" if told.status == CLEAN else "bad" if told.errors else "warning"
-    looked_for = [("acknowledged records sought", told.acknowledged)] if told.acknowledged is not None else []
-    totals = told.totals
+    level = "good" if report.status == CLEAN else "bad" if report.errors else "warning"
+    looked_for = [("acknowledged records sought", report.acknowledged)] if report.acknowledged is not None else []
+    totals = report.totals
     facts = [
         ("replicas", totals["replicas"]),
         ("partitions", totals["partitions"]),
@@ -27,26 +27,26 @@ def audit_page(told: Told, where: str) -> str:
     ]
     return page(
         "Audit of a cluster's replicas",
-        *(unread(told) if told.unread else ()),
-        *(findings(told) if told.counts else ()),
-        replicas(told),
-        *(ledger(told) if told.losses else ()),
-        rules(told),
-        verdict=Verdict(level, told.verdict, "" if told.status != CLEAN else "All that was checked holds."),
+        *(unread(report) if report.unread else ()),
+        *(findings(report) if report.counts else ()),
+        replicas(report),
+        *(ledger(report) if report.losses else ()),
+        rules(report),
+        verdict=Verdict(level, report.verdict, "" if report.status != CLEAN else "All that was checked holds."),
         facts=facts,
         lead=where,
     )
 
 
-def unread(told: Told) -> tuple[str, ...]:
-    rows = ((one,) for one in told.unread)
-    note = "The audit is incomplete: what is here was not judged, and what was judged may lack it."
+def unread(report: AuditReport) -> tuple[str, ...]:
+    rows = ((one,) for one in report.unread)
+    note = "The audit is incomplete: the following could not be read, so findings about it may be missing."
     return (section("Not read", table(["what, and why"], rows), note=note),)
 
 
-def findings(told: Told) -> tuple[str, ...]:
-    severe = {row["rule"] for row in told.findings if row["severity"] == ERROR}
-    counted = [(rule, float(count)) for rule, count in told.counts.items()]
+def findings(report: AuditReport) -> tuple[str, ...]:
+    severe = {row["rule"] for row in report.findings if row["severity"] == ERROR}
+    counted = [(rule, float(count)) for rule, count in report.counts.items()]
     levels = ["bad" if rule in severe else "warning" for rule, _ in counted]
     columns = ["rule", "severity", "topic", "partition", "broker", "from", "to", "what"]
     rows = [
@@ -58,31 +58,31 @@ def findings(told: Told) -> tuple[str, ...]:
             row["end"] - 1,
             row["what"],
         )
-        for row in told.findings
+        for row in report.findings
     ]
-    edges = ["bad" if row["severity"] == ERROR else "warning" for row in told.findings]
+    edges = ["bad" if row["severity"] == ERROR else "warning" for row in report.findings]
     return (
         section("Findings", bars("Findings of each rule", counted, x="findings", levels=levels)),
         section(
             "The first of each rule",
             table(columns, rows, levels=edges),
-            note="Offsets from and to are both within. What follows one another without a gap is one finding.",
+            note="Both offsets are inclusive. Neighbours without a gap between them are one finding.",
         ),
     )
 
 
-def replicas(told: Told) -> str:
-    rows = told.replicas
+def replicas(report: AuditReport) -> str:
+    rows = report.replicas
     sizes = Counter[int]()
     batches = Counter[int]()
     for row in rows:
         sizes[row["broker"]] += row["bytes"]
         batches[row["broker"]] += row["batches"]
     brokers = sorted(sizes)
-    more = told.totals["replicas"] - len(rows)
-    note = f"Of {told.totals['replicas']:,} replicas these, those with findings first." if more > 0 else ""
+    more = report.totals["replicas"] - len(rows)
+    note = f"Of {report.totals['replicas']:,} replicas these, those with findings first." if more > 0 else ""
     parts = {"megabytes": [round(sizes[broker] / MEGA, 3) for broker in brokers]}
-    drawn = [Span(name_of(row), row["start"], row["end"], row["high_watermark"], *marks(told, row)) for row in rows]
+    drawn = [Span(name_of(row), row["start"], row["end"], row["high_watermark"], *marks(report, row)) for row in rows]
     title = "What each replica has, from its log's start to its end"
     return section(
         "Replicas",
@@ -96,10 +96,10 @@ def name_of(row: dict[str, Any]) -> str:
     return f"{row['topic']}-{row['partition']} on {row['broker']}"
 
 
-def marks(told: Told, replica: dict[str, Any]) -> tuple[list[int], list[int]]:
+def marks(report: AuditReport, replica: dict[str, Any]) -> tuple[list[int], list[int]]:
     own = [
         row
-        for row in told.findings
+        for row in report.findings
         if (row["topic"], row["partition"]) == (replica["topic"], replica["partition"])
         and row["broker"] in (None, replica["broker"])
     ]
@@ -107,20 +107,20 @@ def marks(told: Told, replica: dict[str, Any]) -> tuple[list[int], list[int]]:
     return errors, [row["offset"] for row in own if row["severity"] != ERROR]
 
 
-def ledger(told: Told) -> tuple[str, ...]:
+def ledger(report: AuditReport) -> tuple[str, ...]:
     rows = [
         (topic, str(partition), start, "not known" if end < 0 else f"{end - 1:,}", CERTAINTIES[certainty], cause)
-        for topic, partition, start, end, certainty, cause in told.losses
+        for topic, partition, start, end, certainty, cause in report.losses
     ]
     columns = ["topic", "partition", "from", "to", "certainty", "cause"]
-    note = "What the cluster itself wrote down as lost, or perhaps lost."
+    note = "What the cluster itself recorded as lost, or perhaps lost."
     return (section("The loss ledger", table(columns, rows), note=note),)
 
 
-def rules(told: Told) -> str:
-    asked = told.acknowledged is not None
+def rules(report: AuditReport) -> str:
+    asked = report.acknowledged is not None
     rows = [
-        (rule, what, told.counts.get(rule, 0))
+        (rule, what, report.counts.get(rule, 0))
         for rule, what in RULES.items()
         if asked or not rule.startswith("acknowledged")
     ]

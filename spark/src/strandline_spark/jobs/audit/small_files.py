@@ -11,16 +11,16 @@ from strandline.log.checkpoints import Unreadable, parse_epochs, parse_offsets
 from strandline.log.directory import DamagedMetadata, parse_directory_name, read_meta, read_topic_id
 from strandline.log.evidence.clean_shutdown import FILE as MARKER
 from strandline.log.evidence.clean_shutdown import Marker, whole_marker
-from strandline.log.opening import EPOCHS_FILE
+from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline.server.storage.disk import RealDisk
 from strandline_spark.replica.left import is_of
 
 CHECKPOINTS = {
-    HIGH_WATERMARKS: "nothing of its logs counts as committed, or is compared with others",
-    RECOVERY_POINTS: "nobody knows up to where its logs were flushed",
+    HIGH_WATERMARKS: "none of its logs counts as committed, or is compared with others",
+    RECOVERY_POINTS: "how far its logs were flushed is unknown",
     LOG_STARTS: "its logs are judged from their first segments on",
-    CLEANED: "its compacted logs are judged as if no cleaner had been there",
+    CLEANED: "its compacted logs are judged as if no cleaner had run",
 }
 
 
@@ -31,7 +31,7 @@ def damaged_files(directory: str) -> Iterator[str]:
             yield f"{directory}/{file} is damaged: {meaning}"
     why = why_no_marker(directory)
     if why is not None:
-        yield f"{directory}/{MARKER} {why}: nobody knows how the last stop left its logs"
+        yield f"{directory}/{MARKER} {why}: how the last stop left its logs is unknown"
     for name in sorted(os.listdir(directory)):
         if parse_directory_name(name) is None:
             continue
@@ -41,7 +41,7 @@ def damaged_files(directory: str) -> Iterator[str]:
         try:
             read_topic_id(RealDisk(), log)
         except DamagedMetadata as error:
-            yield f"{error}: the log is compared with no other"
+            yield f"{error}: the log is not compared with others"
         except DiskError:
             continue
 

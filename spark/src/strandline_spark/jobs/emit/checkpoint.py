@@ -41,7 +41,7 @@ class Checkpoint:
         """Raises StrandlineError if `path` is no path of a mounted file system."""
         url = urlparse(path)
         if url.scheme not in ("", "file"):
-            problem = f"a checkpoint lies in a folder that is mounted, and {path} is of scheme {url.scheme}:"
+            problem = f"a checkpoint must be in a mounted folder, and {path} has the scheme {url.scheme}:"
             raise StrandlineError(
                 problem, "give --checkpoint a path, on a shared disk if Spark runs on several machines"
             )
@@ -55,7 +55,7 @@ class Checkpoint:
         why = self.why_not_ours()
         if why:
             raise StrandlineError(
-                f"{self.folder} is no checkpoint of an emit run: {why}", "give --checkpoint a new folder"
+                f"{self.folder} is not a checkpoint of an emit run: {why}", "give --checkpoint a new folder"
             )
         self.lanes.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "wb") as lock:

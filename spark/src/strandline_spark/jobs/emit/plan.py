@@ -85,7 +85,7 @@ def decode_plan(content: bytes, path: str) -> Plan:
         plan = json.decode(content, type=Plan)
     except ValidationError as error:
         raise StrandlineError(
-            f"{path} is no plan of an emit run: {error}", "give --checkpoint another folder"
+            f"{path} is not a plan of an emit run: {error}", "give --checkpoint another folder"
         ) from None
     except ValueError as error:
         raise StrandlineError(f"{path} is damaged: {error}", DAMAGED) from None
@@ -120,10 +120,12 @@ NEW_CHECKPOINT = "rows of this run may be in the topic already; a new run, with 
 def why_not_this_run(plan: Plan, source: str, topic: str) -> StrandlineError | None:
     """Why does this checkpoint not belong to what is asked for now? None means that it does."""
     if plan.topic != topic:
-        return StrandlineError(f"the checkpoint is of a run to topic '{plan.topic}', not '{topic}'", OTHER_CHECKPOINT)
+        return StrandlineError(
+            f"the checkpoint belongs to a run to topic '{plan.topic}', not '{topic}'", OTHER_CHECKPOINT
+        )
     if plan.source != source:
         return StrandlineError(
-            f"the checkpoint is of a run of something else:\n{shown(plan.source)}\nand not of:\n{shown(source)}",
+            f"the checkpoint belongs to a run with another source:\n{shown(plan.source)}\nand not:\n{shown(source)}",
             OTHER_CHECKPOINT,
         )
     return None

@@ -73,7 +73,7 @@ def begin(
     with Cluster(config) as cluster:
         view = topic_view(cluster, topic)
         frame = rows()
-        with progress(frame.sparkSession, "staging rows"), told_in_words():
+        with progress(frame.sparkSession, "staging rows"), readable_errors():
             stage(frame, checkpoint, lanes)
         view = topic_view(cluster, topic)  # as it is now: staging may have taken hours
         check_partitions(checkpoint, len(view.partitions))
@@ -124,7 +124,7 @@ def same_topic(plan: Plan, config: ClientConfig) -> TopicNow:
 
 
 @contextmanager
-def told_in_words() -> Iterator[None]:
+def readable_errors() -> Iterator[None]:
     """What a task has said, without Spark's traces around it."""
     try:
         yield
@@ -136,7 +136,7 @@ def write(
     spark: SparkSession, checkpoint: Checkpoint, plan: Plan, config: ClientConfig, known: Mapping[Key, Written]
 ) -> tuple[Written, ...]:
     """Every lane, until all its rows are acknowledged. Raises StrandlineError with what a task has said."""
-    with progress(spark, "writing rows"), told_in_words():
+    with progress(spark, "writing rows"), readable_errors():
         write_lanes(spark, checkpoint, plan, config, known).collect()
     return tuple(row for lane in plan.lanes for row in checkpoint.lane_written(lane.number) or ())
 

@@ -18,7 +18,7 @@ def topic_view(cluster: Cluster, topic: str) -> TopicView:
     if found is None:
         raise StrandlineError(
             f"topic '{topic}' does not exist",
-            f"create it with as many partitions as it shall have: `strandline topics create {topic} --partitions …`",
+            f"create it first: `strandline topics create {topic} --partitions …`",
         )
     return found
 

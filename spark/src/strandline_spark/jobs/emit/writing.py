@@ -150,7 +150,7 @@ class Writing:
             if kept.first <= first < kept.end:
                 assert first + count <= kept.end
                 return kept.rows.part(first - kept.first, count)
-        raise AssertionError(f"row {first} is kept no longer")
+        raise AssertionError(f"row {first} is not kept any more")
 
     def forget_written(self, partition: int) -> None:
         kept, written = self.kept[partition], self.tracks[partition].written

@@ -14,7 +14,7 @@ from strandline_spark.jobs.histories.frames import counts, judged_histories, key
 from strandline_spark.persisted import persisted
 from strandline_spark.schemas import HISTORY_JUDGED, HISTORY_LINE
 
-TOLD_MAX = 20  # anomalies of one name in one key that are told, as in a judgement's report
+LISTED_MAX = 20  # anomalies of one name in one key that are listed, as in a judgement's report
 PARQUET = ".parquet"
 
 
@@ -60,7 +60,7 @@ def kept(spark: SparkSession, rows: DataFrame, out: Path | None) -> Iterator[Dat
             yield rows
         return
     if out.exists():
-        raise StrandlineError(f"{out} is there already", "name a new folder with --out")
+        raise StrandlineError(f"{out} already exists", "name a new folder with --out")
     rows.write.parquet(str(out.resolve()))
     yield spark.read.schema(HISTORY_JUDGED).parquet(str(out.resolve()))
 
@@ -78,9 +78,9 @@ def summary(rows: DataFrame) -> Summary:
         F.count(F.lit(1)).alias("rows"), F.countDistinct("run").alias("runs"), *sums
     )
     order = ("run", "topic", "partition", "name", "proved_ms")
-    told = violations(rows).orderBy(*order).limit(TOLD_MAX).unionByName(problems(rows).limit(TOLD_MAX))
+    listed = violations(rows).orderBy(*order).limit(LISTED_MAX).unionByName(problems(rows).limit(LISTED_MAX))
     groups = found.orderBy("name", "tolerated").collect()
-    shown = [row.asDict() for row in told.collect()]
+    shown = [row.asDict() for row in listed.collect()]
     excused: dict[str, dict[str, int]] = {}
     for row in groups:
         if row.tolerated is not None:

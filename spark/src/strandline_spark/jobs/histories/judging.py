@@ -23,7 +23,7 @@ from strandline_spark.jobs.histories.parts import (
     operation_decoder,
 )
 
-PROBLEMS_MAX = 20  # of one key that are told
+PROBLEMS_MAX = 20  # of one key that are listed
 
 
 class Judged(Value, frozen=True):
@@ -55,14 +55,14 @@ def judge_parts(parts: Iterable[Part]) -> Iterator[Judged]:
         if topic_id:
             yield from OfKey(run, Key(topic, topic_id, partition)).judged(own)  # type: ignore[arg-type]
         else:
-            yield from told(run, own)
+            yield from unreadable(run, own)
 
 
 def place(part: Part) -> tuple[str, str, bytes, int]:
     return part.run, part.topic, part.topic_id, part.partition
 
 
-def told(run: str, parts: Iterable[Part]) -> Iterator[Judged]:
+def unreadable(run: str, parts: Iterable[Part]) -> Iterator[Judged]:
     for part in parts:
         assert part.role == UNREADABLE
         yield Judged(run, "", "", -1, problem=part.content.decode(), lines=part.index)
@@ -91,7 +91,7 @@ class OfKey:
         for problem in self.problems:
             yield self.about(problem=problem, lines=1)
         if self.problem_count > PROBLEMS_MAX:
-            yield self.about(problem="and more that are as bad", lines=self.problem_count - PROBLEMS_MAX)
+            yield self.about(problem="and more of the same kind", lines=self.problem_count - PROBLEMS_MAX)
         if first is not None:
             yield self.about(operations=self.operations, writes=self.writes, reads=self.reads)
 
@@ -102,7 +102,7 @@ class OfKey:
             if part.role == KNOWN:
                 known = known_decoder.decode(part.content)
                 if is_known and known != self.known:
-                    self.blame("two lines say different things of this key")
+                    self.blame("two lines contradict each other about this key")
                 self.known, is_known = known, True
                 continue
             operation = operation_decoder.decode(part.content)
@@ -121,8 +121,8 @@ class OfKey:
         if self.problem_count <= PROBLEMS_MAX:
             self.problems.append(problem)
 
-    def about(self, **told: object) -> Judged:
-        return Judged(self.run, self.key.topic, uuid_text(self.key.topic_id), self.key.partition, **told)  # type: ignore[arg-type]
+    def about(self, **fields: object) -> Judged:
+        return Judged(self.run, self.key.topic, uuid_text(self.key.topic_id), self.key.partition, **fields)  # type: ignore[arg-type]
 
     def row(self, anomaly: Anomaly, why: str | None) -> Judged:
         return self.about(

@@ -15,8 +15,8 @@ from strandline.history.recorded import Known, Line, Recorded, read_line
 
 KNOWN, ASSIGNED, OPERATION, UNREADABLE = "0 known", "1 assigned", "2 operation", "3 unreadable"  # sorted so in a key
 NO_INDEX = -1
-EXCERPT = 200  # characters of an unreadable line that are told
-TOLD_MAX = 20  # unreadable lines per task that are told one by one
+EXCERPT = 200  # characters of an unreadable line that are shown
+LISTED_MAX = 20  # unreadable lines per task that are listed one by one
 SEEN_MAX = 100_000  # of who reads what is remembered so much, so that it is not said again and again
 
 encoder = msgspec.msgpack.Encoder()
@@ -52,15 +52,15 @@ def parts_in(lines: Iterable[Line | str]) -> Iterator[Part]:
     for line in lines:
         if isinstance(line, str):
             bad += 1
-            if bad <= TOLD_MAX:
+            if bad <= LISTED_MAX:
                 yield unreadable(line, 1)
         elif isinstance(line, Known):
             yield part_of(line.run, line.key, NO_INDEX, KNOWN, encoder.encode(line))
         else:
             for key, own in parts(line):
                 yield part_of(line.run, key, line.index, OPERATION, encoder.encode(own))
-    if bad > TOLD_MAX:
-        yield unreadable("and more that are as bad", bad - TOLD_MAX)
+    if bad > LISTED_MAX:
+        yield unreadable("and more of the same kind", bad - LISTED_MAX)
 
 
 def part_of(run: str, key: Key, index: int, role: str, content: bytes) -> Part:
@@ -100,11 +100,11 @@ def lines_of_text(texts: Iterable[str], place: str = "") -> Iterator[Line | str]
 def lines_of_rows(rows: Iterable[dict[str, object]]) -> Iterator[Line | str]:
     """Of a table: columns that are null are fields that the line does not have."""
     for row in rows:
-        told = {name: value for name, value in row.items() if value is not None}
+        fields = {name: value for name, value in row.items() if value is not None}
         try:
-            yield read_line(msgspec.json.encode(told))
+            yield read_line(msgspec.json.encode(fields))
         except msgspec.MsgspecError as error:
-            yield f"{error}: {str(told)[:EXCERPT]}"
+            yield f"{error}: {str(fields)[:EXCERPT]}"
 
 
 operation_decoder = msgspec.msgpack.Decoder(Operation)

@@ -26,13 +26,13 @@ def histories_page(summary: "Summary") -> str:
         sections.append(section("Anomalies", table(("anomaly", "found"), found, levels=["bad"] * len(found))))
         rows = [(*place(row), row["name"], row["text"], evidence(row)) for row in summary.first]
         columns = ("run", "partition", "anomaly", "what", "evidence")
-        sections.append(section("The first of them", table(columns, rows), note="--out keeps all of them."))
+        sections.append(section("The first of them", table(columns, rows), note="--out writes all of them."))
     if excused:
         sections.append(section("Tolerated", table(("anomaly", "found", "because"), excused)))
     if summary.problems:
         bad = [(*place(row), row["problem"], row["lines"]) for row in summary.problems]
-        told = table(("run", "partition", "what", "lines"), bad, levels=["warning"] * len(bad))
-        sections.append(section("Not judged", told))
+        listed = table(("run", "partition", "what", "lines"), bad, levels=["warning"] * len(bad))
+        sections.append(section("Not judged", listed))
     return page("Histories", *sections, verdict=verdict(summary), facts=facts)
 
 

@@ -21,7 +21,7 @@ from strandline_spark.tables.files import Layout
 from strandline_spark.tables.parquet import ParquetTable
 from strandline_spark.tables.schema import check_columns, nullable
 from strandline_spark.tables.table import run
-from strandline_spark.tables.writing import FAILED, HIDDEN, QUARANTINE, Plan, Told
+from strandline_spark.tables.writing import FAILED, HIDDEN, QUARANTINE, Plan, WriteResult
 
 SEEN = "strandline_records"
 
@@ -40,7 +40,7 @@ class Ingestion:
     def __init__(self, pipeline: Pipeline, application: str, records: DataFrame) -> None:
         """Opens the tables, made if need be, with the columns that `records` (any topic rows) lead to."""
         self.pipeline = pipeline
-        sink = pipeline.told.sink
+        sink = pipeline.declared.sink
         schema = table_schema(records, pipeline)
         self.table: Table = open_table(
             sink.format,
@@ -73,51 +73,51 @@ class Ingestion:
         layout = self.table.begin(batch)
         aside = None if self.quarantine is None else self.quarantine.begin(batch)
         try:
-            told = self.write(records, layout, aside)
-            self.refuse(told.account)
+            result = self.write(records, layout, aside)
+            self.refuse(result.account)
         except BaseException:
             self.table.abandon(layout)
             if self.quarantine is not None and aside is not None:
                 self.quarantine.abandon(aside)
             raise
         if self.quarantine is not None and aside is not None:
-            if told.quarantine:
-                self.quarantine.commit(batch, aside, told.quarantine, Account(rows=told.account.quarantined))
+            if result.quarantine:
+                self.quarantine.commit(batch, aside, result.quarantine, Account(rows=result.account.quarantined))
             else:
                 self.quarantine.abandon(aside)
-        self.table.commit(batch, layout, told.table, told.account)
-        return Taken(batch, told.account)
+        self.table.commit(batch, layout, result.table, result.account)
+        return Taken(batch, result.account)
 
-    def write(self, records: DataFrame, layout: Layout, aside: Layout | None) -> Told:
+    def write(self, records: DataFrame, layout: Layout, aside: Layout | None) -> WriteResult:
         """All rows of the batch into files that nobody sees yet, in one job; in two where SQL met bad records."""
         expectations = self.pipeline.expectations
         plan = Plan(layout, aside, dropped_bits(expectations), tuple(each.name for each in expectations))
-        told_of = self.pipeline.told
-        parsed = parse(records, told_of.value, told_of.key, self.pipeline.columns)
+        declared = self.pipeline.declared
+        parsed = parse(records, declared.value, declared.key, self.pipeline.columns)
         if self.pipeline.sql is None:
-            told = run(shape(parsed, self.pipeline), plan)
-            seen = told.account.rows + told.account.quarantined + told.account.dropped
-            return with_account(told, rows_in=seen)
+            result = run(shape(parsed, self.pipeline), plan)
+            seen = result.account.rows + result.account.quarantined + result.account.dropped
+            return with_account(result, rows_in=seen)
         return self.write_by_sql(parsed, plan)
 
-    def write_by_sql(self, parsed: DataFrame, plan: Plan) -> Told:
+    def write_by_sql(self, parsed: DataFrame, plan: Plan) -> WriteResult:
         """SQL sees good rows only, so bad ones are written by a job of their own, if there are any."""
         if self.keeps:
             parsed = parsed.persist()
         try:
             watched = parsed.observe(SEEN, F.count(F.lit(1)), F.count_if(F.col(QUARANTINE).isNotNull()))
             rows = shape(watched, self.pipeline)
-            told, observed = run_observed(rows, plan)
+            result, observed = run_observed(rows, plan)
             records, bad = observed or counted(parsed)
             if bad:
                 also = run(bad_rows(parsed, rows), plan)
-                account = told.account.plus(also.account)
-                told = Told(told.table, (*told.quarantine, *also.quarantine), account)
+                account = result.account.plus(also.account)
+                result = WriteResult(result.table, (*result.quarantine, *also.quarantine), account)
             self.keeps = bad > 0
         finally:
             parsed.unpersist()
-        seen = told.account.rows + told.account.quarantined + told.account.dropped
-        return with_account(told, rows_in=records, filtered=records - seen)
+        seen = result.account.rows + result.account.quarantined + result.account.dropped
+        return with_account(result, rows_in=records, filtered=records - seen)
 
     def refuse(self, account: Account) -> None:
         """Raises StrandlineError if the batch may not become the table's."""
@@ -136,7 +136,7 @@ class Ingestion:
 
     def compact(self, spark: Any, batch: int) -> None:
         """After every so many batches, as declared. Batches are counted over restarts."""
-        wanted = self.pipeline.told.sink.compaction
+        wanted = self.pipeline.declared.sink.compaction
         if wanted.every and (batch + 1) % wanted.every == 0:
             self.table.compact(spark, wanted.target_mb << 20, wanted.files_min)
             if self.quarantine is not None:
@@ -148,8 +148,8 @@ def table_schema(records: DataFrame, pipeline: Pipeline) -> Any:
     from pyspark.sql.types import StructType
 
     empty = records.sparkSession.createDataFrame([], records.schema)
-    told = pipeline.told
-    shaped = shape(parse(empty, told.value, told.key, pipeline.columns), pipeline)
+    result = pipeline.declared
+    shaped = shape(parse(empty, result.value, result.key, pipeline.columns), pipeline)
     schema = nullable(StructType([field for field in shaped.schema if field.name not in HIDDEN]))
     check_columns(schema, pipeline.partition_by)
     return schema
@@ -167,19 +167,19 @@ def bad_rows(parsed: DataFrame, rows: DataFrame) -> DataFrame:
     return bad.select(*columns)
 
 
-def run_observed(rows: DataFrame, plan: Plan) -> tuple[Told, tuple[int, int] | None]:
+def run_observed(rows: DataFrame, plan: Plan) -> tuple[WriteResult, tuple[int, int] | None]:
     """The job, and what it counted on the way; None where Spark could answer without going through the records."""
-    from strandline_spark.tables.table import told_rows
-    from strandline_spark.tables.writing import read_told
+    from strandline_spark.tables.table import result_rows
+    from strandline_spark.tables.writing import read_results
 
-    frame = told_rows(rows, plan)
-    told = read_told(row.told for row in frame.collect())
+    frame = result_rows(rows, plan)
+    result = read_results(row.result for row in frame.collect())
     # Observation.get waits forever where the plan was simplified to nothing; the executed plan itself tells at once.
     metrics = frame._jdf.queryExecution().observedMetrics()
     if not metrics.contains(SEEN):
-        return told, None
+        return result, None
     row = metrics.apply(SEEN)
-    return told, (int(row.getLong(0)), int(row.getLong(1)))
+    return result, (int(row.getLong(0)), int(row.getLong(1)))
 
 
 def counted(parsed: DataFrame) -> tuple[int, int]:
@@ -187,8 +187,10 @@ def counted(parsed: DataFrame) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def with_account(told: Told, *, rows_in: int, filtered: int = 0) -> Told:
-    return Told(told.table, told.quarantine, told.account.plus(Account(rows_in=rows_in, filtered=filtered)))
+def with_account(result: WriteResult, *, rows_in: int, filtered: int = 0) -> WriteResult:
+    return WriteResult(
+        result.table, result.quarantine, result.account.plus(Account(rows_in=rows_in, filtered=filtered))
+    )
 
 
 def offsets_of(account: Account) -> str:

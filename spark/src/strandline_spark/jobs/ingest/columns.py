@@ -31,36 +31,36 @@ class Column(Value, frozen=True, forbid_unknown_fields=True):
         return "bigint" if self.type in EPOCHS else self.type
 
 
-def column(name: str, told: str | Mapping[str, Any]) -> Column:
+def column(name: str, spec: str | Mapping[str, Any]) -> Column:
     """`"long not null"`, or a table of type, path and required. `path` is `a.b`, or a list where names have dots."""
-    if isinstance(told, str):
-        told = {"type": told}
-    unknown = [key for key in told if key not in ("type", "path", "required")]
-    if unknown or not isinstance(told.get("type"), str):
+    if isinstance(spec, str):
+        spec = {"type": spec}
+    unknown = [key for key in spec if key not in ("type", "path", "required")]
+    if unknown or not isinstance(spec.get("type"), str):
         raise StrandlineError(
-            f"column {name} is declared as {dict(told)!r}", 'write "long not null", or { type = "long", path = "a.b" }'
+            f"column {name} is declared as {dict(spec)!r}", 'write "long not null", or { type = "long", path = "a.b" }'
         )
-    kind = NOT_NULL.sub("", told["type"]).strip()
-    path = told.get("path", [name])
+    kind = NOT_NULL.sub("", spec["type"]).strip()
+    path = spec.get("path", [name])
     names = tuple(path.split(".")) if isinstance(path, str) else tuple(path)
     if not names or not all(isinstance(each, str) and each for each in names):
         raise StrandlineError(f"column {name} has the path {path!r}", 'write path = "a.b"')
-    is_required = bool(told.get("required", kind != told["type"].strip()))
+    is_required = bool(spec.get("required", kind != spec["type"].strip()))
     return Column(name, kind.lower() if kind.lower() in EPOCHS else kind, names, is_required)
 
 
 def columns_of(declared: Mapping[str, str | Mapping[str, Any]]) -> tuple[Column, ...]:
-    return checked([column(name, told) for name, told in declared.items()])
+    return checked([column(name, spec) for name, spec in declared.items()])
 
 
 def columns_of_text(text: str) -> tuple[Column, ...]:
     """`id long not null, tags array<string>`: commas within brackets belong to the type."""
     found = []
     for part in split_outside_brackets(text):
-        name, _, told = part.strip().partition(" ")
-        if not told.strip():
-            raise StrandlineError(f"{part.strip()!r} is no column", "write a name and a type: id long not null")
-        found.append(column(name.strip("`"), told))
+        name, _, spec = part.strip().partition(" ")
+        if not spec.strip():
+            raise StrandlineError(f"{part.strip()!r} is not a column", "write a name and a type: id long not null")
+        found.append(column(name.strip("`"), spec))
     return checked(found)
 
 
@@ -80,8 +80,8 @@ def checked(columns: Sequence[Column]) -> tuple[Column, ...]:
     taken = [name for name in names if name in OF_RECORDS]
     if taken:
         raise StrandlineError(
-            f"a column cannot be named {taken[0]}: every row has that of its record",
-            f'name it otherwise and say where it comes from: {taken[0]}_ = {{ type = "…", path = "{taken[0]}" }}',
+            f"a column cannot be named {taken[0]}: every row has its record's value under that name",
+            f'give it another name and a path: {taken[0]}_ = {{ type = "…", path = "{taken[0]}" }}',
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -98,7 +98,7 @@ def tree(columns: Sequence[Column]) -> dict[str, Any]:
         for name in each.path[:-1]:
             place = place.setdefault(name, {})
             if not isinstance(place, dict):
-                raise StrandlineError(f"the path of {each.name} leads through {name}, which is a column itself")
+                raise StrandlineError(f"the path of {each.name} leads through {name}, which is itself a column")
         old = place.setdefault(each.path[-1], each.json_type)
         if old != each.json_type:
             raise StrandlineError(f"{'.'.join(each.path)} is declared as {old} and as {each.json_type}")
@@ -120,18 +120,18 @@ def kind_text(kind: str | dict[str, Any]) -> str:
 def columns_of_file(text: str, where: str) -> tuple[Column, ...]:
     """A JSON Schema, or the JSON of a Spark schema."""
     try:
-        told = json.loads(text)
+        spec = json.loads(text)
     except json.JSONDecodeError as error:
-        raise StrandlineError(f"{where} is no JSON: {error}") from None
-    if isinstance(told, dict) and isinstance(told.get("fields"), list):
-        return checked([spark_column(field, where) for field in told["fields"]])
-    if isinstance(told, dict) and isinstance(told.get("properties"), dict):
-        required = told.get("required", [])
-        definitions: Mapping[str, Any] = told.get("$defs") or told.get("definitions") or {}
+        raise StrandlineError(f"{where} is not valid JSON: {error}") from None
+    if isinstance(spec, dict) and isinstance(spec.get("fields"), list):
+        return checked([spark_column(field, where) for field in spec["fields"]])
+    if isinstance(spec, dict) and isinstance(spec.get("properties"), dict):
+        required = spec.get("required", [])
+        definitions: Mapping[str, Any] = spec.get("$defs") or spec.get("definitions") or {}
         return checked(
             [
                 Column(name, type_of_property(of, definitions, f"{where}: {name}"), (name,), name in required)
-                for name, of in told["properties"].items()
+                for name, of in spec["properties"].items()
             ]
         )
     raise StrandlineError(
@@ -158,7 +158,7 @@ def spark_type(kind: Any, where: str) -> str:
             return f"ARRAY<{spark_type(element, where)}>"
         case {"type": "map", "keyType": key, "valueType": value}:
             return f"MAP<{spark_type(key, where)}, {spark_type(value, where)}>"
-    raise StrandlineError(f"{where} has a type that is not known: {kind!r}")
+    raise StrandlineError(f"{where} has an unknown type: {kind!r}")
 
 
 SIMPLE = {"integer": "bigint", "number": "double", "boolean": "boolean"}

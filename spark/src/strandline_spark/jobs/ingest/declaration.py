@@ -56,7 +56,9 @@ class Source(Strict, frozen=True, forbid_unknown_fields=True):
             found["maxOffsetsPerTrigger"] = str(self.max_offsets_per_trigger)
         if self.headers:
             found["includeHeaders"] = "true"
-        plain = {key: str(told).lower() if isinstance(told, bool) else str(told) for key, told in self.options.items()}
+        plain = {
+            key: str(given).lower() if isinstance(given, bool) else str(given) for key, given in self.options.items()
+        }
         return {**found, **plain}
 
 
@@ -107,7 +109,7 @@ class Run(Strict, frozen=True, forbid_unknown_fields=True):
     checkpoint: str | None = None
 
 
-class Told(Strict, frozen=True, forbid_unknown_fields=True):
+class Declaration(Strict, frozen=True, forbid_unknown_fields=True):
     """The file as it is written."""
 
     source: Source
@@ -130,7 +132,7 @@ class Partition(Value, frozen=True):
 class Pipeline(Value, frozen=True):
     """A declaration with everything read and checked."""
 
-    told: Told
+    declared: Declaration
     columns: tuple[Column, ...]
     sql: str | None
     partitions: tuple[Partition, ...]
@@ -138,7 +140,7 @@ class Pipeline(Value, frozen=True):
 
     @property
     def expectations(self) -> list[Expectation]:
-        return self.told.expectations
+        return self.declared.expectations
 
     @property
     def partition_by(self) -> tuple[str, ...]:
@@ -147,28 +149,28 @@ class Pipeline(Value, frozen=True):
     @property
     def infers(self) -> bool:
         """Are the columns still to be found, from the topic's records?"""
-        return self.told.value.schema == INFER and not self.columns
+        return self.declared.value.schema == INFER and not self.columns
 
     @property
     def may_quarantine(self) -> bool:
-        value = self.told.value
-        is_read = value.format != "binary" or self.told.key.format == "text"
+        value = self.declared.value
+        is_read = value.format != "binary" or self.declared.key.format == "text"
         return is_read or any(each.action == "quarantine" for each in self.expectations)
 
     @property
     def quarantine(self) -> str:
         """Where the records go that the table does not take."""
-        return self.told.sink.quarantine or f"{self.folder()}_quarantine"
+        return self.declared.sink.quarantine or f"{self.folder()}_quarantine"
 
     @property
     def checkpoint(self) -> str:
-        return self.told.run.checkpoint or os.path.join(self.folder(), "_strandline", "checkpoint")
+        return self.declared.run.checkpoint or os.path.join(self.folder(), "_strandline", "checkpoint")
 
     def folder(self) -> str:
-        table = self.told.sink.table.rstrip("/")
-        if self.told.sink.catalog is not None or local_path(table) is None:
+        table = self.declared.sink.table.rstrip("/")
+        if self.declared.sink.catalog is not None or local_path(table) is None:
             raise StrandlineError(
-                f"table {table} is no folder of this machine: where the checkpoint and the quarantine are must be said",
+                f"table {table} is not a local folder, so checkpoint and quarantine need folders of their own",
                 'set [run] checkpoint = "…" and [sink] quarantine = "…"',
             )
         return table
@@ -178,16 +180,16 @@ def read_file(path: str, changes: Mapping[str, Mapping[str, Any]] | None = None)
     """A pipeline from a TOML file. `changes` win over it: `{"run": {"trigger": "10s"}}`."""
     try:
         with open(path, "rb") as file:
-            told = tomllib.load(file)
+            declared = tomllib.load(file)
     except OSError as error:
         raise StrandlineError(f"cannot read {path}: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
-        raise StrandlineError(f"{path} is no TOML: {error}") from None
+        raise StrandlineError(f"{path} is not valid TOML: {error}") from None
     for section, values in (changes or {}).items():
-        place = told.setdefault(section, {})
+        place = declared.setdefault(section, {})
         if isinstance(place, dict):
             change(place, values)
-    return pipeline(told, where=path, folder=os.path.dirname(os.path.abspath(path)))
+    return pipeline(declared, where=path, folder=os.path.dirname(os.path.abspath(path)))
 
 
 def change(place: dict[str, Any], values: Mapping[str, Any]) -> None:
@@ -200,33 +202,34 @@ def change(place: dict[str, Any], values: Mapping[str, Any]) -> None:
         place[name] = {**place[name], **value} if is_added else value
 
 
-def pipeline(told: Mapping[str, Any], *, where: str = "the declaration", folder: str = ".") -> Pipeline:
+def pipeline(declared: Mapping[str, Any], *, where: str = "the declaration", folder: str = ".") -> Pipeline:
     """A pipeline from the tables of its TOML file. Other files that it names are relative to `folder`."""
     try:
-        found = msgspec.convert(dict(told), Told)
+        found = msgspec.convert(dict(declared), Declaration)
     except msgspec.ValidationError as error:
-        raise StrandlineError(f"{where}: {error}", "docs/ingest.md has all names") from None
+        raise StrandlineError(f"{where}: {error}", "docs/ingest.md lists all names") from None
     try:
         return checked(found, folder)
     except StrandlineError as error:
         raise StrandlineError(f"{where}: {error.problem}", error.advice) from None
 
 
-def checked(told: Told, folder: str) -> Pipeline:
-    check_source(told.source)
-    check_expectations(told.expectations)
-    columns = read_columns(told.value, folder)
-    sql = read_sql(told.transform, folder)
-    partitions = tuple(partition(text) for text in told.sink.partition_by)
-    if told.sink.compaction.every < 0 or told.sink.compaction.target_mb < 1 or told.sink.compaction.files_min < 2:
-        raise StrandlineError("[sink.compaction] wants every ≥ 0, target_mb ≥ 1 and files_min ≥ 2")
-    if told.sink.quarantine is not None and same_place(told.sink.quarantine, told.sink.table):
+def checked(declared: Declaration, folder: str) -> Pipeline:
+    check_source(declared.source)
+    check_expectations(declared.expectations)
+    columns = read_columns(declared.value, folder)
+    sql = read_sql(declared.transform, folder)
+    partitions = tuple(partition(text) for text in declared.sink.partition_by)
+    compaction = declared.sink.compaction
+    if compaction.every < 0 or compaction.target_mb < 1 or compaction.files_min < 2:
+        raise StrandlineError("[sink.compaction] needs every ≥ 0, target_mb ≥ 1 and files_min ≥ 2")
+    if declared.sink.quarantine is not None and same_place(declared.sink.quarantine, declared.sink.table):
         raise StrandlineError(
             "[sink] quarantine and table are the same folder", "name another, or leave quarantine out"
         )
-    if told.sink.catalog is not None and told.sink.format != "iceberg":
-        raise StrandlineError(f"[sink] a table of format {told.sink.format} has no catalog", "drop catalog")
-    return Pipeline(told, columns, sql, partitions, trigger_ms(told.run.trigger))
+    if declared.sink.catalog is not None and declared.sink.format != "iceberg":
+        raise StrandlineError(f"[sink] a table of format {declared.sink.format} cannot have a catalog", "drop catalog")
+    return Pipeline(declared, columns, sql, partitions, trigger_ms(declared.run.trigger))
 
 
 def same_place(one: str, other: str) -> bool:
@@ -238,10 +241,10 @@ def check_source(source: Source) -> None:
     given = [source.topic, source.pattern, *(key for key in source.options if key.lower() in ways)]
     if sum(each is not None for each in given) != 1:
         raise StrandlineError(
-            "[source] wants exactly one of topic, pattern, options.subscribe, options.subscribePattern, options.assign"
+            "[source] needs exactly one of topic, pattern, options.subscribe, options.subscribePattern, options.assign"
         )
     if source.bootstrap is None and not any(key.lower() == "kafka.bootstrap.servers" for key in source.options):
-        raise StrandlineError("[source] does not say where the cluster is", 'set bootstrap = "host:9092"')
+        raise StrandlineError("[source] does not name the cluster", 'set bootstrap = "host:9092"')
     if source.max_offsets_per_trigger is not None and source.max_offsets_per_trigger < 1:
         raise StrandlineError("[source] max_offsets_per_trigger must be at least 1")
 
@@ -258,11 +261,11 @@ def check_expectations(expectations: list[Expectation]) -> None:
 def read_columns(value: ValueOf, folder: str) -> tuple[Column, ...]:
     if value.format != "json":
         if value.columns or value.schema is not None:
-            raise StrandlineError(f"[value] of format {value.format} has no columns", 'set format = "json"')
+            raise StrandlineError(f"[value] of format {value.format} cannot have columns", 'set format = "json"')
         return ()
     if bool(value.columns) == (value.schema is not None):
         raise StrandlineError(
-            "[value] of format json wants columns, or a schema's file, and not both",
+            "[value] of format json needs either columns or a schema",
             'for example [value.columns] id = "long not null"',
         )
     if value.schema is None:

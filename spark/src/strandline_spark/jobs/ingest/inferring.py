@@ -28,12 +28,12 @@ def infer(values: Iterable[bytes | None]) -> tuple[Column, ...]:
     objects = 0
     for value in values:
         try:
-            told = json.loads(value) if value is not None else None
+            content = json.loads(value) if value is not None else None
         except ValueError:
             continue
-        if isinstance(told, dict):
+        if isinstance(content, dict):
             objects += 1
-            kinds = both(kinds, kind_of(told))
+            kinds = both(kinds, kind_of(content))
     if not kinds:
         raise StrandlineError(
             f"no columns can be inferred: {objects} of the records of the sample are JSON objects",
@@ -51,9 +51,9 @@ def infer(values: Iterable[bytes | None]) -> tuple[Column, ...]:
 
 def keep(columns: Sequence[Column], path: str) -> None:
     """Write the columns down: the next run has the same, whatever the topic's records are then."""
-    told = {each.name: {"type": each.type, "path": list(each.path)} for each in columns}
+    content = {each.name: {"type": each.type, "path": list(each.path)} for each in columns}
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    durable.write(Path(path), json.dumps(told, indent=2).encode())
+    durable.write(Path(path), json.dumps(content, indent=2).encode())
 
 
 def kept(path: str) -> tuple[Column, ...] | None:

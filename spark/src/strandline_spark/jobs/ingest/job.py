@@ -18,7 +18,7 @@ from strandline_spark.jobs.ingest.batch import Taken
 from strandline_spark.jobs.ingest.declaration import Pipeline
 from strandline_spark.jobs.ingest.parsing import parse
 from strandline_spark.jobs.ingest.reading import read_topic, with_columns
-from strandline_spark.jobs.ingest.running import Outcome, Running
+from strandline_spark.jobs.ingest.running import IngestResult, Running
 from strandline_spark.jobs.ingest.shaping import dropped_bits, shape
 from strandline_spark.spark import session
 from strandline_spark.tables.writing import FAILED, HIDDEN, OFFSETS, QUARANTINE
@@ -26,7 +26,7 @@ from strandline_spark.tables.writing import FAILED, HIDDEN, OFFSETS, QUARANTINE
 Declared = Pipeline | str | Mapping[str, Any]
 
 
-def ingest(declared: Declared, *, spark: SparkSession | None = None, records: DataFrame | None = None) -> Outcome:
+def ingest(declared: Declared, *, spark: SparkSession | None = None, records: DataFrame | None = None) -> IngestResult:
     """Run until everything is in the table (trigger available-now), or until somebody stops the query.
 
     `declared`: the path of a TOML file, its tables as a dict, or a Pipeline. `records`: a stream of topic rows to take
@@ -40,7 +40,7 @@ def ingesting(
     *,
     spark: SparkSession | None = None,
     records: DataFrame | None = None,
-    told: Callable[[Taken], None] | None = None,
+    on_batch: Callable[[Taken], None] | None = None,
 ) -> Running:
     """Start a pipeline and return at once: `.query` is Spark's, `.stop()` ends it after a batch, `.wait()` waits."""
     pipeline = read(declared)
@@ -48,7 +48,7 @@ def ingesting(
         spark = spark or session()
         pipeline = with_columns(pipeline, spark)
         records = read_topic(spark, pipeline)
-    return Running(records, pipeline, told)
+    return Running(records, pipeline, on_batch)
 
 
 def read(declared: Declared) -> Pipeline:
@@ -63,7 +63,7 @@ def read(declared: Declared) -> Pipeline:
 def good_and_bad(records: DataFrame, declared: Declared) -> tuple[DataFrame, DataFrame]:
     """Topic rows in; the table's rows and the quarantine table's rows out. Nothing is written, nothing is counted."""
     pipeline = read(declared)
-    parsed = parse(records, pipeline.told.value, pipeline.told.key, pipeline.columns)
+    parsed = parse(records, pipeline.declared.value, pipeline.declared.key, pipeline.columns)
     rows = shape(parsed, pipeline)
     taken = F.col(QUARANTINE).isNull() & (F.col(FAILED).bitwiseAND(dropped_bits(pipeline.expectations)) == 0)
     bad = rows.where(F.col(QUARANTINE).isNotNull()).select(*OFFSETS, f"{QUARANTINE}.*")

@@ -18,7 +18,7 @@ from strandline_spark.schemas import rows as schema_of
 from strandline_spark.tables.schema import quoted
 from strandline_spark.tables.writing import QUARANTINE
 
-TOLD = schema_of(  # what is told of a row that no table takes, besides topic, partition and offset
+QUARANTINE_FIELDS = schema_of(  # of a row that the table does not take, besides topic, partition and offset
     "timestamp timestamp",
     "key binary",
     "value binary",
@@ -26,7 +26,7 @@ TOLD = schema_of(  # what is told of a row that no table takes, besides topic, p
     "rule string",
     "reason string",
 )
-QUARANTINED = StructType([*schema_of("topic string", "partition int", "offset long"), *TOLD])
+QUARANTINED = StructType([*schema_of("topic string", "partition int", "offset long"), *QUARANTINE_FIELDS])
 PARSED = "__strandline_parsed"
 CORRUPT = "__strandline_corrupt"
 RAW = "__strandline_value"  # the record's value, for a row that turns out not to be as expected
@@ -114,12 +114,12 @@ def json_rules(value: ValueOf, columns: Sequence[Column]) -> list[tuple[str, Exp
     rules = [("json", is_there & ~(is_one & is_object), F.concat(F.lit("the value is not one JSON object: "), start))]
     misfits = [misfit(each) for each in columns]
     reason = F.concat_ws("; ", *misfits)
-    told = F.when(reason != "", reason).otherwise(F.concat(F.lit("the value does not fit its columns: "), start))
+    message = F.when(reason != "", reason).otherwise(F.concat(F.lit("the value does not fit its columns: "), start))
     is_misfit = is_corrupt
     for column in columns:
         if column.type in EPOCHS:
             is_misfit = is_misfit | ~is_time(column)
-    rules.append(("type", is_misfit, told))
+    rules.append(("type", is_misfit, message))
     required = [each for each in columns if each.required]
     if required:
         absent = [F.when(parsed_field(each).isNull(), F.lit(f"{'.'.join(each.path)} is missing")) for each in required]
@@ -143,17 +143,17 @@ def misfit(column: Column) -> Expression:
     shown = F.left(found, F.lit(SHOWN_CHARS))
     start = f"{'.'.join(column.path)} is no "
     text = F.concat(F.lit(f"{start}{column.json_type}: "), shown)
-    told = F.when(found.isNotNull() & parsed_field(column).isNull(), text)
+    message = F.when(found.isNotNull() & parsed_field(column).isNull(), text)
     if column.type not in EPOCHS:
-        return told
-    return told.when(~is_time(column), F.concat(F.lit(f"{start}{column.type}: "), shown))
+        return message
+    return message.when(~is_time(column), F.concat(F.lit(f"{start}{column.type}: "), shown))
 
 
 def judged(rules: Sequence[tuple[str, Expression, Expression]]) -> Expression:
     """Null for a good record, else what the quarantine table says of it, by the first rule that it breaks."""
     found: Expression | None = None
     for rule, is_broken, reason in rules:
-        told = F.struct(
+        rejection = F.struct(
             F.col("timestamp"),
             F.col("key"),
             F.col("value"),
@@ -161,8 +161,10 @@ def judged(rules: Sequence[tuple[str, Expression, Expression]]) -> Expression:
             F.lit(rule).alias("rule"),
             reason.alias("reason"),
         )
-        found = F.when(is_broken, told) if found is None else found.when(is_broken, told)
-    return F.lit(None).cast(TOLD) if found is None else found.otherwise(F.lit(None).cast(TOLD))
+        found = F.when(is_broken, rejection) if found is None else found.when(is_broken, rejection)
+    return (
+        F.lit(None).cast(QUARANTINE_FIELDS) if found is None else found.otherwise(F.lit(None).cast(QUARANTINE_FIELDS))
+    )
 
 
 def first_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ SAMPLE = 1000  # records
 
 def read_topic(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
     """Topic rows, as they come."""
-    return spark.readStream.format(FORMAT).options(**pipeline.told.source.reader_options()).load()
+    return spark.readStream.format(FORMAT).options(**pipeline.declared.source.reader_options()).load()
 
 
 def with_columns(pipeline: Pipeline, spark: SparkSession) -> Pipeline:
@@ -23,7 +23,7 @@ def with_columns(pipeline: Pipeline, spark: SparkSession) -> Pipeline:
     path = f"{require_local(pipeline.checkpoint, 'schema inferred for a')}.columns.json"
     columns = kept(path)
     if columns is None:
-        options = pipeline.told.source.reader_options() | {"startingOffsets": "earliest"}
+        options = pipeline.declared.source.reader_options() | {"startingOffsets": "earliest"}
         sample = spark.read.format(FORMAT).options(**options).load().select("value").limit(SAMPLE)
         columns = infer(bytes(row.value) if row.value is not None else None for row in sample.collect())
         keep(columns, path)

@@ -1,4 +1,4 @@
-"""A pipeline as a streaming query: started, told of, ended after a batch when somebody asks.
+"""A pipeline as a streaming query: it starts, reports its batches, and ends after a batch on request.
 
 A query that is stopped in mid-batch loses nothing, but its work. So a wish to stop waits for the batch: the next one is
 refused at its very beginning, before anything is written, and the query ends with that.
@@ -30,7 +30,7 @@ POLL_S = 1
 LOGGER = "org.apache.spark.sql.execution.streaming"
 
 
-class Outcome(Value, frozen=True):
+class IngestResult(Value, frozen=True):
     """What a run has done, and where the table is now."""
 
     application: str  # the query's id, which its checkpoint keeps
@@ -85,15 +85,16 @@ class Stopped(Exception):
 class Running:
     """A query of a pipeline. `wait` until it ends, `stop` to end it after its batch."""
 
-    def __init__(self, records: DataFrame, pipeline: Pipeline, told: Callable[[Taken], None] | None = None) -> None:
-        """`records`: a stream of topic rows. `told` hears of each batch. Wrong declarations are refused at once."""
+    def __init__(self, records: DataFrame, pipeline: Pipeline, on_batch: Callable[[Taken], None] | None = None) -> None:
+        """`records`: a stream of topic rows. `on_batch` is called after each batch. An invalid declaration is
+        rejected at once."""
         table_schema(records, pipeline)
         for path in own_folders(pipeline):
             refuse_strangers(path)  # before Spark makes its checkpoint there
         self.records = records
         self.spark = records.sparkSession
         self.pipeline = pipeline
-        self.told = told
+        self.on_batch = on_batch
         self.ingestion: Ingestion | None = None
         self.done = Account()
         self.batches = 0
@@ -102,8 +103,8 @@ class Running:
         self.was_stopped = False  # by the wish, and not by its own end before the wish was seen
         self.at_work = threading.Lock()  # held while a batch is under way: what it writes to must not be closed
         self.began = time.monotonic()
-        log_level(self.spark, "OFF")  # what fails is told once, by `wait`
-        writer = records.writeStream.queryName(pipeline.told.name).foreachBatch(self.take)
+        log_level(self.spark, "OFF")  # `wait` reports a failure, once
+        writer = records.writeStream.queryName(pipeline.declared.name).foreachBatch(self.take)
         writer = writer.option("checkpointLocation", pipeline.checkpoint)
         if pipeline.trigger_ms is None:
             writer = writer.trigger(availableNow=True)
@@ -125,8 +126,8 @@ class Running:
             taken = self.ingestion.take(records, batch)
             self.done = self.done.plus(taken.account)
             self.batches += not taken.was_there
-            if self.told is not None:
-                self.told(taken)
+            if self.on_batch is not None:
+                self.on_batch(taken)
             if not taken.was_there:
                 self.ingestion.compact(records.sparkSession, batch)
         except BaseException as error:
@@ -137,7 +138,7 @@ class Running:
         """End after the batch that is under way. Returns at once."""
         self.wants_stop.set()
 
-    def wait(self) -> Outcome:
+    def wait(self) -> IngestResult:
         """Until everything is read, an error, or `stop`. Raises StrandlineError if the query failed."""
         try:
             while not self.ended():
@@ -157,7 +158,7 @@ class Running:
             account = self.close()
             log_level(self.spark, "WARN")
         seconds = time.monotonic() - self.began
-        return Outcome(str(self.query.id), self.batches, self.done, account, seconds, self.was_stopped)
+        return IngestResult(str(self.query.id), self.batches, self.done, account, seconds, self.was_stopped)
 
     def ended(self) -> bool:
         return bool(self.query.awaitTermination(POLL_S))
@@ -182,8 +183,8 @@ class Running:
 
 def own_folders(pipeline: Pipeline) -> Iterator[str]:
     """The folders that must be empty, or Parquet tables of ours."""
-    if pipeline.told.sink.format == "parquet":
-        yield require_local(pipeline.told.sink.table, "parquet")
+    if pipeline.declared.sink.format == "parquet":
+        yield require_local(pipeline.declared.sink.table, "parquet")
     if pipeline.may_quarantine:
         yield require_local(pipeline.quarantine, "quarantine")
 
@@ -201,7 +202,7 @@ def application_of(records: DataFrame) -> str:
     """The id of the query whose batch this is: the checkpoint has it, so it is the same after every restart."""
     found = records.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     if found is None:
-        raise StrandlineError("Spark does not say which query a batch is of", "PySpark from 4.2 on does")
+        raise StrandlineError("Spark does not report which query a batch belongs to", "PySpark 4.2 or later is needed")
     return str(found)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from strandline_spark.errors import StrandlineError
 from strandline_spark.jobs.ingest.declaration import Expectation, Partition, Pipeline
-from strandline_spark.jobs.ingest.parsing import RAW, TOLD, first_line
+from strandline_spark.jobs.ingest.parsing import QUARANTINE_FIELDS, RAW, first_line
 from strandline_spark.tables.schema import quoted
 from strandline_spark.tables.writing import FAILED, HIDDEN, OFFSETS, QUARANTINE
 
@@ -24,7 +24,7 @@ def shape(parsed: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Parsed rows in, rows for the writer out. With SQL only good rows come out: the bad ones have no place in it."""
     if pipeline.sql is not None:
         rows = with_sql(parsed.where(F.col(QUARANTINE).isNull()).drop(QUARANTINE, RAW), pipeline.sql)
-        rows = rows.withColumn(QUARANTINE, F.lit(None).cast(TOLD))
+        rows = rows.withColumn(QUARANTINE, F.lit(None).cast(QUARANTINE_FIELDS))
     else:
         rows = parsed
     return judge(partitioned(rows, pipeline.partitions), pipeline.expectations).drop(RAW)
@@ -47,11 +47,11 @@ def with_sql(good: DataFrame, sql: str) -> DataFrame:
     missing = [name for name in OFFSETS if name not in rows.columns]
     if missing:
         raise StrandlineError(
-            f"[transform] the SQL leaves out {', '.join(missing)}: each row keeps where it came from",
+            f"[transform] the SQL leaves out {', '.join(missing)}: every row must keep the place of its record",
             f"add {', '.join(missing)} to its SELECT",
         )
     if rows.isStreaming:
-        raise StrandlineError("[transform] the SQL is run on batches; it may not read a stream itself")
+        raise StrandlineError("[transform] the SQL runs on batches and cannot read a stream itself")
     return rows
 
 
@@ -65,7 +65,7 @@ def partitioned(rows: DataFrame, partitions: Sequence[Partition]) -> DataFrame:
 def with_column(rows: DataFrame, name: str, sql: str) -> DataFrame:
     if name in rows.columns:
         raise StrandlineError(
-            f"[sink] partition_by makes a column {name}, and the rows have one", f"write just {name!r}"
+            f"[sink] partition_by makes a column {name}, which the rows already have", f"write only {name!r}"
         )
     try:
         return rows.withColumn(name, F.expr(sql))
@@ -87,7 +87,7 @@ def judge(rows: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
         return rows
     reasons = [F.when(has_bit(bit), F.lit(f"{each.name}: not {each.check}")) for bit, each in aside]
     names = [F.when(has_bit(bit), F.lit(each.name)) for bit, each in aside]
-    told = F.struct(
+    rejection = F.struct(
         (F.col("timestamp") if is_a(rows, "timestamp", "timestamp") else F.lit(None))
         .cast("timestamp")
         .alias("timestamp"),
@@ -98,7 +98,7 @@ def judge(rows: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
         F.concat_ws("; ", *reasons).alias("reason"),
     )
     is_aside = F.col(FAILED).bitwiseAND(sum(1 << bit for bit, _ in aside)) != 0
-    return rows.withColumn(QUARANTINE, F.when(is_aside, told).otherwise(F.col(QUARANTINE)))
+    return rows.withColumn(QUARANTINE, F.when(is_aside, rejection).otherwise(F.col(QUARANTINE)))
 
 
 def is_a(rows: DataFrame, name: str, kind: str) -> bool:

@@ -25,7 +25,7 @@ def ends_of(
         what = names_of(partitions)
         if leader < 0:
             where = ":".join(map(str, partitions[0]))
-            trouble.told[what] = f"no sample of {what}: no leader now; `strandline explain {where}` says why"
+            trouble.lacking[what] = f"no sample of {what}: no leader now; `strandline explain {where}` says why"
             continue
         with trouble.without(f"no sample of {what} (broker {leader})"):
             found |= ends_at_leader(cluster, partitions, isolation, trouble)
@@ -45,7 +45,7 @@ def ends_at_leader(
             return {at: Ends(starts[at].offset, latest[at].offset) for at in left}
         except UnknownTopic as error:
             if cluster.topics([error.topic]):
-                trouble.told[error.topic] = f"no sample of {error.topic}: its leader does not know it yet"
+                trouble.lacking[error.topic] = f"no sample of {error.topic}: its leader has not loaded it yet"
             left = [at for at in left if at[0] != error.topic]
     return {}
 

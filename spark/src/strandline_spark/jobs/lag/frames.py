@@ -22,7 +22,7 @@ def read_samples(spark: SparkSession, *paths: str) -> DataFrame:
     """
     missing = [path for path in paths if "://" not in path and not Path(path).exists()]
     if missing:
-        raise StrandlineError(f"there is no {missing[0]}", "give files that `strandline pipeline lag --file` wrote")
+        raise StrandlineError(f"there is no {missing[0]}", "name files that `strandline pipeline lag --file` wrote")
     lines = [path for path in paths if not path.rstrip("/").endswith(".parquet")]
     tables = [path for path in paths if path not in lines]
     made = [spark.read.schema(LINE).json(lines)] if lines else []

@@ -80,7 +80,7 @@ class LagListener(StreamingQueryListener):
             except (StrandlineError, OSError) as error:  # a file that cannot be written is no reason not to commit
                 failures.append(str(error))
         if failures:
-            self.tell(f"lag of query {name} is not told: {'; '.join(failures)}")
+            self.tell(f"the lag of query {name} is unknown: {'; '.join(failures)}")
         else:
             self.failure = None
 

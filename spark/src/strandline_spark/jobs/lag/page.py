@@ -29,12 +29,12 @@ def lag_page(tables: Mapping[str, DataFrame], *, title: str = "Lag") -> str:
     )
 
 
-END_NOTE = "Caught up in: how long until the lag is 0 if it goes on as over the whole time."
+END_NOTE = "Caught up in: the time until the lag is 0 if the rates stay as they were on average."
 LAG_NOTE = (
-    "Records behind the end of what may be read, over all partitions of a topic. Delay: the age, by its timestamp, of "
-    "the record that is to be read next, in the partition where it is oldest."
+    "Lag: records up to the end of what can be read, in all partitions of a topic. Delay: the age of the record to be "
+    "read next, by its timestamp, in the partition where it is oldest."
 )
-SKEW_NOTE = "The largest partition beside the mean: 1 is even. Of a reader it is its lag that is compared."
+SKEW_NOTE = "The largest partition divided by the mean: 1 is even. For readers, it compares the lag."
 
 
 def verdict_of(readers: Sequence[Row]) -> Verdict:
@@ -48,7 +48,7 @@ def verdict_of(readers: Sequence[Row]) -> Verdict:
         return Verdict("warning", f"{len(growing)} of {len(readers)} readers do not catch up", names_of(growing))
     if behind:
         return Verdict("good", f"{len(behind)} of {len(readers)} readers are behind, and catch up", names_of(behind))
-    return Verdict("good", "nobody is behind" if readers else "nobody reads; what was written is below")
+    return Verdict("good", "no reader is behind" if readers else "there are no readers; the topics' writes are below")
 
 
 def facts_of(readers: Sequence[Row], summary: Sequence[Row], over_time: Sequence[Row]) -> list[tuple[str, object]]:

@@ -24,7 +24,7 @@ class QueryProgress(Value, frozen=True):
 
 
 def progress_of(checkpoint: str) -> QueryProgress:
-    """Raises StrandlineError if the folder is no checkpoint of a streaming query, or of one without topics."""
+    """Raises StrandlineError if the folder is not a checkpoint of a streaming query, or of one without topics."""
     folder = folder_of(checkpoint)
     for _ in range(TRIES):
         try:
@@ -42,8 +42,8 @@ def folder_of(checkpoint: str) -> Path:
         )
     folder = Path(url.path if url.scheme else checkpoint)
     if not (folder / "offsets").is_dir():
-        advice = "give the query's checkpointLocation, with its folders offsets/ and commits/"
-        raise StrandlineError(f"{checkpoint} is no checkpoint of a streaming query", advice)
+        advice = "name the query's checkpointLocation, which has the folders offsets/ and commits/"
+        raise StrandlineError(f"{checkpoint} is not a checkpoint of a streaming query", advice)
     return folder
 
 
@@ -66,7 +66,7 @@ def read_batch(folder: Path, batch: int) -> Positions:
     path = folder / "offsets" / str(batch)
     lines = path.read_text(errors="replace").splitlines()
     if len(lines) < 2 or not lines[0].startswith("v"):
-        raise StrandlineError(f"{path} is not a file of Spark's offset log", "is this the right folder?")
+        raise StrandlineError(f"{path} is not a file of Spark's offset log", "check the folder's name")
     found: Positions = {}
     for line in lines[2:]:
         found |= positions_in(line)

@@ -85,9 +85,7 @@ def append(path: Path, samples: Sequence[Sample]) -> None:
             whole = tail.rfind(b"\n") + 1
             torn = tail[whole : whole + len(BEGIN)]
             if not BEGIN.startswith(torn):
-                raise StrandlineError(
-                    f"{path} is no file of samples, and samples cannot follow in it", "name a new file"
-                )
+                raise StrandlineError(f"{path} is not a file of samples, so none can be appended", "name a new file")
             file.truncate(tail_at + whole)
         file.write(b"".join(json.encode(sample) + b"\n" for sample in samples))
 
@@ -104,8 +102,8 @@ def read(path: Path) -> Iterator[Sample]:
             except (DecodeError, ValidationError) as error:
                 if not line.endswith(b"\n"):
                     return
-                problem = f"{path}, line {number}, is no sample of lag: {error}"
-                raise StrandlineError(problem, "give a file that `lag --file` wrote") from None
+                problem = f"{path}, line {number}, is not a sample of lag: {error}"
+                raise StrandlineError(problem, "name a file that `lag --file` wrote") from None
 
 
 class Rate(Value, frozen=True):

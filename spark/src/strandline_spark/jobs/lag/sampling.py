@@ -73,10 +73,10 @@ class Sampler:
         made = [sampled(now, TOPIC, "", topic, partition, ends[topic, partition], None) for topic, partition in ends]
         for reader in readers:
             made += self.of_reader(reader, ends, now)
-        for what, sentence in trouble.told.items():
+        for what, sentence in trouble.lacking.items():
             if what not in self.lacking:
                 self.tell(sentence)
-        self.lacking, self.is_first = trouble.told, False
+        self.lacking, self.is_first = trouble.lacking, False
         return made
 
     def readers(self, trouble: Trouble) -> Iterator[Reader]:
@@ -90,7 +90,7 @@ class Sampler:
                 yield Reader(QUERY, name, progress.done, progress.batch)
                 if self.commit_to is None:
                     continue
-                with trouble.without(f"nothing is committed to group {self.commit_to}"):
+                with trouble.without(f"no offset is committed to group {self.commit_to}"):
                     commit_progress(self.cluster, self.commit_to, progress.done, trouble.patience_ms)
 
     def of_reader(self, reader: Reader, ends: Mapping[Partition, Ends], now: int) -> Iterator[Sample]:
@@ -131,4 +131,4 @@ def commit_progress(cluster: Cluster, group: str, positions: Positions, patience
             raise KafkaError(error.code, error.problem, COMMIT_ADVICE) from None
 
 
-COMMIT_ADVICE = "the group must be one that no consumer is a member of: give it a name of its own"
+COMMIT_ADVICE = "use a group that has no members: a name of its own"

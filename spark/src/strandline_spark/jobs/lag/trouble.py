@@ -16,7 +16,7 @@ class Trouble:
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
         self.left = float(LIMIT_MS)
-        self.told: dict[str, str] = {}  # what is lacking -> a sentence about it
+        self.lacking: dict[str, str] = {}  # what is lacking -> a sentence about it
 
     @property
     def patience_ms(self) -> int:
@@ -34,7 +34,7 @@ class Trouble:
                 raise
             self.took(began)
             problem = error.problem if isinstance(error, StrandlineError) else error
-            self.told[what] = f"{what}: {problem}"
+            self.lacking[what] = f"{what}: {problem}"
 
     def took(self, began: float) -> None:
         """Something has failed that was tried since `began` (`time.monotonic`)."""

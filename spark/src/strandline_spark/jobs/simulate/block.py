@@ -65,11 +65,11 @@ def seed_rows(task: Task) -> Iterator[SeedRow]:
                 stream.close()
 
 
-def broken(task: Task, status: int, told: str) -> StrandlineError:
-    last = told.splitlines()[-1] if told else "it said nothing"
+def broken(task: Task, status: int, output: str) -> StrandlineError:
+    last = output.splitlines()[-1] if output else "no output"
     if status == OTHER_CODE:
         return StrandlineError(
-            f"{last}, and this campaign is of {task.campaign.code_version}",
+            f"{last}, and this campaign has {task.campaign.code_version}",
             "install the same version on all machines of the Spark cluster",
         )
     return StrandlineError(f"the process that ran the seeds {task.block.name} ended with status {status}: {last}")

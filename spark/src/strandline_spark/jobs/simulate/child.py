@@ -1,8 +1,8 @@
 """A process that runs the seeds of one block: a `Task` comes in, a `SeedRow` goes out per seed, one line each.
 
 It imports everything once, and then forks for each seed. So no seed finds anything in its memory that another has left
-there, one that takes too long is killed, and one that takes its process with it has a row like all others. Its standard
-input is its life line: when that closes, whoever wanted the rows is gone, and it ends at once.
+there, one that takes too long is killed, and one that takes its process with it has a row like all others. When its
+standard input closes, nobody wants the rows any more, and it ends at once.
 """
 
 import gc
@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from strandline.sim.runs.prepared import prepare
 from strandline_spark.jobs.simulate.code import code_version
 from strandline_spark.jobs.simulate.definition import AGAIN, Block, Campaign, Task, sampled
 from strandline_spark.jobs.simulate.seed_row import DIED, TIMED_OUT, SeedRow, broken_off, row_of
@@ -27,7 +28,7 @@ OTHER_CODE = 3  # the exit status of a process that has other code than the camp
 CHUNK = 1 << 16
 
 
-class Brood:
+class SeedProcesses:
     def __init__(self, campaign: Campaign, block: Block, run_seed: Callable[[int], Any], outcome_type: Any) -> None:
         self.campaign = campaign
         self.run = block.run
@@ -36,32 +37,32 @@ class Brood:
         self.place = f"{socket.gethostname()}:{os.getpid()}"
 
     def row(self, seed: int) -> SeedRow | None:
-        """None: nobody wants it any more."""
+        """None if standard input was closed: nobody wants the row any more."""
         began = time.monotonic()
         source, target = os.pipe()
         child = os.fork()
         if child == 0:
-            self.be_born(seed, source, target)
+            self.run_in_child(seed, source, target)
         os.close(target)
-        told = heard(source, began + self.campaign.limit_s)
+        answer = read_answer(source, began + self.campaign.limit_s)
         os.close(source)
-        if told is None or told is TOO_LATE:
+        if answer is None or answer is TOO_LATE:
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         ms = int((time.monotonic() - began) * 1000)
-        if told is None:
+        if answer is None:
             return None
-        if told is TOO_LATE:
+        if answer is TOO_LATE:
             check = f"it took longer than {self.campaign.limit_s:g} s"
             return broken_off(seed, self.run, TIMED_OUT, check, ms, self.campaign, self.place)
         try:
-            outcome = msgspec.json.decode(told, type=self.outcome_type)
+            outcome = msgspec.json.decode(answer, type=self.outcome_type)
         except msgspec.DecodeError:
-            check = f"its process died ({death(status)})"
+            check = f"its process died ({exit_cause(status)})"
             return broken_off(seed, self.run, DIED, check, ms, self.campaign, self.place)
         return row_of(outcome, self.run, ms, self.campaign, self.place)
 
-    def be_born(self, seed: int, source: int, target: int) -> None:
+    def run_in_child(self, seed: int, source: int, target: int) -> None:
         """In the new process, which does not return."""
         status = 1
         try:
@@ -80,8 +81,8 @@ class Brood:
 TOO_LATE = b"\0"
 
 
-def heard(source: int, deadline: float) -> bytes | None:
-    """All that a seed's process says; TOO_LATE; None if the life line was cut meanwhile."""
+def read_answer(source: int, deadline: float) -> bytes | None:
+    """The answer of a seed's process; TOO_LATE; None if standard input was closed meanwhile."""
     found = bytearray()
     while True:
         ready, _, _ = select.select([source, sys.stdin], [], [], max(0.0, deadline - time.monotonic()))
@@ -95,7 +96,7 @@ def heard(source: int, deadline: float) -> bytes | None:
         found += chunk
 
 
-def death(status: int) -> str:
+def exit_cause(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
@@ -121,10 +122,7 @@ def main() -> int:
         if own != task.campaign.code_version:
             print(f"{socket.gethostname()} has the code {own}", file=sys.stderr)
             return OTHER_CODE
-        if task.campaign.planted:
-            from strandline.sim.planted import install
-
-            install(task.campaign.planted)
+        prepare(task.campaign.prepare)
         from strandline.sim.runs.run import Outcome, run_seed  # what is imported may have a bug planted in it
 
         def guarded(seed: int) -> Any:
@@ -134,12 +132,12 @@ def main() -> int:
                 why = f"the simulator crashed: {type(error).__name__}: {error}"
                 return Outcome(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
 
-        brood = Brood(task.campaign, task.block, guarded, Outcome)
+        processes = SeedProcesses(task.campaign, task.block, guarded, Outcome)
         seeds = chosen(task.campaign, task.block)
         gc.collect()
         gc.freeze()
         for seed in seeds:
-            row = brood.row(seed)
+            row = processes.row(seed)
             if row is None:
                 break
             rows.write(msgspec.json.encode(row) + b"\n")

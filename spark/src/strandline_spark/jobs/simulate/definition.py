@@ -23,7 +23,7 @@ class Campaign(Value, frozen=True):
     code_version: str  # of what the simulator runs
     python: str = ""  # "3.11": digests need not be the same in another
     eligible: Literal["gentle", "ruthless"] | None = None  # only seeds with Eligible Leader Replicas, and such faults
-    planted: str = ""  # a bug that every process of it has
+    prepare: str = ""  # MODULE:NAME, what every process of it does first: `strandline.sim.runs.prepared`
     limit_s: float = 120.0  # a seed that takes longer on the wall is given up
     again_per_10000: int = 100  # how many of the seeds are run once more
 
@@ -41,7 +41,7 @@ class Block(Value, frozen=True, order=True):
 
 
 class Task(Value, frozen=True):
-    """What the process is told that runs a block."""
+    """What the process that runs a block needs to know."""
 
     campaign: Campaign
     block: Block

@@ -33,7 +33,7 @@ def check_written(folder: Path, written: Iterable[Written]) -> None:
     missing = [row for row in written if Block(FIRST if row.run == FIRST else AGAIN, row.first, row.last) not in there]
     if missing:
         raise StrandlineError(
-            f"{len(missing)} blocks were written to {folder}, and are not there",
+            f"{len(missing)} blocks were written to {folder} and are not there",
             "name a folder with --out that all machines of the Spark cluster share",
         )
 

@@ -28,15 +28,15 @@ def campaign_page(summary: Summary) -> str:
         facts=facts,
         lead=f"Code {campaign.code_version}, Python {campaign.python}"
         + (f", {campaign.eligible} seeds with Eligible Leader Replicas" if campaign.eligible else "")
-        + (f", with the planted bug {campaign.planted}" if campaign.planted else ""),
+        + (f", prepared by {campaign.prepare}" if campaign.prepare else ""),
     )
 
 
 def verdict(summary: Summary) -> Verdict:
-    left = "" if summary.is_complete else "Not all seeds have run yet, or not all that run again."
+    left = "" if summary.is_complete else "Not all seeds have run yet, or not all of the repeated ones."
     if summary.failed or summary.differences:
         count = summary.failed + len(summary.differences)
-        return Verdict("bad", f"{count} of {summary.seeds} seeds are not as they must be", left)
+        return Verdict("bad", f"{count} of {summary.seeds} seeds failed or were not deterministic", left)
     if left:
         return Verdict("warning", f"{summary.seeds} seeds are ok so far", left)
     return Verdict("good", f"all {summary.seeds} seeds are ok")
@@ -46,12 +46,12 @@ def failures(summary: Summary) -> list[str]:
     sections = []
     if summary.failures:
         rows = [(row.seed, row.verdict, row.check, row.replay) for row in summary.failures]
-        told = table(("seed", "verdict", "what was broken", "shown again by"), rows, levels=["bad"] * len(rows))
-        sections.append(section("Failures", told))
+        listed = table(("seed", "verdict", "what was broken", "shown again by"), rows, levels=["bad"] * len(rows))
+        sections.append(section("Failures", listed))
     if summary.differences:
         differing = [(row.seed, row.digest, row.other, row.replay) for row in summary.differences]
-        told = table(("seed", "digest", "and again", "shown again by"), differing, levels=["bad"] * len(differing))
-        sections.append(section("Not deterministic", told, note="These did something else in another process."))
+        listed = table(("seed", "digest", "and again", "shown again by"), differing, levels=["bad"] * len(differing))
+        sections.append(section("Not deterministic", listed, note="These had another result in another process."))
     return sections
 
 
@@ -72,5 +72,5 @@ def coverage(kinds: tuple[Coverage, ...]) -> str:
             caption="kinds of faults",
             levels=["" if row.strikes else "warning" for row in kinds],
         ),
-        note="A strike may find nothing that it may do: what was done has its own counts below.",
+        note="A strike may have no effect; the effects are counted below.",
     )

@@ -76,8 +76,8 @@ def broken_off(seed: int, run: Run, verdict: str, check: str, ms: int, campaign:
 
 
 def replay(seed: int, campaign: Campaign) -> str:
-    planted = f" --planted {campaign.planted}" if campaign.planted else ""
-    return f"strandline sim --seed {seed}{planted}"
+    module, _, name = campaign.prepare.partition(":")
+    return f"python -m {module} {name} --seed {seed}" if module else f"strandline sim --seed {seed}"
 
 
 def replay_twice(seed: int) -> str:

@@ -75,7 +75,7 @@ def claim(folder: Path, campaign: Campaign) -> None:
     elif known != campaign:
         raise StrandlineError(
             f"{folder} has a campaign of another kind ({'; '.join(differences(known, campaign))})",
-            "name another folder with --out: what other code or other options have done is not added up",
+            "name another folder with --out: results of other code or other options are not added up",
         )
 
 
@@ -87,7 +87,7 @@ def definition(folder: Path) -> Campaign | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        raise StrandlineError(f"{path} does not say what campaign this is: {error}") from None
+        raise StrandlineError(f"{path} does not describe a campaign: {error}") from None
 
 
 def done(folder: Path) -> list[Block]:
@@ -126,7 +126,7 @@ def rows_in(folder: Path, block: Block) -> Iterator[SeedRow]:
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowInvalid) as error:
-        raise StrandlineError(f"{path} cannot be read: {error}", "remove it, and its seeds are run again") from None
+        raise StrandlineError(f"{path} cannot be read: {error}", "remove it to run its seeds again") from None
     for row in table.to_pylist(maps_as_pydicts="strict"):
         yield SeedRow(**row)
 

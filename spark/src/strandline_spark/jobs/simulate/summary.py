@@ -9,7 +9,7 @@ from strandline.base.value import Value
 from strandline_spark.jobs.simulate.definition import AGAIN, Campaign
 from strandline_spark.jobs.simulate.seed_row import SeedRow, did_the_same, replay_twice
 
-FAILURES_KEPT = 1000  # told one by one; the counts count all
+FAILURES_KEPT = 1000  # listed one by one; the counts include all
 
 
 class Failure(Value, frozen=True):

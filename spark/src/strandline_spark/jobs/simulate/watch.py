@@ -62,5 +62,5 @@ def watched(folder: Path, seeds: range, console: Console | None = None) -> Abstr
         return {"completed": watch().done, "rate": watch().rate, "failed": watch().failed}
 
     title = f"seeds {seeds.start}..{seeds.stop - 1}"
-    told = TextColumn("{task.fields[rate]:.1f} seeds/s, {task.fields[failed]} failed")
-    return progress.watched(title, look, told=[told], console=console, total=len(seeds), rate=0.0, failed=0)
+    rate = TextColumn("{task.fields[rate]:.1f} seeds/s, {task.fields[failed]} failed")
+    return progress.watched(title, look, more=[rate], console=console, total=len(seeds), rate=0.0, failed=0)

@@ -9,6 +9,7 @@
 - who waits for acks=all is answered in the event in which the leadership ends: a later one must not confirm it
 """
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Received, Reply
@@ -32,6 +33,9 @@ WRITTEN = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 
 
 class Answers:
+    HEARS = ((Received, ProduceRequest),)
+    ANSWERS = (ProduceResponse, NoneType)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.asked: dict[Asked, tuple[int, dict[TopicIdPartition, Sent]]] = {}
@@ -44,8 +48,6 @@ class Answers:
             del self.asked[which]
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if type(event) is not Received or type(event.message) is not ProduceRequest:
-            return
         sent = {}
         for topic in event.message.topic_data:
             for data in topic.partition_data:
@@ -68,7 +70,7 @@ class Answers:
         for topic in reply.message.responses:
             for row in topic.partition_responses:
                 at = TopicIdPartition(topic.topic_id, row.index)
-                hosted = machine.node.broker.replicas.host.find(at)
+                hosted = machine.node.broker.replicas.host.partitions.find(at)
                 if row.error_code in WRITTEN and at in sent and hosted is not None and self.is_held_to_it(machine, at):
                     with machine.disk.observed():
                         self.is_there(f"{machine.name}, {hosted.name}", hosted, row.base_offset, acks, *sent[at])

@@ -9,6 +9,7 @@
 The log is read here from its records alone, and not by what the coordinator remembers.
 """
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.effects import Received, Reply
@@ -87,6 +88,9 @@ class Replayed:
 
 
 class Groups:
+    HEARS = tuple((Received, request) for request in ASKING)
+    ANSWERS = (OffsetCommitResponse, OffsetFetchResponse, SyncGroupResponse, NoneType)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.asked: dict[Asked, Any] = {}
@@ -99,9 +103,7 @@ class Groups:
             del self.asked[asked]
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if type(event) is Received and type(event.message) in ASKING:
-            which = (machine.name, machine.life, event.to.connection, event.to.sequence)
-            self.asked[which] = event.message
+        self.asked[machine.name, machine.life, event.to.connection, event.to.sequence] = event.message
 
     def replies(self, machine: "Machine", reply: Reply) -> None:
         if not self.asked:
@@ -181,7 +183,7 @@ class Groups:
         if node is None or node.broker is None or topic is None or machine.is_rotten:
             return None
         at = TopicIdPartition(topic.topic_id, partition_for(group, len(topic.partitions)))
-        hosted = node.broker.replicas.host.find(at)
+        hosted = node.broker.replicas.host.partitions.find(at)
         world = self.world
         if not world.laws.partitions.is_bound(at) or world.damage.is_lossy(at, machine.node_id) or hosted is None:
             return None

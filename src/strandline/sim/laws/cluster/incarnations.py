@@ -21,13 +21,13 @@ Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
 
 
 class Incarnations:
+    HEARS = tuple((Received, request) for request in SIGNED)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.stale: dict[Asked, str] = {}  # what was asked by one that is over
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if type(event) is not Received or type(event.message) not in SIGNED:
-            return
         node, request = machine.node, event.message
         if type(request) is BrokerHeartbeatRequest:
             self.is_applied(request)

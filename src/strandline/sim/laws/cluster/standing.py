@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 class Standing:
+    ANSWERS = (AlterPartitionResponse,)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.vouched: dict[tuple[NodeId, Uuid], int] = {}  # by incarnation: the epoch that it named

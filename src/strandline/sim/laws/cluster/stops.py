@@ -51,7 +51,7 @@ class Stops:
         absent = {
             at: directory
             for at, directory in self.lying(machine).items()
-            if directory in offline and replicas.host.find(at) is None
+            if directory in offline and replicas.host.partitions.find(at) is None
         }
         self.last[machine.name] = Stop(
             machine.life,

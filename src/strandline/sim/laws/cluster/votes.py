@@ -18,6 +18,7 @@ from strandline.broker.node import Node
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Candidate, Follower, Leader, Prospective
 from strandline.quorum.storage.election_state import SHORT, VOTES_LOST
+from strandline.quorum.tokens import FetchSent
 from strandline.sim.laws.logs.logs import content
 from strandline.wire.messages.quorum.vote import VoteRequest, VoteResponse
 from strandline.wire.messages.records.fetch import FetchResponse
@@ -30,6 +31,9 @@ Ballot = tuple[int, int]  # epoch, candidate
 
 
 class Votes:
+    HEARS = ((Received, VoteRequest), (Answered, FetchResponse))
+    ANSWERS = (VoteResponse,)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.asked: dict[tuple[str, int, int], Ballot] = {}  # by machine, connection and sequence; not pre-votes
@@ -42,23 +46,21 @@ class Votes:
         self.had: dict[str, int] = {}  # what was durable on a voter before its files were damaged, until it is whole
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if isinstance(event, Received) and type(event.message) is VoteRequest:
+        if type(event) is Received:
             row = event.message.topics[0].partitions[0] if event.message.topics else None
             which = (machine.name, event.to.connection, event.to.sequence)
             if row is not None and row.pre_vote:
                 self.pre_votes.add(which)
             elif row is not None:
                 self.asked[which] = (row.replica_epoch, row.replica_id)
-        elif (
-            type(event) is Answered and type(event.message) is FetchResponse and event.token[:2] == ("quorum", "fetch")
-        ):
+        elif type(event.token) is FetchSent:
             self.hears(machine, event)
 
     def hears(self, machine: "Machine", event: Answered) -> None:
         """An answer that a follower waits for, from its leader: nobody else need lead."""
         node = machine.node
-        role = None if node is None else node.quorum.role
-        if node is None or type(role) is not Follower or role.fetching.request != event.token[3]:
+        role = None if node is None else node.quorum.state.role
+        if node is None or type(role) is not Follower or role.fetching.request != event.token.number:
             return
         mine = (node.quorum.leader_epoch, role.leader)
         for row in (row for topic in event.message.responses for row in topic.partitions):
@@ -98,29 +100,32 @@ class Votes:
 
     def look(self, machine: "Machine", node: Node) -> None:
         quorum = node.quorum
-        machine.metadata_durable = min(machine.metadata_durable, node.metadata_log.log_end_offset)
-        if quorum.leader_epoch not in self.begun:
-            assert isinstance(quorum.role, Candidate | Leader), (
-                f"{machine.name} is in epoch {quorum.leader_epoch}, which no voter has begun"
-            )
-            self.begun.add(quorum.leader_epoch)
-        if self.heard.get(machine.name, (0, 0))[1] != quorum.leader_id:
-            self.heard.pop(machine.name, None)
-        assert quorum.unfit is None or not isinstance(quorum.role, Prospective | Candidate | Leader), (
-            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.unfit}"
+        role, epoch, end = quorum.state.role, quorum.leader_epoch, node.metadata_log.log.log_end_offset
+        if machine.metadata_durable > end:
+            machine.metadata_durable = end
+        if epoch not in self.begun:
+            assert isinstance(role, Candidate | Leader), f"{machine.name} is in epoch {epoch}, which no voter has begun"
+            self.begun.add(epoch)
+        heard = self.heard.get(machine.name)
+        if heard is not None and heard[1] != quorum.leader_id:
+            del self.heard[machine.name]
+        assert quorum.state.unfit is None or not isinstance(role, Prospective | Candidate | Leader), (
+            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.state.unfit}"
         )
-        if has_a_say_for_good(quorum):
-            self.had.pop(machine.name, None)
-        self.copies(machine, node)
-        if not quorum.is_leader:
-            return
-        self.leads(machine, node)
-        self.gives(machine.name, quorum.leader_epoch, machine.node_id)
-        durable = sorted((self.durable(self.world.machines[voter]) for voter in node.voters), reverse=True)
-        majority = durable[len(durable) // 2]
-        assert quorum.high_watermark <= majority, (
-            f"{machine.name} calls metadata up to {quorum.high_watermark} committed, and a majority has {majority} on"
-            f" its disks: {durable}"
+        if machine.name in self.had and has_a_say_for_good(quorum):
+            del self.had[machine.name]
+        if self.ends.get(machine.name) != end:
+            self.copies(machine, node, end)
+        if isinstance(role, Leader):
+            self.leads(machine, node)
+            self.is_durable(machine, node)
+
+    def is_durable(self, machine: "Machine", node: Node) -> None:
+        machines, high_watermark = self.world.machines, node.quorum.high_watermark
+        durable = [self.durable(machines[voter]) for voter in node.voters]
+        assert sum(end >= high_watermark for end in durable) > len(durable) // 2, (
+            f"{machine.name} calls metadata up to {high_watermark} committed, and a majority has less on its disks:"
+            f" {durable}"
         )
 
     def leads(self, machine: "Machine", node: Node) -> None:
@@ -128,6 +133,7 @@ class Votes:
         term = (machine.name, quorum.leader_epoch)
         if term not in self.began:
             self.began[term] = quorum.high_watermark
+            self.gives(machine.name, quorum.leader_epoch, machine.node_id)
             metadata = self.world.laws.metadata
             end, committed = node.metadata_log.log_end_offset, metadata.end
             is_latest = quorum.leader_epoch >= max(metadata.leaders, default=0)  # else its votes came late
@@ -140,10 +146,9 @@ class Votes:
             f" {quorum.epoch_start_offset}"
         )
 
-    def copies(self, machine: "Machine", node: Node) -> None:
+    def copies(self, machine: "Machine", node: Node, end: int) -> None:
         """What a follower has just appended, and the record before it."""
         log, quorum = node.metadata_log.log, node.quorum
-        end = log.log_end_offset
         before = self.ends.get(machine.name, end)
         self.ends[machine.name] = end
         leader = self.world.machines.get(quorum.leader_id)
@@ -162,4 +167,4 @@ class Votes:
 
 def has_a_say_for_good(quorum: Quorum) -> bool:
     """Does it vote, and will it if it stops now?"""
-    return quorum.has_a_say and quorum.evidence.saved not in (SHORT, VOTES_LOST)
+    return quorum.state.has_a_say and quorum.state.evidence.saved not in (SHORT, VOTES_LOST)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from strandline.base.ids import TopicPartition
 from strandline.broker.node import Node
 from strandline.log.checkpoints import Unreadable, parse_offsets
+from strandline.replica.hosted import Hosted
 from strandline.replica.storage.rows import RECOVERY_POINTS
 
 if TYPE_CHECKING:
@@ -18,15 +19,23 @@ if TYPE_CHECKING:
 class Checkpoints:
     def __init__(self) -> None:
         self.read: dict[tuple[str, str], tuple[bytes, dict[TopicPartition, int]]] = {}  # what was found last
+        self.changes: dict[
+            tuple[str, int], int
+        ] = {}  # of a machine's disk, in one life of its process, at the last look
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: "Machine", node: Node, touched: list[Hosted]) -> None:
+        """Neither the logs were touched nor anything on the disk: then all is as it was."""
         broker = node.broker
         if broker is None or node.halted:
             return
+        life, changes = (machine.name, machine.life), machine.disk.changes
+        if not touched and self.changes.get(life) == changes:
+            return
+        self.changes[life] = changes
         host = broker.replicas.host
         for log_dir in broker.directories.live:
             for name, saved in self.rows(machine, f"{log_dir.path}/{RECOVERY_POINTS}").items():
-                hosted = host.named(*name)
+                hosted = host.partitions.named(*name)
                 if hosted is not None and hosted.directory.path == log_dir.path:
                     known = hosted.log.recovery_point
                     assert saved <= known, (

@@ -25,6 +25,7 @@ class Committed:
         self.headers: dict[int, BatchHeader] = {}  # by base offset
         self.records: dict[int, Record] = {}
         self.last: dict[bytes, int] = {}  # of each key
+        self.decoded: dict[bytes, dict[int, Record]] = {}  # batches that were met in logs, by what they are
 
     def follow(self, truth: Truth) -> None:
         for at in range(self.batches, len(truth.bases)):
@@ -55,7 +56,7 @@ class Committed:
             if identity(known) != identity(segment_header):
                 return f"the batch at {known.base_offset} is {identity(segment_header)}, committed is {identity(known)}"
             if not segment_header.is_control:
-                found |= {record.offset: record for record in records(read_header(batch), batch)}
+                found |= self.records_of(bytes(batch))
         for offset, record in self.records.items():
             if not log.log_start_offset <= offset < end:
                 continue
@@ -68,6 +69,14 @@ class Committed:
                 if elapsed_ms < log.config.delete_retention_ms:
                     return f"the tombstone of {record.key!r}, at offset {offset}, is gone before its time"
         return None
+
+    def records_of(self, batch: bytes) -> dict[int, Record]:
+        """Every look at a log meets the same batches again."""
+        known = self.decoded.get(batch)
+        if known is None:
+            known = {record.offset: record for record in records(read_header(batch), batch)}
+            self.decoded[batch] = known
+        return known
 
 
 def identity(header: BatchHeader) -> tuple[int, ...]:
@@ -88,4 +97,4 @@ def stored(log: Log) -> Iterator[tuple[BatchHeader, memoryview]]:
         for buffer, _ in segment.windows(0):
             for header in batches(buffer):
                 yield header, buffer[header.position : header.end]
-        log.rest(segment)
+        log.segments.rest(segment)

@@ -13,6 +13,8 @@ from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.quorum.ports import SnapshotId
 from strandline.quorum.storage.metadata_log import SUFFIX, MetadataLog, snapshot_name
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.sim.world.disk import SimDisk
 from strandline.sim.world.disk_content import Content
 from strandline.wire.batch import read_header
@@ -31,16 +33,24 @@ class Durable:
         self.points: dict[tuple[Life, TopicIdPartition], int] = {}
         self.starts: dict[Life, int] = {}
         self.newest: dict[Life, SnapshotId | None] = {}
+        self.waiting: dict[Life, dict[Hosted, None]] = {}  # touched, and not looked at yet
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: "Machine", node: Node, touched: list[Hosted]) -> None:
+        life = (machine.name, machine.life)
+        if touched:
+            self.waiting.setdefault(life, {}).update(dict.fromkeys(touched))
         if machine.is_rotten or node.halted:
             return
-        life = (machine.name, machine.life)
         self.look_at_metadata(machine, life, node.metadata_log)
-        if node.broker is None:
-            return
-        for hosted in node.broker.replicas.host.all():
+        if life in self.waiting and node.broker is not None:
+            self.look_at_logs(machine, life, node.broker.replicas.host)
+
+    def look_at_logs(self, machine: "Machine", life: Life, host: Host) -> None:
+        for hosted in self.waiting.pop(life):
+            if host.partitions.find(hosted.at) is not hosted:
+                continue
             if machine.has_lost(hosted):
+                self.waiting.setdefault(life, {})[hosted] = None
                 continue
             point = hosted.log.recovery_point
             before = self.points.get((life, hosted.at), 0)

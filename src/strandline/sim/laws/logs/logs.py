@@ -13,13 +13,14 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Answered, Received
+from strandline.base.effects import Answered, Received, is_of_replicas
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.broker.node import Node
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.replica.following.follower import Follower, Position
-from strandline.replica.hosted import Host, Hosted
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader
 from strandline.wire.batch import batches, why_invalid
 from strandline.wire.messages.records.fetch import FetchRequest, FetchResponse
@@ -80,7 +81,7 @@ class Logs:
         source = self.world.machines.get(follower.leader)
         if source is None or source.node is None or source.node.broker is None or machine.is_rotten or source.is_rotten:
             return None
-        origin = source.node.broker.replicas.host.find(hosted.at)
+        origin = source.node.broker.replicas.host.partitions.find(hosted.at)
         if origin is None or type(origin.role) is not Leader or origin.role.epoch != follower.epoch:
             return None
         if machine.has_lost(hosted) or source.has_lost(origin):
@@ -101,10 +102,12 @@ class Logs:
         """A follower that hears of records or of a divergence changes, or it would hear of them for ever."""
         assert node.broker is not None
         host, answer = node.broker.replicas.host, event.message
-        fetcher = node.broker.replicas.fetchers.get(event.token[2]) if event.token[:2] == ("replica", "fetch") else None
+        fetchers = node.broker.replicas.fetchers.by_leader
+        is_fetch = is_of_replicas(event.token) and event.token[1] == "fetch"
+        fetcher = fetchers.get(event.token[2]) if is_fetch else None
         for topic in answer.responses:
             for row in topic.partitions:
-                hosted = host.find(TopicIdPartition(topic.topic_id, row.partition_index))
+                hosted = host.partitions.find(TopicIdPartition(topic.topic_id, row.partition_index))
                 asked = None if hosted is None or fetcher is None else fetcher.asked.get(hosted.at)
                 if hosted is not None and asked is not None and type(hosted.role) is Follower:
                     self.late += [(hosted, hosted.role, copied(hosted))] * (asked.leader_epoch != hosted.role.epoch)
@@ -186,7 +189,7 @@ class Logs:
 
     def only_later(self, machine: "Machine", host: Host, follower: NodeId) -> None:
         """What an earlier incarnation left in the network never speaks for its successor (T15)."""
-        for hosted, leader in host.leaders():
+        for hosted, leader in host.partitions.leaders():
             state = leader.followers.get(follower)
             if state is not None and state.broker_epoch >= 0:
                 which = (machine.name, machine.life, hosted.at, leader.epoch, follower)
@@ -218,7 +221,7 @@ class Logs:
         if type(message) is FetchRequest and message.replica_state.replica_id >= 0:
             self.asking = NodeId(message.replica_state.replica_id)
         elif type(message) is ProduceRequest and message.acks == ACKS_ALL:
-            for hosted, leader in node.broker.replicas.host.leaders():
+            for hosted, leader in node.broker.replicas.host.partitions.leaders():
                 if leader.is_under_min_isr():
                     self.closed[hosted.at] = hosted.log.log_end_offset
 
@@ -238,7 +241,7 @@ class Logs:
             return
         closed, self.closed = self.closed, {}
         for at, end in closed.items():
-            hosted = node.broker.replicas.host.find(at)
+            hosted = node.broker.replicas.host.partitions.find(at)
             assert hosted is None or hosted.log.log_end_offset == end, (
                 f"{machine.name} appended to {hosted.name} with acks=all while its ISR is under min ISR"
             )

@@ -31,6 +31,7 @@ from strandline.metadata.image import (
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 
 if TYPE_CHECKING:
+    from strandline.sim.world.machine import Machine
     from strandline.sim.world.world import World
 
 Said = tuple[str | None, str | None]
@@ -39,6 +40,8 @@ Said = tuple[str | None, str | None]
 class Eligible:
     """`look` at each change in order. What was so before it is kept here: a node's image moves on."""
 
+    HEARS = ((Received, UnregisterBrokerRequest),)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.registered: dict[NodeId, int] = {}  # broker epochs, and
@@ -46,11 +49,10 @@ class Eligible:
         self.was_on = False  # the feature, when metadata was last looked at
         self.given_up: dict[NodeId, int] = {}  # by request, in this broker epoch
 
-    def received(self, event: Any) -> None:
+    def received(self, machine: "Machine", event: Any) -> None:
         """A broker that is unregistered, and registers again before anybody looks, lost nothing by its own word."""
-        if type(event) is Received and type(event.message) is UnregisterBrokerRequest:
-            node = NodeId(event.message.broker_id)
-            self.given_up[node] = self.registered.get(node, -1)
+        node = NodeId(event.message.broker_id)
+        self.given_up[node] = self.registered.get(node, -1)
 
     def look(self, name: str, at: TopicIdPartition, image: Image, last: Partition | None, new: Partition) -> None:
         topic = image.topics[at.topic_id]

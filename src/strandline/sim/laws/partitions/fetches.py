@@ -8,9 +8,10 @@
 - no answer names a last stable offset above its high watermark
 """
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.effects import Received, Reply, Send
+from strandline.base.effects import Received, Reply, Send, is_of_replicas
 from strandline.base.ids import NodeId
 from strandline.broker.node import Node
 from strandline.replica.hosted import Hosted
@@ -27,6 +28,9 @@ NAMELESS = -1  # before a broker knows that it is registered
 
 
 class Fetches:
+    HEARS = ((Received, FetchRequest),)
+    ANSWERS = (FetchResponse, NoneType)
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.heard: dict[tuple[str, int, int], dict[int, None]] = {}  # by machine, its life and follower: broker epochs
@@ -34,7 +38,7 @@ class Fetches:
         self.asked: dict[Asked, tuple[int, int]] = {}  # by followers, with the broker epoch of each
 
     def sends(self, machine: "Machine", effect: Send) -> None:
-        if machine.node is None or machine.node.broker is None or effect.token[0] != "replica":
+        if machine.node is None or machine.node.broker is None or not is_of_replicas(effect.token):
             return  # a voter fetches metadata before it is registered
         if type(effect.message) is AlterPartitionRequest:
             self.names_itself(machine, effect.message)
@@ -54,8 +58,6 @@ class Fetches:
             )
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if type(event) is not Received or type(event.message) is not FetchRequest:
-            return
         said = event.message.replica_state
         if said.replica_id >= 0:
             self.heard.setdefault((machine.name, machine.life, said.replica_id), {})[said.replica_epoch] = None

@@ -22,7 +22,7 @@ def look_at_offers(machine: "Machine", reply: Reply) -> None:
         for row in topic.partitions:
             if row.preferred_read_replica < 0:
                 continue
-            hosted = host.find(TopicIdPartition(topic.topic_id, row.partition_index))
+            hosted = host.partitions.find(TopicIdPartition(topic.topic_id, row.partition_index))
             if hosted is None or type(hosted.role) is not Leader:
                 continue
             isr = hosted.role.isr.isr

@@ -19,9 +19,10 @@ from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.replica.following.follower import Follower
+from strandline.replica.host import Host
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.isr import Committed as CommittedIsr
-from strandline.replica.serving.isr import Pending, PendingExpand
+from strandline.replica.serving.isr import IsrState, Pending, PendingExpand
 from strandline.replica.serving.leader import Leader
 from strandline.sim.laws.logs.compacted import Committed
 from strandline.sim.laws.logs.producers import check_producers
@@ -36,6 +37,32 @@ if TYPE_CHECKING:
 
 STUCK_MS = 300
 LOOK_MS = 20  # how often a high watermark that does not move is looked at
+
+
+class Mark:
+    """One replica as it was when all of it was looked at: what is the same now was not touched since."""
+
+    __slots__ = (
+        "cleaned_to",
+        "high_watermark",
+        "isr",
+        "log",
+        "log_end",
+        "log_start",
+        "partition_epoch",
+        "recovery_point",
+        "role",
+    )
+
+    def __init__(self, hosted: Hosted, role: Leader | Follower) -> None:
+        log = hosted.log
+        self.role = role
+        self.high_watermark = role.high_watermark
+        self.isr: IsrState | None = role.isr if isinstance(role, Leader) else None
+        self.partition_epoch: int = role.partition_epoch if isinstance(role, Leader) else -1
+        self.log = log
+        self.log_start, self.log_end = log.log_start_offset, log.log_end_offset
+        self.recovery_point, self.cleaned_to = log.recovery_point, log.cleaned_to
 
 
 class Seen:
@@ -74,12 +101,14 @@ class Partitions:
         self.leaders: dict[tuple[TopicIdPartition, int], tuple[str, int]] = {}
         self.latest: dict[TopicIdPartition, int] = {}  # the latest leader epoch that anybody led in
         self.seen: dict[str, dict[TopicIdPartition, Seen]] = {}
+        self.marks: dict[str, dict[Hosted, Mark]] = {}
         self.next_look: dict[str, int] = {}
         self.unseen: dict[TopicIdPartition, None] = {}  # a leader committed more, and lost its directory, in one event
 
     def forget(self, machine: "Machine") -> None:
         """The process is gone; what it knew does not bind the next one."""
         self.seen.pop(machine.name, None)
+        self.marks.pop(machine.name, None)
 
     def named(self, name: TopicPartition) -> list[TopicIdPartition]:
         return [at for at, known in self.names.items() if known == name]
@@ -95,70 +124,107 @@ class Partitions:
 
     # --- after every event
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: "Machine", node: Node) -> list[Hosted]:
+        """Returns the replicas that were touched since the last look. All that is read below of the others is the same
+        as then, but for the clock: that asks only of leaders whose high watermark is not at their log's end."""
         broker = node.broker
         if broker is None:
-            return
-        seen = self.seen.setdefault(machine.name, {})
+            return []
+        marks = self.marks.setdefault(machine.name, {})
         may_be_stuck = self.world.time.now >= self.next_look.get(machine.name, 0)
         if may_be_stuck:
             self.next_look[machine.name] = self.world.time.now + LOOK_MS
-        for group in broker.replicas.host.by_id.values():
+        touched = []
+        for group in broker.replicas.host.partitions.by_id.values():
             for hosted in group.values():
-                if hosted.role is None and self.is_misnamed(hosted):
-                    continue  # somebody exchanged its files, and metadata is not there yet to show it
-                known = seen.get(hosted.at)
-                if known is None:
-                    known = seen[hosted.at] = Seen()
-                role = hosted.role
-                if type(role) is Leader:
-                    if (
-                        known.high_watermark != role.high_watermark
-                        or known.epoch != role.epoch
-                        or known.partition_epoch != role.partition_epoch
-                    ):
-                        self.look_at_leader(machine, hosted, role, known)
-                    pending = role.isr
-                    if not isinstance(pending, CommittedIsr) and pending is not known.proposed:
-                        known.proposed = pending
-                        if isinstance(pending, PendingExpand):
-                            self.expands(machine, hosted, role, pending)
-                        self.world.laws.fetches.proposes(machine, node, hosted, pending)
-                    if role.high_watermark == hosted.log.log_end_offset:
-                        known.stuck_since = -1
-                    elif may_be_stuck:
-                        self.moves_when_it_may(machine, hosted, role, known)
-                elif known.high_watermark != hosted.high_watermark or known.epoch >= 0:
-                    self.look_at_follower(machine, hosted, known)
-                if hosted.log.log_start_offset != known.log_start and role is not None:
-                    known.log_start = hosted.log.log_start_offset
-                    assert known.log_start <= hosted.high_watermark or not self.is_bound(hosted.at), (
-                        f"{machine.name} deleted {hosted.name} up to {known.log_start}, and its high watermark is"
-                        f" {hosted.high_watermark}"
-                    )
-                if hosted.log.cleaned_to != known.cleaned_to:
-                    known.cleaned_to, known.verified = hosted.log.cleaned_to, 0
-                    truth = self.truths.get(hosted.at)
-                    if truth is not None and role is not None and self.is_bound(hosted.at):
-                        self.agrees(machine, hosted, truth, known, hosted.high_watermark)
-                end = hosted.log.log_end_offset
-                if end != known.log_end:
-                    if hosted.log.must_flush and 0 <= known.log_end < end:
-                        flushes_by_number(machine, hosted)
-                    if end < known.log_end:
-                        known.verified = min(known.verified, end)
-                        self.cut(machine, hosted, known.log_end, end)
-                        check_producers(machine, hosted)
-                    elif known.log_end < 0:
-                        self.world.laws.logs.opened(machine, hosted)
-                        check_producers(machine, hosted)
-                    elif type(role) is Follower:
-                        self.world.laws.logs.appended(machine, hosted, role, known.log_end, end)
-                    known.log_end = end
+                mark, role, log = marks.get(hosted), hosted.role, hosted.log
+                if (
+                    role is None
+                    or mark is None
+                    or mark.role is not role
+                    or mark.high_watermark != role.high_watermark
+                    or mark.log is not log
+                    or mark.log_end != log.log_end_offset
+                    or mark.log_start != log.log_start_offset
+                    or mark.recovery_point != log.recovery_point
+                    or mark.cleaned_to != log.cleaned_to
+                ):
+                    touched.append(hosted)
+                elif type(role) is Leader:
+                    if mark.isr is not role.isr or mark.partition_epoch != role.partition_epoch:
+                        touched.append(hosted)
+                    elif may_be_stuck and role.high_watermark != log.log_end_offset:
+                        self.moves_when_it_may(machine, hosted, role, self.seen[machine.name][hosted.at])
+        for hosted in touched:
+            self.look_at(machine, node, hosted, may_be_stuck=may_be_stuck)
+            if hosted.role is None:
+                marks.pop(hosted, None)
+            else:
+                marks[hosted] = Mark(hosted, hosted.role)
         if broker.directories.offline:
-            for at, known in seen.items():
-                if known.epoch >= 0 and broker.replicas.host.find(at) is None:
-                    known.epoch, self.unseen[at] = -1, None
+            self.look_for_offline(machine, broker.replicas.host)
+        return touched
+
+    def look_at(self, machine: "Machine", node: Node, hosted: Hosted, *, may_be_stuck: bool) -> None:
+        role = hosted.role
+        if role is None and self.is_misnamed(hosted):
+            return  # somebody exchanged its files, and metadata is not there yet to show it
+        known = self.seen.setdefault(machine.name, {}).setdefault(hosted.at, Seen())
+        if type(role) is Leader:
+            if (
+                known.high_watermark != role.high_watermark
+                or known.epoch != role.epoch
+                or known.partition_epoch != role.partition_epoch
+            ):
+                self.look_at_leader(machine, hosted, role, known)
+            pending = role.isr
+            if not isinstance(pending, CommittedIsr) and pending is not known.proposed:
+                known.proposed = pending
+                if isinstance(pending, PendingExpand):
+                    self.expands(machine, hosted, role, pending)
+                self.world.laws.fetches.proposes(machine, node, hosted, pending)
+            if role.high_watermark == hosted.log.log_end_offset:
+                known.stuck_since = -1
+            elif may_be_stuck:
+                self.moves_when_it_may(machine, hosted, role, known)
+        elif known.high_watermark != hosted.high_watermark or known.epoch >= 0:
+            self.look_at_follower(machine, hosted, known)
+        self.look_at_log(machine, hosted, known)
+
+    def look_at_log(self, machine: "Machine", hosted: Hosted, known: Seen) -> None:
+        role, log = hosted.role, hosted.log
+        if log.log_start_offset != known.log_start and role is not None:
+            known.log_start = log.log_start_offset
+            assert known.log_start <= hosted.high_watermark or not self.is_bound(hosted.at), (
+                f"{machine.name} deleted {hosted.name} up to {known.log_start}, and its high watermark is"
+                f" {hosted.high_watermark}"
+            )
+        if log.cleaned_to != known.cleaned_to:
+            known.cleaned_to, known.verified = log.cleaned_to, 0
+            truth = self.truths.get(hosted.at)
+            if truth is not None and role is not None and self.is_bound(hosted.at):
+                self.agrees(machine, hosted, truth, known, hosted.high_watermark)
+        end = log.log_end_offset
+        if end == known.log_end:
+            return
+        if log.must_flush and 0 <= known.log_end < end:
+            flushes_by_number(machine, hosted)
+        if end < known.log_end:
+            known.verified = min(known.verified, end)
+            self.cut(machine, hosted, known.log_end, end)
+            check_producers(machine, hosted)
+        elif known.log_end < 0:
+            self.world.laws.logs.opened(machine, hosted)
+            check_producers(machine, hosted)
+        elif type(role) is Follower:
+            self.world.laws.logs.appended(machine, hosted, role, known.log_end, end)
+        known.log_end = end
+
+    def look_for_offline(self, machine: "Machine", host: Host) -> None:
+        """A leader whose directory has failed leads no more, and nothing shows what it committed last."""
+        for at, known in self.seen.get(machine.name, {}).items():
+            if known.epoch >= 0 and host.partitions.find(at) is None:
+                known.epoch, self.unseen[at] = -1, None
 
     def look_at_leader(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
         at, log = hosted.at, hosted.log
@@ -336,7 +402,7 @@ class Partitions:
             node = machine.node
             if node is None or node.broker is None or not self.world.laws.metadata.is_registered(machine):
                 continue
-            hosted = node.broker.replicas.host.find(at)
+            hosted = node.broker.replicas.host.partitions.find(at)
             if hosted is not None:
                 known = self.seen.setdefault(machine.name, {}).setdefault(at, Seen())
                 self.holds_truth(machine, hosted, truth, known, f"is in the ISR {partition.isr}")

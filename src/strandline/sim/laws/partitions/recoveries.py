@@ -13,6 +13,7 @@ from strandline.base.effects import Answered, Received
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.broker.node import Node
+from strandline.controller.tokens import InquirySent
 from strandline.metadata.image import TOPIC_RESOURCE, Image, Partition, directory_of
 from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoResponse
 from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest
@@ -47,6 +48,8 @@ class Term:
 
 
 class Recoveries:
+    HEARS = ((Received, ElectLeadersRequest), (Answered, GetReplicaLogInfoResponse))
+
     def __init__(self, world: "World") -> None:
         self.world = world
         self.terms: dict[str, Term] = {}
@@ -55,7 +58,7 @@ class Recoveries:
         self.by_hand: dict[tuple[str, str], int] = {}  # until when who asked a machine for an election may wait for it
 
     def received(self, machine: "Machine", event: Any) -> None:
-        if type(event) is Received and type(event.message) is ElectLeadersRequest:
+        if type(event) is Received:
             for asked in event.message.topic_partitions or ():
                 pairs = zip(asked.partitions, asked.designated_leaders or (), strict=False)
                 self.designated.update((f"{asked.topic}-{index}", NodeId(node)) for index, node in pairs)
@@ -63,12 +66,12 @@ class Recoveries:
                 for index in asked.partitions:
                     which = (machine.name, f"{asked.topic}-{index}")
                     self.by_hand[which] = max(until, self.by_hand.get(which, 0))
-        if type(event) is not Answered or type(event.message) is not GetReplicaLogInfoResponse:
             return
         node = machine.node
-        _, _, replica, serial = event.token
+        token: InquirySent = event.token
+        replica = token.broker
         controller = None if node is None else node.controller
-        if node is None or controller is None or controller.recoveries.inquiries.under_way.get(replica) != serial:
+        if node is None or controller is None or controller.recoveries.inquiries.under_way.get(replica) != token.serial:
             return
         term = self.term(machine, node)
         for topic in event.message.topic_partition_log_info_list:

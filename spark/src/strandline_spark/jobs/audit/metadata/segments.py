@@ -15,7 +15,7 @@ from strandline_spark.jobs.audit.metadata.files import Segment, content_of, fold
 from strandline_spark.jobs.audit.rows import Key, Row, plain
 
 RULE = "metadata-log"
-RULES = {RULE: "a batch of the metadata log is damaged or missing, or is another one than in another node's log"}
+RULES = {RULE: "a batch of the metadata log is damaged or missing, or differs from another node's log"}
 
 
 class Held(NamedTuple):
@@ -71,5 +71,5 @@ def between(first: Held, second: Held) -> Iterator[Row]:
     for base in sorted(ours.keys() & theirs.keys()):
         one, other = ours[base], theirs[base]
         if (one.crc, one.partition_leader_epoch) != (other.crc, other.partition_leader_epoch):
-            what = f"nodes {first.where[0]} and {second.where[0]} have other committed records at {base}"
+            what = f"nodes {first.where[0]} and {second.where[0]} have different committed records at {base}"
             yield plain(RULE, what, first.where, base, one.next_offset, is_several=True)

@@ -15,8 +15,8 @@ from strandline_spark.jobs.audit.metadata.files import content_of, folder_in, pl
 from strandline_spark.jobs.audit.rows import ERROR, WARNING, Row, plain
 
 RULES = {
-    "metadata-snapshot": "a snapshot of the metadata log is damaged, or records below the log's start are in none",
-    "quorum-state": "`quorum-state` makes no sense, or the metadata log beside it is another than it says",
+    "metadata-snapshot": "a metadata snapshot is damaged, or no snapshot has the records below the log's start",
+    "quorum-state": "`quorum-state` is not valid, or does not fit the metadata log beside it",
 }
 
 

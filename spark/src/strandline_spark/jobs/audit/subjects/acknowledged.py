@@ -97,13 +97,13 @@ def with_ledger(missing: "DataFrame", losses: "DataFrame") -> "DataFrame":
     names = {"topic": "lost_topic", "partition": "lost_partition", "start": "lost_start", "end": "lost_end"}
     is_in = "lost_topic = topic and lost_partition = partition and offset >= lost_start"
     is_before = "(lost_end < 0 or offset < lost_end)"
-    told = missing.join(F.broadcast(losses.withColumnsRenamed(names)), F.expr(f"{is_in} and {is_before}"), "left")
-    sought = told.groupBy(*PLACE, "offset", "lead_broker", "is_other", "held").agg(
+    explained = missing.join(F.broadcast(losses.withColumnsRenamed(names)), F.expr(f"{is_in} and {is_before}"), "left")
+    sought = explained.groupBy(*PLACE, "offset", "lead_broker", "is_other", "held").agg(
         F.expr("max(struct(certainty, cause)) as loss"), F.expr("count(lost_topic) as entries")
     )
-    stands = "if(is_other, 'another record stands there', 'nothing stands there')"
+    stands = "if(is_other, 'another record is there', 'no record is there')"
     others = "if(size(held) > 0, concat('; broker ', concat_ws(', ', held), ' has it'), '')"
-    led = said("in the log of broker %d, who led last, %s%s", "lead_broker", stands, others)
+    led = said("in the log of broker %d, the latest leader, %s%s", "lead_broker", stands, others)
     where = f"if(lead_broker is null, 'no replica of the partition was read', {led})"
     recorded = f"concat({where}, '; recorded in the loss ledger: ', loss.cause)"
     place = {"offset": "offset", "end": "offset + 1", "broker": "null"}

@@ -55,7 +55,7 @@ def agreement(odd: "DataFrame") -> "DataFrame":
         f"{lone} as lone",
         f"explode_outer(if(versions = 1, filter(expected, one -> not {has}), null)) as missing",
     )
-    told = (
+    versions_text = (
         "transform(array_sort(copies), one -> format_string('broker %d: up to %d, epoch %d, checksum %08x',"
         " one.broker, one.version.last_offset, one.version.leader_epoch, one.version.crc))"
     )
@@ -64,6 +64,6 @@ def agreement(odd: "DataFrame") -> "DataFrame":
     place = {"offset": "base_offset", "end": "last_offset + 1"}
     return found(
         whole,
-        case("versions > 1", "diverged", f"concat_ws('; ', {told})", **place, broker=odd_one),
+        case("versions > 1", "diverged", f"concat_ws('; ', {versions_text})", **place, broker=odd_one),
         case("versions = 1", "absent", lacks, **place, broker="missing.broker"),
     )

@@ -83,13 +83,13 @@ def without_entries(epochs: Sequence[Row], known: Sequence[Known]) -> Iterator[R
 def across_replicas(epochs: Sequence[Row], known: Sequence[Known]) -> Iterator[Row]:
     """What several replicas say of one epoch, where retention has not been, and below their high watermarks."""
     entries = by_replica(epochs)
-    told: dict[tuple[str, str, int], dict[int, dict[Key, int]]] = {}
+    found: dict[tuple[str, str, int], dict[int, dict[Key, int]]] = {}
     for one in known:
         own = entries.get(one.key, [])
         for epoch, start in own[1:]:
             if max(own[0][1], one.start) < start < one.high_watermark:
-                told.setdefault(one.partition, {}).setdefault(epoch, {})[one.key] = start
-    for of_partition in told.values():
+                found.setdefault(one.partition, {}).setdefault(epoch, {})[one.key] = start
+    for of_partition in found.values():
         for epoch, starts in of_partition.items():
             least, most = min(starts.values()), max(starts.values())
             if least < most:

@@ -37,8 +37,8 @@ def index_entries(
         judged = judged.join(F.broadcast(broken), place, "left").where("unread_from is null or position < unread_from")
     begins = batches.where(f"fault is null or not {BROKEN}").select(*place, "position", "base_offset")
     wrong = judged.join(begins, [*place, "position"], "left").where("base_offset is null or base_offset > offset")
-    told = ("segment", "offset", "position")
-    nowhere = said("segment %d: the entry of offset %d points to byte %d, where no batch begins", *told)
-    later = said("segment %d: the entry of offset %d points to byte %d, to a later batch", *told)
+    columns = ("segment", "offset", "position")
+    nowhere = said("segment %d: the entry of offset %d points to byte %d, where no batch begins", *columns)
+    later = said("segment %d: the entry of offset %d points to byte %d, to a later batch", *columns)
     what = f"if(base_offset is null, {nowhere}, {later})"
     return found(wrong, case("true", "index", what, offset="offset", end="offset + 1"))

@@ -7,9 +7,9 @@ from strandline_spark.jobs.audit.replicas import SOUND
 from strandline_spark.jobs.audit.rows import case, said
 
 RULES = {
-    "gap": "offsets are missing between two batches of a log that no cleaner has been at",
+    "gap": "offsets are missing between two batches of a log that no cleaner has changed",
     "overlap": "two batches of one log have the same offsets",
-    "record-count": "a batch has another number of records than of offsets",
+    "record-count": "a batch's number of records differs from its number of offsets",
     "epoch-order": "a batch has an older leader epoch than the one before it",
 }
 

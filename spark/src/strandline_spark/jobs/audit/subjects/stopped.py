@@ -134,5 +134,5 @@ def other_offsets(row: Left, saved: dict[str, Offsets | None]) -> Iterator[Chang
         rows = saved[file]
         now = None if rows is None else rows.get(row.name)
         if rows is not None and now != offset:
-            told = ["nothing" if one is None else str(one) for one in (offset, now)]
-            yield WARNING, row.start, row.end, f"{file} says {told[1]}, and said {told[0]}"
+            texts = ["nothing" if one is None else str(one) for one in (offset, now)]
+            yield WARNING, row.start, row.end, f"{file} says {texts[1]}, and said {texts[0]}"

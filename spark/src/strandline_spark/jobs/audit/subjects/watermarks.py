@@ -29,6 +29,6 @@ def other_checkpoints(known: Sequence[Known], checkpoints: Sequence[Row]) -> Ite
         end = ends.get(key_of(row))
         above = {name: row[name] for name in NAMED if end is not None and (row[name] or 0) > end}
         if end is not None and above:
-            told = ", ".join(f"the {NAMED[name]} as {offset}" for name, offset in above.items())
-            what = f"the log ends at {end}, and its directory has {told}"
+            texts = ", ".join(f"the {NAMED[name]} as {offset}" for name, offset in above.items())
+            what = f"the log ends at {end}, and its directory has {texts}"
             yield plain("checkpoint", what, key_of(row), end, max(above.values()))

@@ -1,0 +1,1 @@
+"""What `strandline demo pipeline` does and proves."""

@@ -1,0 +1,89 @@
+"""How far are replicas out of sync behind their leaders? Their leaders know it, from the followers' fetches."""
+
+from collections.abc import Iterable
+
+from strandline.base.value import Value
+from strandline.client.ask import ask, ask_any
+from strandline.wire.frame import Malformed
+from strandline.wire.messages.cluster.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+TIMEOUT_S = 5.0
+
+
+METADATA_VERSION, DESCRIBE_VERSION = 12, 4
+
+
+Place = tuple[str, int]  # topic and partition
+
+
+class Behind(Value, frozen=True):
+    """What a replica lacks of its leader's log, in offsets and bytes. None: not known, for the reason `why`."""
+
+    replica: int
+    records: int | None = None
+    size_bytes: int | None = None
+    why: str = ""
+
+
+def out_of_sync(bootstrap: str, places: Iterable[Place]) -> dict[Place, dict[int, Behind] | str]:
+    """Of each of these partitions the followers out of sync; or why nobody can tell."""
+    indexes: dict[str, list[int]] = {}
+    for name, index in places:
+        indexes.setdefault(name, []).append(index)
+    metadata: MetadataResponse = ask_any(
+        bootstrap,
+        MetadataRequest(
+            topics=tuple(MetadataRequestTopic(name=name) for name in indexes), allow_auto_topic_creation=False
+        ),
+        METADATA_VERSION,
+    )
+    leaders = {
+        (str(topic.name), partition.partition_index): partition.leader_id
+        for topic in metadata.topics
+        for partition in topic.partitions
+    }
+    addresses = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
+    wanted = [(name, index) for name, found in indexes.items() for index in found]
+    told: dict[Place, dict[int, Behind] | str] = dict.fromkeys(wanted, "it has no leader")
+    for leader in sorted({leaders.get(place, -1) for place in wanted}):
+        if leader in addresses:
+            mine = [place for place in wanted if leaders.get(place) == leader]
+            told |= asked_of(leader, addresses[leader], mine)
+    return told
+
+
+def asked_of(leader: int, address: tuple[str, int], places: list[Place]) -> dict[Place, dict[int, Behind] | str]:
+    told: dict[Place, dict[int, Behind] | str] = {}
+    request = DescribeLogDirsRequest(
+        topics=tuple(
+            DescribableLogDirTopic(topic=name, partitions=tuple(index for other, index in places if other == name))
+            for name in dict.fromkeys(name for name, _ in places)
+        ),
+        with_followers=True,
+    )
+    try:
+        answer: DescribeLogDirsResponse = ask(*address, request, DESCRIBE_VERSION, TIMEOUT_S)
+    except (OSError, Malformed) as error:
+        return dict.fromkeys(places, f"its leader {leader} does not answer ({error})")
+    told |= dict.fromkeys(places, f"{leader} does not lead it any more")
+    never = f"it has fetched nothing from {leader} since that leads"
+    for result in answer.results:
+        for topic in result.topics:
+            for row in topic.partitions:
+                if row.followers is not None:
+                    told[topic.name, row.partition_index] = {
+                        follower.replica_id: Behind(follower.replica_id, why=never)
+                        if follower.lag_records < 0
+                        else Behind(
+                            follower.replica_id,
+                            follower.lag_records,
+                            None if follower.lag_bytes < 0 else follower.lag_bytes,
+                        )
+                        for follower in row.followers
+                    }
+    return told

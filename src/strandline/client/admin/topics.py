@@ -1,0 +1,89 @@
+"""Topics and live brokers of a cluster: list, create and delete, asked of any node."""
+
+from collections.abc import Iterable, Mapping
+
+from strandline.base.errors import ErrorCode, error_of, message_of
+from strandline.client.ask import ask_any
+from strandline.client.brokers import BrokerAt
+from strandline.client.errors import StrandlineError
+from strandline.metadata.image import TOPIC_RESOURCE
+from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from strandline.wire.messages.topics.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
+
+METADATA_VERSION, CREATE_VERSION, DELETE_VERSION, CONFIGS_VERSION = 12, 7, 6, 4
+TIMEOUT_S = 5.0  # that the controller has
+DEFAULT = -1  # the cluster's own number
+Refusals = dict[str, str | None]  # by topic: why it was refused, None if it was not
+
+
+def topic_names(bootstrap: str) -> list[str]:
+    answer = ask_any(bootstrap, MetadataRequest(topics=None), METADATA_VERSION)
+    return sorted(topic.name for topic in answer.topics)
+
+
+def partitions_of(bootstrap: str, topic: str) -> list[int]:
+    """None if there is no such topic. It is not created by being asked for."""
+    request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
+    (found,) = ask_any(bootstrap, request, METADATA_VERSION).topics
+    return sorted(row.partition_index for row in found.partitions)
+
+
+def topic_configs(bootstrap: str, key: str) -> dict[str, str]:
+    """What all topics have for this key, by topic."""
+    resources = tuple(
+        DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=(key,))
+        for name in topic_names(bootstrap)
+    )
+    results = ask_any(bootstrap, DescribeConfigsRequest(resources=resources), CONFIGS_VERSION).results
+    return {result.resource_name: config.value or "" for result in results for config in result.configs}
+
+
+def live_brokers(bootstrap: str) -> dict[int, BrokerAt]:
+    """Those that are not fenced, by id."""
+    rows = ask_any(bootstrap, MetadataRequest(topics=()), METADATA_VERSION).brokers
+    return {row.node_id: BrokerAt(row.node_id, row.host, row.port) for row in sorted(rows, key=lambda row: row.node_id)}
+
+
+def create_topic(
+    bootstrap: str,
+    name: str,
+    partitions: int = DEFAULT,
+    replication_factor: int = DEFAULT,
+    configs: Mapping[str, str] | None = None,
+    assignment: Iterable[tuple[int, ...]] = (),
+) -> None:
+    """With an `assignment`, the replicas of each partition, both numbers stay -1. Raises `StrandlineError`."""
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        assignments=tuple(
+            CreatableReplicaAssignment(partition_index=index, broker_ids=nodes)
+            for index, nodes in enumerate(assignment)
+        ),
+        configs=tuple(CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()),
+    )
+    request = CreateTopicsRequest(topics=(topic,), timeout_ms=int(TIMEOUT_S * 1000))
+    (result,) = ask_any(bootstrap, request, CREATE_VERSION).topics
+    why = refusal(result.error_code, result.error_message)
+    if why is not None:
+        raise StrandlineError(f"{name}: {why}")
+
+
+def delete_topics(bootstrap: str, names: Iterable[str]) -> Refusals:
+    request = DeleteTopicsRequest(
+        topics=tuple(DeleteTopicState(name=name) for name in names), timeout_ms=int(TIMEOUT_S * 1000)
+    )
+    results = ask_any(bootstrap, request, DELETE_VERSION).responses
+    return {result.name: refusal(result.error_code, result.error_message) for result in results}
+
+
+def refusal(error_code: int, message: str | None) -> str | None:
+    return None if error_code == ErrorCode.NONE else message or message_of(error_of(error_code))

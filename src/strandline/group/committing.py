@@ -1,0 +1,103 @@
+"""OffsetCommit and OffsetFetch: which offsets are taken, and which are shown.
+
+Invariant: an offset is shown, and its commit answered, when its record is committed (acks=all), never before.
+"""
+
+from collections import Counter
+from typing import Any
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import Uuid
+from strandline.base.time import Instant
+from strandline.group import answers
+from strandline.group.answers import coordinator_error
+from strandline.group.classic import GroupConfig, State
+from strandline.group.offsets import CommittedOffset, offset_record
+from strandline.group.shard import Shard
+from strandline.group.shards import Shards
+from strandline.group.topics import Topics
+from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
+from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
+
+MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group has an error of its own
+
+
+class Committing:
+    def __init__(self, config: GroupConfig, shards: Shards, topics: Topics) -> None:
+        self.config = config
+        self.shards = shards
+        self.topics = topics
+
+    def commit_offsets(self, received: Received, now: Instant) -> list[Effect]:
+        request: OffsetCommitRequest = received.message
+        shard: Shard | ErrorCode = self.shards.of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+        version, known = received.to.api_version, self.topics.known(request)
+        why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, now)
+        if why is not None or isinstance(shard, ErrorCode):
+            return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config, known))]
+        accepted = self.acceptable(request, known, now)
+        if not accepted:
+            return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config, known))]
+        keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
+        shard.committing.update(keys)
+
+        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
+            del base_offset, now
+            shard.committing -= Counter(keys)
+            if error is ErrorCode.NONE:
+                offsets = shard.offsets.setdefault(request.group_id, {})
+                offsets.update({(topic, index): committed for topic, index, committed in accepted})
+            answer = answers.committed(request, coordinator_error(error), self.config, known)
+            return [Reply(received.to, answer)]
+
+        return self.shards.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
+
+    def acceptable(
+        self, request: OffsetCommitRequest, known: dict[tuple[str, int], Uuid], now: Instant
+    ) -> list[tuple[str, int, CommittedOffset]]:
+        """What of a commit is written: of partitions that there are, with texts that are not too long. As in
+        Kafka, offset and epoch may be any: a Fetch from there says whether there is such a place."""
+        return [
+            (
+                topic.name,
+                p.partition_index,
+                CommittedOffset(
+                    p.committed_offset,
+                    p.committed_leader_epoch,
+                    p.committed_metadata or "",
+                    now,
+                    known[topic.name, p.partition_index],
+                ),
+            )
+            for topic in request.topics
+            for p in topic.partitions
+            if (topic.name, p.partition_index) in known
+            and len(p.committed_metadata or "") <= self.config.offset_metadata_max_bytes
+        ]
+
+    def why_not_commit(
+        self, shard: Shard, request: OffsetCommitRequest, version: int, now: Instant
+    ) -> ErrorCode | None:
+        group = shard.groups.get(request.group_id)
+        alone = request.generation_id_or_member_epoch < 0
+        if alone and (group is None or not group.members):
+            return None  # a consumer that assigns partitions itself commits without being a member
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND if version >= MISSING_GROUP_NAMED else ErrorCode.ILLEGAL_GENERATION
+        why = group.why_not(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
+        if why is None:
+            group.members[request.member_id].heard(now)
+            if group.state is State.COMPLETING_REBALANCE:
+                why = ErrorCode.REBALANCE_IN_PROGRESS
+        return why
+
+    def fetch_offsets(self, received: Received, now: Instant) -> list[Effect]:
+        del now
+        request: OffsetFetchRequest = received.message
+
+        def offsets_of(group_id: str) -> Any:
+            shard = self.shards.of(group_id)
+            return shard if isinstance(shard, ErrorCode) else self.topics.current(shard.offsets.get(group_id, {}))
+
+        return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of))]

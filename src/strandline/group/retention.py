@@ -1,0 +1,91 @@
+"""When committed offsets, and groups, are forgotten: their time is up, their topic is gone, or somebody deletes them.
+
+Invariant: what is forgotten goes when its tombstone is committed, in the log's order with commits that are under way.
+"""
+
+from collections.abc import Callable, Iterable
+
+from strandline.base.effects import Effect
+from strandline.base.errors import ErrorCode
+from strandline.base.time import NEVER, Instant, after
+from strandline.group.classic import GroupConfig
+from strandline.group.offsets import expired
+from strandline.group.shard import Shard
+from strandline.group.shards import Records, Shards
+from strandline.group.topics import Topics
+from strandline.wire.messages.groups.group_records import GroupMetadataKey, OffsetCommitKey
+
+TOMBSTONES_MAX = 10_000  # in one batch
+
+
+class Retention:
+    def __init__(self, config: GroupConfig, shards: Shards, topics: Topics) -> None:
+        self.config = config
+        self.shards = shards
+        self.topics = topics
+        self.next_check: Instant = NEVER
+
+    def begin(self, now: Instant) -> None:
+        """There is something to look after from now on."""
+        if self.next_check == NEVER:
+            self.next_check = after(now, self.config.offsets_retention_check_ms)
+
+    def expire(self, now: Instant) -> list[Effect]:
+        if self.next_check > now:
+            return []
+        self.next_check = after(now, self.config.offsets_retention_check_ms)
+        effects: list[Effect] = []
+        for shard in self.shards.loaded.values():
+            effects += self.forget_outdated(shard, now)
+            effects += self.forget_old(shard, now)
+        return effects
+
+    def tombstones(
+        self, shard: Shard, group_id: str, offsets: Iterable[tuple[str, int]], *, with_group: bool
+    ) -> Records:
+        """The group itself is gone from memory at once, so that whoever joins now founds a new one."""
+        records: Records = [(OffsetCommitKey(group=group_id, topic=topic, partition=p), None) for topic, p in offsets]
+        if with_group and shard.groups.pop(group_id, None) is not None:
+            records.append((GroupMetadataKey(group=group_id), None))
+        return records
+
+    def forget(
+        self, shard: Shard, tombstones: Records, now: Instant, then: Callable[[ErrorCode], list[Effect]]
+    ) -> list[Effect]:
+        """Offsets go when their tombstones are committed, in the log's order with commits that are under way."""
+
+        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
+            del base_offset
+            for key, value in tombstones:
+                if error is ErrorCode.NONE and isinstance(key, OffsetCommitKey):
+                    shard.apply(key, value, now)
+            return then(error)
+
+        return self.shards.write(shard, tombstones, now, done)
+
+    def forget_outdated(self, shard: Shard, now: Instant) -> list[Effect]:
+        """Offsets of topics that are deleted. What fails, or is just being committed, is found at the next look."""
+        tombstones: Records = []
+        for group_id, offsets in shard.offsets.items():
+            gone = [at for at in self.topics.outdated(offsets) if not shard.committing[(group_id, *at)]]
+            tombstones += self.tombstones(shard, group_id, gone, with_group=False)
+        effects: list[Effect] = []
+        for begin in range(0, len(tombstones), TOMBSTONES_MAX):
+            part = tombstones[begin : begin + TOMBSTONES_MAX]
+            effects += self.forget(shard, part, now, lambda error: [])
+        return effects
+
+    def forget_old(self, shard: Shard, now: Instant) -> list[Effect]:
+        """Empty groups lose the offsets whose time is up, and with the last of them themselves."""
+        tombstones: Records = []
+        for group_id in list(dict.fromkeys([*shard.offsets, *shard.groups])):
+            group = shard.groups.get(group_id)
+            if group is not None and (group.members or group.pending):
+                continue
+            offsets = shard.offsets.get(group_id, {})
+            empty_since = Instant(0) if group is None else group.since
+            old = expired(offsets, empty_since, self.config.offsets_retention_ms, now)
+            if any(shard.committing[(group_id, *at)] for at in old):
+                continue  # a tombstone would come after the commit in the log, and take that away
+            tombstones += self.tombstones(shard, group_id, old, with_group=len(old) == len(offsets))
+        return self.forget(shard, tombstones, now, lambda error: []) if tombstones else []

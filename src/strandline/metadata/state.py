@@ -1,0 +1,171 @@
+"""The tables of the cluster's metadata, each with its writers: nobody else changes them.
+
+Invariants (executed by `check`):
+  - every partition is as `check_partition` wants it
+  - every derived index equals its recomputation from the partitions
+  - names and ids of topics are one-to-one
+  - what changes goes to the delta, with its value before
+"""
+
+from typing import Self
+
+from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.metadata.records import TOPIC_RESOURCE
+from strandline.metadata.registrations import Broker, Partition, Topic, check_partition
+
+
+class Delta:
+    """What changed since the delta was last taken, each with its value before (None: it did not exist)."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[TopicIdPartition, Partition | None] = {}
+        self.topics: dict[Uuid, Topic | None] = {}
+        self.brokers: dict[NodeId, Broker | None] = {}
+        self.configs: dict[tuple[int, str], None] = {}
+        self.reloaded = False  # a snapshot replaced everything
+
+    def __bool__(self) -> bool:
+        return bool(self.partitions or self.topics or self.brokers or self.configs or self.reloaded)
+
+
+class State:
+    def __init__(self) -> None:
+        self.topics: dict[Uuid, Topic] = {}
+        self.topic_ids: dict[str, Uuid] = {}
+        self.brokers: dict[NodeId, Broker] = {}
+        self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        self.features: dict[str, int] = {}
+        self.next_producer_id = 0
+        # Derived from the partitions: where a broker is a replica, and where it is in the ISR or the ELR.
+        self.hosted: dict[NodeId, dict[TopicIdPartition, None]] = {}
+        self.eligible: dict[NodeId, dict[TopicIdPartition, None]] = {}
+        # Topics whose `partitions` no other image has: they are changed in place, or a topic's thousands of partitions
+        # would be copied for each of them.
+        self.own: dict[Uuid, None] = {}
+        self.delta = Delta()
+
+    def copy(self) -> Self:
+        """An independent image in the same state, with an empty delta. Values are shared: whoever changes one of them
+        first has a copy of it from then on."""
+        twin = type(self)()
+        self.own.clear()
+        twin.topics = dict(self.topics)
+        twin.topic_ids = dict(self.topic_ids)
+        twin.brokers = dict(self.brokers)
+        twin.configs = dict(self.configs)
+        twin.features = dict(self.features)
+        twin.next_producer_id = self.next_producer_id
+        twin.hosted = {node: dict(index) for node, index in self.hosted.items()}
+        twin.eligible = {node: dict(index) for node, index in self.eligible.items()}
+        return twin
+
+    def take_delta(self) -> Delta:
+        taken, self.delta = self.delta, Delta()
+        return taken
+
+    def topic_named(self, name: str) -> Topic | None:
+        topic_id = self.topic_ids.get(name)
+        return None if topic_id is None else self.topics[topic_id]
+
+    def partition(self, at: TopicIdPartition) -> Partition | None:
+        topic = self.topics.get(at.topic_id)
+        return None if topic is None else topic.partitions.get(at.partition)
+
+    # --- topics and partitions
+
+    def add_topic(self, name: str, topic_id: Uuid) -> None:
+        assert name not in self.topic_ids and topic_id not in self.topics, f"topic {name} exists"
+        self.delta.topics.setdefault(topic_id, None)
+        self.topics[topic_id] = Topic(name, topic_id, {})
+        self.topic_ids[name] = topic_id
+
+    def remove_topic(self, topic_id: Uuid) -> None:
+        """With its partitions and its configuration."""
+        topic = self.topics.pop(topic_id)
+        self.own.pop(topic_id, None)
+        assert self.topic_ids[topic.name] == topic_id
+        del self.topic_ids[topic.name]
+        self.delta.topics.setdefault(topic.topic_id, topic)
+        for index, partition in topic.partitions.items():
+            at = TopicIdPartition(topic.topic_id, index)
+            self.delta.partitions.setdefault(at, partition)
+            self.unindex(at, partition)
+        if self.configs.pop((TOPIC_RESOURCE, topic.name), None) is not None:
+            self.delta.configs[(TOPIC_RESOURCE, topic.name)] = None
+
+    def put_partition(self, at: TopicIdPartition, new: Partition) -> None:
+        topic = self.topics[at.topic_id]
+        assert new.replicas, "a partition has replicas"
+        old = topic.partitions.get(at.partition)
+        self.delta.partitions.setdefault(at, old)
+        if at.topic_id in self.own:
+            topic.partitions[at.partition] = new
+        else:
+            self.own[at.topic_id] = None
+            self.topics[at.topic_id] = Topic(topic.name, topic.topic_id, {**topic.partitions, at.partition: new})
+        self.unindex(at, old)
+        for node in new.replicas:
+            self.hosted.setdefault(node, {})[at] = None
+        for node in new.isr + new.elr:
+            self.eligible.setdefault(node, {})[at] = None
+
+    def unindex(self, at: TopicIdPartition, old: Partition | None) -> None:
+        if old is None:
+            return
+        for index, nodes in ((self.hosted, old.replicas), (self.eligible, old.isr + old.elr)):
+            for node in nodes:
+                index[node].pop(at, None)
+
+    # --- brokers
+
+    def put_broker(self, new: Broker) -> None:
+        self.delta.brokers.setdefault(new.node_id, self.brokers.get(new.node_id))
+        self.brokers[new.node_id] = new
+
+    def remove_broker(self, node: NodeId, epoch: int) -> None:
+        old = self.brokers.pop(node)
+        assert old.epoch == epoch, "another registration of this broker"
+        self.delta.brokers.setdefault(node, old)
+
+    # --- the rest
+
+    def put_config(self, resource: tuple[int, str], key: str, text: str | None) -> None:
+        """None removes the key."""
+        entries = dict(self.configs.get(resource, {}))
+        if text is None:
+            entries.pop(key, None)
+        else:
+            entries[key] = text
+        if entries:
+            self.configs[resource] = entries
+        else:
+            self.configs.pop(resource, None)
+        self.delta.configs[resource] = None
+
+    def put_feature(self, name: str, level: int) -> None:
+        """Level 0: the feature is off."""
+        assert level >= 0
+        if level == 0:
+            self.features.pop(name, None)
+        else:
+            self.features[name] = level
+
+    def put_next_producer_id(self, next_producer_id: int) -> None:
+        assert next_producer_id >= self.next_producer_id, "blocks of producer ids never overlap"
+        self.next_producer_id = next_producer_id
+
+    def check(self) -> None:
+        hosted: dict[NodeId, set[TopicIdPartition]] = {}
+        eligible: dict[NodeId, set[TopicIdPartition]] = {}
+        assert {name: self.topics[i].name for name, i in self.topic_ids.items()} == {n: n for n in self.topic_ids}
+        assert len(self.topic_ids) == len(self.topics)
+        for topic in self.topics.values():
+            for index, partition in topic.partitions.items():
+                at = TopicIdPartition(topic.topic_id, index)
+                check_partition(partition)
+                for node in partition.replicas:
+                    hosted.setdefault(node, set()).add(at)
+                for node in partition.isr + partition.elr:
+                    eligible.setdefault(node, set()).add(at)
+        assert {n: set(i) for n, i in self.hosted.items() if i} == hosted
+        assert {n: set(i) for n, i in self.eligible.items() if i} == eligible

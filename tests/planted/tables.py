@@ -1,0 +1,26 @@
+"""All planted bugs, by name."""
+
+from tests.planted.compacting import COMPACTING
+from tests.planted.consuming import CONSUMING
+from tests.planted.controlling import CONTROLLING
+from tests.planted.directories import DIRECTORIES
+from tests.planted.eligible import ELIGIBLE
+from tests.planted.last_replicas import LAST_REPLICAS
+from tests.planted.metadata_quorum import METADATA_QUORUM
+from tests.planted.planted import Planted, table
+from tests.planted.replication import REPLICATION
+from tests.planted.storing import STORING
+from tests.planted.strangers import STRANGERS
+
+PLANTED: dict[str, Planted] = table(
+    *REPLICATION.values(),
+    *STORING.values(),
+    *CONTROLLING.values(),
+    *ELIGIBLE.values(),
+    *LAST_REPLICAS.values(),
+    *METADATA_QUORUM.values(),
+    *DIRECTORIES.values(),
+    *CONSUMING.values(),
+    *COMPACTING.values(),
+    *STRANGERS.values(),
+)

@@ -1,0 +1,49 @@
+"""docs/states.md, made from the tables of transitions: `python tests/tidy/states_page.py` writes it anew."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from strandline.group import classic
+from strandline.quorum import roles
+
+PAGE = Path(__file__).parents[2] / "docs" / "states.md"
+HEAD = """# Roles and states
+
+This page is made from the tables of transitions in `quorum/roles.py` and `group/classic.py`, by
+`python tests/tidy/states_page.py`; a test holds it against them. Both machines assert at run time that they do nothing
+that is not in their table. Where a role is followed by itself, it begins anew.
+
+## The roles of a node in the metadata quorum
+
+What each transition is caused by is in `quorum/state.py`.
+"""
+GROUPS = """## The states of a consumer group
+
+The changes are in `group/classic.py`.
+"""
+
+
+def page() -> str:
+    named = {role.__name__: [after.__name__ for after in then] for role, then in roles.TRANSITIONS.items()}
+    states = {state.value: [after.value for after in then] for state, then in classic.TRANSITIONS.items()}
+    parts = [HEAD, diagram(named), "| Role | |\n|---|---|"]
+    parts += [f"| {role.__name__} | {line(role)} |" for role in roles.TRANSITIONS]
+    return "\n".join([*parts, "", GROUPS, diagram(states)])
+
+
+def diagram(transitions: dict[str, list[str]]) -> str:
+    return "\n".join(["```mermaid", "stateDiagram-v2", *arrows(transitions.items()), "```", ""])
+
+
+def arrows(transitions: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    for state, then in transitions:
+        yield from (f"    {state} --> {after}" for after in then)
+
+
+def line(role: type) -> str:
+    assert role.__doc__, f"{role.__name__} says what it is"
+    return " ".join(role.__doc__.split())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
