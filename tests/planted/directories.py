@@ -63,6 +63,6 @@ DIRECTORIES: dict[str, Planted] = table(
         trap="KIP-101, KIP-113",
         harm="a replica that moves keeps records that its leader never had",
         plan="future-log-not-cut.json",
-        seeds=(5, 5),
+        seeds=(10, 10),
     ),
 )
