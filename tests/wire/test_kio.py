@@ -62,8 +62,8 @@ class Both(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    for module in pkgutil.iter_modules(strandline.wire.messages.__path__):
-        namespace = vars(import_module(f"strandline.wire.messages.{module.name}"))
+    for module in pkgutil.walk_packages(strandline.wire.messages.__path__, "strandline.wire.messages."):
+        namespace = vars(import_module(module.name))
         for cls in namespace.values():
             if not isinstance(cls, type) or not issubclass(cls, Message) or cls.__module__ != namespace["__name__"]:
                 continue

@@ -66,6 +66,12 @@ class Segment:
             self.opened = self.disk.open(self.path)
         return self.opened
 
+    def check(self) -> None:
+        assert self.size >= 0 and self.base_offset <= self.next_offset
+        self.index.check()
+        self.time_index.check()
+        assert not len(self.index.positions) or self.index.positions[-1] < self.size, "an entry points behind the file"
+
     def release(self) -> None:
         """Close the file until somebody reads it again."""
         if self.opened is not None:
@@ -93,6 +99,7 @@ class Segment:
         """Empty the indexes: they are built again from the file."""
         self.index.clear()
         self.time_index.clear()
+        assert self.index.position_of(self.base_offset) == 0 and self.time_index.latest is None
         self.next_offset = self.base_offset
         self.max_timestamp, self.max_timestamp_offset, self.since_entry = -1, self.base_offset, 0
 
@@ -144,12 +151,14 @@ class Segment:
                 continue
             if position < len(buffer):
                 break
+        assert good <= self.size
         if good < self.size:
             self.file.truncate(good)
             self.size = good
 
     def started(self, now: int) -> None:
         """Rolling by time goes on where it was, as well as the batches tell."""
+        assert self.first_append < 0, "nothing was appended yet"
         if self.size:
             self.first_append = self.max_timestamp if self.max_timestamp >= 0 else now
 
@@ -271,6 +280,7 @@ class Segment:
             self.index.truncate(position)
             self.time_index.truncate(offset)
         self.walk_on(gaps=True)
+        assert end <= offset
         ends_in_gap = self.next_offset < end
         self.next_offset = max(self.next_offset, end)
         if not self.size:
@@ -296,6 +306,7 @@ class Segment:
 
     def rename(self, old: str, new: str) -> None:
         """Give the files of a sealed segment another suffix; the records' comes last, and what it says counts."""
+        assert all(path.endswith(old) for path in self.paths)
         self.release()
         for part in (self.index, self.time_index, self):
             path = part.path
@@ -312,6 +323,7 @@ class Segment:
         self.index.close()
         self.time_index.close()
         self.release()
+        assert self.opened is None
 
     def delete(self) -> None:
         """Renamed first, so that a crash in the middle leaves nothing that looks like a segment."""

@@ -154,6 +154,7 @@ class Segments(Sequence[Segment]):
         # it, old batches would come back in front of newer ones.
         self.unsynced.add(self.active.path)
         self.warm = None
+        assert self.active.next_offset <= offset
         return ends_in_gap
 
     def drop_first(self) -> None:
@@ -170,6 +171,7 @@ class Segments(Sequence[Segment]):
             segment.delete()
         self.all = [Segment(self.disk, self.directory, offset, interval_bytes)]
         self.bases = [offset]
+        assert not self.active.size, "a file of before is still there"
 
     # --- durability
 
@@ -191,6 +193,8 @@ class Segments(Sequence[Segment]):
 
     def check(self) -> None:
         assert self.all, "a log has an active segment"
+        for segment in self.all:
+            segment.check()
         assert self.bases == [segment.base_offset for segment in self.all]
         assert self.bases == sorted(set(self.bases)), "segments are out of order"
         for segment, following in zip(self.all, self.bases[1:], strict=False):

@@ -165,6 +165,7 @@ class StoredLog:
         self.producer_state.reconfigure(config.producer_id_expiration_ms)
         self.config = config
         self.must_flush = config.flush_messages < LONG_MAX
+        assert self.has_gaps or not config.compacts
 
     @property
     def has_gaps(self) -> bool:
@@ -223,6 +224,7 @@ class StoredLog:
     def jitter_ms(self, segment: Segment) -> int:
         """By segment.jitter.ms: each segment has its own, so that logs that began together do not roll together."""
         most = min(self.config.segment_jitter_ms, self.config.roll_ms)
+        assert most >= 0
         return crc32(segment.path.encode()) % most if most else 0
 
     # --- epochs
@@ -302,6 +304,7 @@ class StoredLog:
         swap_files(self.disk, self.directory, group, cleaned)
         self.segments.replace(group, cleaned)
         self.tail.forget_below(cleaned.next_offset)
+        assert self.active.next_offset == self.log_end_offset, "the log ends where it did"
         self.producer_state.drop(segment.base_offset for segment in group[1:])
 
     # --- durability
@@ -312,6 +315,7 @@ class StoredLog:
             end = self.log_end_offset
             self.disk.sync(self.unsynced())
             self.mark_synced(end)
+            assert self.recovery_point == end
 
     def unsynced(self) -> tuple[str, ...]:
         """Everything that must be synced so that the log is durable up to its present end."""
