@@ -44,6 +44,7 @@ def header_at(buffer: memoryview, at: int, room: int) -> BatchHeader | None:
 class Segment:
     def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int, suffix: str = "") -> None:
         """`suffix`: of the names of all three files, for a segment that does not count yet."""
+        assert base_offset >= 0
         self.disk = disk
         self.path = f"{directory}/{file_name(base_offset, '.log')}{suffix}"
         self.base_offset = base_offset
@@ -329,6 +330,7 @@ class Segment:
         """Renamed first, so that a crash in the middle leaves nothing that looks like a segment."""
         self.close()
         for path in self.paths:
+            assert not path.endswith(".deleted"), "it is deleted once"
             self.disk.rename(path, f"{path}.deleted")
         for path in self.paths:
             self.disk.remove(f"{path}.deleted")

@@ -126,6 +126,7 @@ class Segments(Sequence[Segment]):
         segment = self.begin(base_offset, interval_bytes)
         # A time index that lost its end would make the segment look older than it is.
         self.unsynced.add(*sealed.paths[1:])
+        assert self.active is segment
         return segment
 
     def replace(self, group: Sequence[Segment], cleaned: Segment) -> None:

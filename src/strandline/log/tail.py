@@ -126,11 +126,13 @@ class Tail:
         del self.chunks[:drop]
         self.size -= size
         self.budget.used -= size
+        assert self.size >= 0 and self.budget.used >= 0
 
     def clear(self) -> None:
         self.budget.cleared(self, self.size)
         self.bases.clear()
         self.chunks.clear()
+        assert self.budget.used >= 0
         self.size = 0
         self.end = -1
 

@@ -83,7 +83,9 @@ def loss_of(
 
 
 def kept(losses: tuple[LossEvent, ...]) -> tuple[LossEvent, ...]:
-    return losses[-KEPT:]
+    rest = losses[-KEPT:]
+    assert rest[-1:] == losses[-1:], "the newest stays"
+    return rest
 
 
 def withdrawal(replica: NodeId, start: int, end: int, cause: int, time_ms: int, epoch: int) -> LossEvent:

@@ -74,6 +74,7 @@ class Kept:
         ends: list[int],
         starts: list[int],
     ) -> None:
+        assert starts == sorted(starts), "each is asked about once, in order"
         self.now = now
         self.horizon = min(now + retention_ms, LONG_MAX)
         self.remembered = remembered  # of idempotent producers: whose, and the last offset of each batch
@@ -205,6 +206,7 @@ class Compaction:
     def map_some(self, limit: int) -> int:
         if self.source == len(self.segments):
             return self.mapped(self.plan.end)
+        assert not self.is_mapped and self.source < len(self.segments)
         segment = self.segments[self.source]
         if self.position < 0:
             self.position = segment.position_of(self.plan.first_dirty) or 0
@@ -297,6 +299,7 @@ class Compaction:
                 break
             at = header.end
             self.position += header.size
+            assert self.position <= segment.size
             self.bytes_moved += header.size
             yield header, buffer[header.position : header.end]
         if at == 0:
@@ -331,6 +334,7 @@ def groups_of(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
 
 def can_say_times(kept: Sequence[Record], horizon: int | None) -> bool:
     """Records bear times as differences to the batch's: a producer can make up some that no other batch can bear."""
+    assert kept, "`empty` has no times to say"
     base = kept[0].timestamp if horizon is None else horizon
     return all(abs(r.timestamp) <= LONG_MAX and abs(r.timestamp - base) <= LONG_MAX for r in kept)
 

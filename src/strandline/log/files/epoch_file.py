@@ -55,6 +55,7 @@ class EpochFile:
         self.save()
 
     def save(self) -> None:
+        self.epochs.check()
         self.is_behind = False
         self.disk.write_file(self.path, format_epochs(self.epochs.entries))
         self.unsynced.add(self.path, self.directory)

@@ -121,6 +121,7 @@ class StoredLog:
     def unsynced_before(self) -> list[str]:
         """The process before may have cut the segment that ends at the recovery point, deleted one behind it, or
         written its small files, and died before it could sync that."""
+        assert self.segments and self.recovery_point <= self.log_end_offset
         cut = [segment.path for segment in self.segments if segment.next_offset == self.recovery_point]
         return [*cut, self.epoch_file.path, f"{self.directory}/{PARTITION_METADATA}", self.directory]
 
@@ -272,6 +273,7 @@ class StoredLog:
         self.producer_state.cut_all()
         self.segments.start_anew(offset, self.config.index_interval_bytes)
         self.log_start_offset = self.log_end_offset = self.recovery_point = offset
+        assert not self.size_bytes and not self.producers.known, "nothing is left"
         self.gaps.cut(offset)
         self.epoch_file.clear()
 
@@ -295,6 +297,7 @@ class StoredLog:
             self.log_start_offset = max(self.log_start_offset, self.bases[0])
             self.epoch_file.cut_start(self.log_start_offset)
             self.producer_state.cut_start()
+        assert self.bases[0] <= self.log_start_offset <= self.log_end_offset
         self.producer_state.forget_idle(now)
         return count
 
@@ -327,6 +330,7 @@ class StoredLog:
         self.save_begun_epoch()
         self.active.seal()
         self.producer_state.take(self.log_end_offset)
+        assert not self.epoch_file.is_behind, "a clean stop leaves nothing unwritten"
         indexes = self.segments.settle()
         return (*self.unsynced(), *indexes)
 
@@ -336,6 +340,7 @@ class StoredLog:
         self.segments.check_names(self.recovery_point)
         self.unsynced_others.synced(offset)
         self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
+        assert self.recovery_point <= self.log_end_offset
 
     def close(self) -> None:
         self.segments.close()

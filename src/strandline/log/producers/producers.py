@@ -87,6 +87,7 @@ class Producers:
                 producer.batches.append(remembered(batch, batch.base_offset))
                 producer.batches.sort(key=lambda one: one.base_offset)
                 del producer.batches[:-BATCHES_MAX]
+        assert all(len(producer.batches) <= BATCHES_MAX for producer in self.known.values())
         return self.rows() != before
 
     def rows(self) -> dict[int, tuple[int, tuple[Remembered, ...]]]:
@@ -112,6 +113,7 @@ class Producers:
     def forget_gone(self, log_start_offset: int, now: Instant, expiration_ms: int) -> None:
         """After a restart nobody knows when a producer was last heard of. One whose records the log has is given its
         span again; of another the time of its last record decides, or restarts would keep it for ever."""
+        assert log_start_offset >= 0 and expiration_ms >= 0
         for producer_id, producer in list(self.known.items()):
             last = producer.batches[-1] if producer.batches else None
             if last is not None and last.last_offset < log_start_offset and last.timestamp + expiration_ms < now:
