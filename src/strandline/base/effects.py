@@ -54,6 +54,7 @@ class Caller(Value, frozen=True):
     def named(self) -> str:
         """For people, in a line: a client may call itself anything."""
         name = "".join(letter for letter in self.client_id[:NAME_SHOWN] if letter.isprintable())
+        assert name.isprintable(), "one line, whatever the client calls itself"
         return f"{name or 'somebody'} at {self.host}"
 
 

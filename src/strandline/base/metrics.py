@@ -39,7 +39,7 @@ class Histogram:
     __slots__ = ("bounds", "counts", "total")
 
     def __init__(self, bounds: Sequence[int]) -> None:
-        assert all(low < high for low, high in pairwise(bounds)), "bounds ascend"
+        assert bounds and all(low < high for low, high in pairwise(bounds)), "bounds ascend"
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0
@@ -51,6 +51,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
+        assert len(self.counts) == len(self.bounds) + 1, "one count a bound, and one above all"
         return sum(self.counts)
 
 

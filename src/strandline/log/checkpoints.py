@@ -4,6 +4,7 @@ Unreadable content is an error, never a guess.
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from strandline.base.ids import OFFSET_MAX, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.log.epochs import EpochStart
@@ -24,6 +25,7 @@ def parse_lines(content: bytes) -> list[list[str]]:
 
 
 def format_lines(rows: list[str]) -> bytes:
+    assert not any("\n" in row for row in rows), "one line an entry"
     return "".join(f"{line}\n" for line in [VERSION, str(len(rows)), *rows]).encode()
 
 
@@ -41,6 +43,7 @@ def parse_offsets(content: bytes) -> dict[TopicPartition, int]:
 
 
 def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
+    assert all(0 <= offset <= OFFSET_MAX for offset in offsets.values()), "`parse_offsets` would not read it"
     return format_lines([f"{at.topic} {at.partition} {offset}" for at, offset in sorted(offsets.items())])
 
 
@@ -67,4 +70,5 @@ def parse_epochs(content: bytes) -> list[EpochStart]:
 
 
 def format_epochs(entries: list[EpochStart]) -> bytes:
+    assert all(one.start_offset < two.start_offset for one, two in pairwise(entries)), "epochs grow"
     return format_lines([f"{e.epoch} {e.start_offset}" for e in entries])

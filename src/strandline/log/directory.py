@@ -40,6 +40,7 @@ def read_meta(disk: Disk, directory: str) -> DirectoryMeta | None:
 
 
 def write_meta(disk: Disk, directory: str, meta: DirectoryMeta) -> None:
+    assert meta.node_id >= 0 and "\n" not in meta.cluster_id
     text = (
         f"#\nversion=1\ncluster.id={meta.cluster_id}\nnode.id={meta.node_id}\n"
         f"directory.id={uuid_text(meta.directory_id)}\n"
@@ -88,5 +89,6 @@ def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
 
 
 def write_partition_metadata(disk: Disk, directory: str, topic_id: Uuid) -> None:
+    assert topic_id != ZERO_UUID, "`read_topic_id` takes that for damage"
     text = f"version: 0\ntopic_id: {uuid_text(topic_id)}"
     disk.write_file(f"{directory}/{PARTITION_METADATA}", text.encode())

@@ -1,6 +1,6 @@
 """Where each leader epoch of a log begins (KIP-101), and what that says about the end of another log (KIP-279).
 
-Invariant: epochs and start offsets both strictly grow.
+Invariant (executed by `check`): epochs and start offsets both strictly grow.
 """
 
 from bisect import bisect_right
@@ -30,6 +30,7 @@ class Epochs:
             return False
         while self.entries and self.entries[-1].start_offset >= start_offset:
             self.entries.pop()
+        assert not self.entries or self.entries[-1].epoch < epoch
         self.entries.append(EpochStart(epoch, start_offset))
         return True
 
@@ -45,6 +46,7 @@ class Epochs:
         at = bisect_right(self.entries, epoch, key=lambda e: e.epoch)
         if at == 0:
             return epoch, self.entries[0].start_offset
+        assert self.entries[at - 1].epoch <= epoch
         end = self.entries[at].start_offset if at < len(self.entries) else log_end_offset
         return self.entries[at - 1].epoch, end
 
@@ -75,6 +77,7 @@ class Epochs:
         """Forget epochs that begin at or after `offset`, also when the log itself ends before it (T33)."""
         kept = [e for e in self.entries if e.start_offset < offset]
         changed = len(kept) < len(self.entries)
+        assert kept == self.entries[: len(kept)], "the first ones stay"
         self.entries = kept
         return changed
 
@@ -83,7 +86,9 @@ class Epochs:
         at = bisect_right(self.entries, offset, key=lambda e: e.start_offset)
         if at == 0 or self.entries[0].start_offset == offset:
             return False
+        latest = self.latest
         self.entries[:at] = [EpochStart(self.entries[at - 1].epoch, offset)]
+        assert self.latest == latest, "the log is as it was at its end"
         return True
 
     def check(self) -> None:

@@ -41,11 +41,13 @@ class Gaps:
 
     def opened(self, log_end_offset: int) -> None:
         """The log was read from disk: it may have gaps anywhere."""
+        assert self.upto == 0, "opened once"
         self.cut(log_end_offset)
         self.upto = log_end_offset if self.are_possible else 0
 
     def cut(self, log_end_offset: int) -> None:
         """The log ends here now. What comes in the place of what went has not been cleaned."""
+        assert log_end_offset >= 0
         if self.cleaned_to is not None:
             self.cleaned_to = min(self.cleaned_to, log_end_offset)
         self.upto = min(self.upto, log_end_offset)

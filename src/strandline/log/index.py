@@ -4,11 +4,12 @@ Entries are kept in memory and written behind: they can always be rebuilt from t
 `.index`: (int32 relative last offset of a batch, int32 position of that batch).
 `.timeindex`: (int64 timestamp, int32 relative offset): no earlier batch has a larger timestamp.
 
-Invariant: both columns of both indexes grow.
+Invariant (executed by `check`): both columns of both indexes grow.
 """
 
 from array import array
 from bisect import bisect_right
+from itertools import pairwise
 from struct import Struct
 
 from strandline.base.ports import Disk
@@ -20,6 +21,7 @@ WRITE_BEHIND = 256  # entries
 
 def append_file(disk: Disk, path: str, content: bytes) -> None:
     """Also makes the file if there is none. Not kept open: a log with many segments needs its descriptors."""
+    assert len(content) % OFFSET_ENTRY.size == 0 or len(content) % TIME_ENTRY.size == 0, "whole entries"
     file = disk.open(path)
     if content:
         file.append([content])
@@ -27,6 +29,7 @@ def append_file(disk: Disk, path: str, content: bytes) -> None:
 
 
 def cut_file(disk: Disk, path: str, size: int) -> None:
+    assert size >= 0
     file = disk.open(path)
     file.truncate(size)
     file.close()
@@ -83,6 +86,7 @@ class OffsetIndex:
         if self.disk.exists(self.path):
             self.is_changed = True
             cut_file(self.disk, self.path, 0)
+        assert not self.offsets and not self.written
 
     def flush(self) -> None:
         fresh = range(self.written, len(self.offsets))
@@ -90,9 +94,15 @@ class OffsetIndex:
         self.is_changed = self.is_changed or bool(content) or not self.disk.exists(self.path)
         append_file(self.disk, self.path, content)
         self.written = len(self.offsets)
+        assert len(fresh) == 0 or self.is_changed, "a file that was written is to be synced"
 
     def close(self) -> None:
         self.flush()
+
+    def check(self) -> None:
+        assert len(self.offsets) == len(self.positions) >= self.written
+        assert all(one < two for one, two in pairwise(self.offsets)), "offsets grow"
+        assert all(one < two for one, two in pairwise(self.positions)), "positions grow"
 
 
 class TimeIndex:
@@ -152,6 +162,7 @@ class TimeIndex:
         if self.disk.exists(self.path):
             self.is_changed = True
             cut_file(self.disk, self.path, 0)
+        assert not self.offsets and not self.written
 
     def flush(self) -> None:
         fresh = range(self.written, len(self.offsets))
@@ -159,6 +170,12 @@ class TimeIndex:
         self.is_changed = self.is_changed or bool(content) or not self.disk.exists(self.path)
         append_file(self.disk, self.path, content)
         self.written = len(self.offsets)
+        assert len(fresh) == 0 or self.is_changed, "a file that was written is to be synced"
 
     def close(self) -> None:
         self.flush()
+
+    def check(self) -> None:
+        assert len(self.offsets) == len(self.timestamps) >= self.written
+        assert all(one < two for one, two in pairwise(self.offsets)), "offsets grow"
+        assert all(one < two for one, two in pairwise(self.timestamps)), "timestamps grow"

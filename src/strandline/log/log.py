@@ -45,7 +45,9 @@ class Log(StoredLog):
     def bytes_from(self, offset: int) -> int:
         """The size of the batches that hold `offset` and all that follows it."""
         offset = max(offset, self.log_start_offset)
-        return 0 if offset >= self.log_end_offset else self.segments.bytes_from(offset)
+        size = 0 if offset >= self.log_end_offset else self.segments.bytes_from(offset)
+        assert 0 <= size <= self.size_bytes
+        return size
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
@@ -145,6 +147,7 @@ class Log(StoredLog):
 
     def mended(self, repaired: memoryview, start: int, end: int, now: Instant) -> None:
         """Damaged batches in [start, end) are `repaired`."""
+        assert end <= self.log_end_offset, "a repair adds nothing to the log"
         self.producer_state.mend(batches(repaired), start, end, now)
 
     # --- reading
@@ -171,11 +174,13 @@ class Log(StoredLog):
     def offset_for_timestamp(self, timestamp: int) -> Found | Damaged | None:
         """The first record, at or after the log start, whose timestamp is at least `timestamp`."""
         found = at_or_after(self.segments, timestamp, self.log_start_offset)
+        assert not isinstance(found, Found) or found.timestamp >= timestamp
         self.segments.rest_all()
         return found
 
     def offset_of_max_timestamp(self) -> Found | Damaged | None:
         """The first record with the largest timestamp of the log."""
         found = latest(self.segments, self.log_start_offset)
+        assert not isinstance(found, Found) or found.offset >= self.log_start_offset
         self.segments.rest_all()
         return found

@@ -36,6 +36,7 @@ def recompressed(
     The CRC was right, so these are the bytes that the producer meant, and to send them again would not help: records
     that make no sense are refused as INVALID_RECORD and not as CORRUPT_MESSAGE, on which clients try again.
     """
+    assert codec != header.codec and not header.is_control
     try:
         plain = plain_records(header, buffer, PRODUCED_SIZE_MAX)
     except Oversized as error:

@@ -19,6 +19,7 @@ class Refused(Value, frozen=True):
 
 
 def refused(error: ErrorCode, message: str = "") -> Refused:
+    assert error is not ErrorCode.NONE, "a refusal has a reason"
     return Refused(error, message or message_of(error))
 
 

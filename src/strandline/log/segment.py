@@ -44,6 +44,7 @@ def header_at(buffer: memoryview, at: int, room: int) -> BatchHeader | None:
 class Segment:
     def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int, suffix: str = "") -> None:
         """`suffix`: of the names of all three files, for a segment that does not count yet."""
+        assert base_offset >= 0
         self.disk = disk
         self.path = f"{directory}/{file_name(base_offset, '.log')}{suffix}"
         self.base_offset = base_offset
@@ -65,6 +66,12 @@ class Segment:
         if self.opened is None:
             self.opened = self.disk.open(self.path)
         return self.opened
+
+    def check(self) -> None:
+        assert self.size >= 0 and self.base_offset <= self.next_offset
+        self.index.check()
+        self.time_index.check()
+        assert not len(self.index.positions) or self.index.positions[-1] < self.size, "an entry points behind the file"
 
     def release(self) -> None:
         """Close the file until somebody reads it again."""
@@ -93,6 +100,7 @@ class Segment:
         """Empty the indexes: they are built again from the file."""
         self.index.clear()
         self.time_index.clear()
+        assert self.index.position_of(self.base_offset) == 0 and self.time_index.latest is None
         self.next_offset = self.base_offset
         self.max_timestamp, self.max_timestamp_offset, self.since_entry = -1, self.base_offset, 0
 
@@ -144,12 +152,14 @@ class Segment:
                 continue
             if position < len(buffer):
                 break
+        assert good <= self.size
         if good < self.size:
             self.file.truncate(good)
             self.size = good
 
     def started(self, now: int) -> None:
         """Rolling by time goes on where it was, as well as the batches tell."""
+        assert self.first_append < 0, "nothing was appended yet"
         if self.size:
             self.first_append = self.max_timestamp if self.max_timestamp >= 0 else now
 
@@ -271,6 +281,7 @@ class Segment:
             self.index.truncate(position)
             self.time_index.truncate(offset)
         self.walk_on(gaps=True)
+        assert end <= offset
         ends_in_gap = self.next_offset < end
         self.next_offset = max(self.next_offset, end)
         if not self.size:
@@ -296,6 +307,7 @@ class Segment:
 
     def rename(self, old: str, new: str) -> None:
         """Give the files of a sealed segment another suffix; the records' comes last, and what it says counts."""
+        assert all(path.endswith(old) for path in self.paths)
         self.release()
         for part in (self.index, self.time_index, self):
             path = part.path
@@ -312,11 +324,13 @@ class Segment:
         self.index.close()
         self.time_index.close()
         self.release()
+        assert self.opened is None
 
     def delete(self) -> None:
         """Renamed first, so that a crash in the middle leaves nothing that looks like a segment."""
         self.close()
         for path in self.paths:
+            assert not path.endswith(".deleted"), "it is deleted once"
             self.disk.rename(path, f"{path}.deleted")
         for path in self.paths:
             self.disk.remove(f"{path}.deleted")

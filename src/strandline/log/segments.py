@@ -126,6 +126,7 @@ class Segments(Sequence[Segment]):
         segment = self.begin(base_offset, interval_bytes)
         # A time index that lost its end would make the segment look older than it is.
         self.unsynced.add(*sealed.paths[1:])
+        assert self.active is segment
         return segment
 
     def replace(self, group: Sequence[Segment], cleaned: Segment) -> None:
@@ -154,6 +155,7 @@ class Segments(Sequence[Segment]):
         # it, old batches would come back in front of newer ones.
         self.unsynced.add(self.active.path)
         self.warm = None
+        assert self.active.next_offset <= offset
         return ends_in_gap
 
     def drop_first(self) -> None:
@@ -170,6 +172,7 @@ class Segments(Sequence[Segment]):
             segment.delete()
         self.all = [Segment(self.disk, self.directory, offset, interval_bytes)]
         self.bases = [offset]
+        assert not self.active.size, "a file of before is still there"
 
     # --- durability
 
@@ -191,6 +194,8 @@ class Segments(Sequence[Segment]):
 
     def check(self) -> None:
         assert self.all, "a log has an active segment"
+        for segment in self.all:
+            segment.check()
         assert self.bases == [segment.base_offset for segment in self.all]
         assert self.bases == sorted(set(self.bases)), "segments are out of order"
         for segment, following in zip(self.all, self.bases[1:], strict=False):

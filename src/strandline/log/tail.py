@@ -53,7 +53,7 @@ class TailBudget:
     """What the tails of many logs may hold together. When it is spent, the log that was idle longest gives up its
     whole tail; its readers go to the file.
 
-    Invariant: `used` is the sum of the sizes of `tails`, in the order of their last append.
+    Invariant (executed by `check`): `used` is the sum of the sizes of `tails`, in the order of their last append.
     """
 
     def __init__(self, bytes_max: int = BUDGET_BYTES) -> None:
@@ -61,6 +61,11 @@ class TailBudget:
         self.used = 0
         self.tails: dict[Tail, None] = {}
         self.newest: Tail | None = None
+
+    def check(self) -> None:
+        assert self.used == sum(tail.size for tail in self.tails)
+        assert self.used <= self.bytes_max
+        assert self.newest is None or next(reversed(self.tails)) is self.newest
 
     def grew(self, tail: "Tail", size: int) -> None:
         self.used += size
@@ -121,11 +126,13 @@ class Tail:
         del self.chunks[:drop]
         self.size -= size
         self.budget.used -= size
+        assert self.size >= 0 and self.budget.used >= 0
 
     def clear(self) -> None:
         self.budget.cleared(self, self.size)
         self.bases.clear()
         self.chunks.clear()
+        assert self.budget.used >= 0
         self.size = 0
         self.end = -1
 

@@ -6,6 +6,7 @@ not hold what was written, nobody knows what lies there: to name a later record 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from strandline.base.value import Value
 from strandline.log.segment import Segment
@@ -56,6 +57,7 @@ def is_sound(segment: Segment, header: BatchHeader) -> bool:
 
 def latest(segments: Sequence[Segment], log_start_offset: int) -> Found | Damaged | None:
     """The first record with the largest timestamp, at or after the log start."""
+    assert all(one.base_offset < two.base_offset for one, two in pairwise(segments))
     largest = max((s.max_timestamp for s in segments if s.size), default=None)
     found = None if largest is None else at_or_after(segments, largest, log_start_offset)
     if found is not None:
@@ -66,6 +68,7 @@ def latest(segments: Sequence[Segment], log_start_offset: int) -> Found | Damage
         for header in segment.headers(segment.position_of(log_start_offset) or 0):
             if header.last_offset >= log_start_offset and (best is None or header.max_timestamp > best.timestamp):
                 for found in stamps(segment, header, log_start_offset):
+                    assert found.offset >= log_start_offset, "deleted records are not found"
                     best = found if best is None or found.timestamp > best.timestamp else best
     return best
 

@@ -34,6 +34,7 @@ class Acknowledged(NamedTuple):
 
 
 def resource_of(topic_id: Uuid, partition: int) -> Resource:
+    assert partition >= 0
     return SEEN_RESOURCE, f"{uuid_text(topic_id)}-{partition}"
 
 
@@ -46,6 +47,7 @@ def id_of(loss: Loss) -> int:
 
 
 def key_of(entry: int) -> str:
+    assert -(1 << 63) <= entry < 1 << 63
     return f"{entry & 0xFFFF_FFFF_FFFF_FFFF:016x}"
 
 

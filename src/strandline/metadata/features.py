@@ -27,10 +27,12 @@ RELEASES = (
 )
 RELEASE_OF = dict(enumerate(RELEASES, 7))
 assert max(RELEASE_OF) == METADATA_LEVEL
+assert all(name in READABLE_FEATURES for name in SUPPORTED_FEATURES)
 
 
 def ranges(features: Mapping[str, tuple[int, int]]) -> tuple[Feature, ...]:
     """What a broker says of itself when it registers."""
+    assert all(low <= high for low, high in features.values())
     return tuple(
         Feature(name=name, min_supported_version=low, max_supported_version=high)
         for name, (low, high) in features.items()
@@ -40,6 +42,7 @@ def ranges(features: Mapping[str, tuple[int, int]]) -> tuple[Feature, ...]:
 def initial_levels(named: Mapping[str, int], *, is_elr_enabled: bool = True) -> dict[str, int]:
     """What a new cluster begins with: what is named, and Kafka's defaults for the rest. `is_elr_enabled`: what
     eligible.leader.replicas.enabled says. `why_not_initial` has a say before anything is named."""
+    assert all(why_not_initial(name, level) is None for name, level in named.items())
     levels = {METADATA_VERSION: METADATA_LEVEL}
     for name, (level, least) in BEGINS_WITH.items():
         begins = level if levels[METADATA_VERSION] >= least and (name != ELR_FEATURE or is_elr_enabled) else 0

@@ -16,12 +16,15 @@ FRAME_VERSION = 1
 
 BY_KEY: dict[int, type[Message]] = {cls.key: cls for cls in RECORDS}
 
+assert len(BY_KEY) == len(RECORDS), "a number names one record"
+
 WRITTEN: dict[type[Message], int] = {cls: cls.versions[-1] for cls in RECORDS}  # as at metadata.version 4.3
 
 
 def encode_record(record: Message, version: int | None = None) -> bytes:
     """`version` None: the one that metadata.version 4.3 writes."""
     written = WRITTEN[type(record)] if version is None else version
+    assert written in record.versions, f"{type(record).__name__} has no version {written}"
     frame = bytearray()
     append_unsigned(frame, FRAME_VERSION)
     append_unsigned(frame, record.key)

@@ -40,6 +40,9 @@ CAUSES = {
 }
 
 
+assert CAUSES.keys() == set(Cause), "each cause has its words"
+
+
 class Evidence(NamedTuple):
     """What a replica says of its log: all that an election without ISR and ELR can go by."""
 
@@ -80,11 +83,14 @@ def loss_of(
 
 
 def kept(losses: tuple[LossEvent, ...]) -> tuple[LossEvent, ...]:
-    return losses[-KEPT:]
+    rest = losses[-KEPT:]
+    assert rest[-1:] == losses[-1:], "the newest stays"
+    return rest
 
 
 def withdrawal(replica: NodeId, start: int, end: int, cause: int, time_ms: int, epoch: int) -> LossEvent:
     """A replica lost records, as its broker says; `epoch`: the partition's leader epoch by then."""
+    assert replica >= 0 and epoch >= 0
     known = cause if cause in CAUSES else Cause.UNKNOWN
     start = max(0, start)
     return LossEvent(

@@ -101,6 +101,7 @@ def directory_of(partition: Partition, node: NodeId) -> Uuid:
     """Where this broker's replica lies; one that is still to come lies nowhere."""
     if node not in partition.replicas:
         return UNASSIGNED_DIRECTORY
+    assert len(partition.directories) == len(partition.replicas)
     return partition.directories[partition.replicas.index(node)]
 
 
@@ -109,6 +110,7 @@ def effective_min_isr(configured: int, replicas: tuple[NodeId, ...], adding: tup
 
     During a reassignment the replicas being added do not count: the target of a growing set is not there yet.
     """
+    assert len(adding) <= len(replicas)
     return max(1, min(configured, len(replicas) - len(adding)))
 
 
@@ -191,6 +193,7 @@ def check_partition(partition: Partition) -> None:
 
 
 def partition_record(at: TopicIdPartition, partition: Partition) -> r.PartitionRecord:
+    assert at.partition >= 0
     return r.PartitionRecord(
         partition_id=at.partition,
         topic_id=at.topic_id,
@@ -214,6 +217,7 @@ def partition_record(at: TopicIdPartition, partition: Partition) -> r.PartitionR
 
 
 def registration_record(broker: Broker) -> r.RegisterBrokerRecord:
+    assert broker.node_id >= 0 and broker.epoch >= 0
     return r.RegisterBrokerRecord(
         broker_id=broker.node_id,
         incarnation_id=broker.incarnation_id,

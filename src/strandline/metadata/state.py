@@ -57,6 +57,7 @@ class State:
         twin.next_producer_id = self.next_producer_id
         twin.hosted = {node: dict(index) for node, index in self.hosted.items()}
         twin.eligible = {node: dict(index) for node, index in self.eligible.items()}
+        assert not twin.own and not twin.delta, "partitions are shared, until one of both changes them"
         return twin
 
     def take_delta(self) -> Delta:
@@ -95,7 +96,7 @@ class State:
 
     def put_partition(self, at: TopicIdPartition, new: Partition) -> None:
         topic = self.topics[at.topic_id]
-        assert new.replicas, "a partition has replicas"
+        assert new.replicas and at.partition >= 0
         old = topic.partitions.get(at.partition)
         self.delta.partitions.setdefault(at, old)
         if at.topic_id in self.own:
@@ -120,6 +121,7 @@ class State:
 
     def put_broker(self, new: Broker) -> None:
         self.delta.brokers.setdefault(new.node_id, self.brokers.get(new.node_id))
+        assert new.node_id >= 0
         self.brokers[new.node_id] = new
 
     def remove_broker(self, node: NodeId, epoch: int) -> None:

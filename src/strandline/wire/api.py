@@ -51,7 +51,10 @@ class Api(Value, frozen=True):
 @cache
 def _messages(folder: str, name: str) -> tuple[type[Message], type[Message]]:
     module: Any = import_module(f"strandline.wire.messages.{folder}.{module_name(name)}")
-    return getattr(module, f"{name}Request"), getattr(module, f"{name}Response")
+    request, response = getattr(module, f"{name}Request"), getattr(module, f"{name}Response")
+    assert (request.kind, response.kind) == ("request", "response")
+    assert (request.api_key, request.versions) == (response.api_key, response.versions)
+    return request, response
 
 
 def module_name(name: str) -> str:
@@ -60,11 +63,13 @@ def module_name(name: str) -> str:
 
 
 def _client(key: int, place: str, versions: str, *, on_controller: bool = False) -> Api:
+    assert 0 <= key < OWN_KEYS
     folder, name = place.split(".")
     return Api(key, name, folder, parse_versions(versions, 0), on_controller)
 
 
 def _controller(key: int, place: str) -> Api:
+    assert 0 <= key < OWN_KEYS
     folder, name = place.split(".")
     return Api(key, name, folder, None, on_controller=True)
 
@@ -128,6 +133,8 @@ APIS = (
 )
 
 API_BY_KEY = {api.key: api for api in APIS}
+assert list(API_BY_KEY) == sorted(API_BY_KEY), "by key"
+assert len(API_BY_KEY) == len(APIS), "a key names one API"
 
 
 def api_of(message: Message | type[Message]) -> Api:
@@ -160,4 +167,5 @@ def advertised_versions(*, on_controller: bool) -> tuple["ApiVersion", ...]:
             versions = (versions or api.request.versions) if api.on_controller and not api.is_own else None
         if versions is not None:
             rows.append(ApiVersion(api_key=api.key, min_version=versions[0], max_version=versions[-1]))
+    assert any(row.api_key == API_VERSIONS for row in rows), "a client begins with ApiVersions"
     return tuple(rows)

@@ -259,6 +259,7 @@ def repacked(header: BatchHeader, buffer: Buffer, codec: Codec, packed: Buffer) 
     CRC_AND_ATTRIBUTES.pack_into(batch, CRC_AT, 0, attributes)
     crc = crc32c(memoryview(batch)[ATTRIBUTES_AT:])
     CRC_AND_ATTRIBUTES.pack_into(batch, CRC_AT, crc, attributes)
+    assert read_header(batch).end == len(batch)
     return batch
 
 
@@ -290,13 +291,8 @@ def build(
     assert not deltas or deltas[-1] <= last
     base = delete_horizon if delete_horizon is not None else records[0][0] if records else NO_TIMESTAMP
     latest = max((record[0] for record in records), default=NO_TIMESTAMP)
-    attributes = (
-        codec
-        | (LOG_APPEND_TIME if log_append_time is not None else 0)
-        | (TRANSACTIONAL if transactional else 0)
-        | (CONTROL if control else 0)
-        | (DELETE_HORIZON if delete_horizon is not None else 0)
-    )
+    attributes = codec | transactional * TRANSACTIONAL | control * CONTROL
+    attributes |= (log_append_time is not None) * LOG_APPEND_TIME | (delete_horizon is not None) * DELETE_HORIZON
     plain = bytearray()
     for delta, record in zip(deltas, records, strict=True):
         append_record(plain, delta, base, record)

@@ -88,12 +88,14 @@ def encoder_of(cls: type[Message], version: int) -> Callable[[Any], list[Buffer]
     writer = EncoderWriter(source)
     writer.layout(layout, "message")
     writer.flush()
+    assert not writer.in_tag
     source.add("if out or not chunks: chunks.append(out)")
     source.add("return chunks")
     return _compiled("def encode(message):", "encode", layout, source)
 
 
 def _compiled(head: str, name: str, layout: Layout, source: Source) -> Callable[..., Any]:
+    assert source.depth == 1, "a block is open"
     text = "\n".join([head, *source.lines])
     exec(compile(text, f"<{name} {layout.cls.__name__}>", "exec"), source.constants)
     function: Callable[..., Any] = source.constants[name]

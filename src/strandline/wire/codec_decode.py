@@ -22,6 +22,7 @@ class DecoderWriter:
 
     def read(self, letter: str, stem: str) -> str:
         """Append a fixed-width read to the run; the local holds its value after `flush`."""
+        assert letter in WIDTH
         target = self.source.name(stem)
         self.letters.append(letter)
         self.targets.append(target)
@@ -30,6 +31,7 @@ class DecoderWriter:
     def flush(self) -> None:
         if not self.letters:
             return
+        assert len(self.letters) == len(self.targets)
         form = Struct(">" + "".join(self.letters))
         unpack = self.source.constant("unpack", form.unpack_from)
         self.source.add(f"{', '.join(self.targets)}, = {unpack}(buffer, position)")
@@ -44,6 +46,8 @@ class DecoderWriter:
             self.flush()
             values |= self.tagged(layout.tagged, tags)
         self.flush()
+        assert not self.letters, "everything is read before the group is made"
+        assert set(values) <= {field.name for field in layout.fields}
         arguments = [
             values.get(field.name) or self.source.constant(f"default_{field.name}", field.default)
             for field in layout.fields
@@ -53,6 +57,7 @@ class DecoderWriter:
         return f"{self.source.constant(layout.cls.__name__, layout.cls)}({', '.join(arguments)})"
 
     def tagged(self, fields: list[Field], count: str) -> dict[str, str]:
+        assert not self.letters, "the count of tagged fields is read"
         source = self.source
         values = {field.name: source.name(field.name) for field in fields}
         for field in fields:
@@ -115,6 +120,7 @@ class DecoderWriter:
 
     def absent(self, type_: Type, name: str, length: str, target: str) -> None:
         """What a negative length means. Leaves an `else` branch open."""
+        assert not self.letters, "the length is read"
         source = self.source
         source.open(f"if {length} < 0:")
         if type_.nullable:
@@ -137,6 +143,7 @@ class DecoderWriter:
             Shape.BYTES: f"bytes(buffer[position:{end}])",
             Shape.RECORDS: f"buffer[position:{end}]",
         }
+        assert type_.shape in convert
         source.add(f"{target} = {convert[type_.shape]}")
         source.add(f"position = {end}")
         source.close()
@@ -161,6 +168,7 @@ class DecoderWriter:
 
     def array(self, type_: Type, name: str) -> str:
         assert type_.item is not None
+        assert type_.item.size_min() > 0, "the bytes that are left bound the count"
         source = self.source
         count = self.length(type_, name)
         target = source.name(name)

@@ -7,7 +7,7 @@ number out of range, None where null is not allowed) is a programmer's error and
 
 from struct import Struct
 
-from strandline.wire.codec_plan import Field, Layout, Shape, Type
+from strandline.wire.codec_plan import WIDTH, Field, Layout, Shape, Type
 from strandline.wire.codec_source import Source
 from strandline.wire.primitive import unsigned
 
@@ -22,12 +22,14 @@ class EncoderWriter:
         self.in_tag = False
 
     def write(self, letter: str, value: str) -> None:
+        assert letter in WIDTH
         self.letters.append(letter)
         self.values.append(value)
 
     def flush(self) -> None:
         if not self.letters:
             return
+        assert len(self.values) == len(self.letters) - self.letters.count("x"), "a value for each letter"
         pack = self.source.constant("pack", Struct(">" + "".join(self.letters)).pack)
         self.source.add(f"out += {pack}({', '.join(self.values)})")
         self.letters, self.values = [], []
@@ -44,6 +46,8 @@ class EncoderWriter:
             self.letters.append("x")  # a zero byte: no tagged fields
 
     def tagged(self, fields: list[Field], value: str) -> None:
+        assert fields and not self.letters, "what comes before the tagged fields is written"
+        assert [field.tag for field in fields] == sorted({field.tag or 0 for field in fields}), "tags ascend (KIP-482)"
         source = self.source
         outer, tags, count = source.name("outer"), source.name("tags"), source.name("count")
         self.in_tag, was_in_tag = True, self.in_tag
@@ -73,6 +77,7 @@ class EncoderWriter:
         source.open("else:")
         source.add("out.append(0)")
         source.close()
+        assert not self.letters, "`out` is another buffer now"
         self.in_tag = was_in_tag
 
     def value(self, type_: Type, value: str, name: str) -> None:
@@ -102,6 +107,7 @@ class EncoderWriter:
         source.close()
 
     def null(self, type_: Type) -> None:
+        assert type_.nullable
         if type_.shape is Shape.GROUP:
             self.write("b", "-1")
         elif type_.flexible:
@@ -129,6 +135,7 @@ class EncoderWriter:
                 self.array(type_, local, name)
 
     def length(self, type_: Type, length: str) -> None:
+        assert type_.shape not in (Shape.FIXED, Shape.GROUP), "only what varies has a length"
         if type_.flexible:
             self.flush()
             self.source.add(f"out += unsigned({length} + 1)")
@@ -152,6 +159,7 @@ class EncoderWriter:
         source.close()
         source.add("out = bytearray()")
         source.close()
+        assert not self.letters, "nothing is left for a buffer that was set aside"
 
     def array(self, type_: Type, local: str, name: str) -> None:
         assert type_.item is not None

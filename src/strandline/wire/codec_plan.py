@@ -50,6 +50,8 @@ class Layout(Value, frozen=True):
     @property
     def tagged(self) -> list["Field"]:
         tagged = [field for field in self.fields if field.present and field.tag is not None]
+        assert self.flexible or not tagged, "tagged fields occur only in flexible versions"
+        assert len({field.tag for field in tagged}) == len(tagged), "a tag names one field"
         return sorted(tagged, key=lambda field: field.tag or 0)
 
     def size_min(self) -> int:
@@ -119,6 +121,8 @@ def _field(name: str, hint: Any, default: Any, version: int, highest: int, flexi
         type_ = _type(base, notes, nullable, version, highest, flexible)
     except TypeError as error:
         raise TypeError(f"field {name}: {error}") from None
+    assert tag is None or (flexible and tag >= 0)
+    assert nullable or not exists or default is not None, f"{name}: null is a default that cannot be written"
     return Field(name, type_, exists, tag, default)
 
 
@@ -133,6 +137,7 @@ def _type(base: Any, notes: tuple[Any, ...], nullable: bool, version: int, highe
     for note in notes:
         if isinstance(note, Primitive):
             if note.name in FIXED:
+                assert not nullable, f"{note.name} has no null"
                 return Type(Shape.FIXED, flexible, letter=FIXED[note.name])
             return Type(Shape(note.name), flexible, nullable)
     if get_origin(base) is not tuple and type(None) in get_args(base):

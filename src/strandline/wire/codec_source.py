@@ -13,17 +13,21 @@ class Source:
         self.names = 0
 
     def add(self, line: str) -> None:
+        assert "\n" not in line, "one line"
         self.lines.append("    " * self.depth + line)
 
     def open(self, line: str) -> None:
         """A line that ends in a colon: what follows is indented until `close`."""
+        assert line.endswith(":"), f"{line!r} opens no block"
         self.add(line)
         self.depth += 1
 
     def close(self) -> None:
+        assert self.depth > 1, "no block is open"
         self.depth -= 1
 
     def name(self, stem: str) -> str:
+        assert stem.isidentifier()
         self.names += 1
         return f"{stem}_{self.names}"
 
@@ -33,5 +37,6 @@ class Source:
             if known is value:
                 return name
         name = f"{stem.upper()}_{len(self.constants)}"
+        assert name.isidentifier() and name not in self.constants
         self.constants[name] = value
         return name

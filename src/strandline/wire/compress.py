@@ -48,6 +48,7 @@ class Oversized(Corrupt):
 
 def compress(codec: Codec, plain: Buffer, level: int | None = None) -> bytes:
     """The compressed form of `plain`; NONE returns a copy. `level` is Kafka's, and its default if not given."""
+    assert level is None or codec in DEFAULT_LEVEL, f"{codec.name} has no levels"
     chosen = DEFAULT_LEVEL.get(codec, 0) if level is None else level
     match codec:
         case Codec.NONE:
@@ -89,6 +90,7 @@ def compress_snappy(plain: Buffer) -> bytes:
     parts = [XERIAL_HEADER]
     for start in range(0, len(whole), XERIAL_BLOCK_SIZE):
         block = bytes(cramjam.snappy.compress_raw(bytes(whole[start : start + XERIAL_BLOCK_SIZE])))
+        assert block, "no block is empty"
         parts += (BLOCK_SIZE.pack(len(block)), block)
     return b"".join(parts)
 
@@ -111,6 +113,7 @@ def decompress_snappy(packed: Buffer, limit: int) -> bytes:
         parts.append(decompress_snappy_block(whole[position : position + block_size], limit - size))
         size += len(parts[-1])
         position += block_size
+    assert size <= limit and position == len(whole)
     return b"".join(parts)
 
 
@@ -139,6 +142,7 @@ def decompress_gzip(packed: Buffer, limit: int) -> bytes:
         if not member.eof:
             raise Corrupt("gzip: the end is missing")
         rest = member.unused_data
+        assert len(rest) < len(packed), "each member takes some bytes"
         if not rest:
             return b"".join(parts)
 
@@ -151,6 +155,7 @@ def decompress_growing(into: Callable[[bytes, bytearray], int], name: str, packe
         raise Corrupt(f"{name}: no frame")
     size = min(limit, max(4096, 4 * len(whole)))
     while True:
+        assert size <= limit, "no buffer is larger than the limit"
         out = bytearray(size)
         try:
             return bytes(memoryview(out)[: into(whole, out)])

@@ -117,6 +117,7 @@ TYPE_OF: dict[type[Kraft], ControlType] = {
     VotersRecord: ControlType.KRAFT_VOTERS,
 }
 CLASS_OF: dict[int, type[Kraft]] = {int(kind): cls for cls, kind in TYPE_OF.items()}
+assert len(CLASS_OF) == len(TYPE_OF), "a type has one class"
 
 
 def control_type(key: Buffer | None) -> int:
@@ -160,6 +161,8 @@ def decode_control(record: Record) -> Control | None:
 
 def build_control(records: list[Control], *, timestamp: int, base_offset: int, leader_epoch: int) -> bytes:
     """A control batch of KRaft records."""
+    assert records, "a batch has a record"
+    assert not any(isinstance(record, EndTxnMarker) for record in records), "`build_end_txn` has the producer's id"
     drafts: list[Draft] = [(timestamp, *encode_control(record), ()) for record in records]
     return build(drafts, base_offset=base_offset, leader_epoch=leader_epoch, control=True)
 
@@ -168,6 +171,7 @@ def build_end_txn(
     marker: EndTxnMarker, *, timestamp: int, producer_id: int, producer_epoch: int, leader_epoch: int = -1
 ) -> bytes:
     """The batch that ends a producer's transaction: transactional, control, without a sequence."""
+    assert producer_id >= 0 and producer_epoch >= 0, "a transaction has a producer"
     return build(
         [(timestamp, *encode_control(marker), ())],
         leader_epoch=leader_epoch,

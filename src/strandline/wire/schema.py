@@ -99,16 +99,21 @@ class Message(Struct, frozen=True, gc=False):
 
 M = TypeVar("M", bound=type[Message])
 
+KINDS = ("request", "response", "header", "data")
+
 
 def message(*, key: int = -1, kind: str = "data", versions: str = "0", flexible: str = "none") -> Callable[[M], M]:
     """Class decorator: which API a message belongs to and which versions its codec has."""
 
     def decorate(cls: M) -> M:
+        assert kind in KINDS, f"{cls.__name__}: a {kind} is no kind of message"
         cls.api_key, cls.kind = key, kind
         if "key" not in cls.__struct_fields__:
             cls.key = key
         cls.versions = parse_versions(versions, 0)
         cls.flexible = range(0) if flexible == "none" else parse_versions(flexible, cls.versions[-1])
+        assert cls.versions, f"{cls.__name__} has no version"
+        assert not cls.flexible or cls.flexible[-1] == cls.versions[-1], "flexible versions stay flexible"
         return cls
 
     return decorate
@@ -119,4 +124,5 @@ def parse_versions(text: str, highest: int) -> range:
     if text.endswith("+"):
         return range(int(text[:-1]), highest + 1)
     first, _, last = text.partition("-")
+    assert 0 <= int(first) <= int(last or first), f"{text!r} are no versions"
     return range(int(first), int(last or first) + 1)

@@ -60,10 +60,13 @@ def cleanable(log: Log, stable_end: int, now: Instant, durable_end: int | None =
                 oldest = min(oldest, first_timestamp(segment))
                 log.segments.rest(segment)
         overdue = max(0, now - log.config.max_compaction_lag_ms - oldest)
+    assert end in log.bases and end <= max(bound, log.bases[0]), "whole segments, below what is durable and committed"
+    assert clean >= 0 and dirty >= 0
     return Cleanable(first_dirty, max(end, first_dirty), clean, dirty, overdue)
 
 
 def is_too_young(log: Log, segment: Segment, now: Instant) -> bool:
+    assert segment is not log.active
     lag = log.config.min_compaction_lag_ms
     return lag > 0 and segment.max_timestamp > now - lag
 

@@ -25,6 +25,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
@@ -73,6 +74,7 @@ class Kept:
         ends: list[int],
         starts: list[int],
     ) -> None:
+        assert starts == sorted(starts), "each is asked about once, in order"
         self.now = now
         self.horizon = min(now + retention_ms, LONG_MAX)
         self.remembered = remembered  # of idempotent producers: whose, and the last offset of each batch
@@ -103,6 +105,7 @@ class Kept:
         begins_epoch = self.begins_epoch(header)
         if header.is_control or header.base_offset >= self.end:
             return batch, 0
+        assert header.size == len(batch)
         found = list(records(read_header(batch), batch))
         kept = [record for record in found if self.is_kept(record, header)]
         work = len(found) * RECORD_COST
@@ -127,6 +130,8 @@ class Compaction:
         starts = [entry.start_offset for entry in log.epochs.entries]
         self.kept = Kept(now, log.config.delete_retention_ms, remembered, [high_watermark], starts)
         self.kept.end = plan.first_dirty
+        assert plan.first_dirty <= plan.end <= log.active.base_offset, "the active segment is never cleaned"
+        assert high_watermark <= log.log_end_offset
         self.segments = [s for s in log.segments if s.base_offset < plan.end]
         self.source = next((at for at, s in enumerate(self.segments) if s.next_offset > plan.first_dirty), 0)
         self.position = -1  # of the next batch in the segment that is read; −1: not known yet
@@ -162,6 +167,7 @@ class Compaction:
 
     def go_on(self, limit: int) -> int:
         """Work for about `limit` bytes, one batch at least; returns for how many it was."""
+        assert limit > 0
         done = 0
         try:
             while done < limit and not self.is_done and not self.is_copied:
@@ -200,6 +206,7 @@ class Compaction:
     def map_some(self, limit: int) -> int:
         if self.source == len(self.segments):
             return self.mapped(self.plan.end)
+        assert not self.is_mapped and self.source < len(self.segments)
         segment = self.segments[self.source]
         if self.position < 0:
             self.position = segment.position_of(self.plan.first_dirty) or 0
@@ -227,9 +234,11 @@ class Compaction:
         return done + 1
 
     def mapped(self, end: int) -> int:
+        assert not self.is_mapped and self.plan.first_dirty <= end <= self.plan.end
         self.kept.end = end
         self.is_mapped, self.position = True, -1
         self.segments = [s for s in self.log.segments if s.base_offset < end]  # without those that went since
+        assert self.log.active not in self.segments
         self.groups = groups_of(self.segments, self.log)
         bases = self.log.bases
         self.kept.ends += [bases[bisect_right(bases, group[-1].base_offset)] for group in self.groups]
@@ -238,6 +247,7 @@ class Compaction:
     # --- the copies
 
     def copy_some(self, limit: int) -> int:
+        assert self.is_mapped and not self.is_copied
         group = self.groups[0]
         if self.copy is None:
             log = self.log
@@ -268,6 +278,7 @@ class Compaction:
         size = sum(header.size for _, header in fresh)
         if copy.size + size > OFFSET_SPAN_MAX:
             raise Uncleanable(f"{copy.path} becomes too large")
+        assert all(one.last_offset < two.base_offset for (_, one), (_, two) in pairwise(fresh)), "in their order"
         copy.file.append([batch for batch, _ in fresh])
         for _, header in fresh:
             copy.enter(copy.size, header.size, header.last_offset, header.max_timestamp)
@@ -288,6 +299,7 @@ class Compaction:
                 break
             at = header.end
             self.position += header.size
+            assert self.position <= segment.size
             self.bytes_moved += header.size
             yield header, buffer[header.position : header.end]
         if at == 0:
@@ -316,11 +328,13 @@ def groups_of(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
             size = entries = 0
         groups[-1].append(segment)
         size, entries = size + segment.size, entries + entered
+    assert [one for group in groups for one in group] == list(segments), "each segment is in one group"
     return groups
 
 
 def can_say_times(kept: Sequence[Record], horizon: int | None) -> bool:
     """Records bear times as differences to the batch's: a producer can make up some that no other batch can bear."""
+    assert kept, "`empty` has no times to say"
     base = kept[0].timestamp if horizon is None else horizon
     return all(abs(r.timestamp) <= LONG_MAX and abs(r.timestamp - base) <= LONG_MAX for r in kept)
 
@@ -344,6 +358,7 @@ def rebuilt(header: BatchHeader, kept: Sequence[Record], horizon: int | None) ->
 
 def empty(header: BatchHeader) -> bytes:
     """The batch's range, producer and sequences, without a record."""
+    assert not header.is_control, "control batches stay as they are"
     batch = bytearray(HEADER_SIZE)
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     HEADER.pack_into(
@@ -364,4 +379,5 @@ def empty(header: BatchHeader) -> bytes:
         0,
     )
     CRC_AND_ATTRIBUTES.pack_into(batch, CRC_AT, crc_of(read_header(batch), batch), attributes)
+    assert why_invalid(read_header(batch), batch) is None
     return bytes(batch)

@@ -83,6 +83,8 @@ class Left(Value, frozen=True, array_like=True):
 def left(disk: Disk, name: TopicPartition, topic_id: Uuid, log: Log, high_watermark: int) -> Left:
     """After the last write to the log. Each segment has the size that the process gave it: what somebody took from it
     meanwhile the next start misses, as if that had happened since."""
+    assert log.log_start_offset <= log.log_end_offset
+    assert high_watermark <= log.log_end_offset
     return Left(
         topic=name.topic,
         topic_id=uuid_text(topic_id),
@@ -113,6 +115,7 @@ def own_segments(disk: Disk, directory: str, row: Left) -> list[int]:
         own.append(was.base_offset)
         if now != was:
             break
+    assert own == [was.base_offset for was in row.segments[: len(own)]], "a beginning of what was there"
     return own
 
 

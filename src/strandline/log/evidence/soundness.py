@@ -62,6 +62,7 @@ def bound_of(log: Log, segment: Segment) -> int:
 
 def check(log: Log, segment: Segment, position: int, offset: int, upto: int, limit: int) -> Checked:
     """Check the batches from `position` on below the offset `upto`: at most `limit` bytes of them, but one at least."""
+    assert limit > 0 and position >= 0
     bound = bound_of(log, segment)
     buffer = segment.file.read(position, max(limit, HEADER_SIZE))
     at = 0
@@ -84,6 +85,7 @@ def check(log: Log, segment: Segment, position: int, offset: int, upto: int, lim
 
 def damage_at(log: Log, segment: Segment, position: int, offset: int) -> Damage:
     """What cannot be read because no sound batch begins at `position`."""
+    assert 0 <= position <= segment.size
     found = segment.batch_at(position) if position < segment.size else None
     if found is not None:
         until = position + found[0].size
@@ -117,6 +119,7 @@ def damages(log: Log) -> Iterator[Damage]:
             checked = check(log, segment, position, offset, log.log_end_offset, STEP_BYTES)
             position, offset, damage = checked.position, checked.offset, checked.damage
             if damage is not None:
+                assert position <= damage.until <= segment.size and offset <= damage.resume
                 position, offset = damage.until, damage.resume
                 if damage.end > log.log_start_offset:
                     yield damage
@@ -126,6 +129,7 @@ def damages(log: Log) -> Iterator[Damage]:
 def find(log: Log, offset: int, limit: int) -> Damage | None:
     """What keeps the batch that holds `offset` from being read, if anything does: of the way to it, which begins at an
     index entry, `limit` bytes are looked at, and a batch at least."""
+    assert limit > 0
     segment = log.segments.from_offset(offset)[0]
     try:
         positions = segment.index.positions

@@ -52,6 +52,7 @@ class Page(msgspec.Struct, frozen=True, rename="camel"):
     @classmethod
     def of(cls, place: Place, directory_id: Uuid, boot_id: str, process: str, logs: dict[str, tuple[int, ...]]) -> Self:
         together = tuple(sorted(uuid_text(each) for _, each in place.directories))
+        assert uuid_text(directory_id) in together, "it is one of this node's directories"
         page = cls(
             VERSION,
             boot_id,

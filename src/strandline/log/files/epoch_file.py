@@ -28,11 +28,13 @@ class EpochFile:
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """An epoch begins: the file is replaced at once."""
+        assert start_offset >= 0
         if self.epochs.assign(epoch, start_offset):
             self.save()
 
     def begin(self, epoch: int, log_end_offset: int) -> None:
         """A leader begins an epoch, and has written nothing in it: the file may wait for the first batch."""
+        assert log_end_offset >= 0
         if self.epochs.assign(epoch, log_end_offset):
             self.is_behind = True
 
@@ -59,6 +61,7 @@ class EpochFile:
         self.save()
 
     def save(self) -> None:
+        self.epochs.check()
         self.is_behind = False
         self.disk.write_file(self.path, format_epochs(self.epochs.entries))
         self.unsynced.add(self.path, self.directory)

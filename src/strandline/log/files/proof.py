@@ -10,6 +10,8 @@ Base offset and epoch are what no CRC covers. Batches among which epochs fall ar
 against the file.
 """
 
+from itertools import pairwise
+
 from strandline.log.epochs import Epochs
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
@@ -20,6 +22,7 @@ def contradiction(epochs: Epochs, segments: Segments, log_start: int) -> Epochs 
     """Is the file, which says `epochs`, right about what lies before the segment that was added last? If not, the
     epochs are those of the batches there from now on, and are returned. Records below `log_start` are deleted: nobody
     asks for their epochs."""
+    assert segments, "one was added last"
     *before, segment = segments
     is_right = not falls(epochs.epoch_at(segment.base_offset - 1), segment)
     if before:
@@ -55,6 +58,7 @@ def agrees(epochs: Epochs, header: BatchHeader, log_start: int) -> bool:
 
 def epochs_of(segments: Segments, before: list[Segment]) -> Epochs | None:
     """The epochs that the batches of these segments bear; None if they are damaged."""
+    assert all(one.base_offset < two.base_offset for one, two in pairwise(before))
     epochs = Epochs()
     for segment in before:
         never_fall = learn(epochs, segment)

@@ -121,6 +121,7 @@ class StoredLog:
     def unsynced_before(self) -> list[str]:
         """The process before may have cut the segment that ends at the recovery point, deleted one behind it, or
         written its small files, and died before it could sync that."""
+        assert self.segments and self.recovery_point <= self.log_end_offset
         cut = [segment.path for segment in self.segments if segment.next_offset == self.recovery_point]
         return [*cut, self.epoch_file.path, f"{self.directory}/{PARTITION_METADATA}", self.directory]
 
@@ -165,6 +166,7 @@ class StoredLog:
         self.producer_state.reconfigure(config.producer_id_expiration_ms)
         self.config = config
         self.must_flush = config.flush_messages < LONG_MAX
+        assert self.has_gaps or not config.compacts
 
     @property
     def has_gaps(self) -> bool:
@@ -223,6 +225,7 @@ class StoredLog:
     def jitter_ms(self, segment: Segment) -> int:
         """By segment.jitter.ms: each segment has its own, so that logs that began together do not roll together."""
         most = min(self.config.segment_jitter_ms, self.config.roll_ms)
+        assert most >= 0
         return crc32(segment.path.encode()) % most if most else 0
 
     # --- epochs
@@ -270,6 +273,7 @@ class StoredLog:
         self.producer_state.cut_all()
         self.segments.start_anew(offset, self.config.index_interval_bytes)
         self.log_start_offset = self.log_end_offset = self.recovery_point = offset
+        assert not self.size_bytes and not self.producers.known, "nothing is left"
         self.gaps.cut(offset)
         self.epoch_file.clear()
 
@@ -293,6 +297,7 @@ class StoredLog:
             self.log_start_offset = max(self.log_start_offset, self.bases[0])
             self.epoch_file.cut_start(self.log_start_offset)
             self.producer_state.cut_start()
+        assert self.bases[0] <= self.log_start_offset <= self.log_end_offset
         self.producer_state.forget_idle(now)
         return count
 
@@ -302,6 +307,7 @@ class StoredLog:
         swap_files(self.disk, self.directory, group, cleaned)
         self.segments.replace(group, cleaned)
         self.tail.forget_below(cleaned.next_offset)
+        assert self.active.next_offset == self.log_end_offset, "the log ends where it did"
         self.producer_state.drop(segment.base_offset for segment in group[1:])
 
     # --- durability
@@ -312,6 +318,7 @@ class StoredLog:
             end = self.log_end_offset
             self.disk.sync(self.unsynced())
             self.mark_synced(end)
+            assert self.recovery_point == end
 
     def unsynced(self) -> tuple[str, ...]:
         """Everything that must be synced so that the log is durable up to its present end."""
@@ -323,6 +330,7 @@ class StoredLog:
         self.epoch_file.settle()
         self.active.seal()
         self.producer_state.take(self.log_end_offset)
+        assert not self.epoch_file.is_behind, "a clean stop leaves nothing unwritten"
         indexes = self.segments.settle()
         return (*self.unsynced(), *indexes)
 
@@ -332,6 +340,7 @@ class StoredLog:
         self.segments.check_names(self.recovery_point)
         self.unsynced_others.synced(offset)
         self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
+        assert self.recovery_point <= self.log_end_offset
 
     def close(self) -> None:
         self.segments.close()

@@ -29,6 +29,7 @@ def new_cleaned(disk: Disk, directory: str, base_offset: int, interval_bytes: in
 
 
 def drop_cleaned(cleaned: Segment) -> None:
+    assert all(path.endswith(CLEANED) for path in cleaned.paths), "what counts already is not dropped"
     cleaned.release()
     for path in cleaned.paths:
         cleaned.disk.remove(path)
@@ -68,6 +69,7 @@ def finish_swap(disk: Disk, directory: str, base_offset: int, bases: Sequence[in
     for header in swapped.headers(0):
         end = header.next_offset
     swapped.release()
+    assert end >= base_offset and list(bases) == sorted(bases)
     for base in reversed(bases):
         if base_offset < base < end:
             Segment(disk, directory, base, 1).delete()

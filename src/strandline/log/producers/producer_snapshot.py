@@ -32,6 +32,7 @@ def encode(producers: Producers) -> bytes:
     rows = b"".join(
         row for producer_id, producer in sorted(producers.known.items()) for row in rows_of(producer_id, producer)
     )
+    assert len(rows) % ROW.size == 0
     body = COUNT.pack(len(rows) // ROW.size) + rows
     return HEAD.pack(VERSION, crc32c(body)) + body
 

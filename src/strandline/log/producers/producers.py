@@ -71,6 +71,7 @@ class Producers:
     def mend(self, batches: Iterable[BatchHeader], start: int, end: int, now: Instant) -> bool:
         """`batches` were damaged in [start, end), and may have been believed: a header says whose a batch is, in which
         epoch, and its sequence. Was anything else known of them?"""
+        assert start <= end
         before = self.rows()
         for producer_id, producer in list(self.known.items()):
             kept = [old for old in producer.batches if not start <= old.base_offset < end]
@@ -86,6 +87,7 @@ class Producers:
                 producer.batches.append(remembered(batch, batch.base_offset))
                 producer.batches.sort(key=lambda one: one.base_offset)
                 del producer.batches[:-BATCHES_MAX]
+        assert all(len(producer.batches) <= BATCHES_MAX for producer in self.known.values())
         return self.rows() != before
 
     def rows(self) -> dict[int, tuple[int, tuple[Remembered, ...]]]:
@@ -93,6 +95,7 @@ class Producers:
 
     def restore(self, producer_id: int, epoch: int, batches: list[Remembered], now: Instant) -> None:
         """What was written down of a producer; its batches may come in several parts, in order."""
+        assert len(batches) <= BATCHES_MAX
         producer = self.known.get(producer_id)
         if producer is None or producer.epoch != epoch:
             producer = self.known[producer_id] = Producer(epoch)
@@ -103,12 +106,14 @@ class Producers:
             self.end_offset = max(self.end_offset, batches[-1].last_offset + 1)
 
     def forget_idle(self, now: Instant, expiration_ms: int) -> None:
+        assert expiration_ms >= 0
         for producer_id in [p for p, state in self.known.items() if state.seen + expiration_ms < now]:
             del self.known[producer_id]
 
     def forget_gone(self, log_start_offset: int, now: Instant, expiration_ms: int) -> None:
         """After a restart nobody knows when a producer was last heard of. One whose records the log has is given its
         span again; of another the time of its last record decides, or restarts would keep it for ever."""
+        assert log_start_offset >= 0 and expiration_ms >= 0
         for producer_id, producer in list(self.known.items()):
             last = producer.batches[-1] if producer.batches else None
             if last is not None and last.last_offset < log_start_offset and last.timestamp + expiration_ms < now:

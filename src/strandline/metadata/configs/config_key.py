@@ -82,6 +82,7 @@ LONGEST_NUMBER = 19  # digits of the largest LONG
 
 def read_value(kind: str, text: str) -> ConfigValue:
     """The text as a value of this type; None if it is not one."""
+    assert kind in TYPE_NUMBERS
     text = text.strip()
     if kind == STRING:
         return text
@@ -127,6 +128,8 @@ def at_least(low: float) -> Check:
 
 
 def between(low: float, high: float) -> Check:
+    assert low < high
+
     def check(value: ConfigValue) -> str | None:
         assert isinstance(value, int | float)
         if value < low:
@@ -137,6 +140,8 @@ def between(low: float, high: float) -> Check:
 
 
 def one_of(*allowed: str) -> Check:
+    assert len(set(allowed)) == len(allowed) > 0
+
     def check(value: ConfigValue) -> str | None:
         return None if value in allowed else f"String must be one of: {', '.join(allowed)}"
 
@@ -145,6 +150,7 @@ def one_of(*allowed: str) -> Check:
 
 def each_of(*allowed: str, may_be_empty: bool = True) -> Check:
     """A list of distinct entries, each of them one of these, or any if none are given."""
+    assert len(set(allowed)) == len(allowed)
 
     def check(value: ConfigValue) -> OfList | None:
         assert isinstance(value, tuple)

@@ -37,6 +37,9 @@ FOR_ONE_BROKER = frozenset(("cordoned.log.dirs",))
 # Controller and leaders decide with these about the same records, so that all must have the same value.
 ONE_FOR_ALL = frozenset(("min.insync.replicas", "unclean.leader.election.enable", "unclean.recovery.strategy"))
 
+assert NODE_CONFIGS.keys() >= DYNAMIC_NODE_KEYS >= FOR_ONE_BROKER
+assert FOR_ONE_BROKER.isdisjoint(ONE_FOR_ALL)
+
 # Keys of which Kafka takes the first one that is set; each is shown with those after it.
 SYNONYMS = tuple(tuple(name for name, _ in row.synonyms) for row in TOPIC_CONFIGS.values() if len(row.synonyms) > 1)
 
