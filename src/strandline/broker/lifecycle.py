@@ -165,6 +165,7 @@ class Lifecycle:
 
     def metadata_moved(self, end: int, now: Instant) -> None:
         """Committed metadata below `end` is applied: a fenced broker that has caught up asks to be let in at once."""
+        assert end >= 0
         caught_up_before = self.metadata_end > self.epoch
         self.metadata_end = end
         match self.role:
@@ -180,6 +181,7 @@ class Lifecycle:
     def directories_failed(self, offline: tuple[Uuid, ...], now: Instant) -> None:
         """Who leads from there must lead no longer: the controller is told at once, whatever is still out, or in time;
         else this node ends, and its session with it."""
+        assert len(set(offline)) == len(offline)
         if offline == self.offline:
             return
         self.offline = offline
@@ -196,6 +198,7 @@ class Lifecycle:
 
     def directories_cordoned(self, cordoned: tuple[Uuid, ...], now: Instant) -> None:
         """The controller is told at once, so that who asks it next to place replicas is answered by that."""
+        assert len(set(cordoned)) == len(cordoned)
         if cordoned != self.cordoned:
             self.cordoned = cordoned
             self.controller_changed(now)
@@ -205,6 +208,7 @@ class Lifecycle:
         match self.role:
             case Registered(epoch=epoch):
                 self.role = Leaving(epoch, after(now, self.config.leave_patience_ms))
+                assert not self.is_unfenced
                 self.in_flight = 0
                 self.next_send = now
             case Registering():
@@ -217,6 +221,7 @@ class Lifecycle:
     # --- questions to the controller
 
     def ask(self, message: BrokerRegistrationRequest | BrokerHeartbeatRequest, version: int) -> list[Effect]:
+        assert self.in_flight == 0, "one request at a time"
         self.sent += 1
         self.in_flight = self.sent
         self.asked_offline = self.offline
@@ -225,6 +230,7 @@ class Lifecycle:
         return [ToController(message, version, patience, LifecycleSent(self.sent))]
 
     def registration(self) -> BrokerRegistrationRequest:
+        assert self.epoch == -1, "who is registered does not ask for it"
         me = self.identity
         return BrokerRegistrationRequest(
             broker_id=me.node_id,
@@ -243,6 +249,7 @@ class Lifecycle:
         )
 
     def heartbeat(self, epoch: int, *, leaving: bool) -> BrokerHeartbeatRequest:
+        assert epoch >= 0
         return BrokerHeartbeatRequest(
             broker_id=self.identity.node_id,
             broker_epoch=epoch,
@@ -267,6 +274,7 @@ class Lifecycle:
                 del self.lost[at]
 
     def registered(self, answer: BrokerRegistrationResponse, now: Instant) -> list[Effect]:
+        assert self.in_flight == 0
         error = error_of(answer.error_code)
         if error is ErrorCode.NONE and answer.broker_epoch < 0:
             error = ErrorCode.UNKNOWN_SERVER_ERROR  # an epoch is the offset of a record
@@ -274,6 +282,7 @@ class Lifecycle:
             self.told()
             self.role = Registered(answer.broker_epoch, fenced=True)
             self.last_epoch = answer.broker_epoch
+            assert self.epoch == self.last_epoch >= 0
             self.register_until = NEVER  # of the first time alone: a controller that lost us can be asked for ever
             self.next_send = now if self.metadata_end > answer.broker_epoch else after(now, RETRY_MS)
             return [Report("info", f"registered with broker epoch {answer.broker_epoch}")]
@@ -285,6 +294,7 @@ class Lifecycle:
         return [Report("error", f"the controller refused our registration: {error.name}")]
 
     def heartbeat_answered(self, answer: BrokerHeartbeatResponse, now: Instant) -> list[Effect]:
+        assert self.in_flight == 0
         match error_of(answer.error_code), self.role:
             case ErrorCode.NONE, Registered(epoch=epoch):
                 self.told()
@@ -314,4 +324,5 @@ def lost_replicas(lost: Mapping[TopicIdPartition, Withdrawn]) -> tuple[LostTopic
             partition_index=at.partition, start=one.start, end=one.end, cause=one.cause, time_ms=one.time_ms
         )
         topics.setdefault(at.topic_id, []).append(row)
+    assert sum(map(len, topics.values())) == len(lost)
     return tuple(LostTopic(topic_id=topic, partitions=tuple(rows)) for topic, rows in topics.items())

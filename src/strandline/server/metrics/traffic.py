@@ -177,6 +177,7 @@ def codes_of(kind: type[Message]) -> Codes:
             lines.append(f"{'    ' * (depth + 1)}for p{depth + 1} in p{depth}.{name} or ():")
         indent, owner = "    " * (len(path) + 1), f"p{len(path)}"
         lines.append(f"{indent}if {owner}.error_code: found.append({owner}.error_code)")
+    assert all(name.isidentifier() for path in paths_of(kind) for name in path), "names of fields alone"
     namespace: dict[str, Codes] = {}
     exec("\n".join([*lines, "    return found"]), {}, namespace)
     return namespace["codes"]
