@@ -150,8 +150,6 @@ class Broker:
         return effects
 
     def judge_leader(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> None:
-        assert is_of_replicas(event.token)
-        assert event.token[1] == "fetch"
         leader = event.token[2]
         if isinstance(event, Failed) and event.why in (Failure.CLOSED, Failure.REFUSED):
             self.suspects.lost(leader, now)

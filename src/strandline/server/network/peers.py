@@ -109,7 +109,7 @@ class Link(Framed):
 
     def send(self, effect: Send) -> None:
         assert not self.closed, "a link that is given up is forgotten"
-        assert effect.timeout_ms > 0
+        assert effect.timeout_ms >= 0
         correlation_id = self.next_correlation_id
         self.next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
         frame = encode_request(effect.message, effect.version, correlation_id, self.peers.client_id)
@@ -191,7 +191,7 @@ class Peers:
         link.send(effect)
 
     def probe(self, effect: Probe) -> None:
-        assert effect.timeout_ms > 0
+        assert effect.timeout_ms >= 0
         task = self.loop.create_task(self.connect_and_close(effect))
         self.probes.add(task)
         task.add_done_callback(self.probes.discard)

@@ -100,7 +100,6 @@ class RealFile:
         self.end = max(self.end, position + len(view))
 
     def read(self, position: int, size: int) -> memoryview:
-        assert position >= 0
         assert self.fd >= 0, f"{self.path} is closed"
         # `pread` allocates what it is asked for, so never ask for more than there is.
         size = min(size, self.end - position)
