@@ -97,7 +97,7 @@ class Lifecycle:
         self.lost: dict[TopicIdPartition, Withdrawn] = {}  # replicas that lost records, and no controller knows yet
         self.asked_lost: dict[TopicIdPartition, Withdrawn] = {}  # of them, what the request that is out tells
         self.cordoned: tuple[Uuid, ...] = ()  # log directories that get no new replicas
-        self.tell_until = NEVER  # when this node ends if the controller was not told of all
+        self.report_until = NEVER  # when this node ends if the controller was not told of all
         self.register_until: Instant | None = None  # when this node ends if no controller takes it; None: not begun
         self.metadata_end = 0  # exclusive end of the metadata that this node has applied
 
@@ -120,14 +120,14 @@ class Lifecycle:
             return role.until if self.in_flight else min(self.next_send, role.until)
         if type(role) is Left:
             return NEVER
-        ends = min(self.tell_until, self.register_until or NEVER)
+        ends = min(self.report_until, self.register_until or NEVER)
         return ends if self.in_flight else min(self.next_send, ends)
 
     def expire(self, now: Instant) -> list[Effect]:
         if now < self.deadline():
             return []
-        if self.tell_until <= now:
-            self.tell_until = NEVER
+        if self.report_until <= now:
+            self.report_until = NEVER
             return [Halt("the controller could not be told in time that a log directory is offline", 1)]
         if self.register_until is None:
             self.register_until = after(now, self.config.registration_timeout_ms)
@@ -185,8 +185,8 @@ class Lifecycle:
         if offline == self.offline:
             return
         self.offline = offline
-        if self.tell_until == NEVER:
-            self.tell_until = after(now, self.config.directory_failure_timeout_ms)
+        if self.report_until == NEVER:
+            self.report_until = after(now, self.config.directory_failure_timeout_ms)
         self.controller_changed(now)
 
     def replicas_lost(self, found: Mapping[TopicIdPartition, Withdrawn], now: Instant) -> None:
@@ -263,11 +263,11 @@ class Lifecycle:
 
     # --- its answers
 
-    def told(self) -> None:
+    def accepted(self) -> None:
         """The controller has taken what was asked. From a registration it takes nothing of who is in neither ISR nor
         ELR."""
         if self.asked_offline == self.offline:
-            self.tell_until = NEVER
+            self.report_until = NEVER
         is_registration = type(self.role) is Registering
         for at, lost in self.asked_lost.items():
             if self.lost.get(at) is lost and not (is_registration and lost.was_taking_part):
@@ -279,7 +279,7 @@ class Lifecycle:
         if error is ErrorCode.NONE and answer.broker_epoch < 0:
             error = ErrorCode.UNKNOWN_SERVER_ERROR  # an epoch is the offset of a record
         if error is ErrorCode.NONE:
-            self.told()
+            self.accepted()
             self.role = Registered(answer.broker_epoch, fenced=True)
             self.last_epoch = answer.broker_epoch
             assert self.epoch == self.last_epoch >= 0
@@ -297,12 +297,12 @@ class Lifecycle:
         assert self.in_flight == 0
         match error_of(answer.error_code), self.role:
             case ErrorCode.NONE, Registered(epoch=epoch):
-                self.told()
+                self.accepted()
                 self.role = Registered(epoch, answer.is_fenced)
                 pause = RETRY_MS if answer.is_fenced else self.config.heartbeat_interval_ms
                 self.next_send = after(now, pause)
             case ErrorCode.NONE, Leaving():
-                self.told()
+                self.accepted()
                 if answer.should_shut_down:
                     self.role = Left(clean=True)
                 else:

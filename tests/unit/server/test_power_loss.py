@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from tests.conformance.disk import DiskConformance
 
+from strandline.server.main import real_disk
 from strandline.server.storage.disk import RealDisk
-from strandline.testing.power_loss import DURABLE, PowerLossDisk, disk_of, durable_files, restore
+from strandline.testing.power_loss import DURABLE, PowerLossDisk, durable_files, restore
 
 
 class TestPowerLossDisk(DiskConformance):
@@ -37,9 +38,11 @@ def durable(tmp_path: Path) -> Path:
     return tmp_path / "durable"
 
 
-def test_without_the_environment_a_disk_is_the_real_one(monkeypatch: pytest.MonkeyPatch, data: str) -> None:
-    monkeypatch.delenv(DURABLE, raising=False)
-    assert type(disk_of([data])) is RealDisk
+def test_a_node_has_the_real_disk_whatever_its_environment_names(
+    monkeypatch: pytest.MonkeyPatch, data: str, durable: Path
+) -> None:
+    monkeypatch.setenv(DURABLE, str(durable))
+    assert type(real_disk([data])) is RealDisk
 
 
 def test_what_was_there_when_the_process_began_is_durable(data: str, durable: Path) -> None:
