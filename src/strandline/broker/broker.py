@@ -60,6 +60,7 @@ class InternalTopics:
                 offset = header.next_offset  # whatever a cleaner has left of its records
                 if not header.is_control:
                     yield from self.readable(header, buffer)
+            assert offset >= before, "a reader goes on"
             if offset == before:
                 offset = self.replicas.scrubber.resumes(hosted, offset)
                 self.unreadable += offset is not None
@@ -103,6 +104,7 @@ class Broker:
 
     def apply(self, image: Image, delta: Delta, end: int, now: Instant) -> list[Effect]:
         """Committed metadata below `end` is applied; `delta` is what it changed."""
+        assert end >= self.replicas.host.cluster.metadata_end, "metadata is applied in order"
         effects: list[Effect] = []
         self.replicas.host.cluster.metadata_end = end
         if not self.replicas.has_caught_up and self.replicas.host.is_registered_in(image):
@@ -121,6 +123,7 @@ class Broker:
         if self.replicas.host.withdrawals.news:
             self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)
             effects += self.groups.follow_leadership(now)
+        assert not self.replicas.host.withdrawals.news
         while self.directories.news:
             effects += self.replicas.take_offline(now)
             effects += self.groups.follow_leadership(now)
@@ -195,3 +198,4 @@ class Broker:
     def check(self) -> None:
         self.replicas.check()
         self.groups.check()
+        assert self.lifecycle.metadata_end <= self.replicas.host.cluster.metadata_end

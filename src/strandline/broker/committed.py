@@ -64,6 +64,7 @@ class Committed:
                 return effects
             effects.append(Report("info", f"loaded the metadata snapshot at offset {self.end}"))
         self.take_ahead(high_watermark)
+        before = self.end
         size, self.unfit = self.apply(self.image, self.end, high_watermark)
         self.bytes_since_snapshot += size
         if self.unfit is None:
@@ -73,6 +74,8 @@ class Committed:
             start, self.image = self.begun()  # of the batch a part is applied to the other
             self.apply(self.image, 0 if start is None else start.end_offset, self.end)
             self.image.delta.reloaded = True
+        assert self.unfit is not None or self.end >= before, "the image never goes back"
+        assert self.end <= max(before, high_watermark), "nor ahead of what is committed"
         if self.bytes_since_snapshot and self.new_since is None:
             self.new_since = now
         if self.is_snapshot_due(now):
@@ -98,10 +101,12 @@ class Committed:
         size, unfit = self.apply(image, start, end)
         if unfit is None:
             self.ahead = Ahead(image, start, self.log.sound_below(end), size)
+            assert self.ahead.end.end_offset == end
         return unfit
 
     def take_ahead(self, high_watermark: int) -> None:
         """By now all of it is committed, if the log still has it."""
+        assert high_watermark >= 0
         ahead = self.ahead
         if ahead is None or high_watermark < ahead.end.end_offset:
             return
@@ -129,6 +134,7 @@ class Committed:
     def apply(self, image: Image, start: int, upto: int) -> tuple[int, Unfit | None]:
         """Returns how many bytes of records were applied, and what keeps the rest from it. Of that one's batch a part
         is applied, too."""
+        assert start >= 0
         size = 0
         for batch in self.log.committed_batches(start, upto):
             first = batch.last_offset + 1 - len(batch.records)
@@ -142,6 +148,8 @@ class Committed:
         return size, None
 
     def unfit_in(self, batch: CommittedBatch, offset: int, why: str) -> Unfit:
+        assert why
+        assert offset >= batch.base_offset
         self.faults += 1
         text = f"the metadata record at offset {offset} cannot be applied: {why}"
         return Unfit(self.log.sound_below(batch.base_offset), offset, text)
@@ -149,6 +157,7 @@ class Committed:
     # --- snapshots
 
     def load_snapshot(self, snapshot: SnapshotId) -> bool:
+        assert snapshot.end_offset > self.end, "the image never goes back"
         loaded, self.loaded = self.loaded, None
         image = Image()
         if loaded is not None and loaded[0] == snapshot:
@@ -183,6 +192,7 @@ class Committed:
     def save_snapshot(self, now: Instant) -> None:
         """A snapshot is named after the last record below its end, which may be a leader's first one: under another
         epoch it would not fit the log, and the next start would throw away what lies behind it."""
+        assert self.end > 0
         epoch = self.log.epoch_of_record(self.end - 1)
         assert epoch is not None, "what was applied is in the log"
         self.log.write_snapshot(self.end, epoch, (encode_record(r) for r in self.image.records()), now)

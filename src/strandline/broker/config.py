@@ -352,10 +352,12 @@ def logical_lines(text: str) -> list[str]:
 
 def split_property(line: str) -> tuple[str, str]:
     """The key ends at the first '=', ':' or blank that no backslash escapes."""
+    assert "\n" not in line
     end = 0
     while end < len(line) and line[end] not in "=: \t":
         end += 2 if line[end] == "\\" else 1
     key, rest = line[:end], line[end:].lstrip()
+    assert len(key) <= len(line)
     if rest[:1] in ("=", ":"):
         rest = rest[1:].lstrip()
     return unescape(key), unescape(rest).rstrip()

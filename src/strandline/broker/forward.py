@@ -50,16 +50,19 @@ class Forwarding:
         if timeout_ms is not None and is_manual(message, version):
             # Whoever is told too early that nobody was elected may do worse; and the controller would go on.
             patience = max(timeout_ms, 0) + ANSWER_MS
+        assert len(self.out) < WAITING_MAX
         self.out[self.count] = Waiting(to, message, version, after(now, patience))
         return [self.ask(self.count, now)]
 
     def ask(self, number: int, now: Instant) -> ToController:
+        assert number not in self.again
         waiting = self.out[number]
         return ToController(waiting.message, waiting.version, max(1, waiting.until - now), Forwarded(number))
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
         asked: Forwarded = event.token
         number = asked.number
+        assert number not in self.again, "it is on its way"
         waiting = self.out[number]
         match event:
             case Answered(message=message) if error_in(message) not in MOVED:
@@ -88,4 +91,5 @@ class Forwarding:
                 effects += self.answer(waiting.to, refusal_of(waiting.message, ErrorCode.REQUEST_TIMED_OUT))
             else:
                 effects.append(self.ask(number, now))
+        assert self.again.keys() <= self.out.keys()
         return effects

@@ -105,6 +105,7 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         return PartitionReading(topic, partition, *at_rest, lag=lag, producer_ids=known, electable_leaders=electable)
     adding = () if state is None else state.adding_replicas
     in_sync = len(leader.isr.isr)
+    assert in_sync > 0, "the leader is in its ISR"
     # As in Kafka: neither the replicas that a reassignment adds nor their absence from the ISR is under-replication.
     wanted = len(leader.replicas) - len(adding)
     return PartitionReading(
@@ -171,6 +172,7 @@ def of_broker(broker: Broker, committed: Committed, readings: list[PartitionRead
 
 def of_replicas(replicas: Replicas, readings: list[PartitionReading]) -> Iterator[Family]:
     summed = totals(replicas, readings)
+    assert summed.leaders <= summed.partitions
     for field, metric in table.TOTALS.items():
         yield single(metric, getattr(summed, field))
     alterations = replicas.alterations
@@ -301,6 +303,7 @@ def counts_of(image: Image) -> dict[str, int]:
             offline += partition.leader == NOBODY
             imbalanced += partition.leader != partition.replicas[0]
     fenced = sum(broker.fenced for broker in image.brokers.values())
+    assert offline <= imbalanced <= partitions
     return {
         "ActiveBrokerCount": len(image.brokers) - fenced,
         "FencedBrokerCount": fenced,

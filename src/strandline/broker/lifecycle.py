@@ -97,7 +97,7 @@ class Lifecycle:
         self.lost: dict[TopicIdPartition, Withdrawn] = {}  # replicas that lost records, and no controller knows yet
         self.asked_lost: dict[TopicIdPartition, Withdrawn] = {}  # of them, what the request that is out tells
         self.cordoned: tuple[Uuid, ...] = ()  # log directories that get no new replicas
-        self.tell_until = NEVER  # when this node ends if the controller was not told of all
+        self.report_until = NEVER  # when this node ends if the controller was not told of all
         self.register_until: Instant | None = None  # when this node ends if no controller takes it; None: not begun
         self.metadata_end = 0  # exclusive end of the metadata that this node has applied
 
@@ -120,14 +120,14 @@ class Lifecycle:
             return role.until if self.in_flight else min(self.next_send, role.until)
         if type(role) is Left:
             return NEVER
-        ends = min(self.tell_until, self.register_until or NEVER)
+        ends = min(self.report_until, self.register_until or NEVER)
         return ends if self.in_flight else min(self.next_send, ends)
 
     def expire(self, now: Instant) -> list[Effect]:
         if now < self.deadline():
             return []
-        if self.tell_until <= now:
-            self.tell_until = NEVER
+        if self.report_until <= now:
+            self.report_until = NEVER
             return [Halt("the controller could not be told in time that a log directory is offline", 1)]
         if self.register_until is None:
             self.register_until = after(now, self.config.registration_timeout_ms)
@@ -165,6 +165,7 @@ class Lifecycle:
 
     def metadata_moved(self, end: int, now: Instant) -> None:
         """Committed metadata below `end` is applied: a fenced broker that has caught up asks to be let in at once."""
+        assert end >= 0
         caught_up_before = self.metadata_end > self.epoch
         self.metadata_end = end
         match self.role:
@@ -180,11 +181,12 @@ class Lifecycle:
     def directories_failed(self, offline: tuple[Uuid, ...], now: Instant) -> None:
         """Who leads from there must lead no longer: the controller is told at once, whatever is still out, or in time;
         else this node ends, and its session with it."""
+        assert len(set(offline)) == len(offline)
         if offline == self.offline:
             return
         self.offline = offline
-        if self.tell_until == NEVER:
-            self.tell_until = after(now, self.config.directory_failure_timeout_ms)
+        if self.report_until == NEVER:
+            self.report_until = after(now, self.config.directory_failure_timeout_ms)
         self.controller_changed(now)
 
     def replicas_lost(self, found: Mapping[TopicIdPartition, Withdrawn], now: Instant) -> None:
@@ -196,6 +198,7 @@ class Lifecycle:
 
     def directories_cordoned(self, cordoned: tuple[Uuid, ...], now: Instant) -> None:
         """The controller is told at once, so that who asks it next to place replicas is answered by that."""
+        assert len(set(cordoned)) == len(cordoned)
         if cordoned != self.cordoned:
             self.cordoned = cordoned
             self.controller_changed(now)
@@ -205,6 +208,7 @@ class Lifecycle:
         match self.role:
             case Registered(epoch=epoch):
                 self.role = Leaving(epoch, after(now, self.config.leave_patience_ms))
+                assert not self.is_unfenced
                 self.in_flight = 0
                 self.next_send = now
             case Registering():
@@ -217,6 +221,7 @@ class Lifecycle:
     # --- questions to the controller
 
     def ask(self, message: BrokerRegistrationRequest | BrokerHeartbeatRequest, version: int) -> list[Effect]:
+        assert self.in_flight == 0, "one request at a time"
         self.sent += 1
         self.in_flight = self.sent
         self.asked_offline = self.offline
@@ -225,6 +230,7 @@ class Lifecycle:
         return [ToController(message, version, patience, LifecycleSent(self.sent))]
 
     def registration(self) -> BrokerRegistrationRequest:
+        assert self.epoch == -1, "who is registered does not ask for it"
         me = self.identity
         return BrokerRegistrationRequest(
             broker_id=me.node_id,
@@ -243,6 +249,7 @@ class Lifecycle:
         )
 
     def heartbeat(self, epoch: int, *, leaving: bool) -> BrokerHeartbeatRequest:
+        assert epoch >= 0
         return BrokerHeartbeatRequest(
             broker_id=self.identity.node_id,
             broker_epoch=epoch,
@@ -256,24 +263,26 @@ class Lifecycle:
 
     # --- its answers
 
-    def told(self) -> None:
+    def accepted(self) -> None:
         """The controller has taken what was asked. From a registration it takes nothing of who is in neither ISR nor
         ELR."""
         if self.asked_offline == self.offline:
-            self.tell_until = NEVER
+            self.report_until = NEVER
         is_registration = type(self.role) is Registering
         for at, lost in self.asked_lost.items():
             if self.lost.get(at) is lost and not (is_registration and lost.was_taking_part):
                 del self.lost[at]
 
     def registered(self, answer: BrokerRegistrationResponse, now: Instant) -> list[Effect]:
+        assert self.in_flight == 0
         error = error_of(answer.error_code)
         if error is ErrorCode.NONE and answer.broker_epoch < 0:
             error = ErrorCode.UNKNOWN_SERVER_ERROR  # an epoch is the offset of a record
         if error is ErrorCode.NONE:
-            self.told()
+            self.accepted()
             self.role = Registered(answer.broker_epoch, fenced=True)
             self.last_epoch = answer.broker_epoch
+            assert self.epoch == self.last_epoch >= 0
             self.register_until = NEVER  # of the first time alone: a controller that lost us can be asked for ever
             self.next_send = now if self.metadata_end > answer.broker_epoch else after(now, RETRY_MS)
             return [Report("info", f"registered with broker epoch {answer.broker_epoch}")]
@@ -285,14 +294,15 @@ class Lifecycle:
         return [Report("error", f"the controller refused our registration: {error.name}")]
 
     def heartbeat_answered(self, answer: BrokerHeartbeatResponse, now: Instant) -> list[Effect]:
+        assert self.in_flight == 0
         match error_of(answer.error_code), self.role:
             case ErrorCode.NONE, Registered(epoch=epoch):
-                self.told()
+                self.accepted()
                 self.role = Registered(epoch, answer.is_fenced)
                 pause = RETRY_MS if answer.is_fenced else self.config.heartbeat_interval_ms
                 self.next_send = after(now, pause)
             case ErrorCode.NONE, Leaving():
-                self.told()
+                self.accepted()
                 if answer.should_shut_down:
                     self.role = Left(clean=True)
                 else:
@@ -314,4 +324,5 @@ def lost_replicas(lost: Mapping[TopicIdPartition, Withdrawn]) -> tuple[LostTopic
             partition_index=at.partition, start=one.start, end=one.end, cause=one.cause, time_ms=one.time_ms
         )
         topics.setdefault(at.topic_id, []).append(row)
+    assert sum(map(len, topics.values())) == len(lost)
     return tuple(LostTopic(topic_id=topic, partitions=tuple(rows)) for topic, rows in topics.items())

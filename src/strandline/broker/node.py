@@ -158,6 +158,8 @@ class Node:
             if machine is not None:
                 machine.check()
         assert self.committed.end <= self.quorum.high_watermark
+        assert self.controller is None or not self.controller.is_active or self.quorum.is_leader
+        assert not self.written, "what was written is carried out"
 
     # --- what handlers ask
 
@@ -181,6 +183,7 @@ class Node:
 
         Groups need the offsets topic whatever auto.create.topics.enable says.
         """
+        assert self.broker is not None, "clients name topics to brokers"
         wanted = [name for name in names if name == OFFSETS_TOPIC or self.config.auto_create_topics_enable]
         if not wanted:
             return []
@@ -204,9 +207,11 @@ class Node:
         if len(self.early) >= EARLY_MAX:
             return [Close(event.to.connection, "too many requests before this broker has joined the cluster")]
         self.early.append(event)
+        assert len(self.early) <= EARLY_MAX
         return []
 
     def let_clients_in(self, now: Instant) -> list[Effect]:
+        assert self.early is not None, "once"
         held, self.early = self.early or [], None
         return [effect for event in held for effect in self.received(event, now)]
 
@@ -272,6 +277,7 @@ class Node:
         return effects
 
     def apply_committed(self, now: Instant) -> list[Effect]:
+        assert self.quorum.high_watermark > self.committed.end
         effects = self.committed.advance(self.quorum.high_watermark, now)
         delta = self.image.take_delta()
         if self.broker is not None:
@@ -284,6 +290,7 @@ class Node:
     def give_up(self) -> None:
         """There is metadata that cannot be applied. Nothing may be left out, so this node goes no further: it stops in
         order, without the controller's consent, which it could not learn to have."""
+        assert not self.fault, "once"
         unfit = self.committed.unfit
         self.fault = self.quorum.state.verdict
         if unfit is not None:
@@ -294,6 +301,7 @@ class Node:
             self.broker.lifecycle.leave_unasked()
 
     def leader_changed(self, leader: tuple[NodeId, int], now: Instant) -> list[Effect]:
+        assert leader != self.known_leader
         self.known_leader = leader
         if leader[0] == NOBODY:
             return []
@@ -317,6 +325,7 @@ class Node:
         what a step does is performed after it. A flush under way is waited for: should it fail, the kernel would call
         the next one done, and the logs would be said to be whole. So is the file that says how far metadata is
         committed here."""
+        assert not self.halted
         if self.quorum.is_leader:
             self.is_parting = True
             effects = self.quorum.resign(now)
@@ -330,7 +339,9 @@ class Node:
         return effects if not self.quorum.is_closed else [*effects, *self.stop(clean=clean, now=now)]
 
     def stop(self, *, clean: bool, now: Instant) -> list[Effect]:
+        assert not self.halted, "once"
         self.halted = True
+        assert self.quorum.is_closed
         effects = self.broker.stop(now) if self.broker is not None else []
         effects += self.quorum.resign(now)
         why = "controlled shutdown is complete" if clean else "stopped without a controlled shutdown"
@@ -343,6 +354,7 @@ class Node:
         if leader == self.me:
             self.own_count += 1
             self.own_requests[self.own_count] = effect.token
+            assert self.controller is not None, "who leads the quorum is a controller"
             to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).api_key, effect.version)
             return self.received(Received(to, self.own_caller, effect.message), now)
         if leader not in self.voters:
@@ -362,6 +374,8 @@ class Node:
 
     def append(self, records: list[Message], now: Instant) -> int:
         """Write records to the metadata log; returns the offset of the last. They are not committed yet."""
+        assert records, "a batch has records"
+        assert self.quorum.is_leader, "only the leader writes"
         last, effects = self.quorum.append([encode_record(record) for record in records], now)
         self.written += effects
         return last

@@ -136,6 +136,8 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
     if len(clusters) > 1:
         raise DiskError(f"the log directories belong to different clusters: {', '.join(sorted(clusters))}")
     cluster_id = clusters.pop()
+    assert not clusters
+    assert config.metadata_log_dir in metas
     directories = tuple((path, metas[path].directory_id) for path in live)
     place = Place(cluster_id, config.node_id, directories, len(config.log_dirs) - len(live))
     stop = take_clean_shutdown(disk, place) if config.is_broker else None
@@ -218,6 +220,7 @@ def formatted(disk: Disk, path: str, node_id: NodeId) -> DirectoryMeta:
 
 def auto_topic(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
     """The topics that a client named without creating them, with the broker's defaults."""
+    assert names
     return CreateTopicsRequest(topics=tuple(topic_to_create(name, config) for name in names), timeout_ms=5000)
 
 

@@ -40,12 +40,14 @@ class ProducerIds:
         if len(self.waiting) >= WAITING_MAX:
             return [Reply(to, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))]
         self.waiting.append(to)
+        assert len(self.waiting) <= WAITING_MAX
         return self.hand_out() + self.ask(epoch, now)
 
     def hand_out(self) -> list[Effect]:
         count = min(len(self.block), len(self.waiting))
         ids, self.block = self.block[:count], self.block[count:]
         served, self.waiting = self.waiting[:count], self.waiting[count:]
+        assert not self.block or not self.waiting, "who waits has what there is"
         return [
             Reply(to, InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
             for to, producer_id in zip(served, ids, strict=True)
@@ -55,6 +57,7 @@ class ProducerIds:
         if self.asking or not self.waiting:
             return []
         self.asking = True
+        assert not self.block, "who waits has what there is"
         self.next_try = after(now, REQUEST_TIMEOUT_MS)
         request = AllocateProducerIdsRequest(broker_id=self.me, broker_epoch=epoch)
         return [ToController(request, 0, REQUEST_TIMEOUT_MS, BlockAsked())]
@@ -89,4 +92,5 @@ def is_block(answer: AllocateProducerIdsResponse) -> bool:
 
 
 def refused(error: ErrorCode) -> InitProducerIdResponse:
+    assert error is not ErrorCode.NONE
     return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)

@@ -15,6 +15,7 @@ from strandline.wire.messages.topics.elect_leaders import ElectLeadersResponse
 
 def refusal_of(request: Any, error: ErrorCode) -> Any:
     """The response to `request` in which everything failed with `error`: the controller's forms, and the quorum's."""
+    assert error is not ErrorCode.NONE
     if isinstance(request, DescribeQuorumRequest):
         return DescribeQuorumResponse(error_code=error)
     return refusal(request, error)

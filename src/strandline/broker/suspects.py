@@ -31,11 +31,13 @@ class Suspects:
 
     def lost(self, leader: NodeId, now: Instant) -> None:
         self.until.setdefault(leader, after(now, HOLD_MS))
+        assert self.until[leader] <= after(now, HOLD_MS), "a leader is waited for once"
 
     def heard(self, leader: NodeId) -> None:
         self.until.pop(leader, None)
 
     def take_in(self, received: Received, now: Instant) -> None:
+        assert not self.fresh or self.fresh[-1][0] <= after(now, GLANCE_MS), "in the order of their times"
         self.fresh.append((after(now, GLANCE_MS), received))
 
     def hold(self, received: Received, leaders: Iterable[int], now: Instant) -> bool:
@@ -44,6 +46,8 @@ class Suspects:
         if end <= now or len(self.held) >= HELD_MAX:
             return False
         self.held.append((end, received))
+        assert end <= after(now, HOLD_MS)
+        assert len(self.held) <= HELD_MAX
         return True
 
     def due(self, now: Instant, *, moved: bool) -> list[Received]:
@@ -53,6 +57,7 @@ class Suspects:
             found.append(self.fresh.popleft()[1])
         found += [received for end, received in self.held if moved or end <= now]
         self.held = [] if moved else [(end, received) for end, received in self.held if end > now]
+        assert self.deadline() > now
         return found
 
     def deadline(self) -> Instant:

@@ -51,7 +51,7 @@ def warning_of(record: PartitionChangeRecord, before: Image) -> list[str]:
     old = before.partition(TopicIdPartition(record.topic_id, record.partition_id))
     assert old is not None
     name = f"{before.topics[record.topic_id].name}-{record.partition_id}"
-    told = [
+    lines = [
         f"broker {event.replica} {'leaves' if event.replica in old.isr + old.elr else 'stays out of'} ISR and ELR of"
         f" {name}: {event.cause}"
         for event in record.withdrawals
@@ -62,10 +62,10 @@ def warning_of(record: PartitionChangeRecord, before: Image) -> list[str]:
         what = f"what had been acknowledged from offset {loss.start} on"
         if loss.certainty == UNKNOWN:
             what = f"what only {list(old.isr + old.elr)} had"
-        return [*told, f"unclean election ({loss.cause}): {name} is led by {record.leader}; {what} may be lost"]
+        return [*lines, f"unclean election ({loss.cause}): {name} is led by {record.leader}; {what} may be lost"]
     if record.leader == NOBODY:
-        return [*told, f"{name} has no leader: none of its in-sync replicas {list(record.isr or old.isr)} is alive"]
-    return told
+        return [*lines, f"{name} has no leader: none of its in-sync replicas {list(record.isr or old.isr)} is alive"]
+    return lines
 
 
 def is_unclean(record: PartitionChangeRecord) -> bool:

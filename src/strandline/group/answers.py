@@ -129,6 +129,7 @@ def by_topic(offsets: Offsets) -> list[tuple[str, tuple[int, ...]]]:
     topics: dict[str, list[int]] = {}
     for topic, index in sorted(offsets):
         topics.setdefault(topic, []).append(index)
+    assert sum(map(len, topics.values())) == len(offsets)
     return [(topic, tuple(indexes)) for topic, indexes in topics.items()]
 
 

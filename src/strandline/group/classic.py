@@ -96,6 +96,7 @@ class Group:
 
     @staticmethod
     def common_protocols(members: list[Member]) -> set[str]:
+        assert members, "the protocols of nobody are not asked for"
         common = set(members[0].protocols)
         for member in members[1:]:
             common &= member.protocols.keys()
@@ -103,6 +104,8 @@ class Group:
 
     def add(self, member: Member, protocol_type: str, to: ReplyTo, now: Instant) -> list[Effect]:
         """A new member joins; answered when the join phase ends."""
+        assert member.member_id not in self.members
+        assert member.joining is None
         self.pending.pop(member.member_id, None)
         if not self.members:
             self.protocol_type = protocol_type
@@ -117,6 +120,7 @@ class Group:
     def rejoin(self, member: Member, asked: Member, to: ReplyTo, now: Instant) -> list[Effect]:
         """A known member joins again, now as `asked`: a rebalance if its subscription changed, else its current
         generation once more."""
+        assert self.members.get(member.member_id) is member
         changed = list(asked.protocols.items()) != list(member.protocols.items())  # their order is the preference
         member.protocols = asked.protocols
         member.session_timeout_ms = asked.session_timeout_ms
@@ -133,6 +137,7 @@ class Group:
     def can_swap_quietly(self, old: Member, new: Member) -> bool:
         """Would the group assign the same with `new` in the place of `old`? Compared is the chosen protocol's
         subscription only: a coordinator that has just loaded the group knows no other."""
+        assert self.members.get(old.member_id) is old
         if self.state is not State.STABLE or self.protocol is None or self.protocol not in new.protocols:
             return False
         after = [new if m is old else m for m in self.members.values()]
@@ -141,6 +146,8 @@ class Group:
 
     def replace_static(self, old: Member, new: Member, now: Instant) -> list[Effect]:
         """A static member came back under a new member id (KIP-345) and takes over the old one's place."""
+        assert self.members.get(old.member_id) is old
+        assert new.member_id not in self.members
         assert new.instance_id is not None
         effects = self.release_join(old, ErrorCode.FENCED_INSTANCE_ID) + self.release_sync(
             old, ErrorCode.FENCED_INSTANCE_ID
@@ -155,10 +162,13 @@ class Group:
 
     def join_replaced(self, new: Member, to: ReplyTo, now: Instant) -> list[Effect]:
         """The replacement changes what the group would assign, so everybody joins again."""
+        assert self.members.get(new.member_id) is new
+        assert new.joining is None
         new.joining = to
         return self.prepare_rebalance(now)
 
     def prepare_rebalance(self, now: Instant) -> list[Effect]:
+        assert self.state is not State.DEAD
         effects: list[Effect] = []
         was = self.state
         if was is State.COMPLETING_REBALANCE:
@@ -189,6 +199,7 @@ class Group:
 
     def end_join(self, now: Instant) -> list[Effect]:
         """The join phase is over: those who did not come are out, the others form the next generation."""
+        assert self.state is State.PREPARING_REBALANCE
         self.first_join_ends = NEVER
         for member in [m for m in self.members.values() if m.joining is None and m.instance_id is None]:
             self.forget(member)
@@ -197,6 +208,7 @@ class Group:
             self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
             return []
         self.generation += 1
+        assert self.first_join_ends == NEVER
         if not joined:
             self.protocol = None
             self.phase_ends = NEVER
@@ -204,6 +216,7 @@ class Group:
             return []
         if all(m.member_id != self.leader for m in joined):
             self.leader = joined[0].member_id  # a static leader that is away could not assign anything
+        assert self.leader in self.members
         self.protocol = self.vote(list(self.members.values()))
         self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
         self.enter(State.COMPLETING_REBALANCE, now)
@@ -217,16 +230,19 @@ class Group:
 
     def vote(self, members: list[Member]) -> str:
         """Each member votes for the first of its protocols that all support."""
+        assert members, "somebody votes"
         common = self.common_protocols(members)
         votes: dict[str, int] = {}
         for member in members:
             choice = next(p for p in member.protocols if p in common)
             votes[choice] = votes.get(choice, 0) + 1
+        assert sum(votes.values()) == len(members), "each has one vote"
         return max(votes, key=lambda p: votes[p])
 
     def swap_answer(self, new: Member, old_leader: str | None, version: int) -> JoinGroupResponse:
         """What a static member gets that slipped back into a stable group. The leader must not assign again; before
         SkipAssignment existed it could be kept from that only by being told of another leader (KIP-814)."""
+        assert self.members.get(new.member_id) is new
         if version >= SKIP_ASSIGNMENT:
             return self.join_answer(new, skip_assignment=True)
         return self.join_answer(new, leader=old_leader)
@@ -234,6 +250,7 @@ class Group:
     def join_answer(
         self, member: Member, *, skip_assignment: bool = False, leader: str | None = None
     ) -> JoinGroupResponse:
+        assert self.generation > 0
         assert self.protocol is not None
         leader = leader or self.leader
         leads = member.member_id == leader
@@ -258,10 +275,12 @@ class Group:
     # --- assignment
 
     def assign(self, assignments: dict[str, bytes]) -> None:
+        assert self.state is State.COMPLETING_REBALANCE
         for member in self.members.values():
             member.assignment = assignments.get(member.member_id, b"")
 
     def become_stable(self, now: Instant) -> list[Effect]:
+        assert self.state is State.COMPLETING_REBALANCE
         self.phase_ends = NEVER
         self.enter(State.STABLE, now)
         effects: list[Effect] = []
@@ -274,6 +293,7 @@ class Group:
 
     def fail_sync(self, error: ErrorCode, now: Instant) -> list[Effect]:
         """The assignment could not be written: nobody gets it, and the group starts over."""
+        assert self.state is State.COMPLETING_REBALANCE
         effects: list[Effect] = []
         for member in self.members.values():
             member.assignment = b""
@@ -292,6 +312,7 @@ class Group:
 
     def remove(self, member: Member, now: Instant) -> list[Effect]:
         """The member left, or its session ended."""
+        assert self.members.get(member.member_id) is member
         effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID) + self.release_sync(
             member, ErrorCode.UNKNOWN_MEMBER_ID
         )
@@ -301,6 +322,7 @@ class Group:
         return effects + self.end_join_if_complete(now)
 
     def forget(self, member: Member) -> None:
+        assert self.members.get(member.member_id) is member
         del self.members[member.member_id]
         if member.instance_id is not None and self.static.get(member.instance_id) == member.member_id:
             del self.static[member.instance_id]
@@ -371,6 +393,9 @@ class Group:
     def check(self) -> None:
         assert self.leader is None or self.leader in self.members
         assert all(member_id in self.members for member_id in self.static.values())
+        assert not self.pending.keys() & self.members.keys()
+        assert self.state is not State.EMPTY or not self.members
+        assert self.state is not State.STABLE or self.members
         for member in self.members.values():
             assert member.syncing is None or self.state is State.COMPLETING_REBALANCE
             assert member.joining is None or self.state is State.PREPARING_REBALANCE

@@ -40,10 +40,12 @@ class Committing:
         if not accepted:
             return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config, known))]
         keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
+        assert request.group_id, "refused before"
         shard.committing.update(keys)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del base_offset, now
+            assert all(shard.committing[key] > 0 for key in keys), "it was under way"
             shard.committing -= Counter(keys)
             if error is ErrorCode.NONE:
                 offsets = shard.offsets.setdefault(request.group_id, {})
@@ -79,6 +81,7 @@ class Committing:
     def why_not_commit(
         self, shard: Shard, request: OffsetCommitRequest, version: int, now: Instant
     ) -> ErrorCode | None:
+        assert request.group_id, "refused before"
         group = shard.groups.get(request.group_id)
         alone = request.generation_id_or_member_epoch < 0
         if alone and (group is None or not group.members):

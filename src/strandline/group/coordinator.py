@@ -11,7 +11,7 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.ports import Rng
-from strandline.base.time import Instant
+from strandline.base.time import NEVER, Instant
 from strandline.group import answers
 from strandline.group.answers import membership_error
 from strandline.group.classic import Group, GroupConfig
@@ -80,6 +80,7 @@ class Groups:
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
         effects, new = self.shards.follow_leadership(now)
+        assert all(self.shards.loaded[shard.partition] is shard for shard in new)
         for shard in new:
             effects += self.retention.forget_outdated(shard, now)  # nobody did when the topic was deleted, perhaps
         if self.shards.loaded:
@@ -121,6 +122,7 @@ class Groups:
         errors: dict[str, ErrorCode] = {}
 
         def reported(group_id: str, error: ErrorCode) -> list[Effect]:
+            assert group_id not in errors, "reported once"
             errors[group_id] = error
             if len(errors) < len(names):
                 return []
@@ -166,3 +168,4 @@ class Groups:
 
     def check(self) -> None:
         self.shards.check()
+        assert not self.shards.loaded or self.retention.next_check != NEVER

@@ -40,6 +40,7 @@ class Joining:
             member = self.member(member_id, received, request, protocols)
             return group.add(member, request.protocol_type, received.to, now)
         member_id = self.new_id(received.caller.client_id)
+        assert member_id not in group.members, "an id is new"
         group.pending[member_id] = Instant(now + request.session_timeout_ms)
         answer = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
         return [Reply(received.to, answer)]
@@ -48,6 +49,8 @@ class Joining:
         self, group: Group, old: Member, new: Member, to: ReplyTo, persist: Persist, now: Instant
     ) -> list[Effect]:
         """A quiet swap is answered when it is durable: the next coordinator would fence the new member id."""
+        assert new.instance_id is not None
+        assert group.static.get(new.instance_id) == old.member_id
         is_quiet, old_leader = group.can_swap_quietly(old, new), group.leader
         effects = group.replace_static(old, new, now)
         if not is_quiet:
@@ -81,6 +84,7 @@ class Joining:
     def member(
         self, member_id: str, received: Received, request: JoinGroupRequest, protocols: dict[str, bytes]
     ) -> Member:
+        assert member_id
         patience = request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
         return Member(
             member_id,

@@ -65,11 +65,13 @@ class Membership:
             why = ErrorCode.REBALANCE_IN_PROGRESS
         if why is not None:
             return [Reply(received.to, SyncGroupResponse(error_code=why))]
+        assert group.state is not State.EMPTY, "who may sync is a member"
         member = group.members[request.member_id]
         member.heard(now)
         if group.state is State.STABLE:
             return [Reply(received.to, group.sync_answer(member))]
         effects = group.release_sync(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        assert member.syncing is None
         member.syncing = received.to
         if member.member_id != group.leader:
             return effects
@@ -117,10 +119,12 @@ class Membership:
             effects += consequences
             results.append(left(identity, error))
         effects += self.persist_if_emptied(shard, group, now)
+        assert len(results) == len(leaving)
         top = results[0].error_code if one else ErrorCode.NONE
         return [Reply(received.to, LeaveGroupResponse(error_code=top, members=tuple(results))), *effects]
 
     def leave_one(self, group: Group, identity: MemberIdentity, now: Instant) -> tuple[ErrorCode, list[Effect]]:
+        assert group.state is not State.DEAD
         member_id = identity.member_id
         if identity.group_instance_id is not None:
             current = group.static.get(identity.group_instance_id)
@@ -138,6 +142,7 @@ class Membership:
 
     def persist_if_emptied(self, shard: Shard, group: Group, now: Instant) -> list[Effect]:
         """The last member is gone: the next coordinator must not wait for it."""
+        assert shard.groups.get(group.group_id) in (group, None)
         if group.state is State.EMPTY and group.generation > 0 and group.since == now:
             return self.shards.write(shard, [group_record(group)], now, lambda error, base, at: [])
         return []

@@ -31,6 +31,7 @@ Offsets = dict[tuple[str, int], CommittedOffset]  # by (topic, partition)
 
 
 def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> tuple[GroupKey, GroupValue]:
+    assert partition >= 0
     return (
         OffsetCommitKey(group=group_id, topic=topic, partition=partition),
         OffsetCommitValue(
@@ -46,9 +47,11 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
 def batch_of(records: Iterable[tuple[GroupKey, GroupValue | None]], now: Instant) -> bytearray:
     """The records as one batch; a value of None is a tombstone."""
     drafts = [(now, encode_key(key), None if value is None else encode_value(value), ()) for key, value in records]
+    assert drafts, "a batch has records"
     return bytearray(build(drafts))
 
 
 def expired(offsets: Offsets, empty_since: Instant, retention_ms: int, now: Instant) -> list[tuple[str, int]]:
     """Which offsets an empty group no longer needs: retention counts from when it became empty (KIP-211)."""
+    assert retention_ms >= 0
     return [at for at, committed in offsets.items() if max(committed.committed_at, empty_since) + retention_ms <= now]

@@ -6,9 +6,11 @@ Kafka's `Utils.abs`, where the smallest integer, which has none, counts as 0.
 
 
 def partition_for(group_id: str, partitions: int) -> int:
+    assert partitions > 0
     code = 0
     units = group_id.encode("utf-16-be")
     for at in range(0, len(units), 2):
         code = (31 * code + (units[at] << 8) + units[at + 1]) & 0xFFFFFFFF
     signed = code - (1 << 32) if code >= 1 << 31 else code
+    assert -(1 << 31) <= signed < 1 << 31
     return 0 if signed == -(1 << 31) else abs(signed) % partitions

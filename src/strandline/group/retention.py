@@ -29,6 +29,7 @@ class Retention:
         """There is something to look after from now on."""
         if self.next_check == NEVER:
             self.next_check = after(now, self.config.offsets_retention_check_ms)
+        assert self.next_check != NEVER
 
     def expire(self, now: Instant) -> list[Effect]:
         if self.next_check > now:
@@ -53,6 +54,7 @@ class Retention:
         self, shard: Shard, tombstones: Records, now: Instant, then: Callable[[ErrorCode], list[Effect]]
     ) -> list[Effect]:
         """Offsets go when their tombstones are committed, in the log's order with commits that are under way."""
+        assert all(value is None for _, value in tombstones)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del base_offset
@@ -72,6 +74,7 @@ class Retention:
         effects: list[Effect] = []
         for begin in range(0, len(tombstones), TOMBSTONES_MAX):
             part = tombstones[begin : begin + TOMBSTONES_MAX]
+            assert 0 < len(part) <= TOMBSTONES_MAX
             effects += self.forget(shard, part, now, lambda error: [])
         return effects
 

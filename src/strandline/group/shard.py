@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from strandline.base.ids import LeaderEpoch, Uuid
 from strandline.base.time import Instant
-from strandline.group.classic import Group, GroupConfig
+from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.member import Member
 from strandline.group.offsets import CommittedOffset, Offsets
 from strandline.wire.compress import Corrupt
@@ -78,12 +78,14 @@ class Shard:
     def group(self, group_id: str, now: Instant) -> Group:
         """The group, made on first sight."""
         found = self.groups.get(group_id)
+        assert group_id, "refused before"
         if found is None:
             found = self.groups[group_id] = Group(group_id, self.config, now)
         return found
 
 
 def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now: Instant) -> Group:
+    assert value.generation >= 0
     group = Group(group_id, config, now)
     group.generation = value.generation
     group.protocol_type = value.protocol_type or None
@@ -104,11 +106,13 @@ def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now:
         members.append(member)
     since = Instant(value.current_state_timestamp) if value.current_state_timestamp >= 0 else now
     group.restore(members, value.leader, since)
+    assert group.generation < GENERATION_END, "else the record is not read"
     return group
 
 
 def group_record(group: Group) -> tuple[GroupKey, GroupValue]:
     """The group as a record, with the assignments of its members."""
+    assert group.state is not State.DEAD, "another broker writes it"
     return (
         GroupMetadataKey(group=group.group_id),
         GroupMetadataValue(

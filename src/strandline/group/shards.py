@@ -65,6 +65,7 @@ class Shards:
         missing = [partition for partition in led if partition not in self.loaded]
         self.damaged = {partition for partition in missing if not self.log.is_whole(OFFSETS_TOPIC, partition, now)}
         self.next_load = after(now, LOAD_AGAIN_MS) if self.damaged else NEVER
+        assert not self.damaged & self.loaded.keys()
         new = []
         for partition, epoch in led.items():
             if partition not in self.loaded and partition not in self.damaged:
@@ -78,6 +79,7 @@ class Shards:
         if self.partitions == 0:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         partition = partition_for(group_id, self.partitions)
+        assert 0 <= partition < self.partitions
         if partition in self.damaged:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return self.loaded.get(partition, ErrorCode.NOT_COORDINATOR)
@@ -98,6 +100,7 @@ class Shards:
         now: Instant,
         done: Done,
     ) -> list[Effect]:
+        assert records, "a batch has records"
         return self.log.append_internal(OFFSETS_TOPIC, shard.partition, batch_of(records, now), now, done)
 
     def all_groups(self) -> list[tuple[Shard, Group]]:
@@ -105,5 +108,7 @@ class Shards:
 
     def check(self) -> None:
         assert not self.loaded.keys() & self.damaged
+        assert bool(self.damaged) == (self.next_load != NEVER)
+        assert all(shard.partition == partition for partition, shard in self.loaded.items())
         for _, group in self.all_groups():
             group.check()

@@ -21,7 +21,7 @@ EPOCH_MAX = (1 << 31) - 1  # the largest that a message, a batch or a checkpoint
 REACH = 1 << 21  # by how much messages may move our epoch at once
 STEPS_PER_SECOND = 100  # no quorum holds as many elections for long
 MARGIN = 1 << 20  # more elections than a voter missed, or voted in, since the last record of its log
-TELL_AGAIN_MS = 60_000
+REPORT_AGAIN_MS = 60_000
 
 
 class Allowance(Struct):
@@ -29,7 +29,7 @@ class Allowance(Struct):
 
     at: Instant  # when `left` was true
     left: int = REACH
-    told_at: Instant = Instant(-TELL_AGAIN_MS)
+    reported_at: Instant = Instant(-REPORT_AGAIN_MS)
 
     def steps(self, now: Instant) -> int:
         assert 0 <= self.left <= REACH
@@ -41,10 +41,10 @@ class Allowance(Struct):
         assert self.left >= 0, "checked before"
 
     def is_news(self, now: Instant) -> bool:
-        """May the operator be told (again)? A peer that sends nonsense sends a lot of it."""
-        is_due = after(self.told_at, TELL_AGAIN_MS) <= now
+        """Is it time to report an error (again)? A peer that sends nonsense sends a lot of it."""
+        is_due = after(self.reported_at, REPORT_AGAIN_MS) <= now
         if is_due:
-            self.told_at = now
+            self.reported_at = now
         return is_due
 
 

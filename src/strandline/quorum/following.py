@@ -155,19 +155,19 @@ def fetch_response(quorum: QuorumState, role: Following, peer: NodeId, response:
         quorum.out.append(Report("warning", f"node {peer} refused a Fetch of the metadata log: {error.name}"))
         back_off(quorum, role, now)
         return
-    told = answer.current_leader
-    if quorum.heard_of(told.leader_epoch, NodeId(told.leader_id), now) and told.leader_id != peer:
+    leader = answer.current_leader
+    if quorum.heard_of(leader.leader_epoch, NodeId(leader.leader_id), now) and leader.leader_id != peer:
         return
     error = error_of(answer.error_code)
     if error is not ErrorCode.NONE:
         match quorum.role:
             case (Follower() | Observing() | Seeking()) as same if same is role:
-                refused(quorum, same, peer, error, told.leader_id, now)
+                refused(quorum, same, peer, error, leader.leader_id, now)
             case _:
                 pass
         return
     match quorum.role:
-        case (Follower() | Observing()) as follower if follower.leader == peer and told.leader_epoch == quorum.epoch:
+        case (Follower() | Observing()) as follower if follower.leader == peer and leader.leader_epoch == quorum.epoch:
             heard_from_leader(quorum, follower, now)
             follower.fetching.retry_at = now
             take(quorum, follower, answer, now)
@@ -207,7 +207,7 @@ def take(quorum: QuorumState, role: Follower | Observing, answer: Any, now: Inst
             quorum.out.append(Report("error", f"node {role.leader} sent records that are refused: {why}"))
             back_off(quorum, role, now)
     quorum.commit_to(max(quorum.high_watermark, min(answer.high_watermark, quorum.log.log_end_offset)))
-    impaired.told(quorum, answer.high_watermark)
+    impaired.heard_high_watermark(quorum, answer.high_watermark)
 
 
 def cut(quorum: QuorumState, role: Follower | Observing, diverging: EpochEnd, now: Instant) -> None:
@@ -245,8 +245,8 @@ def snapshot_response(quorum: QuorumState, role: Following, peer: NodeId, respon
         role.fetching.download = None
         back_off(quorum, role, now)
         return
-    told = answer.current_leader
-    if quorum.heard_of(told.leader_epoch, NodeId(told.leader_id), now):
+    leader = answer.current_leader
+    if quorum.heard_of(leader.leader_epoch, NodeId(leader.leader_id), now):
         return
     match error_of(answer.error_code), quorum.role:
         case ErrorCode.NONE, (Follower() | Observing()) as same if same is role:
@@ -254,7 +254,7 @@ def snapshot_response(quorum: QuorumState, role: Following, peer: NodeId, respon
             take_chunk(quorum, same, download, answer, now)
         case error, (Follower() | Observing()) as same if same is role:
             same.fetching.download = None  # the snapshot may be gone; the next Fetch names a newer one
-            refused(quorum, same, peer, error, told.leader_id, now)
+            refused(quorum, same, peer, error, leader.leader_id, now)
         case _:
             pass
 

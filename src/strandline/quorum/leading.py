@@ -42,7 +42,7 @@ def drive(quorum: QuorumState, role: Leader, now: Instant) -> None:
         if waiting.offset < end or waiting.known_high_watermark < quorum.high_watermark:
             del role.parked[replica]
             answer_fetch(quorum, role, replica, waiting.to, waiting.offset, now)
-    voting.tell_begin(quorum, role, now)
+    voting.send_begin(quorum, role, now)
 
 
 def advance(quorum: QuorumState, role: Leader) -> None:
@@ -119,10 +119,10 @@ def fetched(quorum: QuorumState, role: Leader, received: Received, asked: Any, n
         advance(quorum, role)  # first, so that the answer tells of what this very Fetch commits
         if offset >= quorum.log.log_end_offset:
             progress.last_caught_up = now
-        known = progress.told_high_watermark
+        known = progress.sent_high_watermark
         if received.to.api_version >= FIRST_VERSION_WITH_HIGH_WATERMARK:
             known = min(asked.high_watermark, quorum.high_watermark)
-    assert known <= quorum.high_watermark, "nobody is told of more than is committed"
+    assert known <= quorum.high_watermark, "nobody hears of more than is committed"
     is_news = offset < quorum.log.log_end_offset or known < quorum.high_watermark
     before = role.parked.pop(replica, None)
     if before is not None:  # its connection is gone, or will be answered in order
@@ -171,7 +171,7 @@ def answer_fetch(quorum: QuorumState, role: Leader, replica: NodeId, to: ReplyTo
     assert offset >= 0
     progress = role.progress.get(replica)
     if progress is not None:
-        progress.told_high_watermark = quorum.high_watermark
+        progress.sent_high_watermark = quorum.high_watermark
     records = quorum.log.read(offset, quorum.config.fetch_bytes_max)
     message = messages.fetch_response(
         ErrorCode.NONE,

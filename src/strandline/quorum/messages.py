@@ -214,8 +214,10 @@ def fetch_response(
         records=records,
     )
     topic = fetch.FetchableTopicResponse(topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=(partition,))
-    tell = error is not ErrorCode.NONE and who.endpoint is not None
-    nodes = (fetch.NodeEndpoint(who.leader, who.endpoint.host, who.endpoint.port),) if tell and who.endpoint else ()
+    names_leader = error is not ErrorCode.NONE and who.endpoint is not None
+    nodes = (
+        (fetch.NodeEndpoint(who.leader, who.endpoint.host, who.endpoint.port),) if names_leader and who.endpoint else ()
+    )
     return fetch.FetchResponse(responses=(topic,), node_endpoints=nodes)
 
 

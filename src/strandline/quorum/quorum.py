@@ -209,7 +209,7 @@ class Quorum:
             case Prospective() | Candidate():
                 voting.ask(state, state.role, now)
             case Resigned():
-                voting.tell_end(state, state.role, now)
+                voting.send_end(state, state.role, now)
             case Unattached() | Voted():
                 pass
         out, state.out = state.out, []

@@ -103,7 +103,7 @@ class Progress(Struct):
     end_offset: int = -1  # the replica has, durably, everything below; -1 unknown
     last_fetch: Instant = Instant(-1)
     last_caught_up: Instant = Instant(-1)
-    told_high_watermark: int = -1  # by the last answer
+    sent_high_watermark: int = -1  # by the last answer
 
 
 class Parked(Struct, frozen=True):

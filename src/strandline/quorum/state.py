@@ -249,7 +249,9 @@ class QuorumState:
             return
         if self.epoch >= EPOCH_MAX:
             self.become_leaderless(self.election_timeout(now), now)
-            self.tell(f"no election can begin: the metadata quorum has used up all epochs, up to {EPOCH_MAX}", now)
+            self.report_error(
+                f"no election can begin: the metadata quorum has used up all epochs, up to {EPOCH_MAX}", now
+            )
             return
         if not self.others:
             self.become_candidate(now)
@@ -312,16 +314,16 @@ class QuorumState:
         """May a peer's message move us to this epoch?"""
         if epoch - self.epoch <= self.allowance.steps(now):
             return True
-        self.tell(f"a peer's epoch {epoch} is refused: no voter can be so far ahead of {self.epoch}", now)
+        self.report_error(f"a peer's epoch {epoch} is refused: no voter can be so far ahead of {self.epoch}", now)
         return False
 
-    def tell(self, text: str, now: Instant) -> None:
+    def report_error(self, text: str, now: Instant) -> None:
         assert text
         if self.allowance.is_news(now):
             self.out.append(Report("error", text))
 
     def heard_of(self, epoch: int, leader: NodeId, now: Instant) -> bool:
-        """An answer told of an epoch and perhaps its leader. Is it newer than what we know, so that our question is
+        """An answer names an epoch and perhaps its leader. Is it newer than what we know, so that our question is
         moot?"""
         if epoch < self.epoch or not self.can_reach(epoch, now):
             return False

@@ -135,8 +135,8 @@ def vote_counted(quorum: QuorumState, voter: NodeId, number: int, response: Any,
         is_granted = answer.error_code == ErrorCode.NONE and answer.vote_granted
         # A grant counts even if it names a leader: two followers that doubt the same leader would else send each other
         # back to it forever.
-        is_telling = not is_granted or answer.leader_epoch > quorum.epoch
-        if is_telling and quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
+        is_evidence = not is_granted or answer.leader_epoch > quorum.epoch
+        if is_evidence and quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
             return
     match quorum.role:
         case (Prospective() | Candidate()) as role if role.round == number:
@@ -186,7 +186,7 @@ def begin_epoch(quorum: QuorumState, received: Received, now: Instant) -> None:
     quorum.reply(received, messages.begin_response(refused or ErrorCode.NONE, quorum.leading))
 
 
-def tell_begin(quorum: QuorumState, role: Leader, now: Instant) -> None:
+def send_begin(quorum: QuorumState, role: Leader, now: Instant) -> None:
     assert role is quorum.role
     for voter in role.begin.take(now):
         request = messages.begin_request(
@@ -208,7 +208,7 @@ def begin_answered(quorum: QuorumState, event: Answered | Failed, now: Instant) 
         case Answered(), Leader() as role if epoch == quorum.epoch:
             answer = messages.only_partition(event.message.topics)
             if answer is None or not quorum.heard_of(answer.leader_epoch, NodeId(answer.leader_id), now):
-                # Told again when it has not fetched for a while: it may have been restarted.
+                # Sent again when it has not fetched for a while: it may have been restarted.
                 role.begin.again(voter, after(now, quorum.config.fetch_timeout_ms // 2))
         case _:
             pass
@@ -246,7 +246,7 @@ def rank_of(me: NodeId, ended: Any) -> int:
     return rank
 
 
-def tell_end(quorum: QuorumState, role: Resigned, now: Instant) -> None:
+def send_end(quorum: QuorumState, role: Resigned, now: Instant) -> None:
     assert role is quorum.role
     for voter in role.outreach.take(now):
         request = messages.end_request(

@@ -47,6 +47,7 @@ def inherited() -> Lifeline | None:
 
 def watch(loop: asyncio.AbstractEventLoop, end: int, on_gone: Callable[[], None]) -> None:
     """Call `on_gone` once, when the other end is closed."""
+    assert end >= 0
 
     def readable() -> None:
         if not os.read(end, 1):

@@ -125,6 +125,7 @@ class Lives:
 
     async def live(self) -> tuple[int, bool]:
         """How it ended, and whether that was in order, to begin anew."""
+        assert self.driver is None, "one life after the other"
         halted: asyncio.Future[int] = self.loop.create_future()
 
         def stop(status: int, why: str) -> None:
@@ -149,6 +150,7 @@ class Lives:
         gc.unfreeze()  # the node that was
         if driver.interruptions:
             self.called_off.set()
+        assert halted.done()
         self.driver = None
         return status, driver.comes_back and status == 0
 
@@ -167,6 +169,7 @@ class Lives:
 
     async def wait_for_room(self, pause_s: float) -> bool:
         """False: somebody ends the process instead."""
+        assert pause_s > 0
         roots = sorted({*self.config.log_dirs, self.config.metadata_log_dir})
         node = self.config.node_id
         why = why_no_room(roots) or f"in {pause_s:.0f} s, for there is room now"
@@ -194,6 +197,7 @@ class Lives:
             self.call_off("the process that started this node is gone")
 
     def call_off(self, why: str) -> None:
+        assert self.driver is None, "it waits"
         log.info("%s: node %d waits no longer", why, self.config.node_id)
         self.called_off.set()
 
@@ -228,6 +232,7 @@ class Driver:
         self.comes_back = False  # it stops for a directory that has room again
 
     async def start(self) -> None:
+        assert self.pump is None, "started once"
         self.loop.set_exception_handler(self.unhandled)
         where = self.net.bind(listeners_of(self.config))
         metrics_at = self.bind_metrics()
@@ -280,6 +285,7 @@ class Driver:
             self.is_short.set()
 
     def come_back(self, path: str) -> None:
+        assert path in self.full
         self.comes_back = True
         self.shut_down(f"there is room in {path}", ", and begins anew")
 
@@ -317,6 +323,7 @@ class Driver:
             self.shut_down("the process that started this node is gone")
 
     def shut_down(self, why: str, hint: str = "") -> None:
+        assert why
         if self.pump is None:
             self.on_stop(INTERRUPTED, f"{why} before the node started")
         else:

@@ -91,6 +91,7 @@ class Pump:
         await_room: Callable[[AwaitRoom], None],
     ) -> None:
         """Say who performs the effects; they need the pump to be built first, for their events."""
+        assert Reply not in self.perform, "connected once"
         self.perform |= {Reply: reply, Close: close, Send: send, Probe: probe}
         self.perform |= {Sync: flush, Save: flush, Remove: remove, AwaitRoom: await_room}
 
@@ -98,6 +99,7 @@ class Pump:
         self.run(self.node.step, event)
 
     def start(self) -> None:
+        assert self.timer is None, "started once"
         self.run(lambda _, now: self.node.start(now), "start")
 
     def shutdown(self) -> None:
@@ -122,12 +124,14 @@ class Pump:
             self.inside = False
 
     def arm(self, deadline: Instant) -> None:
+        assert not self.stopped
         if self.timer is not None:
             self.timer.cancel()
         now = self.now()
         # At least 1 ms: the loop's clock may run a little ahead of ours, and a passed deadline must not starve the
         # network.
         delay_ms = min(max(deadline - now, 1), TIMER_MS_MAX)
+        assert 1 <= delay_ms <= TIMER_MS_MAX
         self.armed = Instant(now + delay_ms)
         self.timer = self.loop.call_later(delay_ms / 1000, self.fire)
 
@@ -154,6 +158,7 @@ class Pump:
             self.stopped = True
             if self.timer is not None:
                 self.timer.cancel()
+            assert why, "whoever stops says why"
             self.on_stop(status, why)
 
     def crash(self, error: BaseException, event: object) -> None:
@@ -172,4 +177,5 @@ class Pump:
 
 
 def shorten(text: str, longest: int = 2000) -> str:
+    assert longest > 0
     return text if len(text) <= longest else text[:longest] + f"… ({len(text)} characters)"

@@ -230,9 +230,9 @@ def test_a_lost_directory_is_told_at_once_though_a_heartbeat_is_out() -> None:
     told = sent(lifecycle.expire(at(5000)))
     assert told.message.offline_log_dirs == LOST
     assert answer(lifecycle, out, BrokerHeartbeatResponse(is_fenced=False), at(5001)) == []
-    assert lifecycle.tell_until < NEVER, "the earlier heartbeat did not say so"
+    assert lifecycle.report_until < NEVER, "the earlier heartbeat did not say so"
     answer(lifecycle, told, BrokerHeartbeatResponse(is_fenced=False), at(5002))
-    assert lifecycle.tell_until == NEVER
+    assert lifecycle.report_until == NEVER
 
 
 def test_it_is_told_with_every_heartbeat_and_left_out_of_every_registration() -> None:

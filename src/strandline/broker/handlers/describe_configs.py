@@ -85,6 +85,7 @@ def describe(
 
 
 def refused(resource: DescribeConfigsResource, error: ErrorCode, why: str) -> DescribeConfigsResult:
+    assert error is not ErrorCode.NONE
     return DescribeConfigsResult(
         error_code=error,
         error_message=why or None,
@@ -94,6 +95,7 @@ def refused(resource: DescribeConfigsResource, error: ErrorCode, why: str) -> De
 
 
 def of_topic(node: NodePort, topic: str, key: ConfigKey) -> Described:
+    assert node.image.topic_named(topic) is not None, "refused before"
     own = node.image.configs.get((TOPIC_RESOURCE, topic), {})
     found = [Setting(key.name, own[key.name], TOPIC)] if key.name in own else []
     if key.synonyms:

@@ -52,6 +52,8 @@ def page(
     node: NodePort, names: list[str], first: int, limit: int
 ) -> tuple[list[DescribeTopicPartitionsResponseTopic], CursorResponse | None]:
     """At most `limit` partitions, and where to go on, if anything is left."""
+    assert limit > 0
+    assert first >= 0
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
         if limit == 0:
@@ -69,6 +71,7 @@ def page(
         taken, rest = indexes[:limit], indexes[limit:]
         topics.append(describe(node, topic, taken))
         limit -= len(taken)
+        assert limit >= 0
         if rest:
             return topics, CursorResponse(topic_name=name, partition_index=rest[0])
     return topics, None

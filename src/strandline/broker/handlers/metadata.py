@@ -78,6 +78,7 @@ def refused_topics(request: MetadataRequest) -> tuple[list[MetadataResponseTopic
         MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=t.name or "", topic_id=t.topic_id)
         for t in request.topics or ()
     ]
+    assert refused, "it names topics"
     return refused, []
 
 
@@ -108,6 +109,7 @@ def chosen_topics(
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
             described.append(MetadataResponseTopic(error_code=error, name=name, is_internal=name == OFFSETS_TOPIC))
             missing += [name] if valid else []
+    assert len(described) == len(request.topics)
     return described, missing
 
 
@@ -122,6 +124,7 @@ def describe(image: Image, topic: Topic) -> MetadataResponseTopic:
 
 
 def describe_partition(image: Image, index: int, partition: Partition) -> MetadataResponsePartition:
+    assert index >= 0
     led = partition.leader != NOBODY
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,

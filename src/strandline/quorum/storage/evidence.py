@@ -23,8 +23,8 @@ SAVE_EVERY_MS = 2000  # the evidence, while nothing else is to be saved: what ca
 class Impairment(Struct):
     why: str
     mark: int  # what the file says in place of an offset
-    census: Outreach  # the voters that have not told their epoch yet
-    told: tuple[int, int] = (-1, -1)  # epoch and high watermark, by its leader
+    census: Outreach  # the voters that have not said their epoch yet
+    heard: tuple[int, int] = (-1, -1)  # epoch and high watermark, by its leader
 
 
 class Evidence(Struct):

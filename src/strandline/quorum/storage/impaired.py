@@ -70,23 +70,23 @@ def drive(quorum: QuorumState, now: Instant) -> None:
             pass
         case _:
             what = quorum.unfit.text if quorum.unfit is not None else "this voter has lost what it promised"
-            quorum.tell(f"{what}; it knows no leader. {waiting(quorum)}", now)
+            quorum.report_error(f"{what}; it knows no leader. {waiting(quorum)}", now)
     for voter in impairment.census.take(now):
         topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
         request = DescribeQuorumRequest(topics=(topic,))
         quorum.send(voter, request, DESCRIBE_QUORUM, CensusSent(voter), channel=CHANNEL)
 
 
-def told(quorum: QuorumState, high_watermark: int) -> None:
+def heard_high_watermark(quorum: QuorumState, high_watermark: int) -> None:
     """By the leader that we follow."""
     assert quorum.leader_id not in (NOBODY, quorum.me)
     if quorum.evidence.impairment is not None:
-        quorum.evidence.impairment.told = (quorum.epoch, high_watermark)
+        quorum.evidence.impairment.heard = (quorum.epoch, high_watermark)
 
 
 def holds_committed(quorum: QuorumState, impairment: Impairment) -> bool:
     assert quorum.evidence.impairment is impairment
-    log, (epoch, high_watermark) = quorum.log, impairment.told
+    log, (epoch, high_watermark) = quorum.log, impairment.heard
     if epoch != quorum.epoch or high_watermark > quorum.durability.end:
         return False
     snapshot = log.latest_snapshot()

@@ -45,6 +45,7 @@ class MetricsServer:
 
     def bind(self) -> Endpoint:
         """Take the port; nobody is answered before `serve`. Returns where it really is."""
+        assert self.sock is None, "bound once"
         family = socket.AF_INET6 if ":" in self.at.host else socket.AF_INET
         sock = self.sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -56,6 +57,8 @@ class MetricsServer:
         return Endpoint(self.at.host, sock.getsockname()[1])
 
     async def serve(self, node: Node) -> None:
+        assert self.sock is not None, "bound first"
+        assert self.node is None, "served once"
         self.node = node
         self.server = await asyncio.start_server(self.connected, sock=self.sock, limit=REQUEST_BYTES_MAX)
 

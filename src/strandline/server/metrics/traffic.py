@@ -99,7 +99,7 @@ class MeasuredConnection(Connection):
         self.of_listener = traffic.listeners.setdefault(listener.name, OfListener())
         self.of_listener.made += 1
         self.read_at = 0  # when bytes last came
-        self.tell_node = self.on_event
+        self.pass_on = self.on_event
         self.on_event = self.received  # type: ignore[assignment]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -111,7 +111,7 @@ class MeasuredConnection(Connection):
         # Whoever fetches on a connection is one client, which stays what it is.
         if event.to.api_key == FETCH and self.by_key is not self.by_key_of_followers and is_of_follower(event.message):
             self.by_key = self.by_key_of_followers
-        self.tell_node(event)
+        self.pass_on(event)
         begin, end = self.looked_at, perf_counter_ns()
         self.looked_at = end
         requests = self.by_key[event.to.api_key]
@@ -177,6 +177,7 @@ def codes_of(kind: type[Message]) -> Codes:
             lines.append(f"{'    ' * (depth + 1)}for p{depth + 1} in p{depth}.{name} or ():")
         indent, owner = "    " * (len(path) + 1), f"p{len(path)}"
         lines.append(f"{indent}if {owner}.error_code: found.append({owner}.error_code)")
+    assert all(name.isidentifier() for path in paths_of(kind) for name in path), "names of fields alone"
     namespace: dict[str, Codes] = {}
     exec("\n".join([*lines, "    return found"]), {}, namespace)
     return namespace["codes"]

@@ -48,6 +48,7 @@ class Framed(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self.large is not None:
             self.filled += nbytes
+            assert self.filled <= len(self.large)
             if self.filled == len(self.large):
                 self.large_filled(self.large)
         elif self.rest or self.stopped:
@@ -69,6 +70,7 @@ class Framed(asyncio.BufferedProtocol):
 
     def parse(self, received: memoryview, end: int) -> int:
         """Deliver the whole frames; returns how many bytes were used."""
+        assert 0 <= end <= len(received)
         position = 0
         while end - position >= 4 and not self.stopped:
             (size,) = SIZE.unpack_from(received, position)
@@ -88,6 +90,9 @@ class Framed(asyncio.BufferedProtocol):
         return position
 
     def large_begun(self, first: memoryview, size: int) -> None:
+        assert self.large is None, "one large frame at a time"
+        assert LARGE_BYTES_MIN < size <= self.frame_bytes_max
+        assert len(first) < size
         self.large = bytearray(max(min(size, AHEAD_BYTES_MAX), len(first)))
         self.large[: len(first)] = first
         self.large_size = size
@@ -97,6 +102,7 @@ class Framed(asyncio.BufferedProtocol):
 
     def large_filled(self, large: bytearray) -> None:
         """The memory allocated so far is full: the frame is complete, or it earned more memory."""
+        assert self.filled == len(large) <= self.large_size
         if len(large) == self.large_size:
             self.large = None
             self.frame_received(memoryview(large))
@@ -104,4 +110,5 @@ class Framed(asyncio.BufferedProtocol):
         # A copy instead of a resize: the transport may still hold a view of the old memory.
         larger = bytearray(min(self.large_size, 4 * len(large)))
         larger[: len(large)] = large
+        assert len(large) < len(larger) <= self.large_size
         self.large = larger

@@ -76,6 +76,7 @@ class Connection(Framed):
         self.closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert self.number not in self.net.connections
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         peer = transport.get_extra_info("peername") or ("", 0)
@@ -196,6 +197,7 @@ class Connection(Framed):
             self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
 
     def refuse(self, why: str) -> None:
+        assert why
         log.warning("closing connection %d from %s on %s: %s", self.number, self.caller.host, self.listener.name, why)
         self.close()
 
@@ -225,6 +227,7 @@ class Net:
 
     def bind(self, listeners: Sequence[Listener]) -> dict[str, Endpoint]:
         """Take the ports; nobody can connect before `serve`. Returns where each listener really is."""
+        assert not self.bound, "bound once"
         where: dict[str, Endpoint] = {}
         for listener in listeners:
             family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
@@ -244,6 +247,7 @@ class Net:
         return where
 
     async def serve(self) -> None:
+        assert not self.servers, "served once"
         for listener, sock in self.bound:
             accept = self.accepting(listener)
             self.servers.append(await self.loop.create_server(accept, sock=sock, backlog=self.config.backlog))
@@ -253,6 +257,7 @@ class Net:
     def accepting(self, listener: Listener) -> Callable[[], Connection]:
         def accept() -> Connection:
             self.last_number += 1
+            assert self.last_number not in self.connections
             return self.make_connection(self, self.last_number, listener)
 
         return accept

@@ -45,6 +45,7 @@ async def dial(loop: asyncio.AbstractEventLoop, endpoint: Endpoint) -> socket.so
             return outcome
         codes.append(outcome)
     # A host may have addresses that we cannot even try (::1 without IPv6): they say nothing about its port.
+    assert 0 not in codes, "every address was refused for a reason"
     tried = [code for code in codes if code not in UNREACHABLE]
     return Failure.REFUSED if tried and set(tried) == {errno.ECONNREFUSED} else Failure.CLOSED
 
@@ -97,6 +98,7 @@ class Link(Framed):
                 self.fail(Failure.CLOSED, Failure.CLOSED)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert self.transport is None
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         if self.closed:
@@ -106,6 +108,8 @@ class Link(Framed):
             self.unsent = []
 
     def send(self, effect: Send) -> None:
+        assert not self.closed, "a link that is given up is forgotten"
+        assert effect.timeout_ms >= 0
         correlation_id = self.next_correlation_id
         self.next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
         frame = encode_request(effect.message, effect.version, correlation_id, self.peers.client_id)
@@ -142,6 +146,7 @@ class Link(Framed):
     def timed_out(self, correlation_id: int) -> None:
         """Answers come in order, so what is behind a request that got no answer will not get one in time either."""
         late = [entry for entry in self.waiting if entry[0] == correlation_id]
+        assert len(late) == 1, "who was answered has no timer"
         self.waiting = deque(late + [entry for entry in self.waiting if entry[0] != correlation_id])
         self.fail(Failure.TIMED_OUT, Failure.CLOSED)
 
@@ -158,6 +163,7 @@ class Link(Framed):
             self.transport.abort()
         else:
             self.dialing.cancel()
+        assert self.peers.links.get((self.endpoint.host, self.endpoint.port, self.channel)) is not self
         waiting, self.waiting = self.waiting, deque()
         why = first
         for _, effect, timer in waiting:
@@ -185,6 +191,7 @@ class Peers:
         link.send(effect)
 
     def probe(self, effect: Probe) -> None:
+        assert effect.timeout_ms >= 0
         task = self.loop.create_task(self.connect_and_close(effect))
         self.probes.add(task)
         task.add_done_callback(self.probes.discard)

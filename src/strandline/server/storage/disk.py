@@ -69,6 +69,7 @@ class RealFile:
 
     def write_rest(self, buffers: Sequence[Buffer], written: int, total: int) -> None:
         """Finish a gathering write of which the first `written` bytes are on disk."""
+        assert 0 <= written <= total
         views = [memoryview(b).cast("B") for b in buffers if len(b)]
         with naming(self.path):
             skip = written
@@ -76,6 +77,7 @@ class RealFile:
                 while skip >= len(views[0]):
                     skip -= len(views.pop(0))
                 views[0] = views[0][skip:]
+                assert len(views[0]), "what is left has bytes"
                 batch: list[memoryview] = []
                 size = 0
                 for view in views[:BUFFERS_PER_WRITE_MAX]:
@@ -84,9 +86,11 @@ class RealFile:
                     if size == WRITE_BYTES_MAX:
                         break
                 skip = os.pwritev(self.fd, batch, self.end + written)
+                assert 0 < skip <= WRITE_BYTES_MAX, "a write of something writes something"
                 written += skip
 
     def write_at(self, position: int, data: Buffer) -> None:
+        assert position >= 0
         assert self.fd >= 0, f"{self.path} is closed"
         view = memoryview(data).cast("B")
         done = 0
@@ -110,6 +114,7 @@ class RealFile:
         return self.end
 
     def truncate(self, size: int) -> None:
+        assert size >= 0
         assert self.fd >= 0, f"{self.path} is closed"
         with naming(self.path):
             os.ftruncate(self.fd, size)
@@ -154,6 +159,7 @@ class RealDisk:
             os.makedirs(path, exist_ok=True)
 
     def rename(self, old: str, new: str) -> None:
+        assert old != new
         with naming(f"{old} -> {new}"):
             os.replace(old, new)
 
@@ -187,6 +193,7 @@ class RealDisk:
         return self.writers.saves(path)
 
     def save_since(self, path: str, content: bytes, since: int) -> None:
+        assert since >= 0
         with self.writers.taking_turns(path):
             if self.saves(path) == since:
                 self.replace(path, content)

@@ -49,12 +49,15 @@ class Flusher:
             self.loop.call_soon(self.begin)
 
     def begin(self) -> None:
+        assert self.busy
+        assert self.waiting, "a batch has effects"
         batch, self.waiting = self.waiting, []
         future = self.thread.submit(self.flush, batch)
         future.add_done_callback(lambda done: self.hand_over(batch, done))
 
     def flush(self, batch: list[Sync | Save]) -> dict[str, DiskError]:
         """Runs in the thread. What went wrong, by path."""
+        assert batch
         paths: dict[str, None] = {}
         newest: dict[str, Save] = {}
         for effect in batch:
@@ -63,6 +66,7 @@ class Flusher:
             else:
                 paths.update(dict.fromkeys(effect.paths))
         errors = self.disk.sync_each(list(paths))
+        assert errors.keys() <= paths.keys()
         for path, save in newest.items():
             try:
                 self.disk.save_since(path, save.content, save.since)
@@ -76,6 +80,7 @@ class Flusher:
             self.loop.call_soon_threadsafe(self.finish, batch, done)
 
     def finish(self, batch: list[Sync | Save], done: "Future[dict[str, DiskError]]") -> None:
+        assert self.busy, "one batch at a time"
         error = done.exception()
         errors = {} if error is not None else done.result()
         if self.is_vital and errors:
@@ -98,4 +103,5 @@ class Flusher:
 
 
 def failed(token: Token, error: DiskError) -> SyncFailed:
+    assert str(error), "an error has a reason"
     return SyncFailed(token, str(error), isinstance(error, DiskFull))

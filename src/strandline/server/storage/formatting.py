@@ -32,6 +32,7 @@ def format_node(
     `features`: levels that the cluster shall begin with. Where one is not named, the node's file and Kafka's defaults
     say it. A directory that is formatted already keeps what it has.
     """
+    assert cluster_id
     for name, level in (features or {}).items():
         why = why_not_initial(name, level)
         if why is not None:
@@ -46,6 +47,7 @@ def format_node(
         if not ignore_formatted:
             raise NotFormattable(f"Log directory {path} is already formatted. Use --ignore-formatted to ignore this")
     fresh = [path for path, meta in found.items() if meta is None]
+    assert config.metadata_log_dir in found
     levels = initial_levels(features or {}, is_elr_enabled=config.boolean(ELR_KEY))
     for path in fresh:
         if path == config.metadata_log_dir:  # before it counts as formatted

@@ -26,6 +26,7 @@ class Holder(NamedTuple):
 def lock_directory(path: str, starter: int = 0) -> int:
     """Take the directory's lock, so that two processes never write one log. Returns the descriptor that holds it until
     the process ends."""
+    assert starter >= 0
     with naming(path):
         os.makedirs(path, exist_ok=True)
         fd = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -67,6 +68,7 @@ def holder_of(path: str) -> Holder | None:
 
 
 def is_alive(pid: int) -> bool:
+    assert pid >= 0, "no group of processes is meant"
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -82,6 +82,7 @@ def why_none_in(root: str) -> str | None:
 
 def probe(root: str, size: int) -> None:
     """Write a file without a name, of which nothing is left."""
+    assert size > 0
     path = f"{root}/{PROBE}"
     with naming(root):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -100,5 +101,8 @@ def probe(root: str, size: int) -> None:
 def next_pause(before_s: float, lived_s: float, patience: Patience = OF_NODE) -> float:
     """How long to wait, at least, after a life of `lived_s` seconds: longer each time, for what is full again at
     once."""
+    assert before_s >= 0
+    assert lived_s >= 0
+    assert patience.first_s <= patience.longest_s
     is_first = lived_s >= patience.short_life_s or not before_s
     return patience.first_s if is_first else min(2 * before_s, patience.longest_s)

@@ -29,6 +29,7 @@ class Writers:
         """The loop's turn: every save that was asked for earlier is outdated."""
         with self.taking_turns(path):
             self.counts[path] = self.saves(path) + 1
+            assert self.owners[path] == threading.get_ident()
             yield
 
     @contextmanager

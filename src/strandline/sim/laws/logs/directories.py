@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def look_at_directories(machine: "Machine", node: Node, committed: "Image") -> None:
     broker = node.broker
-    if broker is None or not broker.directories.offline or broker.lifecycle.tell_until != NEVER:
+    if broker is None or not broker.directories.offline or broker.lifecycle.report_until != NEVER:
         return
     known = committed.brokers.get(machine.node_id)
     if known is None or known.epoch != broker.lifecycle.epoch:
