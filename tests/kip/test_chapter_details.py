@@ -9,7 +9,7 @@ from tests.kip.traps.scene import following
 from tests.unit.broker.test_gauges import gauges
 from tests.unit.controller.cluster import Cluster
 from tests.unit.replica.conftest import AT, CALLER, World
-from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.effects import Save
 from strandline.base.errors import ErrorCode

@@ -67,6 +67,7 @@ class AssignedPartitions:
         """Do what metadata now says of these partitions. Deletions come first, so that a topic that was deleted and
         created anew under its name never meets its old log (T39)."""
         effects = self.unassign(changed, now)
+        assert all(self.is_mine(at) for at in self.waiting)
         self.forget_lost()
         expect_beginnings(self.host, changed, now)
         made = 0
@@ -148,6 +149,7 @@ class AssignedPartitions:
         effects: list[Effect] = []
         for at in list(self.waiting)[:LOGS_PER_STEP]:
             is_new = self.waiting.pop(at)
+            assert self.host.partitions.find(at) is None, at
             released = self.withdrawing.release(at, now)
             if released is not None:
                 effects += released + self.take_role(at, is_new, now)

@@ -114,6 +114,7 @@ class Replicas:
 
     def load(self, now: Instant, clean: bool, left: LogsLeft | None = None) -> list[Effect]:
         """Open the logs that lie on disk, and the last stop `left`. They get their roles from `apply`."""
+        assert not self.has_caught_up
         for task in self.tasks:
             task.next = Instant(now + task.span_ms)
         self.scrubber.rest(now, FIRST_MS)
@@ -123,6 +124,7 @@ class Replicas:
 
     def delete_strays(self, now: Instant) -> list[Effect]:
         """Delete the logs that metadata does not assign to this broker. Only once metadata has been caught up with."""
+        assert self.has_caught_up
         return self.futures.delete_strays() + self.assigned.delete_strays(now)
 
     def shutdown(self, now: Instant) -> list[Effect]:
@@ -130,6 +132,7 @@ class Replicas:
         not_leader = ErrorCode.NOT_LEADER_OR_FOLLOWER
         effects = [effect for hosted in self.host.partitions.all() for effect in hosted.fail_waiting(not_leader, now)]
         self.cleaner.stop()
+        assert self.cleaner.run is None
         self.storage.flush_now(now)
         self.futures.close()
         return effects
@@ -142,6 +145,7 @@ class Replicas:
     def take_offline(self, now: Instant) -> list[Effect]:
         """To be called after every step in which a directory failed."""
         effects = self.offline.take_offline(now)
+        assert not self.host.directories.news
         if self.has_caught_up:
             self.offline.report_absent()
         return effects + self.flush(now)
@@ -166,6 +170,7 @@ class Replicas:
             # that was reassigned away and back, or lead in an epoch that is long over.
             if not self.host.is_registered_in(image):
                 return []
+            assert not any(hosted.role for hosted in self.host.partitions.all())
             self.has_caught_up = anew = True
             registered = image.brokers[self.me]
             self.host.whole.registered(registered.incarnation_id, follows_on=registered.follows_on)
@@ -230,7 +235,9 @@ class Replicas:
     ) -> list[Effect]:
         """Append with acks=−1. `done(error, base_offset)` is called when the batch is committed, or certainly or
         possibly (REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER after the append) is not."""
+        assert batch
         span = self.config.internal_append_timeout_ms if timeout_ms is None else timeout_ms
+        assert span > 0
         return self.producing.append_internal(topic, partition, batch, now, done, span)
 
     def read_internal(self, topic: str, partition: int, offset: int, max_bytes: int) -> Read | Refused:
@@ -271,6 +278,7 @@ class Replicas:
     def fetched(self, event: Answered | Failed, now: Instant) -> list[Effect]:
         _, _, leader, sequence = event.token
         fetcher = self.fetchers.by_leader[leader]
+        assert sequence <= fetcher.sequence
         if sequence != fetcher.sequence:
             return []
         if isinstance(event, Failed):
@@ -283,6 +291,7 @@ class Replicas:
         return effects + fetcher.flush(now)
 
     def isr_answered(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        assert event.token[2] <= self.alterations.outbox.sequence
         if event.token[2] != self.alterations.outbox.sequence:
             return []
         effects: list[Effect] = []
@@ -293,6 +302,7 @@ class Replicas:
         return effects + self.alterations.flush()
 
     def directories_answered(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        assert event.token[2] <= self.assignments.outbox.sequence
         if event.token[2] != self.assignments.outbox.sequence:
             return []
         if isinstance(event, Failed):

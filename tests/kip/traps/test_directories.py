@@ -8,7 +8,7 @@ import pytest
 from tests.unit.controller.test_directories import Jbod as Controlled
 from tests.unit.controller.test_directories import directory
 from tests.unit.replica.conftest import AT
-from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.effects import ToController
 from strandline.base.errors import ErrorCode

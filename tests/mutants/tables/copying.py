@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Breaks, Mutant, table
 
 ONE_REQUEST = (
-    "unit/replica/test_alterations.py::test_a_broker_has_one_request_under_way_and_the_next_has_all_that_waited"
+    "unit/replica/serving/test_alterations.py::test_a_broker_has_one_request_under_way_and_the_next_has_all_that_waited"
 )
 
 COPYING = table(
@@ -116,7 +116,7 @@ COPYING = table(
         "    alter_partition_retry_ms: int = 50\n",
         "    alter_partition_retry_ms: int = 40\n",
         Breaks.ANSWERS,
-        ("unit/replica/test_alterations.py::test_any_other_error_is_asked_again_after_50_ms_without_limit",),
+        ("unit/replica/serving/test_alterations.py::test_any_other_error_is_asked_again_after_50_ms_without_limit",),
         ("One request per broker, all partitions in it",),
     ),
     Mutant(
@@ -174,7 +174,7 @@ COPYING = table(
         "            return None  # never seen, or forgotten: any sequence may be its first\n",
         "            return ErrorCode.UNKNOWN_PRODUCER_ID\n",
         Breaks.ANSWERS,
-        ("unit/replica/test_duplicates.py::test_a_new_leader_that_lacks_it_writes_it",),
+        ("unit/replica/serving/test_duplicates.py::test_a_new_leader_that_lacks_it_writes_it",),
         ("A new leader that lacks the batch writes it",),
     ),
     Mutant(

@@ -9,7 +9,7 @@ DIRECTORIES = table(
         "                host.drop(hosted)\n",
         "                hosted.leave()\n",
         Breaks.AGREEMENT,
-        ("unit/replica/test_directories.py::test_a_follower_whose_directory_fails_copies_no_longer",),
+        ("unit/replica/storage/test_directories.py::test_a_follower_whose_directory_fails_copies_no_longer",),
         ("Its replicas are copied no longer",),
     ),
     Mutant(
@@ -38,7 +38,7 @@ DIRECTORIES = table(
         "",
         Breaks.AGREEMENT,
         (
-            "unit/replica/test_future.py::test_the_old_directory_fails_when_the_controller_has_the_replica_in_the_new_one_already",
+            "unit/replica/storage/test_future.py::test_the_old_directory_fails_when_the_controller_has_the_replica_in_the_new_one_already",
         ),
         ("Its replicas are copied no longer",),
     ),
@@ -50,7 +50,7 @@ DIRECTORIES = table(
         Breaks.AGREEMENT,
         (
             (
-                "unit/replica/test_directories.py::"
+                "unit/replica/storage/test_directories.py::"
                 "test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_told"
             ),
         ),
@@ -122,7 +122,7 @@ DIRECTORIES = table(
         Breaks.AGREEMENT,
         (
             "kip/traps/test_directories.py::test_t41_an_answer_settles_only_what_it_is_the_answer_to",
-            "unit/replica/test_directories.py::test_an_assignment_that_is_overtaken_is_told_anew",
+            "unit/replica/storage/test_directories.py::test_an_assignment_that_is_overtaken_is_told_anew",
             "kip/traps/test_directories.py::test_t41_a_replica_that_went_there_and_back_is_told_where_it_is",
         ),
         ("T41",),
@@ -146,7 +146,7 @@ DIRECTORIES = table(
         "    if saved is not None and (topic_id is None",
         "    if False and (topic_id is None",
         Breaks.DURABILITY,
-        ("unit/replica/test_damaged.py::test_a_log_that_lost_its_topic_id_has_it_again_by_the_checkpoint",),
+        ("unit/replica/storage/test_damaged.py::test_a_log_that_lost_its_topic_id_has_it_again_by_the_checkpoint",),
     ),
     Mutant(
         "another topic's log is taken for that of the checkpoint",
@@ -154,7 +154,7 @@ DIRECTORIES = table(
         "(topic_id != saved and is_nearly(topic_id, saved))",
         "topic_id != saved",
         Breaks.DURABILITY,
-        ("unit/replica/test_damaged.py::test_another_topics_log_under_the_same_name_is_deleted_as_ever",),
+        ("unit/replica/storage/test_damaged.py::test_another_topics_log_under_the_same_name_is_deleted_as_ever",),
     ),
     Mutant(
         "a log is opened under a name that is not its topic's by the checkpoint",
@@ -162,7 +162,9 @@ DIRECTORIES = table(
         "topic_id == saved or topic_id not in rows.values()",
         "True",
         Breaks.DURABILITY,
-        ("unit/replica/test_misnamed.py::test_a_folder_that_was_copied_under_another_name_costs_the_original_nothing",),
+        (
+            "unit/replica/storage/test_misnamed.py::test_a_folder_that_was_copied_under_another_name_costs_the_original_nothing",
+        ),
     ),
     Mutant(
         "a log has a role under a name that is not its topic's",
@@ -171,7 +173,7 @@ DIRECTORIES = table(
         "",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_misnamed.py::"
+            "unit/replica/storage/test_misnamed.py::"
             "test_a_log_whose_folder_does_not_bear_its_topics_name_is_kept_aside_and_copied_anew",
         ),
     ),
@@ -181,7 +183,9 @@ DIRECTORIES = table(
         "        findings.is_another(hosted)\n",
         "",
         Breaks.DURABILITY,
-        ("unit/replica/test_misnamed.py::test_what_was_committed_there_is_in_the_ledger_before_it_is_copied_anew",),
+        (
+            "unit/replica/storage/test_misnamed.py::test_what_was_committed_there_is_in_the_ledger_before_it_is_copied_anew",
+        ),
     ),
     Mutant(
         "a copy under another name is a second log of the topic",
@@ -189,7 +193,9 @@ DIRECTORIES = table(
         "            refuse_other_name(first, path)\n",
         "",
         Breaks.DURABILITY,
-        ("unit/replica/test_misnamed.py::test_a_folder_that_was_copied_under_another_name_costs_the_original_nothing",),
+        (
+            "unit/replica/storage/test_misnamed.py::test_a_folder_that_was_copied_under_another_name_costs_the_original_nothing",
+        ),
     ),
     Mutant(
         "a log that cannot be kept aside is forgotten",
@@ -197,7 +203,7 @@ DIRECTORIES = table(
         "            host.fail(directory, error)\n            continue\n",
         "            pass\n",
         Breaks.DURABILITY,
-        ("unit/replica/test_misnamed.py::test_where_it_cannot_be_kept_aside_its_directory_is_offline",),
+        ("unit/replica/storage/test_misnamed.py::test_where_it_cannot_be_kept_aside_its_directory_is_offline",),
     ),
     Mutant(
         "the checkpoint says whose a name was when it is used again",
@@ -208,6 +214,6 @@ DIRECTORIES = table(
         ),
         "            for file, offsets in rows.items():\n",
         Breaks.DURABILITY,
-        ("unit/replica/test_damaged.py::test_before_a_name_is_used_again_no_checkpoint_says_whose_it_was",),
+        ("unit/replica/storage/test_damaged.py::test_before_a_name_is_used_again_no_checkpoint_says_whose_it_was",),
     ),
 )

@@ -21,7 +21,7 @@ GROUP = table(
             "        )\n"
         ),
         Breaks.ANSWERS,
-        ("unit/replica/test_requests.py::test_the_brokers_own_append_is_done_when_it_is_committed",),
+        ("unit/replica/serving/test_requests.py::test_the_brokers_own_append_is_done_when_it_is_committed",),
     ),
     Mutant(
         "a sync that waited long leaves a member what its session had then",

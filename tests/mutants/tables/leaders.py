@@ -9,7 +9,9 @@ LEADERS = table(
         "if partition.partition_epoch >= self.partition_epoch:",
         "if partition.partition_epoch > self.partition_epoch:",
         Breaks.AGREEMENT,
-        ("unit/replica/test_alterations.py::test_metadata_that_the_answer_has_overtaken_still_says_who_is_a_replica",),
+        (
+            "unit/replica/serving/test_alterations.py::test_metadata_that_the_answer_has_overtaken_still_says_who_is_a_replica",
+        ),
     ),
     Mutant(
         "the high watermark passes what a proposed member lacks",
@@ -28,10 +30,10 @@ LEADERS = table(
         Breaks.AGREEMENT,
         (
             (
-                "unit/replica/test_offsets.py::"
+                "unit/replica/serving/test_offsets.py::"
                 "test_deletion_waits_for_a_new_incarnation_though_the_one_before_had_deleted_it"
             ),
-            "unit/replica/test_offsets.py::test_deletion_waits_for_a_silent_replica_until_its_time_is_over",
+            "unit/replica/serving/test_offsets.py::test_deletion_waits_for_a_silent_replica_until_its_time_is_over",
         ),
         ("The low watermark of DeleteRecords is the least log start of the replicas that live",),
     ),
@@ -41,7 +43,7 @@ LEADERS = table(
         "            if self.is_eligible(node, UNKNOWN_BROKER_EPOCH):\n                is_known",
         "            if True:\n                is_known",
         Breaks.ANSWERS,
-        ("unit/replica/test_offsets.py::test_deletion_does_not_wait_for_a_replica_whose_broker_is_fenced",),
+        ("unit/replica/serving/test_offsets.py::test_deletion_does_not_wait_for_a_replica_whose_broker_is_fenced",),
         ("The low watermark of DeleteRecords is the least log start of the replicas that live",),
     ),
     Mutant(
@@ -158,7 +160,7 @@ LEADERS = table(
         "        return broker_epoch <= self.metadata_end + BROKER_EPOCH_STEPS_MAX\n",
         "        return True\n",
         Breaks.ANSWERS,
-        ("unit/replica/test_fencing.py::test_a_number_that_is_nobodys_broker_epoch_shuts_no_follower_out",),
+        ("unit/replica/serving/test_fencing.py::test_a_number_that_is_nobodys_broker_epoch_shuts_no_follower_out",),
     ),
     Mutant(
         "a broker epoch that metadata never names counts for ever",
@@ -166,7 +168,7 @@ LEADERS = table(
         "        if state.broker_epoch > named and self.cluster.now - state.fetched_at > CLAIM_MS:\n",
         "        if False:\n",
         Breaks.ANSWERS,
-        ("unit/replica/test_fencing.py::test_a_number_that_is_nobodys_broker_epoch_shuts_no_follower_out",),
+        ("unit/replica/serving/test_fencing.py::test_a_number_that_is_nobodys_broker_epoch_shuts_no_follower_out",),
     ),
     Mutant(
         "a fetch without an incarnation hides the last one",
@@ -255,7 +257,7 @@ LEADERS = table(
         "        if self.is_under_min_isr() and not self.is_caught_up(state, now) and False:",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_flapping.py::"
+            "unit/replica/serving/test_flapping.py::"
             "test_t18_a_laggard_that_crawls_through_a_frozen_partition_is_proposed_once_when_it_is_there",
         ),
         (
@@ -335,9 +337,11 @@ LEADERS = table(
         "        return False",
         Breaks.AGREEMENT,
         (
-            ("unit/replica/test_offsets.py::test_a_new_leader_does_not_name_an_end_that_may_lie_before_the_old_one"),
             (
-                "unit/replica/test_offsets.py::"
+                "unit/replica/serving/test_offsets.py::test_a_new_leader_does_not_name_an_end_that_may_lie_before_the_old_one"
+            ),
+            (
+                "unit/replica/serving/test_offsets.py::"
                 "test_a_time_whose_record_a_new_leader_has_not_committed_yet_is_not_answered_with_nothing"
             ),
         ),

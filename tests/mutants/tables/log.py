@@ -35,7 +35,7 @@ LOG = table(
         "        if self.epoch_file.is_behind:\n            self.epoch_file.save()\n        size = len(buffer)",
         "        size = len(buffer)",
         Breaks.DURABILITY,
-        ("unit/replica/test_epoch_files.py::test_a_batch_is_not_written_before_the_epoch_that_it_bears",),
+        ("unit/replica/storage/test_epoch_files.py::test_a_batch_is_not_written_before_the_epoch_that_it_bears",),
         ("A new leader adds its epoch and its log end to the file",),
     ),
     Mutant(
@@ -409,7 +409,7 @@ LOG = table(
         "            if False:",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_directories.py::test_a_folder_that_somebody_deletes_is_missed_by_the_next_flush",
+            "unit/replica/storage/test_directories.py::test_a_folder_that_somebody_deletes_is_missed_by_the_next_flush",
             "unit/log/test_log.py::test_a_flush_makes_nothing_durable_that_is_not_there_under_its_name",
         ),
     ),
@@ -420,7 +420,7 @@ LOG = table(
         "        if self.log_end_offset - self.recovery_point > self.config.flush_messages:",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_storage.py::"
+            "unit/replica/storage/test_storage.py::"
             "test_with_flush_messages_no_record_is_acknowledged_before_replicas_have_it_on_disk",
         ),
         ("With `flush.messages=1` what is acknowledged outlives a power cut",),

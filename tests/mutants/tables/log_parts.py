@@ -117,7 +117,7 @@ LOG_PARTS = table(
         "        if position < segment.size:\n            return Damaged(following)\n",
         "",
         Breaks.ANSWERS,
-        ("unit/replica/test_scrubbing.py::test_a_search_for_a_time_names_no_record_behind_damage",),
+        ("unit/replica/scrubbing/test_scrubbing.py::test_a_search_for_a_time_names_no_record_behind_damage",),
     ),
     Mutant(
         "a search for a time believes records that have rotted",
@@ -125,7 +125,7 @@ LOG_PARTS = table(
         "            if not is_sound(segment, header):\n                return Damaged(header.base_offset)\n",
         "",
         Breaks.ANSWERS,
-        ("unit/replica/test_scrubbing.py::test_a_search_for_a_time_names_no_record_behind_damage",),
+        ("unit/replica/scrubbing/test_scrubbing.py::test_a_search_for_a_time_names_no_record_behind_damage",),
     ),
     Mutant(
         "producer snapshots ahead of the log are believed",

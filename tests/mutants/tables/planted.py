@@ -19,7 +19,7 @@ PLANTED = table(
         "laggard-joins-under-min-isr",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_flapping.py::"
+            "unit/replica/serving/test_flapping.py::"
             "test_t18_a_laggard_that_crawls_through_a_frozen_partition_is_proposed_once_when_it_is_there",
         ),
         ("T18",),
@@ -398,7 +398,7 @@ PLANTED = table(
                 "kip/test_kip_966.py::"
                 "test_consumers_see_what_is_below_the_high_watermark_only_and_the_rest_when_the_isr_is_large_again"
             ),
-            "unit/replica/test_requests.py::test_a_consumer_sees_only_what_is_committed",
+            "unit/replica/serving/test_requests.py::test_a_consumer_sees_only_what_is_committed",
         ),
         ("Consumers see only what is below it",),
     ),
@@ -463,7 +463,7 @@ PLANTED = table(
     planted(
         "empty-log-in-place-of-an-offline-one",
         Breaks.DURABILITY,
-        ("unit/replica/test_directories.py::test_after_a_restart_without_it_nothing_is_begun_in_its_place",),
+        ("unit/replica/storage/test_directories.py::test_after_a_restart_without_it_nothing_is_begun_in_its_place",),
         ("Nothing is begun in its place, and nobody is elected out of it",),
     ),
     planted(

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Breaks, Mutant, table
 
-ANSWERED = "unit/replica/test_duplicates.py::"
+ANSWERED = "unit/replica/serving/test_duplicates.py::"
 LOGGED = "unit/log/test_duplicates.py::"
 KNOWN = "unit/log/test_producers.py::"
 

@@ -20,7 +20,7 @@ REPLICA = table(
         """            if endpoint is None:
 """,
         Breaks.DURABILITY,
-        ("unit/replica/test_scrubbing.py::test_nor_while_a_replica_has_no_broker_that_could_be_asked",),
+        ("unit/replica/scrubbing/test_scrubbing.py::test_nor_while_a_replica_has_no_broker_that_could_be_asked",),
     ),
     Mutant(
         "what was lost is not counted",
@@ -28,7 +28,7 @@ REPLICA = table(
         "repairs.repaired, repairs.lost)",
         "repairs.repaired, 0)",
         Breaks.ANSWERS,
-        ("unit/replica/test_scrubbing.py::test_a_single_replica_has_nobody_to_ask",),
+        ("unit/replica/scrubbing/test_scrubbing.py::test_a_single_replica_has_nobody_to_ask",),
     ),
     Mutant(
         "records are deleted up to the log's end",
@@ -36,7 +36,7 @@ REPLICA = table(
         "if not 0 <= offset <= leader.high_watermark:",
         "if not 0 <= offset <= leader.log.log_end_offset:",
         Breaks.DURABILITY,
-        ("unit/replica/test_offsets.py::test_what_the_leader_has_and_its_followers_lack_cannot_be_deleted",),
+        ("unit/replica/serving/test_offsets.py::test_what_the_leader_has_and_its_followers_lack_cannot_be_deleted",),
     ),
     Mutant(
         "a cut of one committed record is not noted",
@@ -47,7 +47,7 @@ REPLICA = table(
             "            events.append(self.loss(cut.target, high_watermark, EXACTLY"
         ),
         Breaks.ANSWERS,
-        ("unit/replica/test_losing.py::test_a_cut_of_a_single_committed_record_is_noted_too",),
+        ("unit/replica/losses/test_losing.py::test_a_cut_of_a_single_committed_record_is_noted_too",),
         ("Loss is counted, and written down durably, before the cut",),
     ),
     Mutant(
@@ -57,7 +57,7 @@ REPLICA = table(
         "",
         Breaks.AGREEMENT,
         (
-            "unit/replica/test_alterations.py::"
+            "unit/replica/serving/test_alterations.py::"
             "test_an_answer_that_names_another_leader_epoch_is_dropped_though_the_proposal_is_the_one_that_was_asked",
         ),
         ("An answer about an earlier leadership is dropped",),
@@ -68,7 +68,9 @@ REPLICA = table(
         "was == (end, hosted.role, cuts_of(hosted)):",
         "was[:2] == (end, hosted.role):",
         Breaks.DURABILITY,
-        ("unit/replica/test_storage.py::test_a_sync_says_nothing_about_what_was_cut_and_written_anew_meanwhile",),
+        (
+            "unit/replica/storage/test_storage.py::test_a_sync_says_nothing_about_what_was_cut_and_written_anew_meanwhile",
+        ),
     ),
     Mutant(
         "a log of which all is deleted refuses the batch that holds its start",
@@ -145,7 +147,7 @@ REPLICA = table(
         ),
         Breaks.ANSWERS,
         (
-            "unit/replica/test_alterations.py::"
+            "unit/replica/serving/test_alterations.py::"
             "test_t20_acks_all_is_acknowledged_by_the_answer_to_a_shrink_without_any_further_fetch",
         ),
         (
@@ -165,7 +167,7 @@ REPLICA = table(
                 "test_t20_acks_all_is_answered_with_the_change_that_commits_it_and_not_with_the_next_fetch"
             ),
             (
-                "unit/replica/test_alterations.py::"
+                "unit/replica/serving/test_alterations.py::"
                 "test_t20_acks_all_is_acknowledged_by_the_metadata_of_a_shrink_without_any_answer"
             ),
         ),
@@ -370,7 +372,7 @@ REPLICA = table(
         Breaks.AGREEMENT,
         (
             (
-                "unit/replica/test_alterations.py::"
+                "unit/replica/serving/test_alterations.py::"
                 "test_what_may_have_been_done_stays_pending_until_metadata_says_what_was"
             ),
             "kip/traps/test_in_sync.py::test_t21_after_a_refusal_that_may_be_none_the_proposal_stays_pending",
@@ -384,7 +386,9 @@ REPLICA = table(
         "            return True",
         Breaks.AGREEMENT,
         (
-            ("unit/replica/test_alterations.py::test_what_was_certainly_not_done_falls_back_to_the_committed_isr"),
+            (
+                "unit/replica/serving/test_alterations.py::test_what_was_certainly_not_done_falls_back_to_the_committed_isr"
+            ),
             (
                 "kip/test_kip_841.py::"
                 "test_a_leader_that_has_not_heard_of_the_fencing_is_refused_and_falls_back_to_the_committed_isr"
@@ -465,8 +469,12 @@ REPLICA = table(
         "",
         Breaks.DURABILITY,
         (
-            ("unit/replica/test_storage.py::test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed"),
-            ("unit/replica/test_namesakes.py::test_a_new_topic_does_not_inherit_the_checkpoints_of_its_namesake"),
+            (
+                "unit/replica/storage/test_storage.py::test_high_watermarks_are_saved_every_five_seconds_if_they_have_changed"
+            ),
+            (
+                "unit/replica/storage/test_namesakes.py::test_a_new_topic_does_not_inherit_the_checkpoints_of_its_namesake"
+            ),
         ),
         ("The high watermark is saved every 5 s and at a stop",),
     ),
@@ -485,7 +493,7 @@ REPLICA = table(
         "            upto = log.log_end_offset if is_follower else high_watermark\n",
         "            upto = log.log_end_offset\n",
         Breaks.DURABILITY,
-        ("unit/replica/test_requests.py::test_a_consumer_sees_only_what_is_committed",),
+        ("unit/replica/serving/test_requests.py::test_a_consumer_sees_only_what_is_committed",),
     ),
     Mutant(
         "a duplicate is acknowledged before it is committed",
@@ -494,7 +502,7 @@ REPLICA = table(
         "if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset and not appended.duplicate:",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_requests.py::"
+            "unit/replica/serving/test_requests.py::"
             "test_a_batch_that_is_sent_again_is_acknowledged_when_it_is_committed_and_not_before",
         ),
     ),
@@ -504,7 +512,7 @@ REPLICA = table(
         "waiting[0].required <= leader.high_watermark:",
         "waiting[0].required <= leader.high_watermark + 1:",
         Breaks.DURABILITY,
-        ("unit/replica/test_requests.py::test_who_waits_for_a_record_is_not_answered_with_the_one_before_it",),
+        ("unit/replica/serving/test_requests.py::test_who_waits_for_a_record_is_not_answered_with_the_one_before_it",),
     ),
     Mutant(
         "who waits is not told that the leadership is over",
@@ -520,7 +528,7 @@ REPLICA = table(
         "was == (end, hosted.role, cuts_of(hosted)):",
         "(was[0], was[2]) == (end, cuts_of(hosted)):",
         Breaks.DURABILITY,
-        ("unit/replica/test_storage.py::test_a_sync_of_one_role_says_nothing_about_what_was_cut_in_the_next",),
+        ("unit/replica/storage/test_storage.py::test_a_sync_of_one_role_says_nothing_about_what_was_cut_in_the_next",),
     ),
     Mutant(
         "an old recovery point stays after a cut",
@@ -531,7 +539,7 @@ REPLICA = table(
         ),
         "            if self.host",
         Breaks.DURABILITY,
-        ("unit/replica/test_storage.py::test_a_saved_recovery_point_falls_with_the_log_that_is_cut",),
+        ("unit/replica/storage/test_storage.py::test_a_saved_recovery_point_falls_with_the_log_that_is_cut",),
     ),
     Mutant(
         "a deleted topic's checkpoints speak for its namesake",
@@ -539,7 +547,7 @@ REPLICA = table(
         "        if name not in self.listed:\n            return\n        self.listed = {}\n",
         "        return\n",
         Breaks.DURABILITY,
-        ("unit/replica/test_namesakes.py::test_a_new_topic_does_not_inherit_the_checkpoints_of_its_namesake",),
+        ("unit/replica/storage/test_namesakes.py::test_a_new_topic_does_not_inherit_the_checkpoints_of_its_namesake",),
     ),
     Mutant(
         "min ISR of a configuration is taken by new leaders alone",
@@ -555,7 +563,7 @@ REPLICA = table(
         ("        self.high_watermark = max(log.log_start_offset, min(self.high_watermark, log.log_end_offset))"),
         "        self.high_watermark = max(log.log_start_offset, self.high_watermark)",
         Breaks.AGREEMENT,
-        ("unit/replica/test_losing.py::test_the_saved_high_watermark_comes_down_with_the_log",),
+        ("unit/replica/losses/test_losing.py::test_the_saved_high_watermark_comes_down_with_the_log",),
     ),
     Mutant(
         "a follower deletes beyond its high watermark",
@@ -610,7 +618,7 @@ REPLICA = table(
         "        if acks not in (ACKS_ALL, 0, 1):",
         "        if acks < ACKS_ALL:",
         Breaks.ANSWERS,
-        ("unit/replica/test_requests.py::test_other_acks_are_refused",),
+        ("unit/replica/serving/test_requests.py::test_other_acks_are_refused",),
         ("0: no answer. 1: when the leader has it.",),
     ),
 )

@@ -70,7 +70,7 @@ RETURNED = table(
         "if where in (offline, LOST_DIRECTORY))",
         "if where == offline)",
         Breaks.DURABILITY,
-        ("unit/replica/test_returned.py::test_what_may_lie_there_is_named_too",),
+        ("unit/replica/storage/test_returned.py::test_what_may_lie_there_is_named_too",),
     ),
     Mutant(
         "a stop without metadata says that nothing is offline",
@@ -78,7 +78,7 @@ RETURNED = table(
         "        if not self.has_caught_up or self.assigned.waiting:",
         "        if self.assigned.waiting:",
         Breaks.DURABILITY,
-        ("unit/replica/test_returned.py::test_before_there_is_metadata_nobody_knows_what_lies_there",),
+        ("unit/replica/storage/test_returned.py::test_before_there_is_metadata_nobody_knows_what_lies_there",),
     ),
     Mutant(
         "a stop before each replica was looked for says what is offline",
@@ -86,7 +86,7 @@ RETURNED = table(
         "        if not self.has_caught_up or self.assigned.waiting:",
         "        if not self.has_caught_up:",
         Breaks.DURABILITY,
-        ("unit/replica/test_returned.py::test_before_each_replica_was_looked_for_nobody_knows_it_either",),
+        ("unit/replica/storage/test_returned.py::test_before_each_replica_was_looked_for_nobody_knows_it_either",),
     ),
     Mutant(
         "a directory that is back is trusted like the others",
@@ -95,8 +95,8 @@ RETURNED = table(
         "return self.is_clean",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_returned.py::test_its_replicas_are_in_doubt_and_no_others",
-            "unit/replica/test_returned.py::test_its_logs_are_checked_from_where_they_may_not_be_durable",
+            "unit/replica/storage/test_returned.py::test_its_replicas_are_in_doubt_and_no_others",
+            "unit/replica/storage/test_returned.py::test_its_logs_are_checked_from_where_they_may_not_be_durable",
         ),
         ("What was offline at a stop in order, and is back, is out of ISR and ELR, and nothing else is",),
     ),
@@ -107,7 +107,7 @@ RETURNED = table(
         "        state = None\n",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_returned.py::test_its_replicas_are_in_doubt_and_no_others",
+            "unit/replica/storage/test_returned.py::test_its_replicas_are_in_doubt_and_no_others",
             "sim/test_full_directory.py::test_what_is_eligible_stays_so_in_the_other_directory_and_not_in_the_one_that_was_full",
         ),
     ),
@@ -118,7 +118,7 @@ RETURNED = table(
         "if self.host.partitions.find(at) is None and end > 0:",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_returned.py::test_one_that_is_not_there_any_more_is_missing",
+            "unit/replica/storage/test_returned.py::test_one_that_is_not_there_any_more_is_missing",
             "sim/test_full_directory.py::test_what_is_eligible_stays_so_in_the_other_directory_and_not_in_the_one_that_was_full",
         ),
     ),
@@ -128,7 +128,9 @@ RETURNED = table(
         "sorted(self.host.directories.live, key=lambda one: not self.findings.vouches_for(one))",
         "list(self.host.directories.live)",
         Breaks.AGREEMENT,
-        ("unit/replica/test_returned.py::test_an_older_log_there_is_nothing_beside_the_one_that_the_stop_vouches_for",),
+        (
+            "unit/replica/storage/test_returned.py::test_an_older_log_there_is_nothing_beside_the_one_that_the_stop_vouches_for",
+        ),
     ),
     Mutant(
         "a full directory comes back beside one that has failed",
@@ -136,7 +138,7 @@ RETURNED = table(
         "return tuple(self.full) if self.full.keys() == self.offline.keys() else ()",
         "return tuple(self.full)",
         Breaks.DURABILITY,
-        ("unit/replica/test_directories.py::test_nor_is_a_full_one_where_another_one_has_failed",),
+        ("unit/replica/storage/test_directories.py::test_nor_is_a_full_one_where_another_one_has_failed",),
     ),
     Mutant(
         "a directory comes back in which a flush failed",
@@ -144,7 +146,7 @@ RETURNED = table(
         "if log_dir.path in self.full and not isinstance(error, DiskFull):  # a flush that was under way",
         "if False:",
         Breaks.DURABILITY,
-        ("unit/replica/test_directories.py::test_nor_is_one_whose_flush_failed_after_it_was_full",),
+        ("unit/replica/storage/test_directories.py::test_nor_is_one_whose_flush_failed_after_it_was_full",),
     ),
     Mutant(
         "a directory that failed is waited for like a full one",
@@ -152,7 +154,7 @@ RETURNED = table(
         "        if isinstance(error, DiskFull):\n            self.full",
         "        if True:\n            self.full",
         Breaks.DURABILITY,
-        ("unit/replica/test_directories.py::test_a_directory_that_failed_is_not_waited_for",),
+        ("unit/replica/storage/test_directories.py::test_a_directory_that_failed_is_not_waited_for",),
     ),
     Mutant(
         "a directory that cannot be looked at has room",

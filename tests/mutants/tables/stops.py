@@ -9,7 +9,7 @@ STOPS = table(
         "        segments=tuple(segments_of(disk, log)),",
         "        segments=tuple(segments_in(disk, log.directory)),",
         Breaks.DURABILITY,
-        ("unit/replica/test_withdrawing.py::test_nor_is_what_was_taken_while_the_process_ran_and_did_not_look",),
+        ("unit/replica/losses/test_withdrawing.py::test_nor_is_what_was_taken_while_the_process_ran_and_did_not_look",),
     ),
     Mutant(
         "a log that cannot be closed ends the node",
@@ -23,7 +23,7 @@ STOPS = table(
                 pass
 """,
         Breaks.ANSWERS,
-        ("unit/replica/test_directories.py::test_a_log_that_cannot_be_closed_takes_its_directory_offline",),
+        ("unit/replica/storage/test_directories.py::test_a_log_that_cannot_be_closed_takes_its_directory_offline",),
     ),
     Mutant(
         "only the first directory gets a marker",
@@ -73,7 +73,9 @@ STOPS = table(
         "    if tuple(segments_in(disk, directory)) != row.segments:\n        return State.RECORDS_CHANGED\n",
         "",
         Breaks.DURABILITY,
-        ("unit/replica/test_withdrawing.py::test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata",),
+        (
+            "unit/replica/losses/test_withdrawing.py::test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata",
+        ),
         ("a clean stop says how it left each log",),
     ),
     Mutant(
@@ -83,7 +85,7 @@ STOPS = table(
         "        if False:\n",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_withdrawing.py::test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata",
+            "unit/replica/losses/test_withdrawing.py::test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata",
             "kip/test_lost_replicas.py::test_the_last_one_in_sync_is_not_elected_cleanly_when_it_has_lost_records",
         ),
         ("a clean stop says how it left each log",),
@@ -133,7 +135,7 @@ STOPS = table(
         "",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_withdrawing.py::test_a_replica_that_lost_records_has_no_role_until_metadata_has_it_out_of_the_isr",
+            "unit/replica/losses/test_withdrawing.py::test_a_replica_that_lost_records_has_no_role_until_metadata_has_it_out_of_the_isr",
         ),
         ("has no role until metadata says so",),
     ),
@@ -144,7 +146,7 @@ STOPS = table(
         "        may_be_member = self.me in partition.isr + partition.elr\n",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_withdrawing.py::test_a_follower_that_is_in_neither_waits_too_for_it_may_be_proposed_already",
+            "unit/replica/losses/test_withdrawing.py::test_a_follower_that_is_in_neither_waits_too_for_it_may_be_proposed_already",
         ),
         ("also where it is in neither",),
     ),
@@ -164,7 +166,7 @@ STOPS = table(
         "        self.save_begun_epoch()\n",
         Breaks.DURABILITY,
         (
-            "unit/replica/test_vouched.py::"
+            "unit/replica/storage/test_vouched.py::"
             "test_a_file_of_epochs_that_was_replaced_while_the_broker_ran_is_not_vouched_for",
         ),
     ),

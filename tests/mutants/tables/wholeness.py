@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 
 ANSWERS = Breaks.ANSWERS
 FILES = "unit/log/test_wholeness.py::"
-REPLICAS = "unit/replica/test_wholeness.py::"
+REPLICAS = "unit/replica/losses/test_wholeness.py::"
 ELECTIONS = "unit/controller/test_lossless.py::"
 SITUATION = "unit/cli/test_situation.py::"
 CLUSTER = "kip/test_whole_replicas.py::"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.unit.replica.conftest import AT, CALLER
-from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid

@@ -9,8 +9,8 @@ from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.recovered import Recovered, elect
 from tests.unit.controller.test_brokers import with_elr
 from tests.unit.replica.conftest import AT, CALLER, START, World, a_batch
-from tests.unit.replica.test_directories import HOME, Jbod
-from tests.unit.replica.test_throttle import a_world, fall_behind
+from tests.unit.replica.serving.test_throttle import a_world, fall_behind
+from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicPartition

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.conftest import AT, CALLER
-from tests.unit.replica.test_directories import HOME, ROOTS, Jbod, directory
+from tests.unit.replica.storage.test_directories import HOME, ROOTS, Jbod, directory
 
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 from tests.unit.replica.conftest import AT, START, World
-from tests.unit.replica.test_scrubbing import PASS, a_world, flip, log_of
+from tests.unit.replica.scrubbing.test_scrubbing import PASS, a_world, flip, log_of
 
 from strandline.base.ids import OFFSETS_TOPIC, NodeId
 from strandline.broker.broker import InternalTopics

@@ -265,6 +265,7 @@ class Fetcher:
     def cut(self, effects: list[Effect], now: Instant) -> None:
         """What many logs lose is noted with one wait for the disk, before any of them is cut."""
         cutting, self.cutting = self.cutting, []
+        assert cutting
         losing = []
         for hosted, asked, answer in cutting:
             role = hosted.role

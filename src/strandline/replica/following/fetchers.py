@@ -41,6 +41,7 @@ class Fetchers:
 
     def forget(self, at: TopicIdPartition) -> None:
         """Its log directory has failed, and its role is gone already."""
+        assert self.host.partitions.find(at) is None, at
         for fetcher in self.by_leader.values():
             fetcher.leave(at)
 

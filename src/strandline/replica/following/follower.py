@@ -253,6 +253,7 @@ class Follower:
     def clamp(self) -> None:
         log = self.log
         self.high_watermark = max(log.log_start_offset, min(self.high_watermark, log.log_end_offset))
+        assert log.log_start_offset <= self.high_watermark <= log.log_end_offset, self.name
 
     def take_losses(self) -> list[str]:
         losses, self.losses = self.losses, []

@@ -42,6 +42,7 @@ class Notes:
     def note(self, events: Iterable[LossEvent]) -> None:
         """Raises DiskError if that is not durable now."""
         hosted = self.hosted
+        assert not hosted.gone, hosted.name
         self.host.ledger.write(hosted.directory.path, [lost_by(self.host, hosted, event) for event in events])
 
 
@@ -101,6 +102,7 @@ class Findings:
         self.lost = []  # of a directory that has failed meanwhile
         for name, high_watermark in rows.high_watermarks.items():
             start = rows.log_starts.get(name, 0)
+            assert start >= 0, name
             if start < high_watermark:
                 self.unfound[name] = (log_dir, start, high_watermark)
         return [Report("error", text) for text in self.host.ledger.load(log_dir.path)]
@@ -110,6 +112,8 @@ class Findings:
         clean stop, is the log the one that the stop left?"""
         if not clean:
             hosted.doubt()
+        assert hosted.role is None, hosted.name
+        assert high_watermark >= 0, hosted.name
         self.unfound.pop(hosted.name, None)
         log = hosted.log
         start = max(log.log_end_offset, log.log_start_offset)
@@ -177,6 +181,7 @@ class Findings:
     def end(self, log_dir: LogDir) -> list[Effect]:
         """Logs in this directory were opened. Raises DiskError if its ledger cannot be written."""
         lost, self.lost = self.lost, []
+        assert all(one.event.replica == self.host.me for one in lost)
         new = self.host.ledger.write(log_dir.path, lost)
         return [Report("error", f"{one.name}: {describe(one.event)}") for one in new]
 
@@ -273,6 +278,7 @@ def expect_beginnings(host: Host, changed: Iterable[TopicIdPartition], now: Inst
 
 def describe(event: LossEvent) -> str:
     """For an operator."""
+    assert event.end == NO_END or event.start <= event.end
     if event.certainty == EXACTLY:
         return f"offsets {event.start} to {event.end - 1} are lost here: {event.cause}"
     what = f"offsets from {event.start} on" if event.end == NO_END else f"offsets {event.start} to {event.end - 1}"

@@ -34,6 +34,7 @@ class Whole:
         self.is_changed = False
 
     def begin(self, place: Place, vouched: Vouched | None) -> None:
+        assert self.place is None
         self.place = place
         if vouched is not None:
             self.process, self.before = vouched.process, vouched.logs
@@ -57,6 +58,7 @@ class Whole:
 
     def has_role(self, me: NodeId, at: TopicIdPartition, partition: Partition, directory: str) -> None:
         """Metadata gives it a role, and it has taken it."""
+        assert me in partition.replicas, at
         if partition.leader != NOBODY and me in partition.isr:
             self.add(at, directory)
 
@@ -78,11 +80,13 @@ class Whole:
         """All are in doubt, and nothing is vouched for until the next start."""
         self.logs.clear()
         place, self.place = self.place, None
+        assert not self.logs
         distrust(self.disk, () if place is None else (path for path, _ in place.directories))
 
     def save_changes(self) -> None:
         if self.is_changed:
             self.save()
+        assert not self.is_changed
 
     def save(self, *, durably: bool = False) -> None:
         """Only a stop in order needs it to be durable: see `log/evidence/wholeness.py`."""

@@ -53,6 +53,7 @@ class Withdrawing:
         host.whole.discard(at)
         effects = hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
         effects += self.fetching.role_changed(hosted, now)
+        assert not hosted.waiting, hosted.name
         host.withdrawals.add(at, Withdrawn(start, end, Cause.DAMAGED, now, cut_at=start))
         what = f"offsets {start} to {end - 1} are damaged here, and could not be repaired"
         return [*effects, Report("error", f"{hosted.name}: {what}; this replica leaves ISR and ELR")]
@@ -110,6 +111,7 @@ class Withdrawing:
 def left_in(host: Host, disk: Disk, log_dir: LogDir) -> tuple[Left, ...]:
     """How a stop leaves the logs in a directory, for its marker, after the last write to any. The next start must find
     again what is held, also where there is no log. Raises DiskError."""
+    assert host.directories.is_live(log_dir), log_dir.path
     held = host.withdrawals.held
     logs = sorted(
         (one for one in host.partitions.all() if one.directory.path == log_dir.path), key=lambda one: one.name

@@ -23,10 +23,12 @@ def fitting(
     log: Log, segment: Segment, damage: Damage, fetched: memoryview, upto: int
 ) -> tuple[memoryview, int] | None:
     """The bytes to write at the damage, and the offset behind them; None if they do not fit."""
+    assert damage.position <= damage.until
     position, offset, end = damage.position, damage.start, 0
     for header in batches(fetched):
         if not is_same(log, segment, header, fetched, position, offset) or header.next_offset > upto:
             return None
+        assert header.size > 0
         position, offset, end = position + header.size, header.next_offset, header.end
         if position > damage.until:
             return None
@@ -54,6 +56,7 @@ def is_same(log: Log, segment: Segment, header: BatchHeader, fetched: memoryview
 
 def is_joint(log: Log, segment: Segment, damage: Damage, position: int, offset: int) -> bool:
     """Does what lies at `position` follow upon a batch that ends at `offset`?"""
+    assert damage.position <= position <= damage.until
     if position == damage.until:
         return offset == damage.resume or (log.has_gaps and offset < damage.resume)
     following = segment.batch_at(position)

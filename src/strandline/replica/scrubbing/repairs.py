@@ -71,6 +71,7 @@ class Repair:
     def __init__(self, hosted: Hosted, segment: Segment, damage: Damage) -> None:
         self.hosted = hosted
         self.log: Log = hosted.log
+        assert segment in hosted.log.segments, hosted.name
         self.cuts = hosted.log.cuts
         self.segment = segment
         self.damage = damage
@@ -176,6 +177,7 @@ class Repairs:
         repair = self.asked
         if which != self.sequence or repair is None:
             return []
+        assert self.sequence > 0
         self.asked = None
         effects: list[Effect] = []
         if not repair.is_over:
@@ -231,6 +233,7 @@ class Repairs:
         if not repair.is_final or repair.is_reported:
             return []
         assert hosted.role is not None
+        assert not repair.asking
         event = LossEvent(
             start=max(damage.start, repair.log.log_start_offset),
             end=damage.end,

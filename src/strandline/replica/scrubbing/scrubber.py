@@ -34,6 +34,7 @@ class Place:
     __slots__ = ("cuts", "hosted", "log", "offset", "position", "segment")
 
     def __init__(self, hosted: Hosted) -> None:
+        assert hosted.log.segments
         self.hosted = hosted
         self.log: Log = hosted.log
         self.cuts = hosted.log.cuts
@@ -57,6 +58,7 @@ class Place:
 
     def passed(self, checked: Checked) -> None:
         damage = checked.damage
+        assert damage is not None or checked.offset >= self.offset
         if damage is None:
             self.position, self.offset = checked.position, checked.offset
         else:
@@ -74,7 +76,8 @@ class Scrubber:
         self.todo: dict[TopicIdPartition, None] = {}  # what the pass has not come to
         self.place: Place | None = None
         self.bytes = 0
-        self.ring = host.suspects.ring = Alarm(host.timers, self.look)
+        self.ring = Alarm(host.timers, self.look)
+        host.suspects.report_to(self.ring)
 
     def rest(self, now: Instant, most_ms: int | None = None) -> list[Effect]:
         """Until the next pass."""
@@ -89,6 +92,7 @@ class Scrubber:
             return self.rest(now, FIRST_MS)  # the setting may change
         if not self.todo and self.place is None:
             self.todo = dict.fromkeys(hosted.at for hosted in self.host.partitions.all())
+        assert rate > 0
         effects: list[Effect] = []
         left = limit = min(STEP_BYTES, rate)
         for _ in range(LOGS_MAX):
@@ -116,8 +120,10 @@ class Scrubber:
 
     def step(self, limit: int, effects: list[Effect], now: Instant) -> int:
         """Check some batches of the log; returns how many bytes they have."""
+        assert limit > 0
         place = self.place
         assert place is not None
+        assert not place.is_over, place.hosted.name
         hosted, log = place.hosted, place.log
         upto = hosted.high_watermark
         if not place.find_segment() or place.offset >= upto:

@@ -69,6 +69,7 @@ class Alterations:
             asked[at] = leader.isr
             topics.setdefault(at.topic_id, []).append(proposal_of(at, leader, leader.isr))
         self.waiting = {}
+        assert len(asked) == sum(map(len, topics.values()))
         if not topics:
             return []
         request = AlterPartitionRequest(

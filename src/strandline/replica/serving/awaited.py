@@ -32,6 +32,7 @@ class Awaited:
 
     def refused(self, where: Where, records: Any, now: Instant) -> None:
         """For a reason that may pass: the producer sends it again."""
+        assert len(self.rows) <= ROWS_MAX
         header = header_of(records)
         if header is None or len(where[0]) > NAME_MAX:
             return

@@ -167,6 +167,7 @@ class ParkedFetch:
         self.done = False
 
     def expire(self, now: Instant) -> list[Effect]:
+        assert not self.done
         return self.answer(self, now)
 
 

@@ -90,6 +90,7 @@ class Fetching:
     def record(self, context: Context, named: list[Interest], effects: list[Effect], now: Instant) -> None:
         """A follower asks: so it has what lies before. That may move the high watermark and let it into the ISR."""
         replica = context.replica
+        assert replica >= 0
         self.host.cluster.heard_of(replica, context.broker_epoch, now)
         for interest in named:
             hosted = self.reading.resolve(interest)
@@ -304,6 +305,7 @@ class Fetching:
                 effects.append(self.reply(parked, collected, now))
 
     def answer_soon(self, parked: ParkedFetch, now: Instant) -> None:
+        assert not parked.done
         if not parked.is_answered_soon:
             parked.is_answered_soon = True
             self.host.timers.push(now + self.host.config.high_watermark_delay_ms, parked)

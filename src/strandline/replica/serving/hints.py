@@ -19,6 +19,7 @@ class LeaderHints:
         partition = None if found is None else found.partitions.get(index)
         if partition is None or partition.leader == NOBODY:
             return NO_HINT
+        assert partition.leader_epoch >= 0
         return partition.leader, partition.leader_epoch
 
     def endpoints(self, nodes: Iterable[int], listener: str) -> list[tuple[int, str, int, str | None]]:

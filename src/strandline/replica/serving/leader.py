@@ -69,6 +69,7 @@ class Cluster:
 
     def heard_of(self, node: NodeId, broker_epoch: int, now: Instant) -> None:
         """A broker fetches from here. What an earlier incarnation left in the network says nothing of this one."""
+        assert node != self.me
         self.now = now
         if not self.is_replaced(node, broker_epoch) and self.can_be(broker_epoch):
             self.fetched_at[node] = now
@@ -299,11 +300,14 @@ class Leader:
 
     def refused(self, pending: Pending) -> None:
         """The controller certainly did not make the change."""
+        assert self.cluster.me in pending.isr
         if self.isr is pending:
             self.isr = Committed(pending.isr)
 
     def reassigned(self, partition: Partition, min_isr: int) -> None:
         """Metadata of the same leader epoch."""
+        assert self.cluster.me in partition.replicas
+        assert min_isr >= 1
         assert partition.leader_epoch == self.epoch
         self.min_isr = min_isr
         if partition.partition_epoch >= self.partition_epoch:
@@ -327,4 +331,5 @@ class Leader:
 
 
 def located(partition: Partition) -> dict[NodeId, Uuid]:
+    assert len(set(partition.replicas)) == len(partition.replicas)
     return dict(zip(partition.replicas, partition.directories, strict=True))

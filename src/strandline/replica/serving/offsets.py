@@ -61,6 +61,8 @@ class Deletion:
         return self.reply()
 
     def reply(self) -> list[Effect]:
+        assert not self.done
+        assert all(part.done for _, parts in self.topics for part in parts)
         self.done = True
         results = tuple(
             DeleteRecordsTopicResult(
@@ -231,6 +233,7 @@ class Offsets:
                     hosted.deletions = [*(waiter for waiter in hosted.deletions if not waiter.done), part]
                     deletion.open += 1
                     waits.append((hosted, hosted.role))
+        assert deletion.open == len(waits)
         if not waits:
             return deletion.reply()
         self.host.timers.push(now + max(request.timeout_ms, 0), deletion)

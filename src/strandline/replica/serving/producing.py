@@ -93,6 +93,8 @@ class ParkedProduce:
         return [Reply(self.to, self.response())]
 
     def expire(self, now: Instant) -> list[Effect]:
+        assert not self.done
+        assert self.unanswered > 0
         self.done = True
         self.producing.waiting -= 1
         for _, _, parts in self.rows:
@@ -133,6 +135,8 @@ class Part:
         return self.parked.part_done()
 
     def refuse(self, error: ErrorCode) -> None:
+        assert not self.done
+        assert error is not NONE
         self.done = True
         self.row = PartitionProduceResponse(index=self.row.index, error_code=error, base_offset=-1)
 
@@ -292,6 +296,7 @@ class Producing:
     def append_internal(
         self, topic: str, partition: int, batch: bytearray, now: Instant, then: Done, timeout_ms: int
     ) -> list[Effect]:
+        assert timeout_ms > 0
         hosted = self.host.partitions.named(topic, partition)
         leader = None if hosted is None else hosted.role
         if hosted is None or type(leader) is not Leader:
@@ -311,6 +316,7 @@ class Producing:
     def elsewhere(
         self, parked: ParkedProduce, topic: TopicProduceData, data: PartitionProduceData, error: ErrorCode, now: Instant
     ) -> PartitionProduceResponse:
+        assert error is not NONE
         parked.failed = True
         self.awaited.refused(called(topic, data), data.records, now)
         leader, epoch = self.hints.leader_of(topic.topic_id, topic.name, data.index)
@@ -324,6 +330,7 @@ class Producing:
         )
 
     def with_endpoints(self, response: ProduceResponse, moved: dict[int, None], listener: str) -> ProduceResponse:
+        assert moved
         return ProduceResponse(
             responses=response.responses,
             node_endpoints=tuple(

@@ -44,6 +44,7 @@ class Checkpoints:
 
     def found(self, log_dir: LogDir, rows: Rows) -> None:
         """What a start has read from them."""
+        assert self.directories.is_live(log_dir), log_dir.path
         if rows.cleaned:
             self.expect_cleaner_file(log_dir)
         self.listed |= dict.fromkeys(rows.names())
@@ -89,6 +90,7 @@ class Checkpoints:
             LOG_STARTS: self.log_starts(log_dir),
         }
         cleaned = self.cleaned(log_dir)
+        assert all(offset >= 0 for offsets in rows.values() for offset in offsets.values()), log_dir.path
         if cleaned or log_dir.path in self.cleaner_files:
             rows[CLEANED] = cleaned
         return rows
@@ -176,6 +178,7 @@ class Checkpoints:
             self.write_now(log_dir, TOPIC_IDS, *self.topic_ids(log_dir))
             for file, offsets in rows.items():
                 self.save_now(log_dir, file, offsets)
+        assert name not in self.listed, "its row would speak for the new log"
 
     def gaps_may_come(self) -> None:
         """A log is to be compacted that was not. To be called before anything of it is."""

@@ -142,6 +142,7 @@ class Cleaner:
         self.wake.set(now + STEP_MS)
         if self.is_over(run):
             return self.end(run)
+        assert not run.is_syncing
         limit = self.share(now)
         if limit <= 0:
             return []
@@ -197,3 +198,4 @@ class Cleaner:
     def stop(self) -> None:
         if self.run is not None:
             self.end(self.run)
+        assert self.run is None

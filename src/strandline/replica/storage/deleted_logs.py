@@ -38,6 +38,7 @@ class DeletedLogs:
         except DiskError as error:
             self.host.fail(log_dir, error)
         else:
+            assert len(deleted) <= 255, deleted
             self.renamed.append(f"{log_dir.path}/{deleted}")
 
     def remove(self) -> list[Effect]:

@@ -42,6 +42,7 @@ class OfflineReplicas:
                 effects += hosted.fail_waiting(ErrorCode.KAFKA_STORAGE_ERROR, now)
                 effects += self.fetching.role_changed(hosted, now)
         self.futures.drop_offline()
+        assert all(host.directories.is_live(hosted.directory) for hosted in host.partitions.all())
         effects.append(AwaitRoom(host.directories.awaited))
         return effects
 

@@ -75,6 +75,7 @@ class Assignments:
             self.failed(now)
             return
         asked = self.outbox.take()
+        assert asked
         done = (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         for directory in response.directories:
             for topic in directory.topics:

@@ -118,6 +118,7 @@ class Futures:
         self.arm(now)
 
     def request(self, hosted: Hosted, log_dir: LogDir | None) -> bool:
+        assert log_dir is None or log_dir.path != hosted.directory.path, hosted.name
         return request_move(self.host, self.storage.disk, hosted, log_dir)
 
     # --- what a start finds
@@ -175,6 +176,7 @@ class Futures:
         future = self.moving.pop(at, None)
         if future is None:
             return
+        assert future.at == at
         hosted, partition = self.host.partitions.find(at), self.host.image.partition(at)
         if hosted is not None and self.host.directories.is_live(hosted.directory):
             self.request(hosted, None)

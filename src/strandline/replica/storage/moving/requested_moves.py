@@ -15,6 +15,7 @@ FILE = "future-directory"  # the id of the directory that the replica is to go t
 
 def request_move(host: Host, disk: Disk, hosted: Hosted, log_dir: LogDir | None) -> bool:
     """Note where the replica is to go, None: nowhere. False: its directory has failed."""
+    assert not hosted.gone, hosted.name
     path = f"{hosted.log.directory}/{FILE}"
     try:
         if log_dir is not None:

@@ -54,6 +54,7 @@ class Loading:
         self.futures: dict[TopicIdPartition, list[tuple[LogDir, str]]] = {}  # directories and entries
 
     def load(self, now: Instant, clean: bool, left: LogsLeft | None) -> list[Effect]:
+        assert not any(self.host.partitions.all())
         effects: list[Effect] = []
         self.findings.stopped(clean, left)
         # Of two logs of one replica that one is first which the stop vouches for.
@@ -161,6 +162,7 @@ class Loading:
     def namesakes_of(self, hosted: Hosted | None, name: TopicPartition) -> list[Hosted]:
         """Logs of other topics that had this name."""
         found = [other for other in self.namesakes.pop(name, ()) if not other.gone]
+        assert all(other.name == name for other in found)
         named = self.host.partitions.named(*name)
         if named is not None and named not in found:
             found.append(named)

@@ -102,6 +102,7 @@ def part_with_misnamed(host: Host, disk: Disk, findings: Findings) -> list[Effec
         topic = host.image.topics.get(hosted.at.topic_id)
         if topic is None or topic.name == hosted.name.topic or not host.directories.is_live(hosted.directory):
             continue
+        assert hosted.role is None, hosted.name
         path, directory = hosted.log.directory, hosted.directory
         try:
             hosted.log.abandon()

@@ -45,6 +45,7 @@ class Inventory:
         topic id was changed, it is written again."""
         path = f"{self.directory}/{entry}"
         row = self.left.get(name)
+        assert row is None or row.name == name
         if row is None:
             effects.append(Report("warning", f"{path} was not there at the last stop, and is checked as after a crash"))
             return State.UNLISTED

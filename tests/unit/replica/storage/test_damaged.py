@@ -3,7 +3,7 @@
 import pytest
 from tests.rows import each
 from tests.unit.replica.conftest import AT, World
-from tests.unit.replica.test_directories import Jbod, directory
+from tests.unit.replica.storage.test_directories import Jbod, directory
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid, uuid_text

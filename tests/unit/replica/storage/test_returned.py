@@ -2,7 +2,7 @@
 
 import pytest
 from tests.unit.replica.conftest import AT
-from tests.unit.replica.test_directories import Jbod, directory
+from tests.unit.replica.storage.test_directories import Jbod, directory
 
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.ports import DiskFull

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.conftest import AT, World
-from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.effects import Save
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, TopicPartition

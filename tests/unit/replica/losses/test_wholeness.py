@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.replica.conftest import AT, World
 from tests.unit.replica.disk import DictDisk
-from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 from tests.unit.replica.conftest import AT
-from tests.unit.replica.test_directories import HOME, Jbod, directory
+from tests.unit.replica.storage.test_directories import HOME, Jbod, directory
 
 from strandline.base.effects import Sync
 from strandline.base.errors import ErrorCode

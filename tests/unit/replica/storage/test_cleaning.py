@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.log.compacting import keyed, pairs
 from tests.unit.replica.conftest import AT
-from tests.unit.replica.test_directories import HOME, Jbod, directory
+from tests.unit.replica.storage.test_directories import HOME, Jbod, directory
 
 from strandline.base.effects import Save, Sync
 from strandline.base.ids import NodeId, TopicPartition

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.conftest import AT, World
-from tests.unit.replica.test_losing import noted
+from tests.unit.replica.losses.test_losing import noted
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid

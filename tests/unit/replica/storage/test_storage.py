@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.replica.conftest import AT as AT_ID
 from tests.unit.replica.conftest import World, a_batch
-from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.effects import Remove, Save, Sync, Synced
 from strandline.base.ids import METADATA_TOPIC_ID, NodeId, TopicPartition

@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each
 from tests.unit.log.logs import content
 from tests.unit.replica.conftest import AT, START, World, a_batch
-from tests.unit.replica.test_offsets import list_offset
+from tests.unit.replica.serving.test_offsets import list_offset
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 from tests.unit.replica.conftest import AT, World, a_batch
 from tests.unit.replica.disk import DictDisk
-from tests.unit.replica.test_directories import Jbod, directory
-from tests.unit.replica.test_losing import noted
+from tests.unit.replica.losses.test_losing import noted
+from tests.unit.replica.storage.test_directories import Jbod, directory
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.unit.replica.conftest import AT, World, a_batch
-from tests.unit.replica.test_withdrawing import FOLDER, ME, found, log_of, stopped
+from tests.unit.replica.losses.test_withdrawing import FOLDER, ME, found, log_of, stopped
 
 from strandline.base.ids import TopicPartition
 from strandline.log.checkpoints import format_offsets

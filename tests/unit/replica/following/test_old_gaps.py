@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.log.compacting import keyed
 from tests.unit.replica.conftest import AT
-from tests.unit.replica.test_cleaning import (
+from tests.unit.replica.storage.test_cleaning import (
     AT_NAME,
     COMPACT,
     FLUSHED,
@@ -14,7 +14,7 @@ from tests.unit.replica.test_cleaning import (
     stored,
     write,
 )
-from tests.unit.replica.test_directories import HOME, Jbod
+from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.effects import Answered
 from strandline.base.ids import NodeId
