@@ -22,7 +22,7 @@ from strandline.cli.records.produce import acknowledgements
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.admin.topics import create_topic
 from strandline.client.librdkafka import why
-from strandline.demo.demonstration import folder_for
+from strandline.demo.demonstration import folder_for, kept
 from strandline.testing.local_cluster import LocalCluster, StartFailed
 from strandline_spark.cli.demo_events import ShopWriter
 from strandline_spark.cli.options import require_folder_of, require_spark, write_report
@@ -134,7 +134,7 @@ def pipeline_demo(
         fail(error.problem, error.advice)
     except (KafkaException, StartFailed, OSError) as error:
         text = why(error) if isinstance(error, KafkaException) else str(error)
-        fail(text, f"everything is kept for a look: {folder}")
+        fail(text, kept(folder))
     from strandline_spark.cli.demo_page import page
 
     write_report(html, page(outcome, rate))
@@ -146,7 +146,7 @@ def pipeline_demo(
     if outcome.holds and dir is None:
         shutil.rmtree(folder)
     elif not outcome.holds:
-        print(f"everything is kept for a look: {folder}", file=sys.stderr)
+        print(kept(folder), file=sys.stderr)
     return 0 if outcome.holds else 1
 
 
