@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # an import of 30 ms, which only a terminal needs
 Row = dict[str, Any]
 BETWEEN = 3  # two columns: padding and a divider
 EDGES = 2
+PIPE_WIDTH = 1000  # a pipe has no width of its own
 TEXT_WIDTH_MIN = 20  # of a column of sentences: they may be wrapped, but not to a word a line
 
 
@@ -91,4 +92,4 @@ def show_rows(
 def draw(table: Fitted) -> None:
     from rich.console import Console
 
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)

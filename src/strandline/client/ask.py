@@ -12,14 +12,16 @@ ANY_TIMEOUT_S = 10.0
 CLIENT_ID = "strandline-ask"
 
 
-def ask(host: str, port: int, message: Any, version: int, timeout_s: float = 5.0) -> Any:
-    """The answer to `message`. Raises OSError if there is none in time, Malformed if it makes no sense."""
+def ask(host: str, port: int, message: Any, version: int | None, timeout_s: float = 5.0) -> Any:
+    """The answer to `message`, in this version; None: the highest that both sides know, for which the node is asked.
+
+    Raises OSError if there is none in time, Malformed if it makes no sense, `Unsupported` if no version fits."""
     timeout_ms = int(timeout_s * 1000)
     config = ClientConfig(
         bootstrap=((host, port),), client_id=CLIENT_ID, request_timeout_ms=timeout_ms, setup_timeout_ms=timeout_ms
     )
     try:
-        connection = Connection(host, port, config, learns_versions=False)
+        connection = Connection(host, port, config, learns_versions=version is None)
         try:
             return connection.ask(message, version)
         finally:
@@ -29,7 +31,7 @@ def ask(host: str, port: int, message: Any, version: int, timeout_s: float = 5.0
         raise cause if isinstance(cause, OSError | Malformed) else ConnectionError(error.problem) from None
 
 
-def ask_any(bootstrap: str, message: Any, version: int, timeout_s: float = ANY_TIMEOUT_S) -> Any:
+def ask_any(bootstrap: str, message: Any, version: int | None, timeout_s: float = ANY_TIMEOUT_S) -> Any:
     """The answer of the first node of "host:port,host:port" that gives one. Raises StrandlineError if none does, or if
     the answer refuses the whole request."""
     problems = []

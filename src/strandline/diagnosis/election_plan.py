@@ -156,7 +156,7 @@ def why_candidate(state: PartitionState, kind: Kind, leader: NodeId, known: Mapp
             answered = f"{len(known)} of {len(list(candidates(registered(state))))}"
             return f"of the replicas that answered, {answered}, it has the longest log"
     led_last = leader == state.last_known_leader and not state.isr and not state.elr
-    return "it led last" if led_last else "it is the first replica that is online"
+    return "it was the last leader" if led_last else "it is the first replica that is online"
 
 
 def why_nobody(state: PartitionState, kind: Kind, designated: int, known: Mapping[NodeId, Answer]) -> str:
@@ -178,12 +178,12 @@ def why_nobody(state: PartitionState, kind: Kind, designated: int, known: Mappin
 def why_not_balanced(state: PartitionState, known: Mapping[NodeId, Answer]) -> str:
     if not state.last_known_elr:
         eligible = f"{brokers(state.elr)} may return, still eligible" if state.elr else ""
-        return f"LastKnownElr is empty, and {eligible or 'nobody knows who was eligible last'}"
+        return f"LastKnownElr is empty, and {eligible or 'the last eligible replicas are unknown'}"
     eligible_last = [*state.isr, *state.elr, *state.last_known_elr]
     missing = [node for node in eligible_last if node not in state.online]
     silent = [node for node in eligible_last if node not in known]
     rest = f"{missing} are not online" if missing else f"{silent} have not answered"
-    return f"all of {eligible_last}, who were eligible last, must answer, and {rest}"
+    return f"all of {eligible_last}, the last eligible replicas, must answer, and {rest}"
 
 
 def is_growing(state: PartitionState) -> bool:

@@ -86,11 +86,11 @@ def reason(standing: Standing, facts: Facts) -> str:
         case Standing.RECOVERY:
             return f"{NOBODY_CLEAN}, and {strategy}: an unclean recovery finds the longest log"
         case Standing.LAST_ELIGIBLE:
-            return f"{NOBODY_CLEAN}, and {strategy}: those who were eligible last are asked what they still have"
+            return f"{NOBODY_CLEAN}, and {strategy}: the last eligible replicas are asked what they still have"
         case Standing.LAST_LEADER:
-            return f"{NOBODY_CLEAN}, {strategy}, and recoveries are not managed: only who led last may lead"
+            return f"{NOBODY_CLEAN}, {strategy}, and recoveries are not managed: only the last leader may lead"
         case Standing.ANYBODY:
-            return f"{strategy}, and recoveries are not managed: any replica that lives may lead"
+            return f"{strategy}, and recoveries are not managed: any live replica may lead"
     return why_operator(facts)
 
 
@@ -98,12 +98,12 @@ def why_operator(facts: Facts) -> str:
     state = facts.state
     gone = [node for node in (*state.isr, *state.elr) if node not in facts.brokers]
     if gone:
-        return f"who could lead without loss is registered no longer: {brokers(gone)}"
+        return f"the replicas that could lead without loss are no longer registered: {brokers(gone)}"
     if state.strategy == Strategy.NONE.value:
-        return f"{NOBODY_CLEAN}, and unclean.recovery.strategy is None: nobody is elected who may lack records"
+        return f"{NOBODY_CLEAN}, and unclean.recovery.strategy is None: no replica that may lack records is elected"
     if not state.is_managed:
-        return f"{NOBODY_CLEAN}, and it is not known who led last, or that broker is registered no longer"
-    return f"{NOBODY_CLEAN}, and it is not known who was eligible last, or one of them is registered no longer"
+        return f"{NOBODY_CLEAN}, and the last leader is unknown, or no longer registered"
+    return f"{NOBODY_CLEAN}, and the last eligible replicas are unknown, or one of them is no longer registered"
 
 
 def waits(standing: Standing, awaited: tuple[int, ...], absent: list[Out], facts: Facts) -> str:

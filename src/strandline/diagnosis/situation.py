@@ -114,7 +114,7 @@ def withdrawn(facts: Facts, loss: Loss) -> Finding:
     node, leader = loss.replica, facts.state.leader
     waits_for = f"replica {node} to copy from broker {leader} what it lacks" if leader >= 0 else "a leader to copy from"
     look = Way(
-        f"look at the disk of broker {node} before it loses more: who changed its files, or what damaged them",
+        f"check the disk of broker {node} before it loses more: what changed or damaged its files",
         "none",
         f"strandline log-dirs describe --broker {node}{facts.options}",
     )
@@ -150,7 +150,7 @@ def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
         return finding
     config = f"--entity-type topics --entity-name {state.at.topic} --add-config min.insync.replicas={len(state.isr)}"
     lower = Way(
-        f"let {len(state.isr)} in sync be enough",
+        f"lower min.insync.replicas to {len(state.isr)}",
         "none now; but what is acknowledged from then on has fewer copies, and nobody but those in sync stays eligible",
         f"strandline configs alter {config}{facts.options}",
     )

@@ -163,7 +163,7 @@ def test_a_plan_names_the_candidate_who_answered_who_did_not_and_what_is_lost() 
         "  lost: at most what was committed from offset 100 on",
     ]
     assert lines_of(plan_election(replace(LOST, last_known_elr=()), told, Kind.LONGEST_LOG_BALANCED))[0] == (
-        "t-0: nobody would lead: LastKnownElr is empty, and nobody knows who was eligible last"
+        "t-0: nobody would lead: LastKnownElr is empty, and the last eligible replicas are unknown"
     )
     led = replace(LOST, leader=3, isr=(3,))
     assert lines_of(plan_election(led, (), Kind.UNCLEAN)) == ["t-0: nothing to do, broker 3 leads"]

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from strandline.cli.admin import losses, reassignments, topics
-from strandline.cli.show import Column, Fitted
+from strandline.cli.show import Column, Fitted, draw
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.diagnosis.partitions import as_json
 
@@ -83,3 +83,10 @@ def test_sentences_are_wrapped_before_a_column_goes() -> None:
     assert (
         " ".join(" ".join(lines[3:]).split()) == "orders 2 nobody is in sync or eligible, and who led last is not there"
     )
+
+
+def test_a_pipe_gets_all_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    draw(TABLES["losses"])
+    title, _, row = capsys.readouterr().out.splitlines()[1:4]
+    assert [part.strip() for part in title.split("  ") if part.strip()] == [c.title for c in TABLES["losses"].columns]
+    assert LONG in row and "any replica leads: the topic allows the loss" in row

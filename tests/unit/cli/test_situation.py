@@ -172,7 +172,7 @@ def test_4_2_balanced_waits_for_the_last_of_last_known_elr() -> None:
 def test_4_2_balanced_with_an_unknown_last_known_elr_waits_for_an_operator() -> None:
     finding = one(leaderless())
     assert (finding.waits_for, finding.needs_action) == ("an operator", True)
-    assert "it is not known who was eligible last" in finding.why[0]
+    assert "the last eligible replicas are unknown" in finding.why[0]
     gone = one(leaderless(known=(1, 2), registered=(2, 3), down=(1,)))
     assert gone.waits_for == "an operator"
     assert "broker 1 is not registered" in gone.why
@@ -213,7 +213,7 @@ def test_without_a_manager_balanced_waits_for_who_led_last() -> None:
 def test_the_eligible_are_gone_for_good() -> None:
     finding = one(leaderless(elr=(1,), registered=(2, 3), down=(1,)))
     assert finding.waits_for == "an operator"
-    assert finding.why[0] == "who could lead without loss is registered no longer: broker 1"
+    assert finding.why[0] == "the replicas that could lead without loss are no longer registered: broker 1"
 
 
 def test_a_replica_that_is_there_and_says_nothing_is_a_missing_fact() -> None:
@@ -381,7 +381,7 @@ def test_what_is_printed_has_each_way_with_its_costs_and_the_whole_command(optio
     assert lines_of(facts, judge(facts)) == [
         "t-0: nobody leads",
         "  why: nobody is in sync or eligible, and unclean.recovery.strategy is Balanced: "
-        "those who were eligible last are asked what they still have",
+        "the last eligible replicas are asked what they still have",
         f"  why: broker 1 {DOWN}",
         "  waits for: brokers 1,2 to be there, all of them; missing: 1",
         "  data: broker 2: end offset 20, last epoch 4, high watermark 10",

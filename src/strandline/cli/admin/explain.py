@@ -1,16 +1,15 @@
 """`strandline explain`: why a partition is as it is, what it waits for, and which ways there are out of it."""
 
 import json
-import time
 from typing import Any
 
 from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.client.admin.behind import out_of_sync
+from strandline.client.admin.control import has_active_controller, waits_for
 from strandline.client.admin.loss_ledger import ask_ledger
-from strandline.client.admin.partitions import PartitionState, Place, chosen
-from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked, ask_replicas
-from strandline.client.ask import ask_any
-from strandline.client.brokers import BrokerAt, Silence, ask_each, brokers_of
+from strandline.client.admin.partitions import PartitionState, chosen
+from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked, ask_replicas, moved_since
+from strandline.client.brokers import brokers_of
 from strandline.diagnosis import replica_logs, situation
 from strandline.diagnosis.leaderless import judge_leaderless
 from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, written
@@ -27,14 +26,6 @@ from strandline.diagnosis.situation import (
     judge_withdrawn,
     status_of,
 )
-from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
-from strandline.wire.messages.topics.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsTopics,
-)
-
-QUORUM_VERSION = 1
-LOOKS, BETWEEN_S = WATCHED_S, 1.0  # that tell whether a replica that is out of sync moves
 
 
 def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> int:
@@ -80,9 +71,9 @@ def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
     told = ask_replicas(states, brokers)
     lagging = [state for state in ill if state.leader >= 0 and missing(state)]
     alive = [state for state in lagging if any(is_log(row) and row.replica in missing(state) for row in told[state.at])]
-    moved = moved_since(told, alive, brokers) if alive else {}
+    moved = moved_since(told, {state: missing(state) for state in alive}, brokers, WATCHED_S) if alive else {}
     behind = out_of_sync(bootstrap, [state.at for state in lagging]) if lagging else {}
-    waits = waits_of(bootstrap, [state.at for state in ill if state.adding or state.removing])
+    waits = waits_for(bootstrap, [state.at for state in ill if state.adding or state.removing])
     hanging = {row.replica for rows in told.values() for row in rows if isinstance(row, Unasked) and row.hangs}
     answering = {node: at for node, at in brokers.items() if node not in hanging}
     ledger = written(ask_ledger(answering, dict.fromkeys(state.at.topic for state in states)))
@@ -104,14 +95,6 @@ def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
     ]
 
 
-def has_active_controller(brokers: dict[int, BrokerAt]) -> bool:
-    """Does any broker get through to one? That which has none to ask waits for one."""
-    topic = TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),))
-    answers = ask_each(brokers, dict.fromkeys(brokers, DescribeQuorumRequest(topics=(topic,))), QUORUM_VERSION)
-    found = [answer for answer in answers.values() if not isinstance(answer, Silence) and not answer.error_code]
-    return any(row.leader_id >= 0 for answer in found for told in answer.topics for row in told.partitions)
-
-
 def is_healthy(state: PartitionState) -> bool:
     return not (state.is_unavailable or missing(state) or state.adding or state.removing or state.is_recovering)
 
@@ -122,43 +105,6 @@ def is_log(row: Told) -> bool:
 
 def missing(state: PartitionState) -> list[int]:
     return [node for node in state.replicas if node not in state.isr]
-
-
-def moved_since(
-    before: dict[Place, tuple[Told, ...]], states: list[PartitionState], brokers: dict[int, BrokerAt]
-) -> dict[Place, frozenset[int]]:
-    """Whose logs have changed, some moments later? It is enough that those have which are out of sync."""
-    found: dict[Place, frozenset[int]] = {}
-    for _ in range(LOOKS):
-        time.sleep(BETWEEN_S)
-        after = ask_replicas(states, brokers)
-        found = {at: found.get(at, frozenset()) | grown(before[at], told) for at, told in after.items()}
-        if all(found[state.at].issuperset(missing(state)) for state in states):
-            break
-    return found
-
-
-def grown(before: tuple[Told, ...], after: tuple[Told, ...]) -> frozenset[int]:
-    return frozenset(
-        new.replica
-        for old, new in zip(before, after, strict=True)
-        if isinstance(old, ReplicaLog) and isinstance(new, ReplicaLog) and old.rank != new.rank
-    )
-
-
-def waits_of(bootstrap: str, places: list[Place]) -> dict[Place, str | None]:
-    if not places:
-        return {}
-    topics = tuple(
-        ListPartitionReassignmentsTopics(
-            name=name, partition_indexes=tuple(at.partition for at in places if at.topic == name)
-        )
-        for name in dict.fromkeys(at.topic for at in places)
-    )
-    answer = ask_any(bootstrap, ListPartitionReassignmentsRequest(topics=topics), 0)
-    return {
-        Place(topic.name, row.partition_index): row.waits_for for topic in answer.topics for row in topic.partitions
-    }
 
 
 # --- for a person

@@ -96,8 +96,8 @@ def is_shown(
 def delete(names: list[str], /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
     """Delete topics and all their records."""
     refusals = delete_topics(bootstrap, names)
-    for name in names:
-        if refusals[name] is None:
+    for name, why in refusals.items():
+        if why is None:
             print(f"deleted topic {name}")
     failed = [f"{name}: {why}" for name, why in refusals.items() if why is not None]
     if failed:

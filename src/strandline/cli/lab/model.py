@@ -36,43 +36,43 @@ def model(
     last_standing: Switch = False,
     json_output: Json = False,
 ) -> None:
-    """Explore the controller's partition state machine exhaustively, breadth first, with its own code.
+    """Explore all states of a partition that the controller's own code can reach, breadth first.
 
-    Without a size it climbs a ladder: 3 brokers with min ISR 2, 4/2, 4/3, and 5/3, from four brokers on with symmetry
-    reduction. A violation is shown as the shortest way to it, and the exit status is 1.
+    Without sizes it runs brokers/min ISR 3/2, 4/2, 4/3 and 5/3, with symmetry reduction from four brokers on. If a law
+    is broken, it prints the shortest path there, and the exit status is 1.
 
     Parameters
     ----------
     brokers
-        how many there are; all have a replica at first
+        number of brokers; at first each has a replica
     min_isr
         min.insync.replicas at first
     elr
-        with eligible leader replicas (KIP-966)
+        with Eligible Leader Replicas (KIP-966)
     strategies
-        unclean.recovery.strategy is changed; without that it is None
+        unclean.recovery.strategy changes; otherwise it is None
     managed
-        unclean.recovery.manager.enabled: where nobody may lead cleanly a recovery elects whom it chooses
+        unclean.recovery.manager.enabled: where no clean election is possible, a recovery elects any replica
     by_hand
-        operators elect uncleanly: whom they name, or anybody
+        operators elect uncleanly: a replica that they name, or any
     directories
         brokers have two log directories, and may lose one
     torn
-        brokers find that a replica lost records, at a start or while they run, and say so
+        brokers find that a replica lost records, when they start or while they run, and report it
     shutdown
         brokers shut down in a controlled way
     unregister
         brokers are unregistered
     reassign
-        replicas are added, dropped or swapped, and that is cancelled
+        replicas are added, removed or swapped, and such moves are cancelled
     several
-        any number of replicas at once
+        a reassignment changes any number of replicas at once
     redirect
-        a reassignment in the middle of another replaces it
+        a reassignment may replace another that is not finished
     symmetry
-        brokers in like states are one state
+        states that differ only by brokers' ids count as one
     last_standing
-        the only member of an ISR may lose its tail: without ELR an expected violation, the reason for KIP-966
+        the only member of an ISR may lose its tail: without ELR that breaks a law, which is the reason for KIP-966
     """
     if brokers is None and min_isr is None:
         setups = ladder(elr)
@@ -96,7 +96,7 @@ def model(
     setups = tuple(replace(setup, **chosen) for setup in setups)
     for setup in setups:
         if not 1 <= setup.min_isr <= setup.brokers <= BROKERS_MAX:
-            fail(f"min ISR must be 1 at least, and brokers as many at least, and {BROKERS_MAX} at most", status=2)
+            fail(f"--min-isr must be at least 1, and --brokers at least --min-isr and at most {BROKERS_MAX}", status=2)
     results = [run(setup, json_output) for setup in setups]
     if json_output:
         print(json.dumps([as_json(*pair) for pair in zip(setups, results, strict=True)]))

@@ -1,6 +1,7 @@
 """What replicas say of their logs now: GetReplicaLogInfo, asked of each broker itself."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition
@@ -14,6 +15,8 @@ from strandline.wire.messages.own.get_replica_log_info import (
     PartitionLogInfo,
     request_of,
 )
+
+BETWEEN_S = 1.0  # two looks at a log
 
 
 class ReplicaLog(Value, frozen=True):
@@ -99,4 +102,29 @@ def said(node: int, row: PartitionLogInfo) -> Told:
         recovered_uncleanly=row.recovered_uncleanly,
         is_whole=row.is_whole,
         damaged=None if row.damaged_start < 0 else (row.damaged_start, row.damaged_end),
+    )
+
+
+def moved_since(
+    before: Mapping[Place, tuple[Told, ...]],
+    awaited: Mapping[PartitionState, Collection[int]],
+    brokers: Mapping[int, BrokerAt],
+    looks: int,
+) -> dict[Place, frozenset[int]]:
+    """Whose logs have changed, up to so many looks later? It is enough that those of the awaited replicas have."""
+    found: dict[Place, frozenset[int]] = {}
+    for _ in range(looks):
+        time.sleep(BETWEEN_S)
+        after = ask_replicas(awaited, brokers)
+        found = {at: found.get(at, frozenset()) | grown(before[at], told) for at, told in after.items()}
+        if all(found[state.at].issuperset(nodes) for state, nodes in awaited.items()):
+            break
+    return found
+
+
+def grown(before: tuple[Told, ...], after: tuple[Told, ...]) -> frozenset[int]:
+    return frozenset(
+        new.replica
+        for old, new in zip(before, after, strict=True)
+        if isinstance(old, ReplicaLog) and isinstance(new, ReplicaLog) and old.rank != new.rank
     )

@@ -1,4 +1,4 @@
-"""Topics and live brokers of a cluster: list, create and delete, asked of any node."""
+"""Topics and live brokers of a cluster: list, create and delete, asked of any node of Strandline or Kafka."""
 
 from collections.abc import Iterable, Mapping
 
@@ -17,21 +17,20 @@ from strandline.wire.messages.topics.create_topics import (
 from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
 
-METADATA_VERSION, CREATE_VERSION, DELETE_VERSION, CONFIGS_VERSION = 12, 7, 6, 4
 TIMEOUT_S = 5.0  # that the controller has
 DEFAULT = -1  # the cluster's own number
 Refusals = dict[str, str | None]  # by topic: why it was refused, None if it was not
 
 
 def topic_names(bootstrap: str) -> list[str]:
-    answer = ask_any(bootstrap, MetadataRequest(topics=None), METADATA_VERSION)
+    answer = ask_any(bootstrap, MetadataRequest(topics=None), None)
     return sorted(topic.name for topic in answer.topics)
 
 
 def partitions_of(bootstrap: str, topic: str) -> list[int]:
     """None if there is no such topic. It is not created by being asked for."""
     request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
-    (found,) = ask_any(bootstrap, request, METADATA_VERSION).topics
+    (found,) = ask_any(bootstrap, request, None).topics
     return sorted(row.partition_index for row in found.partitions)
 
 
@@ -41,13 +40,13 @@ def topic_configs(bootstrap: str, key: str) -> dict[str, str]:
         DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=(key,))
         for name in topic_names(bootstrap)
     )
-    results = ask_any(bootstrap, DescribeConfigsRequest(resources=resources), CONFIGS_VERSION).results
+    results = ask_any(bootstrap, DescribeConfigsRequest(resources=resources), None).results
     return {result.resource_name: config.value or "" for result in results for config in result.configs}
 
 
 def live_brokers(bootstrap: str) -> dict[int, BrokerAt]:
     """Those that are not fenced, by id."""
-    rows = ask_any(bootstrap, MetadataRequest(topics=()), METADATA_VERSION).brokers
+    rows = ask_any(bootstrap, MetadataRequest(topics=()), None).brokers
     return {row.node_id: BrokerAt(row.node_id, row.host, row.port) for row in sorted(rows, key=lambda row: row.node_id)}
 
 
@@ -71,17 +70,20 @@ def create_topic(
         configs=tuple(CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()),
     )
     request = CreateTopicsRequest(topics=(topic,), timeout_ms=int(TIMEOUT_S * 1000))
-    (result,) = ask_any(bootstrap, request, CREATE_VERSION).topics
+    (result,) = ask_any(bootstrap, request, None).topics
     why = refusal(result.error_code, result.error_message)
     if why is not None:
         raise StrandlineError(f"{name}: {why}")
 
 
 def delete_topics(bootstrap: str, names: Iterable[str]) -> Refusals:
+    names = tuple(names)
     request = DeleteTopicsRequest(
-        topics=tuple(DeleteTopicState(name=name) for name in names), timeout_ms=int(TIMEOUT_S * 1000)
+        topics=tuple(DeleteTopicState(name=name) for name in names),
+        topic_names=names,  # in versions below 6
+        timeout_ms=int(TIMEOUT_S * 1000),
     )
-    results = ask_any(bootstrap, request, DELETE_VERSION).responses
+    results = ask_any(bootstrap, request, None).responses
     return {result.name: refusal(result.error_code, result.error_message) for result in results}
 
 
