@@ -18,9 +18,8 @@ from strandline.sim.laws.laws import Laws
 from strandline.sim.runs.options import Options
 from strandline.sim.scene import Scene
 from strandline.sim.stranger.hostile import GROUP, TOPIC, Known, Wrong, altered, batches, message, served, single_faults
-from strandline.sim.world.connection import Connection
+from strandline.sim.world.connection import Connection, Station
 from strandline.sim.world.machine import CLUSTER_ID, METADATA_DIR, Machine
-from strandline.sim.world.station import Station
 from strandline.sim.world.world import World
 from strandline.wire.api import API_BY_KEY, APIS, Api
 from strandline.wire.batch import build

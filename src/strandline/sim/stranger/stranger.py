@@ -11,8 +11,8 @@ from random import Random
 from strandline.base.effects import Event, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from strandline.sim.stranger.hostile import GROUP, TOPIC, Known, Wrong, batches, extremes, message, places, served
+from strandline.sim.world.connection import Station
 from strandline.sim.world.machine import CLUSTER_ID, Machine
-from strandline.sim.world.station import Station
 from strandline.sim.world.trace import Kind
 from strandline.sim.world.world import World
 from strandline.wire.api import Api
