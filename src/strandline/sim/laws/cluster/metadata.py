@@ -15,7 +15,7 @@ from strandline.sim.laws.partitions.eligible import Eligible
 from strandline.sim.laws.partitions.partitions import Partitions
 from strandline.sim.laws.partitions.recoveries import Recoveries
 from strandline.sim.laws.subject import Subject
-from strandline.sim.world.committed import Committed
+from strandline.sim.world.cluster import Committed
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.trace import Kind
 from strandline.wire.batch import batches
