@@ -204,7 +204,8 @@ CHANGES = [
 def test_what_a_change_of_isr_and_elr_may_be(
     title: str, last: Partition, new: Partition, reborn: tuple[int, ...], why: str
 ) -> None:
-    law = Eligible(World(1, Options()))
+    world = World(1, Options())
+    law = Eligible(world, world.laws.standing)
     law.looked(image())
     now = replace(new, partition_epoch=PartitionEpoch(last.partition_epoch + 1))
     if why:

@@ -14,18 +14,14 @@ cost: until it has seen the next registration, the machine is *suspect*.
 A gentle run chooses its faults so that this hardly happens (`faults/turmoil.py`); a ruthless one does not care.
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Partition
 from strandline.metadata.strategy import Strategy, strategy_of
 from strandline.sim.stranger.hostile import TOPIC as STRANGE_TOPIC
+from strandline.sim.world.cluster import Cluster
 from strandline.sim.world.trace import Kind
-
-if TYPE_CHECKING:
-    from strandline.sim.world.world import World
 
 
 class Loss:
@@ -42,7 +38,7 @@ class Exceeded(Value, frozen=True):
 
 
 class Damage:
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Cluster) -> None:
         self.world = world
         self.lossy: dict[TopicIdPartition, dict[NodeId, Loss]] = {}
         self.exceeded: dict[TopicIdPartition, Exceeded] = {}
@@ -53,24 +49,24 @@ class Damage:
 
     def stops(self, node: NodeId) -> None:
         """This machine's process is gone, or will be, and leaves no marker of a clean stop."""
-        broker = self.world.laws.metadata.image.brokers.get(node)
+        broker = self.world.committed.image.brokers.get(node)
         if broker is not None:
             self.stopped[node] = broker.epoch
 
     def is_suspect(self, node: NodeId) -> bool:
         """May it lack what it had, and the controller has not heard of it?"""
-        broker = self.world.laws.metadata.image.brokers.get(node)
+        broker = self.world.committed.image.brokers.get(node)
         return broker is not None and self.stopped.get(node) == broker.epoch
 
     def lost(self, node: NodeId, why: str) -> None:
         """This machine lost data that it had not synced, or more."""
-        for topic in self.world.laws.metadata.image.topics.values():
+        for topic in self.world.committed.image.topics.values():
             for index in topic.partitions:
                 self.lost_of(TopicIdPartition(topic.topic_id, index), node, why)
 
     def lost_of(self, at: TopicIdPartition, node: NodeId, why: str) -> None:
         """The same of one partition."""
-        image = self.world.laws.metadata.image
+        image = self.world.committed.image
         broker, partition = image.brokers.get(node), image.partition(at)
         if partition is None or node not in partition.replicas:
             return
@@ -104,7 +100,7 @@ class Damage:
 
     def may_be_unclean(self, at: TopicIdPartition) -> bool:
         """Aggressive: anybody may lead. Balanced: with ELR, who led last. The stranger elects anybody in its own."""
-        image = self.world.laws.metadata.image
+        image = self.world.committed.image
         machine = next(iter(self.world.machines.values()))
         name = image.topics[at.topic_id].name
         strategy = strategy_of(image, name, machine.config.explicit)
@@ -115,11 +111,11 @@ class Damage:
     @property
     def has_elr(self) -> bool:
         """It may have been switched off a moment ago, or on."""
-        return self.world.options.elr or self.world.laws.metadata.image.features.get(ELR_FEATURE, 0) > 0
+        return self.world.options.elr or self.world.committed.image.features.get(ELR_FEATURE, 0) > 0
 
     def is_back(self, node: NodeId, loss: Loss) -> bool:
         """Is it a later incarnation that entered the ISR? An earlier one may have been proposed before the loss."""
-        broker = self.world.laws.metadata.image.brokers.get(node)
+        broker = self.world.committed.image.brokers.get(node)
         return broker is not None and broker.epoch > loss.broker_epoch and not self.world.machines[node].is_rotten
 
     def judge(self, at: TopicIdPartition, partition: Partition, why: str) -> None:
@@ -134,5 +130,5 @@ class Damage:
 
     def is_exceeded(self, topic: str) -> bool:
         """In any partition of a topic of this name."""
-        topics = self.world.laws.partitions.names
+        topics = self.world.names
         return any(at in topics and topics[at].topic == topic for at in self.exceeded)

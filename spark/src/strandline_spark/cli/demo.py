@@ -13,7 +13,7 @@ from rich.console import Console
 from strandline.cli.connect import Json, fail
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.librdkafka import why
-from strandline.demo.demonstration import folder_for, kept
+from strandline.demo.demonstration import folder_for
 from strandline.testing.local_cluster import LocalCluster, StartFailed
 from strandline_spark.cli.options import require_folder_of, require_spark, write_report
 from strandline_spark.errors import StrandlineError

@@ -16,8 +16,8 @@ from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
 from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.world.connection import Station
 from strandline.sim.world.machine import Machine
-from strandline.sim.world.station import Station
 from strandline.sim.world.world import World
 from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,
@@ -116,39 +116,50 @@ def is_gone(controller: Machine, image: Image, node: NodeId, machine: Machine) -
     return not (machine.is_running or is_active(image, node) or is_active(known, node))
 
 
-def absurdities(
-    image: Image, at: TopicIdPartition, partition: Partition, gone: list[NodeId]
-) -> Iterator[tuple[str, AlterPartitionRequest]]:
-    leader = partition.leader
-    lagging = [node for node in partition.replicas if node not in partition.isr and is_active(image, node)]
-    hopeful = [*partition.isr, *lagging]  # who lags behind has no place there: whoever takes it, takes too much
+class Proposing:
+    """Makes requests about one partition that are right but for what is named."""
+
+    def __init__(self, image: Image, at: TopicIdPartition, partition: Partition) -> None:
+        self.image, self.at, self.partition = image, at, partition
 
     def proposal(
+        self,
         members: list[NodeId],
         *,
-        by: NodeId = leader,
+        by: NodeId | None = None,
         epochs: int = 0,
         terms: int = 0,
         earlier: Sequence[NodeId] = (),
         last: NodeId | None = None,
-        recovery: int = partition.leader_recovery_state,
+        recovery: int | None = None,
     ) -> AlterPartitionRequest:
-        """`epochs` and `terms`: how far the partition epoch and the leader epoch lie behind. `earlier`: members of
-        which an earlier incarnation is meant. `last`: the one of which the last that is known is meant."""
-        known = {node: image.brokers[node].epoch - 1 for node in earlier}
+        """`by`: who proposes, if it is not the leader. `epochs` and `terms`: how far the partition epoch and the leader
+        epoch lie behind. `earlier`: members of which an earlier incarnation is meant. `last`: the one of which the last
+        that is known is meant."""
+        partition, brokers = self.partition, self.image.brokers
+        known = {node: brokers[node].epoch - 1 for node in earlier}
         if last is not None:
-            known[last] = image.brokers[last].epoch
+            known[last] = brokers[last].epoch
         row = PartitionData(
-            partition_index=at.partition,
+            partition_index=self.at.partition,
             leader_epoch=partition.leader_epoch - terms,
             new_isr_with_epochs=tuple(
                 BrokerState(broker_id=node, broker_epoch=known.get(node, -1)) for node in members
             ),
-            leader_recovery_state=recovery,
+            leader_recovery_state=partition.leader_recovery_state if recovery is None else recovery,
             partition_epoch=partition.partition_epoch - epochs,
         )
-        topics = (TopicData(topic_id=at.topic_id, partitions=(row,)),)
-        return AlterPartitionRequest(broker_id=by, broker_epoch=image.brokers[by].epoch, topics=topics)
+        topics = (TopicData(topic_id=self.at.topic_id, partitions=(row,)),)
+        by = partition.leader if by is None else by
+        return AlterPartitionRequest(broker_id=by, broker_epoch=brokers[by].epoch, topics=topics)
+
+
+def absurdities(
+    image: Image, at: TopicIdPartition, partition: Partition, gone: list[NodeId]
+) -> Iterator[tuple[str, AlterPartitionRequest]]:
+    leader, proposal = partition.leader, Proposing(image, at, partition).proposal
+    lagging = [node for node in partition.replicas if node not in partition.isr and is_active(image, node)]
+    hopeful = [*partition.isr, *lagging]  # who lags behind has no place there: whoever takes it, takes too much
 
     yield "an ISR of an older partition epoch", proposal(hopeful, epochs=1)
     yield "an ISR of an older leader epoch", proposal(hopeful, terms=1)

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Reply, Send
 from strandline.base.ids import TopicIdPartition
+from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosted import Hosted
@@ -17,7 +18,7 @@ from strandline.sim.laws.cluster.standing import Standing
 from strandline.sim.laws.cluster.stops import Stops
 from strandline.sim.laws.cluster.votes import Votes
 from strandline.sim.laws.logs.checkpoints import Checkpoints
-from strandline.sim.laws.logs.directories import look_at_directories, why_not_located
+from strandline.sim.laws.logs.directories import look_at_directories, may_end_over, why_not_located
 from strandline.sim.laws.logs.durable import Durable
 from strandline.sim.laws.logs.indexes import check_indexes
 from strandline.sim.laws.logs.logs import Logs
@@ -26,24 +27,19 @@ from strandline.sim.laws.partitions.fetches import Fetches
 from strandline.sim.laws.partitions.offers import look_at_offers
 from strandline.sim.laws.partitions.partitions import Partitions, Seen
 from strandline.sim.laws.partitions.recoveries import Recoveries
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.records.fetch import FetchResponse
 
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
-
-
-Hear = Callable[["Machine", Any], None]
-Answer = Callable[["Machine", Reply], None]
+Hear = Callable[[Machine, Any], None]
+Answer = Callable[[Machine, Reply], None]
 REFUSED_METADATA = re.compile(r"node \d+ (sent records that are|reports a divergence that is|offers a snapshot below)")
 COMMITTED_CUT = re.compile(r"(\S+): offsets .* were committed here")
 
 
 class Laws:
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
-        self.metadata = Metadata(world)
-        self.partitions = Partitions(world)
         self.votes = Votes(world)
         self.logs = Logs(world)
         self.incarnations = Incarnations(world)
@@ -55,6 +51,8 @@ class Laws:
         self.checkpoints = Checkpoints()
         self.durable = Durable(world)
         self.stops = Stops(world)
+        self.partitions = Partitions(world, self.fetches, self.logs, self.answers)
+        self.metadata = Metadata(world, self.standing, self.recoveries, self.partitions)
         # Each law says which messages it hears of, and which answers, for the most have none for it.
         self.hearing: dict[tuple[type, type], list[Hear]] = {}
         for hearing in (
@@ -75,7 +73,19 @@ class Laws:
         if world.options.racks:
             self.answering.setdefault(FetchResponse, []).append(look_at_offers)
 
-    def received(self, machine: "Machine", event: Any) -> None:
+    def starts(self, machine: Machine) -> None:
+        self.stops.starts(machine)
+
+    def stopped(self, machine: Machine) -> None:
+        self.stops.stopped(machine)
+
+    def comes_back(self, machine: Machine) -> None:
+        self.stops.comes_back(machine)
+
+    def ends_over(self, machine: Machine, node: Node, error: DiskError) -> None:
+        may_end_over(machine, node, error)
+
+    def received(self, machine: Machine, event: Any) -> None:
         """Before a node takes an event."""
         for hear in self.hearing.get((type(event), type(getattr(event, "message", None))), ()):
             hear(machine, event)
@@ -83,16 +93,16 @@ class Laws:
             with self.world.holding(event):
                 self.logs.received(machine, machine.node, event)
 
-    def sends(self, machine: "Machine", effect: Send) -> None:
+    def sends(self, machine: Machine, effect: Send) -> None:
         self.fetches.sends(machine, effect)
         self.stops.sends(machine, effect)
 
-    def replies(self, machine: "Machine", reply: Reply) -> None:
+    def replies(self, machine: Machine, reply: Reply) -> None:
         self.incarnations.replies(machine, reply)
         for answer in self.answering.get(type(reply.message), ()):
             answer(machine, reply)
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: Machine, node: Node) -> None:
         self.logs.look(machine, node)
         self.votes.look(machine, node)
         self.metadata.look(machine, node)
@@ -103,7 +113,7 @@ class Laws:
         self.standing.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
 
-    def reported(self, machine: "Machine", level: str, text: str) -> None:
+    def reported(self, machine: Machine, level: str, text: str) -> None:
         """What a node itself calls an error that must not be. (One that has lost data may cut what its checkpoint calls
         committed: its log is older than that.)"""
         if level != "error":
@@ -119,7 +129,7 @@ class Laws:
                 text
             )
 
-    def forget(self, machine: "Machine") -> None:
+    def forget(self, machine: Machine) -> None:
         self.metadata.forget(machine)
         self.partitions.forget(machine)
         self.logs.forget()

@@ -18,6 +18,35 @@ from strandline.wire.codec_plan import Field, Layout, Shape, Type, layout_of
 from strandline.wire.schema import Message
 
 TOPIC, GROUP = "strange", "strange-group"  # what the stranger has of its own
+PLAIN_NUMBERS = {  # values that nobody need wonder at
+    "voter_id": -1,
+    "generation_id": -1,
+    "generation_id_or_member_epoch": -1,
+    "session_timeout_ms": 10_000,
+    "rebalance_timeout_ms": 10_000,
+    "timeout_ms": 500,
+    "max_bytes": 1 << 20,
+    "partition_max_bytes": 1 << 20,
+    "num_partitions": 1,
+    "replication_factor": -1,
+    "count": 2,
+    "producer_id": -1,
+    "producer_epoch": -1,
+    "acks": -1,
+    "resource_type": 2,
+}
+PLAIN_TEXTS: dict[str, str | None] = {
+    "configs.name": "retention.ms",
+    "configs.value": "100000",
+    "configuration_keys": "retention.ms",
+    "resource_name": TOPIC,
+    "group_id": GROUP,
+    "key": GROUP,
+    "coordinator_keys": GROUP,
+    "member_id": "",
+    "group_instance_id": None,
+    "transactional_id": None,
+}
 
 BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
 UNSIGNED = {"H": 16, "I": 32}

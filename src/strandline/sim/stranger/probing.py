@@ -17,10 +17,20 @@ from strandline.sim.clients.admin import Admin
 from strandline.sim.laws.laws import Laws
 from strandline.sim.runs.options import Options
 from strandline.sim.scene import Scene
-from strandline.sim.stranger.hostile import GROUP, TOPIC, Known, Wrong, altered, batches, message, served, single_faults
-from strandline.sim.world.connection import Connection
+from strandline.sim.stranger.hostile import (
+    PLAIN_NUMBERS,
+    PLAIN_TEXTS,
+    TOPIC,
+    Known,
+    Wrong,
+    altered,
+    batches,
+    message,
+    served,
+    single_faults,
+)
+from strandline.sim.world.connection import Connection, Station
 from strandline.sim.world.machine import CLUSTER_ID, METADATA_DIR, Machine
-from strandline.sim.world.station import Station
 from strandline.sim.world.world import World
 from strandline.wire.api import API_BY_KEY, APIS, Api
 from strandline.wire.batch import build
@@ -254,38 +264,21 @@ class Probe:
                 "fetch_offset": quorum.state.log.log_end_offset if about_quorum else 0,
                 "current_metadata_offset": node.committed.end,
                 "partition_epoch": partition.partition_epoch if partition is not None else 0,
-                "voter_id": -1,
+                **PLAIN_NUMBERS,
                 "generation_id": self.generation,
                 "generation_id_or_member_epoch": self.generation,
                 "session_timeout_ms": 300_000,
-                "rebalance_timeout_ms": 10_000,
                 "timeout_ms": 1000,
                 "max_wait_ms": 10,
-                "max_bytes": 1 << 20,
-                "partition_max_bytes": 1 << 20,
-                "num_partitions": 1,
                 "replication_factor": 3,
-                "count": 2,
-                "producer_id": -1,
-                "producer_epoch": -1,
-                "acks": -1,
                 "new_isr": int(other),
-                "resource_type": 2,
             },
             texts={
                 "cluster_id": CLUSTER_ID,
                 **dict.fromkeys(("topic", "name", "topic_name"), METADATA_TOPIC if about_quorum else TOPIC),
-                "resource_name": TOPIC,
-                "group_id": GROUP,
-                "key": GROUP,
-                "coordinator_keys": GROUP,
+                **PLAIN_TEXTS,
                 "member_id": self.member,
-                "group_instance_id": None,
-                "transactional_id": None,
                 "topics.name": f"new-{self.prober.sent}" if case.api.name == "CreateTopics" else TOPIC,
-                "configs.name": "retention.ms",
-                "configs.value": "100000",
-                "configuration_keys": "retention.ms",
                 "feature_updates.feature": "metadata.version",
                 "protocol_type": "consumer",
                 "host": "n1",

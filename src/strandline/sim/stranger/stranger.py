@@ -10,9 +10,20 @@ from random import Random
 
 from strandline.base.effects import Event, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
-from strandline.sim.stranger.hostile import GROUP, TOPIC, Known, Wrong, batches, extremes, message, places, served
+from strandline.sim.stranger.hostile import (
+    PLAIN_NUMBERS,
+    PLAIN_TEXTS,
+    TOPIC,
+    Known,
+    Wrong,
+    batches,
+    extremes,
+    message,
+    places,
+    served,
+)
+from strandline.sim.world.connection import Station
 from strandline.sim.world.machine import CLUSTER_ID, Machine
-from strandline.sim.world.station import Station
 from strandline.sim.world.trace import Kind
 from strandline.sim.world.world import World
 from strandline.wire.api import Api
@@ -97,36 +108,13 @@ class Stranger(Station):
                 **dict.fromkeys(("broker_epoch", "previous_broker_epoch"), NO_BROKERS_EPOCH),
                 **dict.fromkeys(("leader_epoch", "replica_epoch"), epoch),
                 "current_leader_epoch": epoch if about_quorum else -1,
-                "voter_id": -1,
-                "generation_id": -1,
-                "generation_id_or_member_epoch": -1,
-                "session_timeout_ms": 10_000,
-                "rebalance_timeout_ms": 10_000,
-                "timeout_ms": 500,
-                "max_bytes": 1 << 20,
-                "partition_max_bytes": 1 << 20,
-                "num_partitions": 1,
-                "replication_factor": -1,
-                "count": 2,
-                "producer_id": -1,
-                "producer_epoch": -1,
-                "acks": -1,
+                **PLAIN_NUMBERS,
                 "replicas": other,
-                "resource_type": 2,
             },
             texts={
                 "cluster_id": self.cluster_id(api),
                 **dict.fromkeys(("topic", "name", "topic_name"), METADATA_TOPIC if about_quorum else TOPIC),
-                "configs.name": "retention.ms",
-                "configs.value": "100000",
-                "configuration_keys": "retention.ms",
-                "resource_name": TOPIC,
-                "group_id": GROUP,
-                "key": GROUP,
-                "coordinator_keys": GROUP,
-                "member_id": "",
-                "group_instance_id": None,
-                "transactional_id": None,
+                **PLAIN_TEXTS,
             },
             ids={"topic_id": METADATA_TOPIC_ID if about_quorum else image.topic_ids.get(TOPIC, METADATA_TOPIC_ID)},
             records=self.records(),

@@ -4,7 +4,7 @@ from typing import Any
 
 from strandline.base.effects import Answered, Event, Failed, Send
 from strandline.sim.clients.client import Client, Life, Request
-from strandline.sim.world.station import Station
+from strandline.sim.world.connection import Station
 from strandline.sim.world.world import World
 
 

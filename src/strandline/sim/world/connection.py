@@ -1,42 +1,115 @@
-"""One connection as drivers see TCP: in order, delayed, retransmitted, and now and then broken.
+"""Stations, and connections between them as drivers see TCP: in order, delayed, retransmitted, and now and then broken.
 
 Every message is encoded and decoded by the real codecs. What is sent into a partition is retransmitted until the
 partition heals or the sender gives up. Nobody listening is REFUSED; a machine without power says nothing at all.
 """
 
 from collections import deque
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from strandline.base.effects import (
     Answered,
     Caller,
     Disconnected,
     Endpoint,
+    Event,
     Failed,
     Failure,
+    Probe,
     Received,
     Reply,
     ReplyTo,
     Send,
 )
-from strandline.sim.world.station import Station
-from strandline.sim.world.timeline import Task
+from strandline.sim.world.timeline import Task, Timeline
 from strandline.sim.world.trace import Passage
 from strandline.wire.api import api_of
 from strandline.wire.frame import decode_request, decode_response, encode_request, encode_response
-
-if TYPE_CHECKING:
-    from strandline.sim.world.network import Network
 
 RETRANSMIT_MS = 20
 LISTENERS = {9092: "PLAINTEXT", 9093: "CONTROLLER"}
 
 
+class Medium(Protocol):
+    """What connections and stations ask of the network."""
+
+    time: Timeline
+    stations: dict[str, "Station"]
+    numbers: "count[int]"
+    tamper: Callable[["Connection", Any, int], Any]
+
+    def send(self, source: "Station", effect: Send) -> None: ...
+    def send_again(self, connection: "Connection", frame: bytes) -> None: ...
+    def probe(self, source: "Station", effect: Probe) -> None: ...
+    def latency(self, source: str, target: str) -> int: ...
+    def is_cut(self, source: str, target: str) -> bool: ...
+    def duplicates(self, message: Any) -> bool: ...
+    def count(self, frame: bytes) -> None: ...
+    def leaving(self, source: "Station", target: "Station", message: Any, *, is_answer: bool) -> Passage | None: ...
+    def arrives(self, passage: Passage | None, *, is_lost: bool = False) -> None: ...
+
+
+class Station:
+    """A machine on the network, and the process on it. `life` counts the processes."""
+
+    def __init__(self, name: str, network: Medium) -> None:
+        self.name = name
+        self.network = network
+        self.life = 0
+        self.is_running = False
+        self.is_powered = True
+        self.is_paused = False
+        self.inbox: deque[Task] = deque()  # what waits for a process that stands still
+        self.outbound: dict[tuple[Endpoint, str], Connection] = {}
+        self.inbound: dict[int, Connection] = {}
+        self.ghosts: list[
+            tuple[Connection, bool]
+        ] = []  # what a power cut left with the peers; True: this was the target
+        network.stations[name] = self
+
+    def event(self, event: Event) -> None:
+        raise NotImplementedError
+
+    def deliver(self, life: int, task: Task) -> None:
+        """Run something in the process, unless that is gone, and not while it stands still."""
+        if life != self.life or not self.is_running:
+            return
+        if self.is_paused:
+            self.inbox.append(lambda: self.deliver(life, task))
+        else:
+            task()
+
+    def resume(self) -> None:
+        self.is_paused = False
+        while self.inbox and not self.is_paused:
+            self.inbox.popleft()()
+
+    def vanish(self, *, power: bool) -> None:
+        """The process ends. Its kernel closes what it had open, unless that went away too."""
+        ends = [(one, True) for one in self.inbound.values()] + [(one, False) for one in self.outbound.values()]
+        self.inbound, self.outbound = {}, {}
+        self.is_running = self.is_paused = False
+        self.inbox.clear()
+        self.life += 1
+        if power:
+            self.is_powered = False
+            self.ghosts += ends
+        else:
+            reset(ends)
+
+    def power_on(self) -> None:
+        """A new kernel knows nothing of the connections before: it resets them when peers ask."""
+        self.is_powered = True
+        reset(self.ghosts)
+        self.ghosts = []
+
+
 class Pipe:
     """One direction."""
 
-    def __init__(self, network: "Network", source: Station, target: Station) -> None:
+    def __init__(self, network: Medium, source: Station, target: Station) -> None:
         self.network = network
         self.source = source
         self.target = target
@@ -70,7 +143,7 @@ class Pipe:
 
 
 class Connection:
-    def __init__(self, network: "Network", source: Station, endpoint: Endpoint, channel: str) -> None:
+    def __init__(self, network: Medium, source: Station, endpoint: Endpoint, channel: str) -> None:
         self.network = network
         self.source, self.target = source, network.stations[endpoint.host]
         self.source_life, self.target_life = source.life, -1
@@ -202,6 +275,14 @@ class Connection:
         """A middle box forgets the connection: both sides see it closed."""
         self.source_lost()
         self.target_lost()
+
+
+def reset(ends: list[tuple[Connection, bool]]) -> None:
+    for connection, is_target in ends:
+        if is_target:
+            connection.down.push(connection.source_lost)
+        else:
+            connection.up.push(connection.target_lost)
 
 
 def name_of(message: Any) -> str:

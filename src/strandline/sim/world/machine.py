@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from strandline.base.effects import (
     AwaitRoom,
@@ -40,14 +40,11 @@ from strandline.log.evidence.wholeness import distrust
 from strandline.log.files.room import needed_room
 from strandline.quorum.tokens import LogSynced
 from strandline.replica.hosted import Hosted
-from strandline.sim.laws.logs.directories import may_end_over
+from strandline.sim.world.connection import Station
 from strandline.sim.world.disk import PowerLost, SimDisk
-from strandline.sim.world.station import Station
+from strandline.sim.world.ground import Ground
 from strandline.sim.world.timeline import Clock
 from strandline.sim.world.trace import Kind
-
-if TYPE_CHECKING:
-    from strandline.sim.world.world import World
 
 METADATA_DIR = "/m"
 CLUSTER_ID = "sim-cluster-000000000A"
@@ -55,8 +52,37 @@ ROOM_CHECK_MS = 300
 STEADY_LOOKS = 2  # that must find room in a row, before a node stops for a directory
 
 
+class Watch(Protocol):
+    """Whoever looks at what machines do: the laws."""
+
+    def starts(self, machine: "Machine") -> None: ...
+    def received(self, machine: "Machine", event: Any) -> None: ...
+    def sends(self, machine: "Machine", effect: Send) -> None: ...
+    def replies(self, machine: "Machine", reply: Reply) -> None: ...
+    def reported(self, machine: "Machine", level: str, text: str) -> None: ...
+    def look(self, machine: "Machine", node: Node) -> None: ...
+    def comes_back(self, machine: "Machine") -> None: ...
+    def stopped(self, machine: "Machine") -> None: ...
+    def ends_over(self, machine: "Machine", node: Node, error: DiskError) -> None: ...
+    def forget(self, machine: "Machine") -> None: ...
+
+
+class Losses(Protocol):
+    """Whoever notes what faults have taken."""
+
+    unseen: dict[TopicIdPartition, None]
+
+    def stops(self, node: NodeId) -> None: ...
+    def lost(self, node: NodeId, why: str) -> None: ...
+
+
+class Surroundings(Ground):
+    laws: Watch
+    damage: Losses
+
+
 class Machine(Station):
-    def __init__(self, world: "World", node_id: NodeId, roles: str, settings: dict[str, str]) -> None:
+    def __init__(self, world: Surroundings, node_id: NodeId, roles: str, settings: dict[str, str]) -> None:
         super().__init__(f"n{node_id}", world.network)
         self.world = world
         self.node_id = node_id
@@ -130,7 +156,7 @@ class Machine(Station):
         self.told(Kind.STARTED, "starts")
         self.has_left = self.has_inventory = self.needs_inventory = False
         rng = Random(self.rng.getrandbits(64))
-        self.world.laws.stops.starts(self)
+        self.world.laws.starts(self)
         with self.world.holding(f"{self.name} starts"):
             try:
                 self.node = Node(prepare(self.config, self.disk, rng, self.where, self.clock.now()), self.clock.now())
@@ -161,7 +187,7 @@ class Machine(Station):
             try:
                 effects = step(node, self.clock.now())
             except DiskError as error:
-                may_end_over(self, node, error)
+                world.laws.ends_over(self, node, error)
                 self.disk_failed(error)
                 return
             except PowerLost:
@@ -241,7 +267,7 @@ class Machine(Station):
                 self.has_left = status == 0 and not self.is_rotten and not self.has_offline_directories
                 self.has_inventory = self.has_left
                 if status == 0:
-                    self.world.laws.stops.stopped(self)
+                    self.world.laws.stopped(self)
                 self.stop(why)
                 if self.comes_back and status == 0:
                     self.world.time.later(1, self.begin_anew)
@@ -413,7 +439,7 @@ class Machine(Station):
                 self.world.time.later(ROOM_CHECK_MS, lambda: look(looks))
             else:
                 with self.world.holding("there is room"):
-                    self.world.laws.stops.comes_back(self)
+                    self.world.laws.comes_back(self)
                 self.comes_back = True
                 self.shut_down()
 

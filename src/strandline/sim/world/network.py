@@ -14,8 +14,7 @@ import msgspec
 
 from strandline.base.effects import Failure, Probe, Probed, Send
 from strandline.base.value import Value
-from strandline.sim.world.connection import Connection, Pipe, name_of
-from strandline.sim.world.station import Station
+from strandline.sim.world.connection import Connection, Pipe, Station, name_of
 from strandline.sim.world.timeline import Timeline
 from strandline.sim.world.trace import Passage, Trace
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest

@@ -10,7 +10,7 @@
 """
 
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Received, Reply
 from strandline.base.errors import ErrorCode
@@ -18,12 +18,10 @@ from strandline.base.ids import TopicIdPartition
 from strandline.log.reading import Read
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.batch import HEADER_SIZE, SEQUENCE_MAX, BatchHeader, read_header, why_no_batch
 from strandline.wire.messages.records.produce import ProduceRequest, ProduceResponse
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 ACKS_ALL = -1
 Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
@@ -36,18 +34,18 @@ class Answers:
     HEARS = ((Received, ProduceRequest),)
     ANSWERS = (ProduceResponse, NoneType)
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.asked: dict[Asked, tuple[int, dict[TopicIdPartition, Sent]]] = {}
         self.first: dict[Writer, int] = {}  # the earliest sequence that anybody was asked to write
         self.latest: dict[Writer, int] = {}  # the end of what was acknowledged last
 
-    def forget(self, machine: "Machine") -> None:
+    def forget(self, machine: Machine) -> None:
         """The process is gone, and answers nobody."""
         for which in [which for which in self.asked if which[0] == machine.name]:
             del self.asked[which]
 
-    def received(self, machine: "Machine", event: Any) -> None:
+    def received(self, machine: Machine, event: Any) -> None:
         sent = {}
         for topic in event.message.topic_data:
             for data in topic.partition_data:
@@ -60,7 +58,7 @@ class Answers:
             self.first[writer] = earlier(header.base_sequence, self.first.get(writer, header.base_sequence))
         self.asked[machine.name, machine.life, event.to.connection, event.to.sequence] = event.message.acks, sent
 
-    def replies(self, machine: "Machine", reply: Reply) -> None:
+    def replies(self, machine: Machine, reply: Reply) -> None:
         asked = self.asked.pop((machine.name, machine.life, reply.to.connection, reply.to.sequence), None)
         if asked is None or type(reply.message) is not ProduceResponse:
             return
@@ -75,7 +73,7 @@ class Answers:
                     with machine.disk.observed():
                         self.is_there(f"{machine.name}, {hosted.name}", hosted, row.base_offset, acks, *sent[at])
 
-    def leads_no_longer(self, machine: "Machine", hosted: Hosted) -> None:
+    def leads_no_longer(self, machine: Machine, hosted: Hosted) -> None:
         """Of requests that wait for this partition alone. Before a broker is let in nothing of them is written."""
         assert machine.node is not None
         if machine.node.early is not None:
@@ -86,10 +84,10 @@ class Answers:
                     f"{machine.name} no longer leads {hosted.name}, and does not tell who waits to have written there"
                 )
 
-    def is_held_to_it(self, machine: "Machine", at: TopicIdPartition) -> bool:
+    def is_held_to_it(self, machine: Machine, at: TopicIdPartition) -> bool:
         """Not where more was lost than the configuration promises to survive."""
-        laws = self.world.laws.partitions
-        return not machine.is_rotten and laws.is_bound(at) and not self.world.damage.is_lossy(at, machine.node_id)
+        damage = self.world.damage
+        return not machine.is_rotten and at not in damage.exceeded and not damage.is_lossy(at, machine.node_id)
 
     def is_there(self, who: str, hosted: Hosted, offset: int, acks: int, asked: BatchHeader, records: bytes) -> None:
         log, leader = hosted.log, hosted.role

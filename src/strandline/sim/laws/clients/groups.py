@@ -10,7 +10,7 @@ The log is read here from its records alone, and not by what the coordinator rem
 """
 
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Received, Reply
 from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, TopicIdPartition, Uuid
@@ -18,6 +18,8 @@ from strandline.group.partitioning import partition_for
 from strandline.log.reading import Read
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.batch import batches
 from strandline.wire.messages.groups.group_records import (
     GroupMetadataKey,
@@ -31,10 +33,6 @@ from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest, O
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.record import records
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 READ_BYTES = 1 << 20
 ASKING = (OffsetCommitRequest, OffsetFetchRequest, SyncGroupRequest)
@@ -91,21 +89,21 @@ class Groups:
     HEARS = tuple((Received, request) for request in ASKING)
     ANSWERS = (OffsetCommitResponse, OffsetFetchResponse, SyncGroupResponse, NoneType)
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.asked: dict[Asked, Any] = {}
         self.replayed: dict[tuple[str, int, TopicIdPartition], Replayed] = {}
         self.removed: set[Key] = set()  # offsets that expired, as a log said at any time, or whose topic was deleted
 
-    def forget(self, machine: "Machine") -> None:
+    def forget(self, machine: Machine) -> None:
         """The process is gone, and answers nobody."""
         for asked in [asked for asked in self.asked if asked[0] == machine.name]:
             del self.asked[asked]
 
-    def received(self, machine: "Machine", event: Any) -> None:
+    def received(self, machine: Machine, event: Any) -> None:
         self.asked[machine.name, machine.life, event.to.connection, event.to.sequence] = event.message
 
-    def replies(self, machine: "Machine", reply: Reply) -> None:
+    def replies(self, machine: Machine, reply: Reply) -> None:
         if not self.asked:
             return
         asked = self.asked.pop((machine.name, machine.life, reply.to.connection, reply.to.sequence), None)
@@ -117,7 +115,7 @@ class Groups:
             case SyncGroupRequest(), SyncGroupResponse() as answer if not answer.error_code:
                 self.assigns(machine, asked, answer)
 
-    def commits(self, machine: "Machine", asked: OffsetCommitRequest, answer: OffsetCommitResponse) -> None:
+    def commits(self, machine: Machine, asked: OffsetCommitRequest, answer: OffsetCommitResponse) -> None:
         done = {(row.name, p.partition_index) for row in answer.topics for p in row.partitions if p.error_code == 0}
         found = self.log_of(machine, asked.group_id) if done else None
         if found is None:
@@ -135,7 +133,7 @@ class Groups:
                 )
                 replayed.told[key] = there[-1]
 
-    def tells(self, machine: "Machine", answer: OffsetFetchResponse) -> None:
+    def tells(self, machine: Machine, answer: OffsetFetchResponse) -> None:
         for group in answer.groups:
             found = self.log_of(machine, group.group_id) if not group.error_code else None
             if found is None:
@@ -149,7 +147,7 @@ class Groups:
                         f"{machine.name} says that {row.committed_offset} is the offset of {key}, and it is {said}"
                     )
 
-    def may_be_told(self, machine: "Machine", replayed: Replayed, key: Key, committed: int, start: int) -> list[int]:
+    def may_be_told(self, machine: Machine, replayed: Replayed, key: Key, committed: int, start: int) -> list[int]:
         rows = [row for row in replayed.positions.get(key, ()) if row[0] < committed]
         before = [at for at, _ in rows if at < start]
         first = max([*before[-1:], replayed.told.get(key, -1)], default=-1)
@@ -158,7 +156,7 @@ class Groups:
         said = [position if topic in (there, ZERO_UUID) else -1 for at, (position, topic) in rows if at >= first]
         return said if first >= 0 else [-1, *said]
 
-    def assigns(self, machine: "Machine", asked: SyncGroupRequest, answer: SyncGroupResponse) -> None:
+    def assigns(self, machine: Machine, asked: SyncGroupRequest, answer: SyncGroupResponse) -> None:
         found = self.log_of(machine, asked.group_id)
         if found is None:
             return
@@ -175,7 +173,7 @@ class Groups:
             f" {asked.group_id}, and that is not written"
         )
 
-    def log_of(self, machine: "Machine", group: str) -> tuple[Replayed, int, int] | None:
+    def log_of(self, machine: Machine, group: str) -> tuple[Replayed, int, int] | None:
         """What the group's coordinator has in its log, up to where that counts, and where its leader epoch begins.
         None where nothing can be asked of it."""
         node = machine.node
@@ -185,7 +183,7 @@ class Groups:
         at = TopicIdPartition(topic.topic_id, partition_for(group, len(topic.partitions)))
         hosted = node.broker.replicas.host.partitions.find(at)
         world = self.world
-        if not world.laws.partitions.is_bound(at) or world.damage.is_lossy(at, machine.node_id) or hosted is None:
+        if at in world.damage.exceeded or world.damage.is_lossy(at, machine.node_id) or hosted is None:
             return None
         leader = hosted.role
         assert type(leader) is Leader, f"{machine.name} answers for {group}, and leads its partition no longer"

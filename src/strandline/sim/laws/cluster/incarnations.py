@@ -4,17 +4,15 @@
 - what a broker says it knows of metadata it has applied: by that it is let in
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Received, Reply
 from strandline.base.ids import NodeId
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 SIGNED = (AlterPartitionRequest, AssignReplicasToDirsRequest, BrokerHeartbeatRequest)
 Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
@@ -23,11 +21,11 @@ Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
 class Incarnations:
     HEARS = tuple((Received, request) for request in SIGNED)
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.stale: dict[Asked, str] = {}  # what was asked by one that is over
 
-    def received(self, machine: "Machine", event: Any) -> None:
+    def received(self, machine: Machine, event: Any) -> None:
         node, request = machine.node, event.message
         if type(request) is BrokerHeartbeatRequest:
             self.is_applied(request)
@@ -54,7 +52,7 @@ class Incarnations:
                 f"node {request.broker_id} says that it knows metadata up to {named}, and has applied {applied}"
             )
 
-    def replies(self, machine: "Machine", reply: Reply) -> None:
+    def replies(self, machine: Machine, reply: Reply) -> None:
         if not self.stale:
             return
         asked = self.stale.pop((machine.name, machine.life, reply.to.connection, reply.to.sequence), None)

@@ -6,42 +6,38 @@
 - ISR ⊆ replicas, ELR ⊆ replicas, both disjoint (`Image.check`); leader and partition epochs grow strictly
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.ids import NOBODY, TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.reading import Read
 from strandline.metadata.image import Image, Partition
-from strandline.sim.laws.cluster.standing import look_at_roles
+from strandline.sim.laws.cluster.standing import Standing, look_at_roles
 from strandline.sim.laws.partitions.eligible import Eligible
+from strandline.sim.laws.partitions.partitions import Partitions
+from strandline.sim.laws.partitions.recoveries import Recoveries
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.cluster import Committed
+from strandline.sim.world.machine import Machine
 from strandline.sim.world.trace import Kind
 from strandline.wire.batch import batches
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 READ_BYTES = 1 << 20
 IMAGES_EVERY = 4  # compare whole images at every n-th offset: each costs what the image is large
 
 
-class Metadata:
-    def __init__(self, world: "World") -> None:
+class Metadata(Committed):
+    def __init__(self, world: Subject, standing: Standing, recoveries: Recoveries, partitions: Partitions) -> None:
+        super().__init__()
         self.world = world
-        self.leaders: dict[int, str] = {}  # by epoch of the quorum
-        self.batches: dict[int, tuple[int, bytes]] = {}  # committed: base offset -> (next offset, the batch)
-        self.end = 0  # how much of the log is known to be committed
-        self.image = Image()  # the newest committed one, as some node has applied it
-        self.history: dict[TopicIdPartition, dict[int, Partition]] = {}  # by partition epoch
+        self.standing, self.recoveries, self.partitions = standing, recoveries, partitions
         self.applied: dict[str, int] = {}
         self.images: dict[int, tuple[str, ...]] = {}  # at an offset: the parts of the image
         self.controller = ""
-        self.eligible = Eligible(world)
+        self.eligible = Eligible(world, standing)
 
-    def forget(self, machine: "Machine") -> None:
+    def forget(self, machine: Machine) -> None:
         self.applied.pop(machine.name, None)
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: Machine, node: Node) -> None:
         quorum = node.quorum
         if quorum.is_leader:
             first = self.leaders.setdefault(quorum.leader_epoch, machine.name)
@@ -62,7 +58,7 @@ class Metadata:
                 text = f"is the active controller (epoch {quorum.leader_epoch})"
                 self.world.tell(Kind.CONTROLLER, text, machine.name)
 
-    def compare_log(self, machine: "Machine", node: Node, start: int, end: int) -> None:
+    def compare_log(self, machine: Machine, node: Node, start: int, end: int) -> None:
         """What this node takes for committed, batch by batch. A snapshot may have brought it over the beginning."""
         log = node.metadata_log.log
         offset = max(start, log.log_start_offset)
@@ -78,7 +74,7 @@ class Metadata:
                     assert known == batch, f"the committed metadata at {header.base_offset} differs on {machine.name}"
                     offset = header.next_offset
 
-    def compare_image(self, machine: "Machine", node: Node, end: int) -> None:
+    def compare_image(self, machine: Machine, node: Node, end: int) -> None:
         parts = parts_of(node.image)
         known = self.images.setdefault(end, parts)
         assert known == parts, f"the metadata image at {end} differs on {machine.name}"
@@ -107,13 +103,13 @@ class Metadata:
                     )
                     self.only_as_needed(f"{topic.name}-{index}", last, partition)
                     if partition.partition_epoch == last.partition_epoch + 1:
-                        self.world.laws.recoveries.changed(f"{topic.name}-{index}", at, last, partition)
+                        self.recoveries.changed(f"{topic.name}-{index}", at, last, partition)
                 known[partition.partition_epoch] = partition
                 look_at_roles(f"{topic.name}-{index}", image, last, partition)
                 self.eligible.look(f"{topic.name}-{index}", at, image, last, partition)
                 self.changed(f"{topic.name}-{index}", at, partition)
         self.eligible.looked(image)
-        self.world.laws.standing.looked(image)
+        self.standing.looked(image)
 
     def only_as_needed(self, name: str, last: Partition, new: Partition) -> None:
         """A leader epoch fences everybody: it begins with another leader or other replicas, or if one of them lost
@@ -138,20 +134,7 @@ class Metadata:
         )
         self.world.tell(Kind.ISR, text, partition=name, leader_epoch=partition.leader_epoch)
         self.world.damage.metadata_changed(at, name, partition)
-        self.world.laws.partitions.members_hold_truth(at, partition)
-
-    # --- questions
-
-    def partition_at(self, at: TopicIdPartition, partition_epoch: int) -> Partition | None:
-        return self.history.get(at, {}).get(partition_epoch)
-
-    def is_registered(self, machine: "Machine") -> bool:
-        """Is the incarnation that runs there the one that the committed metadata knows, and let in?"""
-        node = machine.node
-        broker = self.image.brokers.get(machine.node_id)
-        if node is None or node.broker is None or broker is None or broker.fenced:
-            return False
-        return node.broker.lifecycle.identity.incarnation_id == broker.incarnation_id
+        self.partitions.members_hold_truth(at, partition)
 
 
 def elr_text(partition: Partition) -> str:

@@ -9,25 +9,21 @@
 - who leads is let in, and leads from a directory that is online; who comes into an ISR is active there
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Reply
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.broker.lifecycle import Identity, Left, Registered
 from strandline.broker.node import Node
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Broker, Image, Partition, directory_of
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionResponse
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 
 class Standing:
     ANSWERS = (AlterPartitionResponse,)
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.vouched: dict[tuple[NodeId, Uuid], int] = {}  # by incarnation: the epoch that it named
         self.had: dict[NodeId, int] = {}  # the broker epoch of the process that runs
@@ -35,12 +31,12 @@ class Standing:
         self.known: dict[NodeId, Broker] = {}  # as the newest committed metadata has them
         self.lives: dict[str, int] = {}  # of machines, whose beginnings were looked at
 
-    def forget(self, machine: "Machine") -> None:
+    def forget(self, machine: Machine) -> None:
         """The process is gone."""
         if machine.node is not None:
             self.last[machine.node_id] = self.had.pop(machine.node_id, -1)
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: Machine, node: Node) -> None:
         if node.broker is None:
             return
         lifecycle = node.broker.lifecycle
@@ -55,7 +51,7 @@ class Standing:
             is_later = known.incarnation_id != lifecycle.identity.incarnation_id
             assert known.fenced or is_later, f"{machine.name} leaves with the controller's consent, and is not fenced"
 
-    def replies(self, machine: "Machine", reply: Reply) -> None:
+    def replies(self, machine: Machine, reply: Reply) -> None:
         if type(reply.message) is not AlterPartitionResponse or machine.node is None:
             return
         for topic in reply.message.topics:
@@ -72,7 +68,7 @@ class Standing:
                     f"{machine.name} answers a proposal with {row}, and committed is {partition}"
                 )
 
-    def begins(self, machine: "Machine", identity: Identity) -> None:
+    def begins(self, machine: Machine, identity: Identity) -> None:
         """A disk that is of another day may have the marker of that day, and nobody can know."""
         named, last = identity.previous_broker_epoch, self.last.get(machine.node_id, -1)
         self.vouched[machine.node_id, identity.incarnation_id] = named

@@ -7,17 +7,15 @@
 - a broker begins anew by itself for a directory that was full only where no other failure was met
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from strandline.base.effects import Send
 from strandline.base.ids import TopicIdPartition, Uuid
 from strandline.log.evidence.clean_shutdown import FILE
 from strandline.metadata.image import directory_of
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 UNCLEAN = -1
 
@@ -37,11 +35,11 @@ class Stop(NamedTuple):
 
 
 class Stops:
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.last: dict[str, Stop] = {}
 
-    def stopped(self, machine: "Machine") -> None:
+    def stopped(self, machine: Machine) -> None:
         broker = None if machine.node is None else machine.node.broker
         self.last.pop(machine.name, None)
         if broker is None or broker.lifecycle.last_epoch < 0:
@@ -64,23 +62,23 @@ class Stops:
             dict.fromkeys(replicas.host.withdrawals.held),
         )
 
-    def starts(self, machine: "Machine") -> None:
+    def starts(self, machine: Machine) -> None:
         last = self.last.get(machine.name)
         if last is not None and last.life == machine.life - 1:
             is_marked = all(machine.disk.peek(f"{path}/{FILE}") is not None for path in last.live.values())
             self.last[machine.name] = last._replace(is_marked=is_marked)
 
-    def lying(self, machine: "Machine") -> dict[TopicIdPartition, Uuid]:
+    def lying(self, machine: Machine) -> dict[TopicIdPartition, Uuid]:
         """Where the committed metadata has this machine's replicas that are in ISR or ELR."""
         node = machine.node_id
         found = {}
-        for topic in self.world.laws.metadata.image.topics.values():
+        for topic in self.world.committed.image.topics.values():
             for index, partition in topic.partitions.items():
                 if node in (*partition.isr, *partition.elr):
                     found[TopicIdPartition(topic.topic_id, index)] = directory_of(partition, node)
         return found
 
-    def sends(self, machine: "Machine", effect: Send) -> None:
+    def sends(self, machine: Machine, effect: Send) -> None:
         request, last = effect.message, self.last.get(machine.name)
         if type(request) is not BrokerRegistrationRequest or last is None or last.life != machine.life - 1:
             return
@@ -110,7 +108,7 @@ class Stops:
             f" that they may have lost records"
         )
 
-    def comes_back(self, machine: "Machine") -> None:
+    def comes_back(self, machine: Machine) -> None:
         assert machine.node is not None
         assert machine.node.broker is not None
         broken = [root for root in machine.node.broker.directories.offline if root in machine.disk.broken]

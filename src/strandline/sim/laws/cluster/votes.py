@@ -10,7 +10,7 @@
 - who has metadata that it cannot apply neither stands for election nor leads
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Answered, Received, Reply
 from strandline.base.ids import NOBODY
@@ -20,12 +20,10 @@ from strandline.quorum.roles import Candidate, Follower, Leader, Prospective
 from strandline.quorum.storage.election_state import SHORT, VOTES_LOST
 from strandline.quorum.tokens import FetchSent
 from strandline.sim.laws.logs.logs import content
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.quorum.vote import VoteRequest, VoteResponse
 from strandline.wire.messages.records.fetch import FetchResponse
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 Ballot = tuple[int, int]  # epoch, candidate
 
@@ -34,7 +32,7 @@ class Votes:
     HEARS = ((Received, VoteRequest), (Answered, FetchResponse))
     ANSWERS = (VoteResponse,)
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.asked: dict[tuple[str, int, int], Ballot] = {}  # by machine, connection and sequence; not pre-votes
         self.pre_votes: set[tuple[str, int, int]] = set()  # likewise, what was asked before that
@@ -45,7 +43,7 @@ class Votes:
         self.ends: dict[str, int] = {}  # of the metadata logs
         self.had: dict[str, int] = {}  # what was durable on a voter before its files were damaged, until it is whole
 
-    def received(self, machine: "Machine", event: Any) -> None:
+    def received(self, machine: Machine, event: Any) -> None:
         if type(event) is Received:
             row = event.message.topics[0].partitions[0] if event.message.topics else None
             which = (machine.name, event.to.connection, event.to.sequence)
@@ -56,7 +54,7 @@ class Votes:
         elif type(event.token) is FetchSent:
             self.hears(machine, event)
 
-    def hears(self, machine: "Machine", event: Answered) -> None:
+    def hears(self, machine: Machine, event: Answered) -> None:
         """An answer that a follower waits for, from its leader: nobody else need lead."""
         node = machine.node
         role = None if node is None else node.quorum.state.role
@@ -68,7 +66,7 @@ class Votes:
             if not event.message.error_code and not row.error_code and told == mine:
                 self.heard[machine.name] = mine
 
-    def replies(self, machine: "Machine", reply: Reply) -> None:
+    def replies(self, machine: Machine, reply: Reply) -> None:
         if type(reply.message) is not VoteResponse:
             return
         which = (machine.name, reply.to.connection, reply.to.sequence)
@@ -88,17 +86,17 @@ class Votes:
         first = self.given.setdefault((voter, epoch), candidate)
         assert first == candidate, f"{voter} votes for {candidate} in epoch {epoch}, and has voted for {first}"
 
-    def forget(self, machine: "Machine") -> None:
+    def forget(self, machine: Machine) -> None:
         self.heard.pop(machine.name, None)
 
-    def damaged(self, machine: "Machine") -> None:
+    def damaged(self, machine: Machine) -> None:
         """Its metadata was. What it had counts until it is whole: nobody is elected with its vote before."""
         self.had[machine.name] = machine.metadata_durable
 
-    def durable(self, machine: "Machine") -> int:
+    def durable(self, machine: Machine) -> int:
         return max(machine.metadata_durable, self.had.get(machine.name, 0))
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: Machine, node: Node) -> None:
         quorum = node.quorum
         role, epoch, end = quorum.state.role, quorum.leader_epoch, node.metadata_log.log.log_end_offset
         if machine.metadata_durable > end:
@@ -120,7 +118,7 @@ class Votes:
             self.leads(machine, node)
             self.is_durable(machine, node)
 
-    def is_durable(self, machine: "Machine", node: Node) -> None:
+    def is_durable(self, machine: Machine, node: Node) -> None:
         machines, high_watermark = self.world.machines, node.quorum.high_watermark
         durable = [self.durable(machines[voter]) for voter in node.voters]
         assert sum(end >= high_watermark for end in durable) > len(durable) // 2, (
@@ -128,13 +126,13 @@ class Votes:
             f" {durable}"
         )
 
-    def leads(self, machine: "Machine", node: Node) -> None:
+    def leads(self, machine: Machine, node: Node) -> None:
         quorum = node.quorum
         term = (machine.name, quorum.leader_epoch)
         if term not in self.began:
             self.began[term] = quorum.high_watermark
             self.gives(machine.name, quorum.leader_epoch, machine.node_id)
-            metadata = self.world.laws.metadata
+            metadata = self.world.committed
             end, committed = node.metadata_log.log_end_offset, metadata.end
             is_latest = quorum.leader_epoch >= max(metadata.leaders, default=0)  # else its votes came late
             assert end >= committed or not is_latest, (
@@ -146,7 +144,7 @@ class Votes:
             f" {quorum.epoch_start_offset}"
         )
 
-    def copies(self, machine: "Machine", node: Node, end: int) -> None:
+    def copies(self, machine: Machine, node: Node, end: int) -> None:
         """What a follower has just appended, and the record before it."""
         log, quorum = node.metadata_log.log, node.quorum
         before = self.ends.get(machine.name, end)

@@ -4,16 +4,12 @@
   older one would vouch for batches that took the place of others and were never synced
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.ids import TopicPartition
 from strandline.broker.node import Node
 from strandline.log.checkpoints import Unreadable, parse_offsets
 from strandline.replica.hosted import Hosted
 from strandline.replica.storage.rows import RECOVERY_POINTS
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
+from strandline.sim.world.machine import Machine
 
 
 class Checkpoints:
@@ -23,7 +19,7 @@ class Checkpoints:
             tuple[str, int], int
         ] = {}  # of a machine's disk, in one life of its process, at the last look
 
-    def look(self, machine: "Machine", node: Node, touched: list[Hosted]) -> None:
+    def look(self, machine: Machine, node: Node, touched: list[Hosted]) -> None:
         """Neither the logs were touched nor anything on the disk: then all is as it was."""
         broker = node.broker
         if broker is None or node.halted:
@@ -42,7 +38,7 @@ class Checkpoints:
                         f"{machine.name}: the saved recovery point of {name} is {saved}, above its own, {known}"
                     )
 
-    def rows(self, machine: "Machine", path: str) -> dict[TopicPartition, int]:
+    def rows(self, machine: Machine, path: str) -> dict[TopicPartition, int]:
         content = machine.disk.peek(path) or b""
         before = self.read.get((machine.name, path))
         if before is not None and before[0] == content:

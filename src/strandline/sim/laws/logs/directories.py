@@ -6,20 +6,15 @@
   one. Every other error has somebody who takes its directory offline
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.ports import DiskError
 from strandline.base.time import NEVER
 from strandline.broker.node import Node
-from strandline.metadata.image import directory_of
+from strandline.metadata.image import Image, directory_of
 from strandline.replica.hosted import Hosted
-
-if TYPE_CHECKING:
-    from strandline.metadata.image import Image
-    from strandline.sim.world.machine import Machine
+from strandline.sim.world.machine import Machine
 
 
-def look_at_directories(machine: "Machine", node: Node, committed: "Image") -> None:
+def look_at_directories(machine: Machine, node: Node, committed: "Image") -> None:
     broker = node.broker
     if broker is None or not broker.directories.offline or broker.lifecycle.report_until != NEVER:
         return
@@ -30,7 +25,7 @@ def look_at_directories(machine: "Machine", node: Node, committed: "Image") -> N
     assert not believed, f"{machine.name} has told of offline directories, and the metadata has them online"
 
 
-def may_end_over(machine: "Machine", node: Node, error: DiskError) -> None:
+def may_end_over(machine: Machine, node: Node, error: DiskError) -> None:
     """The message of an error begins with its path."""
     if node.broker is None or is_below(machine.config.metadata_log_dir, error):
         return
@@ -42,7 +37,7 @@ def is_below(directory: str, error: DiskError) -> bool:
     return str(error).startswith((f"{directory}/", f"{directory}:"))
 
 
-def why_not_located(machine: "Machine", hosted: Hosted, committed: "Image") -> str | None:
+def why_not_located(machine: Machine, hosted: Hosted, committed: "Image") -> str | None:
     partition = committed.partition(hosted.at)
     known = None if partition is None else directory_of(partition, machine.node_id)
     if known == hosted.directory.directory_id:

@@ -5,8 +5,6 @@
 - a snapshot bears the epoch of its last record, by which voters find out whether it is in their history
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.ids import TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.log import Log
@@ -15,27 +13,25 @@ from strandline.quorum.ports import SnapshotId
 from strandline.quorum.storage.metadata_log import SUFFIX, MetadataLog, snapshot_name
 from strandline.replica.host import Host
 from strandline.replica.hosted import Hosted
+from strandline.sim.laws.subject import Subject
 from strandline.sim.world.disk import SimDisk
 from strandline.sim.world.disk_content import Content
+from strandline.sim.world.machine import Machine
 from strandline.wire.batch import read_header
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 ROTTING = ("struck: bit rot", "struck: damaged files", "struck: damaged last")
 Life = tuple[str, int]  # a machine and its process
 
 
 class Durable:
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.points: dict[tuple[Life, TopicIdPartition], int] = {}
         self.starts: dict[Life, int] = {}
         self.newest: dict[Life, SnapshotId | None] = {}
         self.waiting: dict[Life, dict[Hosted, None]] = {}  # touched, and not looked at yet
 
-    def look(self, machine: "Machine", node: Node, touched: list[Hosted]) -> None:
+    def look(self, machine: Machine, node: Node, touched: list[Hosted]) -> None:
         life = (machine.name, machine.life)
         if touched:
             self.waiting.setdefault(life, {}).update(dict.fromkeys(touched))
@@ -45,7 +41,7 @@ class Durable:
         if life in self.waiting and node.broker is not None:
             self.look_at_logs(machine, life, node.broker.replicas.host)
 
-    def look_at_logs(self, machine: "Machine", life: Life, host: Host) -> None:
+    def look_at_logs(self, machine: Machine, life: Life, host: Host) -> None:
         for hosted in self.waiting.pop(life):
             if host.partitions.find(hosted.at) is not hosted:
                 continue
@@ -62,7 +58,7 @@ class Durable:
                         why = why_not_durable(machine.disk, hosted.log, before)
                     assert why is None, f"{machine.name} takes {hosted.name} for durable up to {point}: {why}"
 
-    def look_at_metadata(self, machine: "Machine", life: Life, log: MetadataLog) -> None:
+    def look_at_metadata(self, machine: Machine, life: Life, log: MetadataLog) -> None:
         start = log.log_start_offset
         if start > self.starts.get(life, 0):
             self.starts[life] = start
@@ -83,7 +79,7 @@ class Durable:
 
     def epoch_of(self, offset: int) -> int | None:
         """As the committed batch says. None: nobody has seen it."""
-        for base, (end, batch) in reversed(self.world.laws.metadata.batches.items()):
+        for base, (end, batch) in reversed(self.world.committed.batches.items()):
             if base <= offset < end:
                 return read_header(memoryview(batch)).partition_leader_epoch
         return None

@@ -11,7 +11,7 @@
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Answered, Received, is_of_replicas
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
@@ -22,13 +22,11 @@ from strandline.replica.following.follower import Follower, Position
 from strandline.replica.host import Host
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.batch import batches, why_invalid
 from strandline.wire.messages.records.fetch import FetchRequest, FetchResponse
 from strandline.wire.messages.records.produce import ProduceRequest
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 READ_BYTES = 1 << 20
 ACKS_ALL = -1
@@ -38,7 +36,7 @@ REFUSED_RECORDS = re.compile(r"\S+: records of leader (\d+) refused")
 
 
 class Logs:
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.closed: dict[TopicIdPartition, int] = {}  # led under min ISR, and a Produce with acks=all came: their ends
         self.asking: NodeId | None = None  # the follower whose Fetch is handled
@@ -50,7 +48,7 @@ class Logs:
 
     # --- copying
 
-    def appended(self, machine: "Machine", hosted: Hosted, follower: Follower, start: int, end: int) -> None:
+    def appended(self, machine: Machine, hosted: Hosted, follower: Follower, start: int, end: int) -> None:
         """A follower's log grew from `start` to `end` in one step."""
         assert hosted.log.latest_epoch <= follower.epoch, (
             f"{machine.name} follows {hosted.name} in leader epoch {follower.epoch} and has records of epoch"
@@ -76,7 +74,7 @@ class Logs:
             f" {follower.epoch}, does not have there"
         )
 
-    def origin_of(self, machine: "Machine", hosted: Hosted, follower: Follower) -> "tuple[Machine, Hosted] | None":
+    def origin_of(self, machine: Machine, hosted: Hosted, follower: Follower) -> "tuple[Machine, Hosted] | None":
         """Whose records a follower copies. None: that leadership is over, or what lies there has rotted or is gone."""
         source = self.world.machines.get(follower.leader)
         if source is None or source.node is None or source.node.broker is None or machine.is_rotten or source.is_rotten:
@@ -88,7 +86,7 @@ class Logs:
             return None
         return source, origin
 
-    def refused(self, machine: "Machine", text: str) -> bool:
+    def refused(self, machine: Machine, text: str) -> bool:
         """Does the node tell that its leader's records do not fit? Only damage explains that."""
         found = REFUSED_RECORDS.match(text)
         if found is None or machine.is_rotten:
@@ -98,7 +96,7 @@ class Logs:
             return False
         return not any(other.node_id == int(found[1]) and other.is_rotten for other in self.world.machines.values())
 
-    def answered(self, machine: "Machine", node: Node, event: Answered) -> None:
+    def answered(self, machine: Machine, node: Node, event: Answered) -> None:
         """A follower that hears of records or of a divergence changes, or it would hear of them for ever."""
         assert node.broker is not None
         host, answer = node.broker.replicas.host, event.message
@@ -127,7 +125,7 @@ class Logs:
                         f" {position}"
                     )
 
-    def matches(self, machine: "Machine", hosted: Hosted, asked: Position, leader: NodeId) -> None:
+    def matches(self, machine: Machine, hosted: Hosted, asked: Position, leader: NodeId) -> None:
         """The first answer of a leader that names no divergence: what the follower has last, the leader has there."""
         follower = hosted.role
         if type(follower) is not Follower or follower.leader != leader or follower.position() != asked:
@@ -159,7 +157,7 @@ class Logs:
 
     # --- opening
 
-    def opened(self, machine: "Machine", hosted: Hosted) -> None:
+    def opened(self, machine: Machine, hosted: Hosted) -> None:
         """Where a loss of power may have taken something, what is left must be whole."""
         log = hosted.log
         if machine.is_rotten or not self.world.damage.is_lossy(hosted.at, machine.node_id):
@@ -187,7 +185,7 @@ class Logs:
 
     # --- serving
 
-    def only_later(self, machine: "Machine", host: Host, follower: NodeId) -> None:
+    def only_later(self, machine: Machine, host: Host, follower: NodeId) -> None:
         """What an earlier incarnation left in the network never speaks for its successor (T15)."""
         for hosted, leader in host.partitions.leaders():
             state = leader.followers.get(follower)
@@ -208,7 +206,7 @@ class Logs:
         self.asking = None
         self.late = []
 
-    def received(self, machine: "Machine", node: Node, event: Any) -> None:
+    def received(self, machine: Machine, node: Node, event: Any) -> None:
         """Who asks, and which partitions may not grow by it?"""
         self.forget()
         if node.broker is None:
@@ -225,7 +223,7 @@ class Logs:
                 if leader.is_under_min_isr():
                     self.closed[hosted.at] = hosted.log.log_end_offset
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: Machine, node: Node) -> None:
         if node.broker is None:
             return
         if self.asking is not None:

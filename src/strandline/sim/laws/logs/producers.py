@@ -5,19 +5,15 @@
 - a compacted log may lack batches that are known, and what is known of a producer ends with its last batch, or behind
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.log.log import Log
 from strandline.replica.hosted import Hosted
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
+from strandline.sim.world.machine import Machine
 
 BATCHES_MAX = 5  # Kafka's: what an idempotent client may have in flight
 Batch = tuple[int, int, int]  # first sequence, base offset, last offset
 
 
-def check_producers(machine: "Machine", hosted: Hosted) -> None:
+def check_producers(machine: Machine, hosted: Hosted) -> None:
     if not (machine.is_rotten or machine.has_lost(hosted)):  # a bit of a header may have changed on its disk
         compare(f"{machine.name}, {hosted.name}", hosted.log)
 

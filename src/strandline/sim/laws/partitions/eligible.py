@@ -12,7 +12,7 @@ That the sets are disjoint, and replicas, is asserted by `Image.check`; that the
 committed, by `partitions`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Received
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
@@ -28,11 +28,10 @@ from strandline.metadata.image import (
     Partition,
     directory_of,
 )
+from strandline.sim.laws.cluster.standing import Standing
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 Said = tuple[str | None, str | None]
 
@@ -42,14 +41,15 @@ class Eligible:
 
     HEARS = ((Received, UnregisterBrokerRequest),)
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject, standing: Standing) -> None:
         self.world = world
+        self.standing = standing
         self.registered: dict[NodeId, int] = {}  # broker epochs, and
         self.min_isr: dict[str, Said] = {}  # what was set for min ISR, and
         self.was_on = False  # the feature, when metadata was last looked at
         self.given_up: dict[NodeId, int] = {}  # by request, in this broker epoch
 
-    def received(self, machine: "Machine", event: Any) -> None:
+    def received(self, machine: Machine, event: Any) -> None:
         """A broker that is unregistered, and registers again before anybody looks, lost nothing by its own word."""
         node = NodeId(event.message.broker_id)
         self.given_up[node] = self.registered.get(node, -1)
@@ -94,7 +94,7 @@ class Eligible:
         epoch = self.registered.get(node)
         if epoch is None or broker.epoch == epoch:
             return epoch is not None
-        return self.given_up.get(node) != epoch and self.world.laws.standing.is_clean(node, broker, epoch)
+        return self.given_up.get(node) != epoch and self.standing.is_clean(node, broker, epoch)
 
     def looked(self, image: Image) -> None:
         """All changes up to this image were looked at."""

@@ -9,19 +9,17 @@
 """
 
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Received, Reply, Send, is_of_replicas
 from strandline.base.ids import NodeId
 from strandline.broker.node import Node
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.isr import Pending
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.records.fetch import FetchRequest, FetchResponse
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
 NAMELESS = -1  # before a broker knows that it is registered
@@ -31,13 +29,13 @@ class Fetches:
     HEARS = ((Received, FetchRequest),)
     ANSWERS = (FetchResponse, NoneType)
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.heard: dict[tuple[str, int, int], dict[int, None]] = {}  # by machine, its life and follower: broker epochs
         self.registered: dict[tuple[str, int], int] = {}  # by machine and its life: the first broker epoch
         self.asked: dict[Asked, tuple[int, int]] = {}  # by followers, with the broker epoch of each
 
-    def sends(self, machine: "Machine", effect: Send) -> None:
+    def sends(self, machine: Machine, effect: Send) -> None:
         if machine.node is None or machine.node.broker is None or not is_of_replicas(effect.token):
             return  # a voter fetches metadata before it is registered
         if type(effect.message) is AlterPartitionRequest:
@@ -57,14 +55,14 @@ class Fetches:
                 f"{machine.name} fetches as broker epoch {said.replica_epoch}, and is registered in {known.epoch}"
             )
 
-    def received(self, machine: "Machine", event: Any) -> None:
+    def received(self, machine: Machine, event: Any) -> None:
         said = event.message.replica_state
         if said.replica_id >= 0:
             self.heard.setdefault((machine.name, machine.life, said.replica_id), {})[said.replica_epoch] = None
             which = (machine.name, machine.life, event.to.connection, event.to.sequence)
             self.asked[which] = (said.replica_id, said.replica_epoch)
 
-    def replies(self, machine: "Machine", reply: Reply) -> None:
+    def replies(self, machine: Machine, reply: Reply) -> None:
         asked = self.asked.pop((machine.name, machine.life, reply.to.connection, reply.to.sequence), None)
         if type(reply.message) is not FetchResponse or machine.node is None:
             return
@@ -82,7 +80,7 @@ class Fetches:
                     f"{machine.name} serves broker {asked}, and its metadata has a later incarnation of that"
                 )
 
-    def proposes(self, machine: "Machine", node: Node, hosted: Hosted, pending: Pending) -> None:
+    def proposes(self, machine: Machine, node: Node, hosted: Hosted, pending: Pending) -> None:
         """In the event in which the leader wants it."""
         for member, epoch in pending.proposal:
             if member == machine.node_id:
@@ -103,7 +101,7 @@ class Fetches:
                 f"{who} as of no broker epoch, and it has fetched in epochs {list(heard)}"
             )
 
-    def names_itself(self, machine: "Machine", request: AlterPartitionRequest) -> None:
+    def names_itself(self, machine: Machine, request: AlterPartitionRequest) -> None:
         own = [
             member.broker_epoch
             for topic in request.topics

@@ -3,18 +3,14 @@
 - the replica that it offers them is in the ISR that it knows to be committed
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.effects import Reply
 from strandline.base.ids import TopicIdPartition
 from strandline.replica.serving.leader import Leader
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.records.fetch import FetchResponse
 
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
 
-
-def look_at_offers(machine: "Machine", reply: Reply) -> None:
+def look_at_offers(machine: Machine, reply: Reply) -> None:
     if type(reply.message) is not FetchResponse or machine.node is None or machine.node.broker is None:
         return
     host = machine.node.broker.replicas.host

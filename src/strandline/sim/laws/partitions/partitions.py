@@ -13,27 +13,25 @@
 - logs agree with it below their own high watermark; a compacted one as `compacted` says, whenever it was compacted
 """
 
-from typing import TYPE_CHECKING
-
 from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
+from strandline.metadata.image import Partition
 from strandline.replica.following.follower import Follower
 from strandline.replica.host import Host
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.isr import Committed as CommittedIsr
 from strandline.replica.serving.isr import IsrState, Pending, PendingExpand
 from strandline.replica.serving.leader import Leader
+from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.logs.compacted import Committed
+from strandline.sim.laws.logs.logs import Logs
 from strandline.sim.laws.logs.producers import check_producers
 from strandline.sim.laws.logs.truth import Truth
+from strandline.sim.laws.partitions.fetches import Fetches
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.sim.world.trace import Kind
-
-if TYPE_CHECKING:
-    from strandline.metadata.image import Partition
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
-
 
 STUCK_MS = 300
 LOOK_MS = 20  # how often a high watermark that does not move is looked at
@@ -93,11 +91,12 @@ class Seen:
 
 
 class Partitions:
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject, fetches: Fetches, logs: Logs, answers: Answers) -> None:
         self.world = world
+        self.fetches, self.logs, self.answers = fetches, logs, answers
         self.truths: dict[TopicIdPartition, Truth] = {}
         self.committed: dict[TopicIdPartition, Committed] = {}  # of those that are compacted
-        self.names: dict[TopicIdPartition, TopicPartition] = {}
+        self.names = world.names
         self.leaders: dict[tuple[TopicIdPartition, int], tuple[str, int]] = {}
         self.latest: dict[TopicIdPartition, int] = {}  # the latest leader epoch that anybody led in
         self.seen: dict[str, dict[TopicIdPartition, Seen]] = {}
@@ -105,7 +104,7 @@ class Partitions:
         self.next_look: dict[str, int] = {}
         self.unseen: dict[TopicIdPartition, None] = {}  # a leader committed more, and lost its directory, in one event
 
-    def forget(self, machine: "Machine") -> None:
+    def forget(self, machine: Machine) -> None:
         """The process is gone; what it knew does not bind the next one."""
         self.seen.pop(machine.name, None)
         self.marks.pop(machine.name, None)
@@ -114,7 +113,7 @@ class Partitions:
         return [at for at, known in self.names.items() if known == name]
 
     def is_misnamed(self, hosted: Hosted) -> bool:
-        topic = self.world.laws.metadata.image.topics.get(hosted.at.topic_id)
+        topic = self.world.committed.image.topics.get(hosted.at.topic_id)
         name = self.names.get(hosted.at) if topic is None else TopicPartition(topic.name, hosted.at.partition)
         return name not in (hosted.name, None)
 
@@ -124,7 +123,7 @@ class Partitions:
 
     # --- after every event
 
-    def look(self, machine: "Machine", node: Node) -> list[Hosted]:
+    def look(self, machine: Machine, node: Node) -> list[Hosted]:
         """Returns the replicas that were touched since the last look. All that is read below of the others is the same
         as then, but for the clock: that asks only of leaders whose high watermark is not at their log's end."""
         broker = node.broker
@@ -165,7 +164,7 @@ class Partitions:
             self.look_for_offline(machine, broker.replicas.host)
         return touched
 
-    def look_at(self, machine: "Machine", node: Node, hosted: Hosted, *, may_be_stuck: bool) -> None:
+    def look_at(self, machine: Machine, node: Node, hosted: Hosted, *, may_be_stuck: bool) -> None:
         role = hosted.role
         if role is None and self.is_misnamed(hosted):
             return  # somebody exchanged its files, and metadata is not there yet to show it
@@ -182,7 +181,7 @@ class Partitions:
                 known.proposed = pending
                 if isinstance(pending, PendingExpand):
                     self.expands(machine, hosted, role, pending)
-                self.world.laws.fetches.proposes(machine, node, hosted, pending)
+                self.fetches.proposes(machine, node, hosted, pending)
             if role.high_watermark == hosted.log.log_end_offset:
                 known.stuck_since = -1
             elif may_be_stuck:
@@ -191,7 +190,7 @@ class Partitions:
             self.look_at_follower(machine, hosted, known)
         self.look_at_log(machine, hosted, known)
 
-    def look_at_log(self, machine: "Machine", hosted: Hosted, known: Seen) -> None:
+    def look_at_log(self, machine: Machine, hosted: Hosted, known: Seen) -> None:
         role, log = hosted.role, hosted.log
         if log.log_start_offset != known.log_start and role is not None:
             known.log_start = log.log_start_offset
@@ -214,19 +213,19 @@ class Partitions:
             self.cut(machine, hosted, known.log_end, end)
             check_producers(machine, hosted)
         elif known.log_end < 0:
-            self.world.laws.logs.opened(machine, hosted)
+            self.logs.opened(machine, hosted)
             check_producers(machine, hosted)
         elif type(role) is Follower:
-            self.world.laws.logs.appended(machine, hosted, role, known.log_end, end)
+            self.logs.appended(machine, hosted, role, known.log_end, end)
         known.log_end = end
 
-    def look_for_offline(self, machine: "Machine", host: Host) -> None:
+    def look_for_offline(self, machine: Machine, host: Host) -> None:
         """A leader whose directory has failed leads no more, and nothing shows what it committed last."""
         for at, known in self.seen.get(machine.name, {}).items():
             if known.epoch >= 0 and host.partitions.find(at) is None:
                 known.epoch, self.unseen[at] = -1, None
 
-    def look_at_leader(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
+    def look_at_leader(self, machine: Machine, hosted: Hosted, leader: Leader, known: Seen) -> None:
         at, log = hosted.at, hosted.log
         truth = self.truths.get(at)
         if truth is None:
@@ -256,11 +255,11 @@ class Partitions:
                 if not machine.has_lost(hosted):
                     raise
                 truth.end = leader.high_watermark  # a hole: the others have it, and nobody saw it here
-            newest = self.world.laws.metadata.image.partition(at)
+            newest = self.world.committed.image.partition(at)
             if newest is not None:
                 self.members_hold_truth(at, newest)
 
-    def leads(self, machine: "Machine", hosted: Hosted, leader: Leader, truth: Truth, known: Seen) -> None:
+    def leads(self, machine: Machine, hosted: Hosted, leader: Leader, truth: Truth, known: Seen) -> None:
         at, log = hosted.at, hosted.log
         who = (machine.name, machine.life)
         first = self.leaders.setdefault((at, leader.epoch), who)
@@ -278,16 +277,16 @@ class Partitions:
         if self.is_bound(at):
             self.holds_truth(machine, hosted, truth, known, f"leads in epoch {leader.epoch}")
 
-    def moved(self, machine: "Machine", hosted: Hosted, leader: Leader) -> None:
+    def moved(self, machine: Machine, hosted: Hosted, leader: Leader) -> None:
         """The gate: the *committed* ISR, against the effective min ISR."""
-        committed = self.world.laws.metadata.partition_at(hosted.at, leader.partition_epoch)
+        committed = self.world.committed.partition_at(hosted.at, leader.partition_epoch)
         isr = leader.isr.isr
         if committed is not None:
             assert set(committed.isr) == set(isr), (
                 f"{machine.name} takes {isr} for the ISR of {hosted.name} at partition epoch {leader.partition_epoch},"
                 f" committed is {committed.isr}"
             )
-        newest = self.world.laws.metadata.image.partition(hosted.at)
+        newest = self.world.committed.image.partition(hosted.at)
         if newest is not None and newest.leader_epoch == leader.epoch:
             assert set(newest.isr) <= set(leader.isr.maximal), (
                 f"{machine.name} moved the high watermark of {hosted.name} with {leader.isr.maximal}, and the ISR is"
@@ -302,7 +301,7 @@ class Partitions:
             Kind.HIGH_WATERMARK, f"{hosted.name}: high watermark {leader.high_watermark}", machine.name, hosted=hosted
         )
 
-    def expands(self, machine: "Machine", hosted: Hosted, leader: Leader, pending: PendingExpand) -> None:
+    def expands(self, machine: Machine, hosted: Hosted, leader: Leader, pending: PendingExpand) -> None:
         """Under min ISR the high watermark stands still and is no measure: who has passed it may lack any number of
         records, would hold it back for all of them, and be dropped for that again (T18)."""
         if len(pending.isr) >= effective_min_isr(machine, hosted):
@@ -318,7 +317,7 @@ class Partitions:
                 f" lacks {lag} records"
             )
 
-    def moves_when_it_may(self, machine: "Machine", hosted: Hosted, leader: Leader, known: Seen) -> None:
+    def moves_when_it_may(self, machine: Machine, hosted: Hosted, leader: Leader, known: Seen) -> None:
         """Nobody outside the maximal ISR holds the high watermark back but who may enter it soon (T17, T20)."""
         now = machine.clock.now()
         possible = hosted.log.log_end_offset
@@ -342,7 +341,7 @@ class Partitions:
                 f" and could be {possible}"
             )
 
-    def look_at_follower(self, machine: "Machine", hosted: Hosted, known: Seen) -> None:
+    def look_at_follower(self, machine: Machine, hosted: Hosted, known: Seen) -> None:
         hw, end = hosted.high_watermark, hosted.log.log_end_offset
         bound = self.is_bound(hosted.at)
         assert hw <= end, f"the high watermark {hw} of {hosted.name} passes its log's end {end} on {machine.name}"
@@ -357,19 +356,19 @@ class Partitions:
             if truth is not None and hosted.role is not None:
                 self.agrees(machine, hosted, truth, known, hw)
         if known.epoch >= 0:
-            self.world.laws.answers.leads_no_longer(machine, hosted)
+            self.answers.leads_no_longer(machine, hosted)
         if known.epoch >= 0 and self.world.trace is not None:
             self.world.tell(Kind.FOLLOWS, f"no longer leads {hosted.name}", machine.name, hosted=hosted)
         known.epoch = -1
         known.high_watermark = hw
 
-    def cut(self, machine: "Machine", hosted: Hosted, before: int, now: int) -> None:
+    def cut(self, machine: Machine, hosted: Hosted, before: int, now: int) -> None:
         text = f"{hosted.name}: cut from {before} to {now}"
         self.world.tell(Kind.TRUNCATED, text, machine.name, hosted=hosted)
 
     # --- what logs must hold
 
-    def agrees(self, machine: "Machine", hosted: Hosted, truth: Truth, known: Seen, upto: int) -> None:
+    def agrees(self, machine: Machine, hosted: Hosted, truth: Truth, known: Seen, upto: int) -> None:
         """Its log is the truth up to `upto` (or its end), as far as that was not seen already. Not where bits flip or
         files are gone: readers must find that."""
         if machine.is_rotten or machine.has_lost(hosted):
@@ -385,7 +384,7 @@ class Partitions:
             assert why is None, f"{hosted.name} on {machine.name} differs from what was committed: {why}"
             known.verified = upto
 
-    def holds_truth(self, machine: "Machine", hosted: Hosted, truth: Truth, known: Seen, as_what: str) -> None:
+    def holds_truth(self, machine: Machine, hosted: Hosted, truth: Truth, known: Seen, as_what: str) -> None:
         end = hosted.log.log_end_offset
         assert end >= truth.end, (
             f"{machine.name} {as_what} of {hosted.name} and its log ends at {end}, but {truth.end} are committed"
@@ -400,7 +399,7 @@ class Partitions:
         for member in (*partition.isr, *partition.elr):
             machine = self.world.machines[member]
             node = machine.node
-            if node is None or node.broker is None or not self.world.laws.metadata.is_registered(machine):
+            if node is None or node.broker is None or not self.world.committed.is_registered(machine):
                 continue
             hosted = node.broker.replicas.host.partitions.find(at)
             if hosted is not None:
@@ -430,7 +429,7 @@ class Partitions:
             )
 
 
-def effective_min_isr(machine: "Machine", hosted: Hosted) -> int:
+def effective_min_isr(machine: Machine, hosted: Hosted) -> int:
     """As the metadata that this node has applied says."""
     assert machine.node is not None
     image = machine.node.image
@@ -440,7 +439,7 @@ def effective_min_isr(machine: "Machine", hosted: Hosted) -> int:
     return image.effective_min_isr(topic, partition)
 
 
-def flushes_by_number(machine: "Machine", hosted: Hosted) -> None:
+def flushes_by_number(machine: Machine, hosted: Hosted) -> None:
     """With `flush.messages=1` each record is durable before anybody is told of it."""
     lacking, most = hosted.log.log_end_offset - hosted.log.recovery_point, hosted.log.config.flush_messages
     assert lacking < most, (

@@ -7,7 +7,7 @@
 - an Aggressive one that has an answer when its time is up elects
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strandline.base.effects import Answered, Received
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
@@ -15,12 +15,10 @@ from strandline.base.value import Value
 from strandline.broker.node import Node
 from strandline.controller.tokens import InquirySent
 from strandline.metadata.image import TOPIC_RESOURCE, Image, Partition, directory_of
+from strandline.sim.laws.subject import Subject
+from strandline.sim.world.machine import Machine
 from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoResponse
 from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest
-
-if TYPE_CHECKING:
-    from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 AWAY_MS = 500  # a controller that was not heard of for so long stood still
 SLACK_MS = 1500
@@ -50,14 +48,14 @@ class Term:
 class Recoveries:
     HEARS = ((Received, ElectLeadersRequest), (Answered, GetReplicaLogInfoResponse))
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Subject) -> None:
         self.world = world
         self.terms: dict[str, Term] = {}
         self.designated: set[tuple[str, NodeId]] = set()  # by anybody, ever
         self.asked: set[tuple[TopicIdPartition, NodeId, int]] = set()  # who has said what it has in which leader epoch
         self.by_hand: dict[tuple[str, str], int] = {}  # until when who asked a machine for an election may wait for it
 
-    def received(self, machine: "Machine", event: Any) -> None:
+    def received(self, machine: Machine, event: Any) -> None:
         if type(event) is Received:
             for asked in event.message.topic_partitions or ():
                 pairs = zip(asked.partitions, asked.designated_leaders or (), strict=False)
@@ -83,13 +81,13 @@ class Recoveries:
                     term.said.setdefault(at, {})[replica] = said
                     self.asked.add((at, replica, row.current_leader_epoch))
 
-    def term(self, machine: "Machine", node: Node) -> Term:
+    def term(self, machine: Machine, node: Node) -> Term:
         found = self.terms.get(machine.name)
         if found is None or found.epoch != node.quorum.leader_epoch:
             found = self.terms[machine.name] = Term(node.quorum.leader_epoch)
         return found
 
-    def look(self, machine: "Machine", node: Node) -> None:
+    def look(self, machine: Machine, node: Node) -> None:
         if machine.name not in self.terms:
             return
         term, controller = self.terms[machine.name], node.controller
@@ -126,7 +124,7 @@ class Recoveries:
         assert not more or cause.startswith("designation"), f"{name}: {who} is elected, and {more} have more: {known}"
 
     def elects_in_time(
-        self, machine: "Machine", term: Term, at: TopicIdPartition, partition: Partition, image: Image
+        self, machine: Machine, term: Term, at: TopicIdPartition, partition: Partition, image: Image
     ) -> None:
         topic = image.topics[at.topic_id].name
         is_aggressive = image.configs.get((TOPIC_RESOURCE, topic), {}).get("unclean.recovery.strategy") == "Aggressive"
