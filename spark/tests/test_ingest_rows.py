@@ -83,9 +83,9 @@ def test_every_record_is_a_row_or_has_a_reason(spark: "SparkSession") -> None:
         (2, "json", f'{no_object}{{"id": 1}} and more'),
         (3, "json", f'{no_object}{{"id": 1}}{{"id": 2}}'),
         (4, "json", f'{no_object}[{{"id": 1}}, {{"id": 2}}]'),
-        (5, "type", "amount is no int: many"),
-        (6, "type", "amount is no int: 99999999999"),
-        (7, "type", "id is no long: 1; amount is no int: 1.5"),
+        (5, "type", "amount is not of type int: many"),
+        (6, "type", "amount is not of type int: 99999999999"),
+        (7, "type", "id is not of type long: 1; amount is not of type int: 1.5"),
         (8, "required", "id is missing"),
         (9, "required", "id is missing"),
         (10, "encoding", "the value is not UTF-8"),
@@ -126,7 +126,7 @@ def test_every_type_and_paths(spark: "SparkSession") -> None:
     assert (row.us, row.flag, row.tags, row.dotted) == (at.replace(microsecond=1), True, ["a", None], 0.5)
     assert row.key == "k"
     assert [(offset, rule) for offset, rule, _ in reasons(bad)] == [(1, "type"), (2, "type")]
-    assert reasons(bad)[0][2] == "at.us is no bigint: x"
+    assert reasons(bad)[0][2] == "at.us is not of type bigint: x"
 
 
 def test_a_number_that_no_time_can_be_is_set_aside_and_the_last_one_that_can_is_taken(spark: "SparkSession") -> None:
@@ -148,18 +148,20 @@ def test_a_number_that_no_time_can_be_is_set_aside_and_the_last_one_that_can_is_
         (offset, at["seconds"] * 10**6, at["millis"] * 10**3, at["micros"]) for offset, at in enumerate((first, last))
     ]
     assert reasons(bad) == [
-        (2, "type", "micros is no timestamp_micros: -62135596800000001"),
-        (3, "type", "millis is no timestamp_millis: 253402300800000"),
-        (4, "type", "seconds is no timestamp_seconds: 253402300800"),
+        (2, "type", "micros is not of type timestamp_micros: -62135596800000001"),
+        (3, "type", "millis is not of type timestamp_millis: 253402300800000"),
+        (4, "type", "seconds is not of type timestamp_seconds: 253402300800"),
         (
             5,
             "type",
-            "millis is no timestamp_millis: 1767323045000000; micros is no timestamp_micros: -9223372036854775808",
+            "millis is not of type timestamp_millis: 1767323045000000; "
+            "micros is not of type timestamp_micros: -9223372036854775808",
         ),
         (
             6,
             "type",
-            "seconds is no timestamp_seconds: 1767323045000000; millis is no timestamp_millis: 1767323045000000000",
+            "seconds is not of type timestamp_seconds: 1767323045000000; "
+            "millis is not of type timestamp_millis: 1767323045000000000",
         ),
     ]
 
@@ -373,7 +375,7 @@ def test_names_and_folders_that_mean_something_to_spark(spark: "SparkSession", t
 def test_a_table_that_is_not_there_is_said_to_be_none_and_nothing_is_made(
     spark: "SparkSession", tmp_path: Path, form: str
 ) -> None:
-    with pytest.raises(StrandlineError, match="is no "):
+    with pytest.raises(StrandlineError, match=r"is not an? "):
         read_table(spark, form, str(tmp_path / "above" / "t"))
     assert not list(tmp_path.iterdir())
 

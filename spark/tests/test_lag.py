@@ -144,7 +144,7 @@ def test_the_page_says_who_does_not_catch_up_and_what_was_lost(spark: "SparkSess
     lost = [sampled(1000, "group", "late", "t", 0, Ends(50, 90), 20)]
     assert "30 records were deleted before they were read" in lag_page(lag(frame_of(spark, lost)))
     nobody = [sampled(1000, "topic", "", "t<", 0, Ends(0, 90), None)]
-    assert "nobody reads" in lag_page(lag(frame_of(spark, nobody)))
+    assert "there are no readers" in lag_page(lag(frame_of(spark, nobody)))
 
 
 def test_a_streaming_query_is_followed_by_a_listener_by_its_checkpoint_and_by_a_group(

@@ -159,7 +159,7 @@ def test_the_command_watches_and_keeps_what_it_saw(broker: LocalCluster, tmp_pat
         (["--every", "0"], "--every must be more than 0 seconds"),
         (["--option", "no.such.key=1", "--once"], "no.such.key"),
         (["--query", "/nowhere", "--once"], "/nowhere is not a checkpoint of a streaming query"),
-        (["--group", "misspelt", "--once", "--max-lag", "5"], "group misspelt has committed nothing"),
+        (["--group", "misspelt", "--once", "--max-lag", "5"], "group misspelt has not committed any offset"),
         (["--once", "--file", "/nowhere/lag.jsonl"], "/nowhere/lag.jsonl: No such file or directory"),
     ],
 )

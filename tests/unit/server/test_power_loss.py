@@ -13,7 +13,7 @@ from tests.conformance.disk import DiskConformance
 
 from strandline.server.node import run_node
 from strandline.server.storage.disk import RealDisk
-from strandline.testing.power_loss import DURABLE, PowerLossDisk, durable_files, restore
+from strandline.testing.power_loss import DURABLE, PowerLossDisk, disk_of, durable_files, restore
 
 
 class TestPowerLossDisk(DiskConformance):

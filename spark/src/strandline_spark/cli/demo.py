@@ -35,8 +35,8 @@ def pipeline_demo(
     """Write a shop's events to three nodes, and make a table of them with `ingest`, through failures.
 
     The leader of a partition and `ingest` are killed (SIGKILL) meanwhile. At the end, `audit` reads all replicas, and
-    every acknowledged event must be in the table or in quarantine, exactly once. A busy machine only needs longer:
-    the number of events is limited, and no step has a time limit.
+    every acknowledged event must be in the table or in quarantine, exactly once. This takes longer on a busy
+    machine, but the number of events does not grow.
 
     Parameters
     ----------

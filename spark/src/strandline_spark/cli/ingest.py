@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 
 FINDINGS, INCOMPLETE = 2, 3
 Repeatable = Annotated[Sequence[str], Parameter(negative="", show_default=False)]
+Servers = Annotated[str | None, Parameter(name=("--bootstrap-server", "--bootstrap"), env_var="STRANDLINE_BOOTSTRAP")]
 
 
 def ingest(
     file: str | None = None,
     *,
     topic: str | None = None,
-    bootstrap: Annotated[
-        str | None, Parameter(name=("--bootstrap-server", "--bootstrap"), env_var="STRANDLINE_BOOTSTRAP")
-    ] = None,
+    bootstrap: Servers = None,
     table: str | None = None,
     format: Literal["parquet", "iceberg", "delta"] | None = None,  # noqa: A002 as in the file
     value: Literal["json", "text", "binary"] | None = None,
@@ -92,7 +91,6 @@ def ingest(
         exit with status 2 if rows were quarantined or did not meet an expectation
     """
     require_spark()
-    columns_of_flag = given_columns(columns)
     changes: dict[str, dict[str, Any]] = {
         "source": given(
             topic=topic,
@@ -101,7 +99,9 @@ def ingest(
             max_offsets_per_trigger=max_offsets_per_trigger,
             options=dict(setting(entry, "--option") for entry in option) or None,
         ),
-        "value": given(format=value or ("json" if columns or schema else None), columns=columns_of_flag, schema=schema),
+        "value": given(
+            format=value or ("json" if columns or schema else None), columns=given_columns(columns), schema=schema
+        ),
         "transform": given(sql=sql),
         "sink": given(
             table=table,
@@ -113,13 +113,7 @@ def ingest(
         ),
         "run": given(checkpoint=checkpoint, trigger=trigger),
     }
-    run(
-        declared(file, {name: section for name, section in changes.items() if section}),
-        master,
-        conf,
-        json_output,
-        strict,
-    )
+    run(declared(file, changes), master, conf, json_output, strict)
 
 
 def given(**flags: Any) -> dict[str, Any]:
@@ -140,10 +134,11 @@ def given_columns(text: str | None) -> dict[str, Any] | None:
 
 
 def declared(file: str | None, changes: dict[str, dict[str, Any]]) -> "Pipeline":
-    """Everything that can be checked before Spark starts."""
+    """The file with the flags' changes. Checks everything that can be checked before Spark starts."""
     from strandline_spark.errors import StrandlineError
     from strandline_spark.jobs.ingest.declaration import pipeline, read_file
 
+    changes = {name: section for name, section in changes.items() if section}
     if file is None and not ("topic" in changes.get("source", {}) and "table" in changes.get("sink", {})):
         fail("nothing to ingest", "name a TOML file, or --topic and --table")
     try:

@@ -105,11 +105,7 @@ def lag(
     require_folder_of(html, "--html")
     if from_:
         with spark_session(master, conf, "lag") as spark:
-            from strandline_spark.jobs.lag.frames import read_samples
-
-            samples = read_samples(spark, *from_)
-            report(spark, samples, html, json_output)
-            last = last_rows(samples) if max_lag is not None else []
+            last = report_files(spark, from_, html, json_output, with_last=max_lag is not None)
         judge(last, max_lag)
         return
     if html is not None:
@@ -283,6 +279,17 @@ def report(spark: "SparkSession", samples: Any, html: Path | None, json_output: 
                 print(summary_line(row))
         if html is not None:
             write_report(html, lag_page(job(thinned(samples))))
+
+
+def report_files(
+    spark: "SparkSession", files: Sequence[str], html: Path | None, json_output: bool, *, with_last: bool
+) -> list[dict[str, Any]]:
+    """Report on files of samples. Returns their last samples, if wanted."""
+    from strandline_spark.jobs.lag.frames import read_samples
+
+    samples = read_samples(spark, *files)
+    report(spark, samples, html, json_output)
+    return last_rows(samples) if with_last else []
 
 
 def last_rows(samples: Any) -> list[dict[str, Any]]:

@@ -331,8 +331,9 @@ def microseconds(base: Int, delta: Int) -> Int:
 
 @compiled
 def fill(source: U8, jobs: I64, first: Int, stop: Int, out: Out, row_counts: I64, state: I64) -> Int:
-    """Append the records of all jobs whose offsets lie in [first, stop), and say in `row_counts` how many of each job.
-    FINE, or what is wrong with which job (`state[FAILED_JOB]`)."""
+    """Append the records of all jobs whose offsets lie in [first, stop), and count those of each job in `row_counts`.
+    FINE, or what is wrong with which job (`state[FAILED_JOB]`). Long, because its arrays, which are
+    taken out of their tuples once, would all have to be passed to a function for one job."""
     keys, values, headers = out.wants[0], out.wants[1], out.wants[2]
     # Each taken out once: to take an array out of a tuple counts a reference, which costs more than a record.
     offsets, stamps, list_offsets, name_offsets, names = (

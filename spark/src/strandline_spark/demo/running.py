@@ -1,7 +1,7 @@
 """Three nodes, a writer and the jobs of a pipeline, all killed in turn: what `strandline demo pipeline` runs.
 
-A busy machine gets its time. So no step has a time limit, and the work is bounded: nothing is written while `ingest`
-starts, and the writer makes at most `rate` events a second for `seconds`.
+A busy machine gets its time. Once the nodes are up, no step here has a time limit, and the work is bounded: nothing is
+written while `ingest` starts, and the writer makes at most `rate` events a second for `seconds`.
 """
 
 import json

@@ -137,11 +137,11 @@ def json_rules(value: ValueOf, columns: Sequence[Column]) -> list[tuple[str, Exp
 
 
 def misfit(column: Column) -> Expression:
-    """`amount is no bigint: abc`, or null where the field is as declared."""
+    """`amount is not of type bigint: abc`, or null where the field is as declared."""
     path = "$" + "".join(f"['{name}']" for name in column.path)
     found = F.get_json_object(TEXT, path)
     shown = F.left(found, F.lit(SHOWN_CHARS))
-    start = f"{'.'.join(column.path)} is no "
+    start = f"{'.'.join(column.path)} is not of type "
     text = F.concat(F.lit(f"{start}{column.json_type}: "), shown)
     message = F.when(found.isNotNull() & parsed_field(column).isNull(), text)
     if column.type not in EPOCHS:
