@@ -33,7 +33,7 @@ $(CORE): pyproject.toml | $(BIN)/python
 	$(call install,strandline,-e '.[clients]')
 
 $(SPARK): spark/pyproject.toml $(CORE)
-	$(call install,Spark (650 MB to unpack),-e ./spark)
+	$(call install,Spark and a Java (1.5 GB),-e ./spark)
 
 $(DEV): $(SPARK)
 	$(call install,what tests need,-e '.[dev]')
