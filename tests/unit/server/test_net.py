@@ -160,14 +160,18 @@ def test_a_connection_that_ends_in_the_middle_of_a_frame_is_reported_as_gone() -
     run(scenario)
 
 
+def of_a_newer_client(correlation_id: int) -> bytes:
+    frame = bytearray(b"".join(encode_request(ApiVersionsRequest(), 0, correlation_id, "newer")))
+    frame[6:8] = pack(">h", 99)
+    return bytes(frame)
+
+
 def test_an_unknown_version_of_api_versions_is_answered_in_version_0_with_its_own_row() -> None:
     async def scenario() -> None:
         async with rig() as it:
             client = await it.client()
             client.send(1, "hold")
-            frame = bytearray(b"".join(encode_request(ApiVersionsRequest(), 0, 77, "newer")))
-            frame[6:8] = pack(">h", 99)
-            client.writer.write(bytes(frame))
+            client.writer.write(of_a_newer_client(77))
             client.send(2, "release")
             assert await client.answer() == (0, 1)
             correlation_id, message = decode_response(ApiVersionsResponse, 0, memoryview(await client.frame()))
@@ -193,6 +197,27 @@ def test_at_the_bound_of_unanswered_requests_reading_stops_until_answers_go_out(
                 other.send(1, "release")
                 expected = range(done * UNANSWERED_MAX, (done + 1) * UNANSWERED_MAX)
                 assert [(await client.answer())[1] for _ in expected] == list(expected)
+
+    run(scenario)
+
+
+def test_requests_of_unknown_versions_count_as_unanswered_while_an_earlier_one_waits() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            client, other = await it.client(), await it.client()
+            client.send(1, "hold")
+            await it.until(lambda: len(it.node.parked) == 1)
+            (connection,) = (one for one in it.net.connections.values() if one.slots)
+            for number in range(3 * UNANSWERED_MAX):
+                client.writer.write(of_a_newer_client(number))
+            await it.until(lambda: len(connection.slots) >= UNANSWERED_MAX)
+            other.send(0)
+            await other.answer()
+            assert len(connection.slots) == UNANSWERED_MAX
+            other.send(1, "release")
+            assert await client.answer() == (0, 1)
+            for number in range(3 * UNANSWERED_MAX):
+                assert decode_response(ApiVersionsResponse, 0, memoryview(await client.frame()))[0] == number
 
     run(scenario)
 

@@ -128,6 +128,8 @@ class Connection(Framed):
             self.refuse(str(error))
             return
         self.slots.append(None)
+        if len(self.slots) >= UNANSWERED_MAX:
+            self.stop()
         answer = ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION,
             # Just this API, so that the client can ask again in a version that we have (KIP-511).
