@@ -4,7 +4,7 @@ from tests.planted.planted import MODEL, Planted, table
 
 BROKERS = "strandline.controller.brokers.brokers"
 ISR = "strandline.controller.partitions.isr"
-PARTITION = "strandline.controller.partitions.partition"
+PARTITION = "strandline.controller.partition"
 CONTROLLER = "strandline.controller.controller"
 BASIS = "strandline.controller.basis"
 REGISTRATIONS = "strandline.metadata.registrations"

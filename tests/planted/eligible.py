@@ -2,7 +2,7 @@
 
 from tests.planted.planted import MODEL, Change, Planted, table
 
-PARTITION = "strandline.controller.partitions.partition"
+PARTITION = "strandline.controller.partition"
 
 ELIGIBLE = table(
     Planted(
@@ -133,7 +133,7 @@ ELIGIBLE = table(
     ),
     Planted(
         name="clearing-forgets-the-last-eligible",
-        module="strandline.controller.partitions.partition",
+        module="strandline.controller.partition",
         old="        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)",
         new=(
             "        elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)\n"

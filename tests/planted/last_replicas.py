@@ -2,7 +2,7 @@
 
 from tests.planted.planted import MODEL, Change, Planted, table
 
-PARTITION = "strandline.controller.partitions.partition"
+PARTITION = "strandline.controller.partition"
 CONFIGS = "strandline.controller.configs"
 
 LAST_REPLICAS = table(

@@ -11,10 +11,10 @@ from strandline.base.value import Value
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
 from strandline.controller.basis import Basis, ControllerConfig, Refusal
+from strandline.controller.partition import Wish, plan_change
 from strandline.controller.partitions.elections import plan_election as plan_unclean
 from strandline.controller.partitions.inquiries import Answer
 from strandline.controller.partitions.manual import WAYS, why_not
-from strandline.controller.partitions.partition import Wish, plan_change
 from strandline.controller.partitions.recovery import Recoveries
 from strandline.diagnosis.election_plan import Kind, Outcome, plan_election
 from strandline.metadata.features import ELR_FEATURE

@@ -3,7 +3,7 @@
 All of the log is replayed once at the start, also what is not known to be committed yet: a voter must know that it can
 apply what it has before it stands for election. What comes later is checked when it is committed. Where a record cannot
 be applied (`metadata/fitting.py`) the image stays as it is before that record's batch; what becomes of the node is
-decided in `quorum/storage/unfit.py` and by `Node.give_up`.
+decided in `quorum/damage/unfit.py` and by `Node.give_up`.
 
 Invariants:
   - the image is the replay of a prefix of the committed log, `end` records long and made of whole batches; it never

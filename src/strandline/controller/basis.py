@@ -14,7 +14,7 @@ from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.controller.partitions.partition import Election, LastResort, Rules, Wish, plan_change
+from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.features import ELR_FEATURE, initial_levels
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr

@@ -48,11 +48,11 @@ from strandline.controller.brokers.heartbeats import DEFAULT_LISTENER, Heartbeat
 from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs, plan_replace_configs
 from strandline.controller.counts import Counts
 from strandline.controller.features import plan_initial_features, plan_update_features
+from strandline.controller.partition import Election
 from strandline.controller.partitions.elections import plan_elections
 from strandline.controller.partitions.isr import plan_alter_partition
 from strandline.controller.partitions.manual import Manual, is_manual
 from strandline.controller.partitions.min_isr import plan_min_isr
-from strandline.controller.partitions.partition import Election
 from strandline.controller.partitions.reassignments import completions, plan_list, plan_reassignments
 from strandline.controller.partitions.recovery import Recoveries
 from strandline.controller.producer_ids import plan_allocation

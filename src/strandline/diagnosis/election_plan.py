@@ -15,9 +15,9 @@ from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
+from strandline.controller.partition import How, LastResort, Rules, Wish, decide
 from strandline.controller.partitions.inquiries import Answer
 from strandline.controller.partitions.lossless import loses_nothing
-from strandline.controller.partitions.partition import How, LastResort, Rules, Wish, decide
 from strandline.controller.partitions.recovery import Recovery, candidates, choice
 from strandline.diagnosis import replica_logs
 from strandline.diagnosis.loss_words import offsets, range_words, records

@@ -3,8 +3,8 @@
 from strandline.base.effects import Answered, Failed, Received
 from strandline.base.time import Instant
 from strandline.quorum import describing, following, leading, voting
+from strandline.quorum.damage import impaired
 from strandline.quorum.state import QuorumState
-from strandline.quorum.storage import impaired
 from strandline.quorum.tokens import BeginSent, CensusSent, EndSent, FetchSent, SnapshotFetchSent, VoteSent
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest

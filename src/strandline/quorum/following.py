@@ -15,10 +15,10 @@ from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId
 from strandline.base.time import NEVER, Instant, after
 from strandline.quorum import messages
+from strandline.quorum.damage import impaired, unfit
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.roles import Download, Fetching, Follower, Observing, Seeking
 from strandline.quorum.state import QuorumState
-from strandline.quorum.storage import impaired, unfit
 from strandline.quorum.tokens import FetchSent, PartSynced, SnapshotFetchSent
 
 Following = Follower | Observing | Seeking

@@ -22,6 +22,8 @@ from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
 from strandline.quorum import describing, dispatch, following, invariants, leading, voting
 from strandline.quorum.config import QuorumConfig
+from strandline.quorum.damage import impaired
+from strandline.quorum.damage import unfit as unfitness
 from strandline.quorum.ports import RaftLog, Unfit
 from strandline.quorum.roles import (
     Candidate,
@@ -36,8 +38,7 @@ from strandline.quorum.roles import (
     deadline_of,
 )
 from strandline.quorum.state import QuorumState
-from strandline.quorum.storage import evidence, impaired
-from strandline.quorum.storage import unfit as unfitness
+from strandline.quorum.storage import evidence
 from strandline.quorum.storage.promises import Promises
 from strandline.quorum.tokens import ElectionSaved, LogSynced, PartSynced
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumResponse

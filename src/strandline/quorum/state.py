@@ -20,6 +20,7 @@ from strandline.base.ports import Rng
 from strandline.base.time import Instant, after
 from strandline.quorum import messages
 from strandline.quorum.config import QuorumConfig
+from strandline.quorum.election_state import ElectionState
 from strandline.quorum.elections import outreach, tally
 from strandline.quorum.epochs import EPOCH_MAX, Allowance
 from strandline.quorum.messages import Leading
@@ -41,7 +42,6 @@ from strandline.quorum.roles import (
     leader_of,
 )
 from strandline.quorum.storage.durability import Durability
-from strandline.quorum.storage.election_state import ElectionState
 from strandline.quorum.storage.evidence import Evidence
 from strandline.quorum.storage.promises import Promises
 from strandline.quorum.tokens import QuorumToken

@@ -13,7 +13,7 @@ from tests.unit.replica.storage.test_directories import HOME, Jbod
 from strandline.base.effects import ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, Uuid
-from strandline.controller.partitions.partition import Election, LastResort, Rules, Wish, plan_change
+from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Partition
 from strandline.metadata.records import FeatureLevelRecord

@@ -15,7 +15,7 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.effects import Report
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
-from strandline.controller.partitions.partition import Assignment, Election, LastResort, Rules, Wish, plan_change
+from strandline.controller.partition import Assignment, Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, RECOVERED, RECOVERING, TOPIC_RESOURCE, Image, Partition, merged
 from strandline.metadata.losses import UNKNOWN

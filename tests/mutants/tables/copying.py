@@ -161,7 +161,7 @@ COPYING = table(
     ),
     Mutant(
         "a new leader keeps its ISR from others",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "        return node in sets.isr and lives(node)\n",
         "        return lives(node)\n",
         Breaks.DURABILITY,

@@ -18,7 +18,7 @@ MOVES = table(
     ),
     Mutant(
         "a change of the ELR begins a leader epoch",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "leads_anew = elected.leader != old.leader\n",
         "leads_anew = elected.leader != old.leader or sets.elr != old.elr\n",
         Breaks.ANSWERS,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 PARTITIONS = table(
     Mutant(
         "a reassignment ends below min ISR",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    return (missing, lacking) if missing or lacking else None",
         "    return (missing, lacking) if missing else None",
         Breaks.DURABILITY,
@@ -27,7 +27,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "removed replicas stay eligible",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    elr = tuple(n for n in replicas if n in candidates and n not in isr and n not in lost_tail)",
         (
             "    elr = tuple(n for n in (*replicas, *without(old.replicas, replicas)) if n in can"
@@ -42,7 +42,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an unchanged ISR begins a partition epoch",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    return None if change == unchanged and not wish.renews_epoch else change",
         "    return change",
         Breaks.ANSWERS,
@@ -54,7 +54,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "without ELR the last member leaves the ISR",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "        isr = old.isr\n    isr = within(isr, replicas)",
         "        isr = ()\n    isr = within(isr, replicas)",
         Breaks.DURABILITY,
@@ -72,7 +72,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "who leaves below min ISR is not eligible",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    candidates = set(old.elr) | set(old.isr)\n",
         "    candidates = set(old.elr)\n",
         Breaks.AGREEMENT,
@@ -104,7 +104,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an ISR that is large enough keeps the ELR",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    if len(isr) >= min_isr:\n        return (), ()\n",
         "",
         Breaks.DURABILITY,
@@ -120,7 +120,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "min ISR 1 drops the ELR of an ISR without members",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    if len(isr) >= min_isr:\n        return (), ()\n",
         "    if len(isr) >= min_isr - 1:\n        return (), ()\n",
         Breaks.DURABILITY,
@@ -132,7 +132,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an unclean shutdown leaves eligibility",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "and n not in isr and n not in lost_tail)\n    known",
         "and n not in isr)\n    known",
         Breaks.DURABILITY,
@@ -155,7 +155,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an eligible leader stays in the ELR",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "        isr, elr = (leader,), without(sets.elr, (leader,))\n",
         "        isr, elr = (leader,), sets.elr\n",
         Breaks.AGREEMENT,
@@ -172,7 +172,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "eligible replicas lead while they are fenced",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "            if node in sets.elr and lives(node):",
         "            if node in sets.elr:",
         Breaks.AGREEMENT,
@@ -194,7 +194,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "lost tails are not remembered",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    known = set(old.last_known_elr) | (candidates & set(lost_tail))\n",
         "    known = set(old.last_known_elr)\n",
         Breaks.AGREEMENT,
@@ -206,7 +206,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "who led last is not remembered",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader\n",
         "    last_leader = old.last_known_leader\n",
         Breaks.AGREEMENT,
@@ -221,7 +221,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "nobody is remembered as the last leader",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader\n",
         "    last_leader = old.leader\n",
         Breaks.AGREEMENT,
@@ -230,7 +230,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an unclean election does not say so",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    if elected.how is How.UNCLEAN:\n        recovery = RECOVERING\n",
         "",
         Breaks.AGREEMENT,
@@ -245,7 +245,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "an unclean election has no entry in the ledger",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "        losses=(loss(old, elected, wish, rules),) if elected.how is How.UNCLEAN and not is_lossless else (),",
         "",
         Breaks.ANSWERS,
@@ -257,7 +257,7 @@ PARTITIONS = table(
     ),
     Mutant(
         "a downgrade keeps who was eligible",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         "    if rules.is_elr_enabled or not isr:",
         "    if rules.is_elr_enabled or not isr or old.elr:",
         Breaks.AGREEMENT,

@@ -285,7 +285,7 @@ QUORUM = table(
     ),
     Mutant(
         "an old high watermark makes a voter whole",
-        "quorum/storage/impaired.py",
+        "quorum/damage/impaired.py",
         "    return log.end_of_epoch(epoch - 1).end_offset < high_watermark\n",
         "    return True\n",
         Breaks.DURABILITY,
@@ -314,7 +314,7 @@ QUORUM = table(
     ),
     Mutant(
         "what the leader has too is cut",
-        "quorum/storage/unfit.py",
+        "quorum/damage/unfit.py",
         "    if not is_elsewhere and is_same(",
         "    if False and is_same(",
         Breaks.DURABILITY,

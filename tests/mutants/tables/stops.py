@@ -152,7 +152,7 @@ STOPS = table(
     ),
     Mutant(
         "what a replica fetched before it lost records counts",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         " or counts_more(old, sets, rules) or wish.withdrawn\n",
         " or counts_more(old, sets, rules)\n",
         Breaks.DURABILITY,

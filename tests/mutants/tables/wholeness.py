@@ -187,7 +187,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "an election that may lose records has no entry either",
-        "controller/partitions/partition.py",
+        "controller/partition.py",
         " and wish.is_lossless and elected.leader == wish.designated",
         "",
         ANSWERS,

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from tests.rows import each
 
 from strandline.base.ids import NOBODY, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition, Uuid
-from strandline.controller.partitions.partition import Election, LastResort, Rules, Wish, plan_change
+from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Partition, check_partition, merged
 
 AT = TopicIdPartition(Uuid(b"t" * 16), 3)

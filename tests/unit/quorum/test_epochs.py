@@ -4,8 +4,8 @@ import pytest
 
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import Instant
+from strandline.quorum.election_state import ElectionState
 from strandline.quorum.epochs import EPOCH_MAX, MARGIN, REACH, Allowance, repaired
-from strandline.quorum.storage.election_state import ElectionState
 
 ME, OTHER = NodeId(1), NodeId(2)
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from strandline.controller.partitions.partition import plan_change
+from strandline.controller.partition import plan_change
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.sim.model import Setup, explore
 from strandline.sim.model.exploration import Planner

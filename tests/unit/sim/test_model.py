@@ -19,8 +19,8 @@ from tests.unit.sim.modelled import (
 from tests.unit.sim.test_model_laws import replaced
 
 from strandline.base.ids import NOBODY, TopicIdPartition
+from strandline.controller.partition import Rules, Wish, plan_change
 from strandline.controller.partitions import reassignments
-from strandline.controller.partitions.partition import Rules, Wish, plan_change
 from strandline.metadata.image import Partition
 from strandline.sim.model import Setup, exploration, explore, ladder
 from strandline.sim.model.events import MIN_ISR, Event

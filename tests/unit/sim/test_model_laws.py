@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from tests.unit.sim.modelled import FOUR, MANAGED, PLAIN, REASSIGNED, SMALL, STORED, Change, told
 
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
+from strandline.controller.partition import LastResort, Rules, Wish, plan_change
 from strandline.controller.partitions import recovery
 from strandline.controller.partitions.inquiries import Answer
-from strandline.controller.partitions.partition import LastResort, Rules, Wish, plan_change
 from strandline.controller.partitions.standing import Standing
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, UNASSIGNED_DIRECTORY, Partition
 from strandline.metadata.records import LossEvent, PartitionChangeRecord

@@ -7,7 +7,7 @@ leads no longer, as if the directory had failed after it was known.
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.controller.basis import Basis, Plan
-from strandline.controller.partitions.partition import Wish, plan_change
+from strandline.controller.partition import Wish, plan_change
 from strandline.metadata.image import Partition, directory_of, merged
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import (

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import TopicIdPartition
 from strandline.controller.basis import Basis, Plan, Refusal
-from strandline.controller.partitions.partition import Election, LastResort, Wish, plan_change
+from strandline.controller.partition import Election, LastResort, Wish, plan_change
 from strandline.metadata.image import Partition, Topic
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.topics.elect_leaders import (

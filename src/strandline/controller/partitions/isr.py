@@ -7,7 +7,7 @@ in the very incarnation that the leader saw fetch: one that was restarted in bet
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.controller.basis import Basis, Plan
-from strandline.controller.partitions.partition import Wish, plan_change
+from strandline.controller.partition import Wish, plan_change
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Partition, merged
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.wire.messages.brokers.alter_partition import (

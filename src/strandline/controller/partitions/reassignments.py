@@ -15,7 +15,7 @@ Invariants:
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.controller.basis import Basis, Plan, Refusal
-from strandline.controller.partitions.partition import (
+from strandline.controller.partition import (
     Assignment,
     LastResort,
     Nodes,

@@ -25,9 +25,9 @@ from strandline.base.effects import Effect, Report
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.time import NEVER, Instant, after
 from strandline.controller.basis import Basis
+from strandline.controller.partition import Wish, plan_change
 from strandline.controller.partitions.inquiries import Answer, Inquiries
 from strandline.controller.partitions.lossless import loses_nothing
-from strandline.controller.partitions.partition import Wish, plan_change
 from strandline.controller.partitions.standing import Standing, standing_in
 from strandline.metadata.image import Image, Partition, Topic
 from strandline.metadata.records import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord

@@ -1,7 +1,7 @@
 """What a partition without a leader is waiting for (KIP-966, Leader election, and its delivery plan).
 
 A pure function over what is known of one partition, for metrics and for people. It decides nothing: elections are
-`controller.partitions.partition`'s, recoveries `controller.partitions.recovery`'s. Where somebody who is waited for is
+`controller.partition`'s, recoveries `controller.partitions.recovery`'s. Where somebody who is waited for is
 there already, the next election finds them.
 """
 

@@ -17,9 +17,9 @@ from strandline.controller.basis import Basis, ControllerConfig
 from strandline.controller.brokers.brokers import plan_fencing, plan_heartbeat, plan_registration, plan_unregistration
 from strandline.controller.brokers.directories import plan_assign_replicas
 from strandline.controller.configs import MIN_ISR_KEY, plan_alter_configs
+from strandline.controller.partition import Election
 from strandline.controller.partitions.elections import plan_elections
 from strandline.controller.partitions.isr import plan_alter_partition
-from strandline.controller.partitions.partition import Election
 from strandline.controller.partitions.reassignments import completions, plan_reassignments
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, Image
 from strandline.metadata.records import PartitionChangeRecord

@@ -21,8 +21,8 @@ from strandline.controller import basis
 from strandline.controller.basis import Basis
 from strandline.controller.brokers import directories
 from strandline.controller.configs import MIN_ISR_KEY
+from strandline.controller.partition import Rules, Wish, plan_change
 from strandline.controller.partitions import elections, isr, reassignments, recovery
-from strandline.controller.partitions.partition import Rules, Wish, plan_change
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY
