@@ -114,7 +114,7 @@ def test_a_disk_that_refuses_ends_a_command_with_a_sentence(
     with pytest.raises(SystemExit) as ended, spark_session(None, (), "test"):
         (tmp_path / "file" / "table").mkdir()
     assert ended.value.code == 1
-    assert f"error: {tmp_path}/file/table: Not a directory\n  see that" in capsys.readouterr().err
+    assert f"error: {tmp_path}/file/table: Not a directory\n  check that" in capsys.readouterr().err
 
 
 def test_wrong_sql_ends_a_command_with_a_sentence_and_no_pages_of_json(
