@@ -196,6 +196,7 @@ class AssignedPartitions:
     def clear_name(self, at: TopicIdPartition, now: Instant) -> list[Effect]:
         """Delete other topics' logs under the partition's name (T39), also while it waits: requests by that
         name must not find them. Unless one is its own (`has_misread_id`): then the partition is absent."""
+        assert self.is_mine(at), at
         namesakes = self.storage.loading.namesakes_of(None, self.name_of(at))
         if has_misread_id(self.host, namesakes, at):
             return []

@@ -42,9 +42,10 @@ from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
 from strandline.replica.serving.alterations import Alterations
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
+from strandline.replica.serving.internal_append import Done
 from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.offsets import Offsets
-from strandline.replica.serving.producing import Done, Producing
+from strandline.replica.serving.producing import Producing
 from strandline.replica.storage.cleaning import Cleaner
 from strandline.replica.storage.directories import Directories
 from strandline.replica.storage.epoch_files import EpochFiles

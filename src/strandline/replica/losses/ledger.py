@@ -125,6 +125,7 @@ class Ledger:
         unreadable = read(found, content)
         book = self.books[directory] = found.with_more(())
         self.latest |= latest_of(lost for lost, _ in book.entries)
+        assert len(book.entries) <= LINES_MAX
         if not unreadable:
             return []
         before = self.disk.read_file(f"{directory}/{ASIDE}") or b""
@@ -151,6 +152,7 @@ class Ledger:
         self.books[directory] = book
         self.news[directory] = None
         self.latest |= {one.at: by_partition[one.at] for one in new}
+        assert all(one.timeless in self.latest[one.at] for one in new)
         if len(self.latest) > 2 * LINES_MAX * len(self.books):
             self.latest = latest_of(self.all())
         return new

@@ -63,6 +63,7 @@ class Whole:
             self.add(at, directory)
 
     def add(self, at: TopicIdPartition, directory: str) -> None:
+        assert directory, at
         if self.logs.get(at) != directory:
             self.logs[at] = directory
             self.is_changed = True

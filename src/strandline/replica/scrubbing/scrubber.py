@@ -2,7 +2,7 @@
 
 A pass goes through all logs, each from its start to its high watermark, and then rests for
 `log.scrub.interval.ms`. A step reads a bounded number of bytes, and the pause behind it keeps the rate below
-`log.scrub.max.bytes.per.second`. Where a read came upon damage (`Host.suspect`), that place is looked at at once.
+`log.scrub.max.bytes.per.second`. Where a read came upon damage (`Suspects`), that place is looked at at once.
 What is damaged is repaired from other replicas (`Repairs`).
 
 Invariant: a pass goes on in a log only while nothing was cut from its end, and at a segment that it still has.

@@ -51,6 +51,7 @@ class Awaited:
         header = header_of(records)
         if header is None:
             return False
+        assert header.producer_id >= 0
         key = (where, header.producer_id, header.producer_epoch)
         row = self.rows.get(key)
         if row is None:

@@ -13,7 +13,6 @@ Rules:
 """
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
@@ -28,6 +27,7 @@ from strandline.replica.hosted import Hosted
 from strandline.replica.serving.awaited import Awaited, Where
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
+from strandline.replica.serving.internal_append import Done, InternalAppend
 from strandline.replica.serving.leader import Leader
 from strandline.wire.batch import read_header, why_no_batch
 from strandline.wire.compress import Codec
@@ -47,7 +47,6 @@ TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
 ADMIN_CLIENT = "__admin_client"  # Kafka lets one that calls itself so write into internal topics
 ACKS_ALL = -1
-Done = Callable[[ErrorCode, int, Instant], list[Effect]]
 NONE = ErrorCode.NONE
 
 
@@ -143,30 +142,6 @@ class Part:
 
 # A topic's name and id, and for each of its partitions the answer, or what waits for it.
 TopicRows = tuple[str, Uuid, list[PartitionProduceResponse | Part]]
-
-
-class InternalAppend:
-    """An append of the broker's own, until it is committed."""
-
-    __slots__ = ("base_offset", "done", "host", "required", "then")
-
-    def __init__(self, host: Host, then: Done, base_offset: int, required: int) -> None:
-        self.host = host
-        self.then = then
-        self.base_offset = base_offset
-        self.required = required
-        self.done = False
-
-    def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
-        assert not self.done
-        self.done = True
-        self.host.timers.entry_done()
-        return self.then(error, self.base_offset, now)
-
-    def expire(self, now: Instant) -> list[Effect]:
-        assert not self.done
-        self.done = True
-        return self.then(ErrorCode.REQUEST_TIMED_OUT, self.base_offset, now)
 
 
 class Producing:

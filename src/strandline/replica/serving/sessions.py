@@ -63,6 +63,7 @@ class Sessions:
     def close_all_of(self, replica: NodeId) -> None:
         """A follower has one session. If this is an old request that was late, its positions are old as well: then the
         true session must begin anew, or the leader would never learn again where it is."""
+        assert replica >= 0
         for session in [session for session in self.sessions.values() if session.replica == replica]:
             self.close(session.session_id)
 

@@ -39,6 +39,7 @@ class Run:
     __slots__ = ("compaction", "directory", "hosted", "is_syncing")
 
     def __init__(self, hosted: Hosted, compaction: Compaction) -> None:
+        assert compaction.log is hosted.log, hosted.name
         self.hosted = hosted
         self.directory = hosted.directory
         self.compaction = compaction

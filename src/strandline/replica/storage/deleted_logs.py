@@ -44,6 +44,7 @@ class DeletedLogs:
     def remove(self) -> list[Effect]:
         if not self.renamed:
             return []
+        assert len(self.renamed) <= self.count
         renamed, self.renamed = self.renamed, []
         assert all(path.endswith(DELETED_SUFFIX) for path in renamed)
         return [Remove(tuple(renamed))]

@@ -45,6 +45,7 @@ class Flushing:
         if not paths:
             return []
         end = hosted.log.log_end_offset
+        assert not hosted.gone, hosted.name
         assert hosted.log.recovery_point <= end, hosted.name
         self.in_flight[hosted.at] = Flush(end, hosted.role, cuts_of(hosted))
         which = (end, hosted.moves, hosted.directory)

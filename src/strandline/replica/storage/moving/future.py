@@ -119,3 +119,4 @@ def start_at_batch(future: Log, buffer: memoryview) -> None:
     first = next(iter(batches(buffer)), None)
     if first is not None and first.base_offset < future.log_end_offset < first.next_offset:
         future.truncate_fully_and_start_at(first.base_offset)
+        assert future.log_start_offset == future.log_end_offset == first.base_offset

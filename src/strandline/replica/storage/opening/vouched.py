@@ -70,6 +70,7 @@ class Inventory:
         path = f"{self.directory}/{entry}"
         own = [file_name(base, RECORDS) for base in own_segments(self.disk, path, row)]
         others = [name for name in self.disk.list(path) if name.endswith(RECORDS) and name not in own]
+        assert not set(own) & set(others)
         if others:
             aside = stray_name(self.disk, self.directory, entry)
             self.disk.make_directory(aside)
