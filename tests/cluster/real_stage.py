@@ -57,7 +57,7 @@ class RealStage:
     def random(self, name: str) -> Random:
         return Random(f"{self.seed} {name}")
 
-    def told(self, client: str, text: str) -> None:
+    def note(self, client: str, text: str) -> None:
         pass
 
     def acknowledged(self, at: TopicIdPartition, offset: int, values: tuple[bytes, ...]) -> None:

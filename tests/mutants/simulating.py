@@ -19,7 +19,7 @@ from tests.mutants.mutant import ROOT, Mutant, Stale
 from tests.mutants.running import Workshop
 
 from strandline.base.value import Value
-from strandline.sim.runs.run import Outcome
+from strandline.sim.runs.run import RunResult
 
 SEED_LIMIT_S = 900.0  # a seed that takes longer than this runs in circles: that is found, too
 
@@ -90,7 +90,7 @@ class Runner:
             with suppress(BrokenPipeError):
                 pipe.close()
 
-    def run(self, seed: int) -> Outcome | None:
+    def run(self, seed: int) -> RunResult | None:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         watch = threading.Timer(SEED_LIMIT_S, self.process.kill)
@@ -103,4 +103,4 @@ class Runner:
             return None
         finally:
             watch.cancel()
-        return msgspec.json.decode(line, type=Outcome) if line else None
+        return msgspec.json.decode(line, type=RunResult) if line else None

@@ -1,9 +1,9 @@
 """Many seeds on several processes, and what happens when something is wrong with them."""
 
 from strandline.sim.runs.campaign import alike, outcomes
-from strandline.sim.runs.run import Outcome, run_seed
+from strandline.sim.runs.run import RunResult, run_seed
 
-FINE = Outcome(7, "", "", "d1", 1, 2, 3, 0, ())
+FINE = RunResult(7, "", "", "d1", 1, 2, 3, 0, ())
 
 
 def test_a_seed_does_the_same_in_fresh_processes_that_hash_differently() -> None:
@@ -14,13 +14,13 @@ def test_a_seed_does_the_same_in_fresh_processes_that_hash_differently() -> None
 
 
 def test_runs_of_one_seed_that_differ_are_a_failure() -> None:
-    other = Outcome(7, "", "", "d2", 1, 2, 3, 0, ())
+    other = RunResult(7, "", "", "d2", 1, 2, 3, 0, ())
     assert alike([FINE, FINE]).is_ok
     assert "not deterministic: digest d1, and d2" in alike([FINE, other]).check
 
 
 def test_what_failed_is_told_before_what_differs() -> None:
-    failed = Outcome(7, "a law", "why", "d2", 1, 2, 3, 0, ())
+    failed = RunResult(7, "a law", "why", "d2", 1, 2, 3, 0, ())
     assert alike([failed, FINE]).check == "a law"
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.planted import PLANTED, Planted
 
 from strandline.sim.runs.campaign import Worker
-from strandline.sim.runs.run import Outcome
+from strandline.sim.runs.run import RunResult
 
 ROWS = [row for row in PLANTED.values() if row.found_by == "sim"]
 WITH_PLAN = [row for row in ROWS if row.path is not None]
@@ -15,11 +15,11 @@ JOBS = 2
 BROKEN = ("the process that ran this seed died", "the simulator crashed")  # that proves nothing
 
 
-def is_violation(outcome: Outcome) -> bool:
+def is_violation(outcome: RunResult) -> bool:
     return not outcome.is_ok and not outcome.check.startswith(BROKEN)
 
 
-def hunt(row: Planted) -> Outcome | None:
+def hunt(row: Planted) -> RunResult | None:
     """The run that finds it, in a process of its own that has the bug."""
     worker = Worker(f"tests.planted:{row.name}", plan=row.path)
     try:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from strandline.sim.runs.plan import read_plan
-from strandline.sim.runs.run import Outcome, run_plan, run_seed
+from strandline.sim.runs.run import RunResult, run_plan, run_seed
 
 HERE = Path(__file__).parent
 KNOWN = [
@@ -15,7 +15,7 @@ KNOWN = [
 ]
 
 
-def hold(outcome: Outcome) -> None:
+def hold(outcome: RunResult) -> None:
     assert outcome.is_ok, "\n".join([outcome.check, outcome.evidence, *outcome.story])
     assert outcome.operations > 50
 

@@ -5,13 +5,13 @@ import msgspec
 from strandline.broker.config import ConfigError
 from strandline.sim.runs.options import Options
 from strandline.sim.runs.plan import Fault, Plan, draw_plan, read_plan, write_plan
-from strandline.sim.runs.run import Outcome
+from strandline.sim.runs.run import RunResult
 from strandline.sim.runs.shrink import Shrinker, signature
 
-OK = Outcome(1, "", "", "d", 1, 1, 1, 0, ())
+OK = RunResult(1, "", "", "d", 1, 1, 1, 0, ())
 
 
-def failing(check: str) -> Outcome:
+def failing(check: str) -> RunResult:
     return msgspec.structs.replace(OK, check=check)
 
 
@@ -21,7 +21,7 @@ def plan_of(count: int) -> Plan:
 
 
 def test_only_the_faults_that_matter_stay_and_the_rest_becomes_plain() -> None:
-    def run(plan: Plan) -> Outcome:
+    def run(plan: Plan) -> RunResult:
         salts = {fault.salt for fault in plan.faults}
         is_bad = {3, 17} <= salts and "orders" in plan.options.workloads
         return failing(f"n{len(salts)} lost offset {len(salts)}") if is_bad else OK
@@ -40,7 +40,7 @@ def test_only_the_faults_that_matter_stay_and_the_rest_becomes_plain() -> None:
 
 
 def test_a_smaller_plan_that_fails_differently_is_not_taken() -> None:
-    def run(plan: Plan) -> Outcome:
+    def run(plan: Plan) -> RunResult:
         return failing("the first law") if len(plan.faults) == 8 else failing("another law")
 
     plan = plan_of(8)
@@ -50,7 +50,7 @@ def test_a_smaller_plan_that_fails_differently_is_not_taken() -> None:
 def test_no_more_runs_are_made_than_allowed() -> None:
     runs: list[Plan] = []
 
-    def run(plan: Plan) -> Outcome:
+    def run(plan: Plan) -> RunResult:
         runs.append(plan)
         return failing("a law")
 
@@ -72,7 +72,7 @@ def test_a_plan_can_be_written_down_and_read_again() -> None:
 def test_a_plan_that_is_no_configuration_is_not_smaller() -> None:
     """One setting may need another: without it no node starts, and nothing is learnt."""
 
-    def run(plan: Plan) -> Outcome:
+    def run(plan: Plan) -> RunResult:
         if len(plan.faults) < 3:
             raise ConfigError("a setting needs another")
         return failing("lost")

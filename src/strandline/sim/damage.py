@@ -126,7 +126,7 @@ class Damage:
     def exceed(self, at: TopicIdPartition, why: str) -> None:
         if at not in self.exceeded:
             self.exceeded[at] = Exceeded(why, self.world.time.now)
-            self.world.tell(Kind.FAULT, f"more is lost than was promised to survive: {why}")
+            self.world.note(Kind.FAULT, f"more is lost than was promised to survive: {why}")
 
     def is_exceeded(self, topic: str) -> bool:
         """In any partition of a topic of this name."""

@@ -76,7 +76,7 @@ def why_unsound(world: "World", machine: "Machine") -> str | None:
                         and may_ask(world, copy, wanted)
                     ):
                         return f"{hosted.name} is damaged at {wanted} on {machine.name}, and whole on {other.name}"
-            machine.told(Kind.HEALED, f"gets new disks, since nobody has {hosted.name} from {wanted[0]} to {wanted[1]}")
+            machine.note(Kind.HEALED, f"gets new disks, since nobody has {hosted.name} from {wanted[0]} to {wanted[1]}")
             world.damage.lost(machine.node_id, "has new disks")
             machine.kill()
             for root in machine.log_dirs:

@@ -42,8 +42,8 @@ class Scene:
     def random(self, name: str) -> Random:
         return self.world.random(name)
 
-    def told(self, client: str, text: str) -> None:
-        self.world.tell(Kind.CLIENT, text, client)
+    def note(self, client: str, text: str) -> None:
+        self.world.note(Kind.CLIENT, text, client)
 
     def acknowledged(self, at: TopicIdPartition, offset: int, values: tuple[bytes, ...]) -> None:
         self.world.laws.partitions.acknowledged(at, offset, values)

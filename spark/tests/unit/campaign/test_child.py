@@ -23,7 +23,7 @@ import os, signal, sys, time
 import msgspec
 from strandline_spark.jobs.simulate.child import SeedProcesses
 from strandline_spark.jobs.simulate.definition import FIRST, Block, Campaign
-from strandline.sim.runs.run import Outcome
+from strandline.sim.runs.run import RunResult
 
 left = []  # what a module remembers
 
@@ -37,9 +37,9 @@ def run(seed):
         sys.exit("no more")
     check = "a law" if seed == 6 else ""
     seen = {"struck: kill": 2, "leads": 1}
-    return Outcome(seed, check, "why", f"d{len(left)}", 1, 2, 3, 0, ("x" * 200_000,) * 2, seen)
+    return RunResult(seed, check, "why", f"d{len(left)}", 1, 2, 3, 0, ("x" * 200_000,) * 2, seen)
 
-processes = SeedProcesses(Campaign("code", limit_s=0.5), Block(FIRST, 1, 7), run, Outcome)
+processes = SeedProcesses(Campaign("code", limit_s=0.5), Block(FIRST, 1, 7), run, RunResult)
 for seed in range(1, 8):
     sys.stdout.buffer.write(msgspec.json.encode(processes.row(seed)) + b"\\n")
 """

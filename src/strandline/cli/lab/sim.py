@@ -19,7 +19,7 @@ from strandline.sim.diagram import write_page
 from strandline.sim.runs.calm import Material
 from strandline.sim.runs.campaign import outcomes
 from strandline.sim.runs.plan import Plan, draw_plan, read_plan, write_plan
-from strandline.sim.runs.run import Outcome, run_plan
+from strandline.sim.runs.run import RunResult, run_plan
 from strandline.sim.runs.shrink import Shrinker
 from strandline.sim.runs.story import story
 from strandline.sim.world.trace import Trace
@@ -148,12 +148,12 @@ def write_history(path: Path, run: str, operations: Sequence[Operation], materia
         )
 
 
-def verdict(outcome: Outcome) -> str:
+def verdict(outcome: RunResult) -> str:
     what = "ok" if outcome.is_ok else f"VIOLATION: {outcome.check.splitlines()[0]}"
     return f"seed {outcome.seed}: {what}, digest {outcome.digest}"
 
 
-def shrunk(plan: Plan, outcome: Outcome, runs: int, console: Console) -> tuple[Plan, Outcome]:
+def shrunk(plan: Plan, outcome: RunResult, runs: int, console: Console) -> tuple[Plan, RunResult]:
     with console.status("shrinking") as status:
 
         def told(smaller: Plan, left: int) -> None:
@@ -162,7 +162,7 @@ def shrunk(plan: Plan, outcome: Outcome, runs: int, console: Console) -> tuple[P
         return Shrinker(run_plan, plan, outcome, runs_max=runs, tell=told).shrink()
 
 
-def tell(plan: Plan, outcome: Outcome, seen: Trace, replay: str, out: Path, *, is_shrunk: bool, quiet: bool) -> str:
+def tell(plan: Plan, outcome: RunResult, seen: Trace, replay: str, out: Path, *, is_shrunk: bool, quiet: bool) -> str:
     """Write plan, story and diagram; print the story. How to replay what they show."""
     out.mkdir(parents=True, exist_ok=True)
     stem = out / f"sim-{plan.seed}"
@@ -193,7 +193,7 @@ def is_eligible(seed: int, how: str) -> bool:
 
 
 def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool) -> int:
-    failed: list[Outcome] = []
+    failed: list[RunResult] = []
     seen: Counter[str] = Counter()
     virtual_ms = events = 0
     running = outcomes(seeds, jobs, twice=twice)
@@ -220,7 +220,7 @@ def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool)
     return 1 if failed else 0
 
 
-def followed(found: Iterator[Outcome], total: int, title: str, failures: Callable[[], int]) -> Iterator[Outcome]:
+def followed(found: Iterator[RunResult], total: int, title: str, failures: Callable[[], int]) -> Iterator[RunResult]:
     """The same, with a bar on a terminal."""
     columns = (
         TextColumn("{task.description}"),

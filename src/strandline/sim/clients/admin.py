@@ -53,7 +53,7 @@ class Admin(Client):
 
     def ask(self, what: str, message: Any, version: int) -> Generator[Any, Any, Any]:
         answer = yield Request(self.any_node(), message, version, 3000)
-        self.tell(f"{what}: {'no answer' if answer is None else 'answered'}")
+        self.report(f"{what}: {'no answer' if answer is None else 'answered'}")
         return answer
 
     def create(self, name: str, partitions: int = 1, replication_factor: int = -1, **configs: str) -> Life:
@@ -103,7 +103,7 @@ class Admin(Client):
         answer = yield Request(route.leader, DeleteRecordsRequest(topics=topics, timeout_ms=2000), 2, 3000)
         row = None if answer is None else answer.topics[0].partitions[0]
         assert row is None or row.error_code or row.low_watermark >= 0
-        self.tell(f"trims {name}: {'no answer' if row is None else (E(row.error_code).name, row.low_watermark)}")
+        self.report(f"trims {name}: {'no answer' if row is None else (E(row.error_code).name, row.low_watermark)}")
 
     def configure(self, name: str, key: str, value: str) -> Life:
         row = AlterableConfig(name=key, config_operation=0, value=value)
@@ -115,12 +115,12 @@ class Admin(Client):
         row = FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=1 if level else 2)
         answer = yield from self.ask(f"sets {name} to {level}", UpdateFeaturesRequest(feature_updates=(row,)), 2)
         if answer is not None:
-            self.tell(f"sets {name} to {level}: {E(answer.error_code).name} {answer.error_message or ''}")
+            self.report(f"sets {name} to {level}: {E(answer.error_code).name} {answer.error_message or ''}")
 
     def unregister(self, node: int) -> Life:
         answer = yield from self.ask(f"unregisters {node}", UnregisterBrokerRequest(broker_id=node), 0)
         if answer is not None:
-            self.tell(f"unregisters {node}: {E(answer.error_code).name} {answer.error_message or ''}")
+            self.report(f"unregisters {node}: {E(answer.error_code).name} {answer.error_message or ''}")
 
     def add_partitions(self, name: str, count: int) -> Life:
         topic = CreatePartitionsTopic(name=name, count=count)
@@ -137,7 +137,7 @@ class Admin(Client):
         answer = yield from self.ask(what, request, 1)
         if answer is not None and answer.responses:
             result = answer.responses[0].partitions[0]
-            self.tell(f"{what}: {E(result.error_code).name} {result.error_message or ''}")
+            self.report(f"{what}: {E(result.error_code).name} {result.error_message or ''}")
 
     def elect(self) -> Life:
         request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=2000)

@@ -46,7 +46,7 @@ class Stage(Protocol):
 
     def random(self, name: str) -> Random: ...
 
-    def told(self, client: str, text: str) -> None:
+    def note(self, client: str, text: str) -> None:
         """A line for people."""
         ...
 
@@ -96,8 +96,8 @@ class Client:
     def live(self) -> Life:
         raise NotImplementedError
 
-    def tell(self, text: str) -> None:
-        self.stage.told(self.name, text)
+    def report(self, text: str) -> None:
+        self.stage.note(self.name, text)
 
     def pause(self, low_ms: int, high_ms: int) -> int:
         return self.rng.randrange(low_ms, high_ms)

@@ -56,7 +56,7 @@ class Consumer(Client):
                 self.idle += 1
             if self.damaged and position == self.positions[route.topic_id]:
                 yield 200  # the broker's disk must be mended first
-        self.tell(f"has read {self.read} records")
+        self.report(f"has read {self.read} records")
 
     def fetch(self, route: Route, position: int) -> Request:
         return Request(route.leader, self.request(route, position), 15, 2000)
@@ -98,7 +98,7 @@ class Consumer(Client):
             why = why_invalid(header, view)
             if why is not None:
                 self.damaged += 1
-                self.tell(f"finds a damaged batch at {header.base_offset}: {why}")
+                self.report(f"finds a damaged batch at {header.base_offset}: {why}")
                 break
             for record in records(header, view):
                 if record.offset >= position:

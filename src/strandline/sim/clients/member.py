@@ -48,7 +48,7 @@ class Member(Coordinated):
             if (yield from self.join()) and (yield from self.read()):
                 yield from self.work()
             yield self.pause(20, 100)
-        self.tell(f"was told {self.acked} times that a position is committed")
+        self.report(f"was told {self.acked} times that a position is committed")
 
     def coordinated(self, message: Any, version: int) -> Asking:
         """An answer of the coordinator, or None: then it is looked for again."""

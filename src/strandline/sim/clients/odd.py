@@ -20,7 +20,7 @@ class Odd(Producer):
         yield from super().produce(values)
         if self.acked == before or self.route is None or self.rng.randrange(ODD):
             return
-        self.tell(f"sends what it must not, behind {values[0]!r}")
+        self.report(f"sends what it must not, behind {values[0]!r}")
         yield self.request(self.route, self.rng.choice(list(self.oddities(values, begins))))
         self.producer_id = -1  # wherever that was written, its sequences are another's now
 

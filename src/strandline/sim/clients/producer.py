@@ -150,7 +150,7 @@ class Producer(Client):
 
     def refused(self, route: Route, code: ErrorCode, values: tuple[bytes, ...]) -> bool:
         """Is it over with this batch? The topic may be another one by now, or its sequence forgotten."""
-        self.tell(f"is refused {values[0]!r}: {code.name}")
+        self.report(f"is refused {values[0]!r}: {code.name}")
         if code in LOST_SEQUENCE and self.sequence_topic == self.topic_id and self.topic_id is not None:
             at = TopicIdPartition(self.topic_id, self.at.partition)
             self.stage.suspect(at, f"{self.name}'s sequence is forgotten: {code.name} for {values} at {self.sequence}")

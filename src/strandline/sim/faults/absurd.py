@@ -71,7 +71,7 @@ def absurd_proposal(turmoil: Turmoil, rng: Random) -> None:
         return
     why = rng.choice(list(kinds))
     name, request = rng.choice(kinds[why])
-    turmoil.tell(f"somebody proposes {why} for {name}")
+    turmoil.note(f"somebody proposes {why} for {name}")
     liar_of(world).say(why, controller, request, PROPOSAL_VERSION)
 
 
@@ -97,7 +97,7 @@ def late_heartbeats(turmoil: Turmoil, rng: Random) -> None:
         if controller is not None and leaves():
             epoch = image.brokers[machine.node_id].epoch
             known = epoch if machine.node is None else min(epoch, machine.node.committed.end - 1)
-            turmoil.tell(f"an earlier heartbeat of {machine.name} arrives")
+            turmoil.note(f"an earlier heartbeat of {machine.name} arrives")
             said = BrokerHeartbeatRequest(broker_id=machine.node_id, broker_epoch=epoch, current_metadata_offset=known)
             liar_of(world).say("a heartbeat", controller, said, HEARTBEAT_VERSION)
 

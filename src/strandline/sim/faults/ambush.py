@@ -64,7 +64,7 @@ def isolate(turmoil: Turmoil, rng: Random, machine: Machine) -> None:
     if controller in others and rng.randrange(2):
         others = [controller]
     network = turmoil.world.network
-    turmoil.tell(f"{machine.name} is cut off from {', '.join(one.name for one in others if one is not None)}")
+    turmoil.note(f"{machine.name} is cut off from {', '.join(one.name for one in others if one is not None)}")
     for one in others:
         if one is not None:
             network.cut(machine.name, one.name)

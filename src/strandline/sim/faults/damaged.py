@@ -106,7 +106,7 @@ def damaged_last(turmoil: Turmoil, rng: Random) -> None:
     name = turmoil.world.laws.partitions.names.get(at)
     if name is None:
         return
-    turmoil.tell(f"{last.name} is to be the last in sync of {name}, and its files are damaged")
+    turmoil.note(f"{last.name} is to be the last in sync of {name}, and its files are damaged")
     old = last.disk.snapshot().entries
     gap = rng.choice((50, 600, 3500))
     for number, machine in enumerate(others):
@@ -167,7 +167,7 @@ def strike_file(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries) -
         changed[path] = before
     changed = {one: data for one, data in changed.items() if data != now[one]}
     if changed:
-        turmoil.tell(f"on {machine.name} the {kind} is {act}: {', '.join(changed)}")
+        turmoil.note(f"on {machine.name} the {kind} is {act}: {', '.join(changed)}")
         tamper(turmoil, machine, changed, takes_records=kind in ("segment", "topic id"))
         machine.has_inventory = machine.has_inventory and kind != "marker"
         machine.needs_inventory = machine.needs_inventory or (act == "swapped" and not is_shown)
@@ -203,7 +203,7 @@ def strike_folder(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries,
             act = "cut in half"
     changed = {path: data for path, data in changed.items() if path == folder or data != now.get(path)}
     if changed:
-        turmoil.tell(f"on {machine.name} a folder is {act}: {folder}")
+        turmoil.note(f"on {machine.name} a folder is {act}: {folder}")
         tamper(turmoil, machine, changed, takes_records=True)
 
 

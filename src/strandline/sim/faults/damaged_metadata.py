@@ -101,7 +101,7 @@ def lost_majority(turmoil: Turmoil, rng: Random) -> None:
     if first is None or len(voters) != 2 or not all(is_whole(turmoil, voter) for voter in (first, *voters)):
         return
     second, third = voters if rng.randrange(2) else voters[::-1]
-    turmoil.tell(f"{second.name} is to lose metadata that only {first.name} has beside it")
+    turmoil.note(f"{second.name} is to lose metadata that only {first.name} has beside it")
     third.kill()
 
     def stop_second() -> None:
@@ -170,7 +170,7 @@ def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str, old: Mappi
             changed[last] = files[last][: header.position] + unfit(rng, header) + files[last][header.end :]
     if not changed:
         return
-    turmoil.tell(f"the metadata of {machine.name} is {act}: {', '.join(changed)}")
+    turmoil.note(f"the metadata of {machine.name} is {act}: {', '.join(changed)}")
     turmoil.world.seen[f"metadata {act}"] += 1
     turmoil.world.laws.votes.damaged(machine)
     kept = {path: data for path, data in entries.items() if path not in changed}

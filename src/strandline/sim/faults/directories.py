@@ -33,7 +33,7 @@ def full_directory(turmoil: Turmoil, rng: Random) -> None:
     others = [one for one in machine.log_dirs if one != root]
     second = rng.choice(others) if len(others) > 1 and rng.randrange(2) else None
     is_flush_lost = second is None and rng.randrange(2) == 0
-    turmoil.tell(f"the directory {root} of {machine.name} is full")
+    turmoil.note(f"the directory {root} of {machine.name} is full")
     turmoil.world.damage.stops(machine.node_id)
     machine.disk.filled[root] = None
     turmoil.later(back, machine.make_room)
@@ -42,11 +42,11 @@ def full_directory(turmoil: Turmoil, rng: Random) -> None:
         if machine.life != life:
             return
         if second is not None:
-            turmoil.tell(f"the directory {second} of {machine.name} fails")
+            turmoil.note(f"the directory {second} of {machine.name} fails")
             machine.disk.fail(second)
             turmoil.later(back + 900, lambda: machine.disk.mend(second))
         if is_flush_lost and turmoil.may_lose_data(machine):
-            turmoil.tell(f"a flush of {root} on {machine.name} fails")
+            turmoil.note(f"a flush of {root} on {machine.name} fails")
             turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
 
             faults = machine.disk.sync_faults
@@ -74,7 +74,7 @@ def stopped_without(turmoil: Turmoil, rng: Random) -> None:
     machine, root = found
     life, back = machine.life, rng.choice((0, 30, 300))
     loss = rng.choice(("a folder", "a folder", "the disk", ""))
-    turmoil.tell(f"the directory {root} of {machine.name} fails")
+    turmoil.note(f"the directory {root} of {machine.name} fails")
     turmoil.world.damage.stops(machine.node_id)
     machine.disk.fail(root)
 
@@ -100,12 +100,12 @@ def take_folder(turmoil: Turmoil, rng: Random, machine: Machine, root: str) -> N
     if not inside:
         return
     folder = rng.choice(inside)
-    turmoil.tell(f"on {machine.name} a folder is deleted: {folder}")
+    turmoil.note(f"on {machine.name} a folder is deleted: {folder}")
     tamper(turmoil, machine, {folder: None}, takes_records=True)
 
 
 def replace(turmoil: Turmoil, machine: Machine, root: str) -> None:
-    turmoil.tell(f"the disk {root} of {machine.name} is replaced after a stop in order")
+    turmoil.note(f"the disk {root} of {machine.name} is replaced after a stop in order")
     turmoil.world.damage.stops(machine.node_id)
     turmoil.world.damage.lost(machine.node_id, "has a new disk")
     machine.replace_disk(root)
@@ -126,7 +126,7 @@ def exchanged(turmoil: Turmoil, rng: Random) -> None:
             if is_new:
                 replace(turmoil, machine, root)
             else:
-                turmoil.tell(f"the marker in {root} of {machine.name} is deleted")
+                turmoil.note(f"the marker in {root} of {machine.name} is deleted")
                 tamper(turmoil, machine, {f"{root}/{MARKER}": None}, takes_records=False)
                 turmoil.world.damage.stops(machine.node_id)
         turmoil.later(back, machine.start)

@@ -25,10 +25,10 @@ def full(turmoil: Turmoil, rng: Random) -> None:
         turmoil.world.damage.stops(machine.node_id)  # it may, at any moment from now on
         room, at, is_alone = rng.choice((0, 100, 2000)), rng.choice(BACK_MS), rng.choice((False, True))
         if is_alone and len(machine.log_dirs) > 1:
-            turmoil.tell(f"the directory {machine.log_dirs[-1]} of {machine.name} is full")
+            turmoil.note(f"the directory {machine.log_dirs[-1]} of {machine.name} is full")
             machine.disk.filled[machine.log_dirs[-1]] = None
         else:
-            turmoil.tell(f"the disk of {machine.name} is full")
+            turmoil.note(f"the disk of {machine.name} is full")
             machine.disk.capacity = machine.disk.used + room
         turmoil.later(at, machine.make_room)
 
@@ -38,7 +38,7 @@ def failing_sync(turmoil: Turmoil, rng: Random) -> None:
     goes on without that directory."""
     machine = turmoil.someone_to_lose_data(rng)
     if machine is not None:
-        turmoil.tell(f"the next flush of {machine.name} fails")
+        turmoil.note(f"the next flush of {machine.name} fails")
         turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
         turmoil.world.damage.stops(machine.node_id)
         machine.disk.fail_next_sync()
@@ -51,7 +51,7 @@ def failing_directory(turmoil: Turmoil, rng: Random) -> None:
     machine = turmoil.someone_to_kill(rng)
     if machine is not None:
         root = rng.choice(machine.log_dirs)
-        turmoil.tell(f"the directory {root} of {machine.name} fails")
+        turmoil.note(f"the directory {root} of {machine.name} fails")
         turmoil.world.damage.stops(machine.node_id)
         machine.disk.fail(root)
         at = rng.choice(BACK_MS)
@@ -64,7 +64,7 @@ def replaced(turmoil: Turmoil, rng: Random) -> None:
     machine = turmoil.someone_to_lose_data(rng)
     if machine is not None and not machine.needs_inventory:  # a part of which would be on this disk
         root = rng.choice(machine.log_dirs)
-        turmoil.tell(f"the disk {root} of {machine.name} is replaced")
+        turmoil.note(f"the disk {root} of {machine.name} is replaced")
         turmoil.world.damage.lost(machine.node_id, "has a new disk")
         machine.kill()
         machine.replace_disk(root)
@@ -79,7 +79,7 @@ def restored(turmoil: Turmoil, rng: Random) -> None:
     def restore() -> None:
         if not turmoil.may_lose_data(machine):
             return
-        turmoil.tell(f"an old image of {machine.name} is restored")
+        turmoil.note(f"an old image of {machine.name} is restored")
         turmoil.world.damage.lost(machine.node_id, "has an old image of its disk")
         bring_back(machine, old)
         machine.changed |= dict.fromkeys(turmoil.world.laws.partitions.names)
@@ -104,7 +104,7 @@ def move_logs(turmoil: Turmoil, rng: Random) -> None:
         return
     names = sorted(hosted.name for hosted in machine.node.broker.replicas.host.partitions.all())
     wanted = [(name, rng.choice(machine.log_dirs)) for name in names if rng.randrange(2)]
-    turmoil.tell(f"logs of {machine.name} move: {', '.join(f'{name} to {root}' for name, root in wanted)}")
+    turmoil.note(f"logs of {machine.name} move: {', '.join(f'{name} to {root}' for name, root in wanted)}")
 
     def move(node: Node, now: Instant) -> list[Effect]:
         assert node.broker is not None
@@ -133,7 +133,7 @@ def rot(turmoil: Turmoil, rng: Random) -> None:
     for header in batches(memoryview(contents[path])):
         if position - header.position in UNPROTECTED:
             position = header.position + CRC_AT
-    turmoil.tell(f"a bit flips on {machine.name}: {path} at {position}")
+    turmoil.note(f"a bit flips on {machine.name}: {path} at {position}")
     turmoil.world.damage.lost(machine.node_id, "has a bit that flipped")
     machine.disk.flip(path, position, rng.randrange(0, 8))
     machine.is_rotten = True

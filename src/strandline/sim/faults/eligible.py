@@ -18,7 +18,7 @@ def last_replica(turmoil: Turmoil, rng: Random) -> None:
     if found is None:
         return
     first, *others = found[1]
-    turmoil.tell(f"{first.name} is to be the last replica standing")
+    turmoil.note(f"{first.name} is to be the last replica standing")
     gap = rng.choice((50, 600, 3500))
     for number, machine in enumerate(others):
         span = number * gap
@@ -87,14 +87,14 @@ def lost_directory(turmoil: Turmoil, rng: Random) -> None:
     if machine is None or len(machine.log_dirs) < 2 or machine.is_paused:
         return
     root = rng.choice(machine.log_dirs)
-    turmoil.tell(f"the directory {root} of {machine.name} fails for good")
+    turmoil.note(f"the directory {root} of {machine.name} fails for good")
     turmoil.world.damage.lost(machine.node_id, f"loses its directory {root}")
     machine.disk.fail(root)
 
     def take_out() -> None:
         if machine.log_dirs == [root]:
             return  # the other one was taken out meanwhile
-        turmoil.tell(f"{machine.name} goes on without {root}")
+        turmoil.note(f"{machine.name} goes on without {root}")
         machine.disk.mend(root)
         machine.without_directory(root)
         machine.start()
@@ -120,7 +120,7 @@ def stale_marker(turmoil: Turmoil, rng: Random) -> None:
     def restore(old: Mapping[str, bytes | None]) -> None:
         if not turmoil.may_lose_data(machine):
             return
-        turmoil.tell(f"the image of {machine.name} from its last stop is restored")
+        turmoil.note(f"the image of {machine.name} from its last stop is restored")
         turmoil.world.damage.lost(machine.node_id, "has an old image of its disk")
         bring_back(machine, old)
         turmoil.later(rng.choice((0, 300, 3500)), machine.start)
@@ -146,7 +146,7 @@ def deleted_without_isr(turmoil: Turmoil, rng: Random) -> None:
     if found is None:
         return
     hosts = [world.machines[node] for node in found.replicas]
-    turmoil.tell(f"all that host brief-0 fall: {', '.join(machine.name for machine in hosts)}")
+    turmoil.note(f"all that host brief-0 fall: {', '.join(machine.name for machine in hosts)}")
     for machine in hosts:
         machine.kill()
     when(turmoil, is_empty, lambda: admin.wish(lambda: admin.delete("brief"), lambda: admin.create("brief")))

@@ -91,7 +91,7 @@ def bounce(turmoil: Turmoil, rng: Random) -> None:
 def rolling_restart(turmoil: Turmoil, rng: Random) -> None:
     """One node after another, as an operator does it, but too fast."""
     at = 0
-    turmoil.tell("a rolling restart begins")
+    turmoil.note("a rolling restart begins")
     for machine in turmoil.world.machines.values():
         turmoil.suffers_later(at, machine, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]
         at += rng.choice((400, 1000, 3000))
@@ -120,7 +120,7 @@ def clock_jump(turmoil: Turmoil, rng: Random) -> None:
     machine = turmoil.someone(rng)
     if machine is not None:
         span = rng.choice((200, 1000, 5000, 60_000))
-        turmoil.tell(f"the clock of {machine.name} jumps by {span} ms")
+        turmoil.note(f"the clock of {machine.name} jumps by {span} ms")
         machine.clock.jump(span)
         machine.wake()
 
@@ -131,6 +131,6 @@ def long_jump(turmoil: Turmoil, rng: Random) -> None:
     leaders = [] if topic is None else [one.leader for one in topic.partitions.values() if one.leader != NOBODY]
     if leaders:
         machine = turmoil.world.machines[rng.choice(leaders)]
-        turmoil.tell(f"the clock of {machine.name} jumps by {LONG_JUMP_MS} ms")
+        turmoil.note(f"the clock of {machine.name} jumps by {LONG_JUMP_MS} ms")
         machine.clock.jump(LONG_JUMP_MS)
         machine.wake()

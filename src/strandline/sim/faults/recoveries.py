@@ -18,7 +18,7 @@ def all_lost(turmoil: Turmoil, rng: Random) -> None:
     found = cast(turmoil, rng)
     if found is None or not turmoil.world.options.is_ruthless:
         return
-    turmoil.tell(f"all replicas fall: {', '.join(machine.name for machine in found[1])}")
+    turmoil.note(f"all replicas fall: {', '.join(machine.name for machine in found[1])}")
     for machine in found[1]:
         turmoil.later(rng.choice((0, 3, 200)), machine.power_cut)
         turmoil.later(rng.choice(BACK_MS), machine.start)
@@ -62,7 +62,7 @@ def fork(turmoil: Turmoil, rng: Random) -> None:
     topic = topics[at.topic_id].name
     strategy = rng.choice(("Aggressive", "Balanced"))
     turmoil.admin.wish(lambda: turmoil.admin.configure(topic, STRATEGY, strategy))
-    turmoil.tell(f"{first.name} leads {topic}-{at.partition}, and is cut off from the other nodes")
+    turmoil.note(f"{first.name} leads {topic}-{at.partition}, and is cut off from the other nodes")
     for machine in turmoil.world.machines.values():
         if machine is not first:
             turmoil.world.network.cut(first.name, machine.name)
@@ -76,7 +76,7 @@ def fork(turmoil: Turmoil, rng: Random) -> None:
         )
 
     def fall() -> None:
-        turmoil.tell(f"all replicas fall: {', '.join(machine.name for machine in (first, *others))}")
+        turmoil.note(f"all replicas fall: {', '.join(machine.name for machine in (first, *others))}")
         for machine in (first, *others):
             machine.kill()
             turmoil.later(300 + rng.choice((0, 100, 3000)), machine.start)

@@ -89,7 +89,7 @@ def ping_pong(turmoil: Turmoil, rng: Random) -> None:
     controller = turmoil.world.controller()
     if controller is None or controller in (first, third):
         return
-    turmoil.tell(f"{third.name} hears late of metadata, and {first.name} loses its leadership")
+    turmoil.note(f"{third.name} hears late of metadata, and {first.name} loses its leadership")
     hold(third, controller, rng.choice((1500, 2500)))
     turmoil.later(20, first.kill)
     turmoil.later(60, first.start)
@@ -103,7 +103,7 @@ def held_records(turmoil: Turmoil, rng: Random) -> None:
     if found is None:
         return
     at, (first, second, third, *_) = found
-    turmoil.tell(f"what {first.name} answers its followers is held up, and {first.name} loses its leadership")
+    turmoil.note(f"what {first.name} answers its followers is held up, and {first.name} loses its leadership")
     hold(second, first, 3000, "fetch")
     hold(third, first, 3000, "fetch")
     hold(third, second, 5000, "fetch")
@@ -161,7 +161,7 @@ def held_proposal(turmoil: Turmoil, rng: Random) -> None:
     third.kill()
 
     def slow() -> None:
-        turmoil.tell(f"what {first.name} asks the controller comes late")
+        turmoil.note(f"what {first.name} asks the controller comes late")
         for (endpoint, _), connection in first.outbound.items():
             if endpoint.port == CONTROLLER_PORT:
                 connection.up.lag_ms = 1500
@@ -256,7 +256,7 @@ def lost_term(turmoil: Turmoil, rng: Random) -> None:
     first = turmoil.world.controller()
     if first is None:
         return
-    turmoil.tell(f"{first.name}, the controller, is cut off, and the next one falls at once")
+    turmoil.note(f"{first.name}, the controller, is cut off, and the next one falls at once")
     others = [machine for machine in turmoil.world.machines.values() if machine is not first]
     for machine in others:
         turmoil.world.network.cut(first.name, machine.name)
@@ -283,7 +283,7 @@ def split_vote(turmoil: Turmoil, rng: Random) -> None:
         return
     voters = [one for one in turmoil.world.machines.values() if one.node is not None and one.node.quorum.state.is_voter]
     others = [machine for machine in voters if machine is not third]
-    turmoil.tell(f"{third.name} is to vote for one of {', '.join(machine.name for machine in others)}")
+    turmoil.note(f"{third.name} is to vote for one of {', '.join(machine.name for machine in others)}")
     for machine in others[1:]:
         turmoil.world.network.cut(others[0].name, machine.name)
     third.kill()

@@ -27,8 +27,8 @@ class Turmoil:
         self.admin = admin
         self.is_over = False
 
-    def tell(self, text: str) -> None:
-        self.world.tell(Kind.FAULT, text)
+    def note(self, text: str) -> None:
+        self.world.note(Kind.FAULT, text)
 
     # --- caution
 

@@ -23,7 +23,7 @@ def cut(turmoil: Turmoil, rng: Random) -> None:
         a, b = b, a
     if turmoil.may_suffer(a) or turmoil.may_suffer(b):
         both = bool(rng.randrange(0, 2))
-        turmoil.tell(f"the network between {a.name} and {b.name} is cut{'' if both else ', one way'}")
+        turmoil.note(f"the network between {a.name} and {b.name} is cut{'' if both else ', one way'}")
         turmoil.world.network.cut(a.name, b.name, both=both)
 
 
@@ -31,14 +31,14 @@ def isolate(turmoil: Turmoil, rng: Random) -> None:
     machine = turmoil.someone(rng)
     if machine is not None:
         both = bool(rng.randrange(0, 2))
-        turmoil.tell(f"{machine.name} is isolated{'' if both else ', one way'}")
+        turmoil.note(f"{machine.name} is isolated{'' if both else ', one way'}")
         for name in sorted(turmoil.world.network.stations):
             if name != machine.name and (name[0] == "n" or rng.randrange(0, 2)):
                 turmoil.world.network.cut(machine.name, name, both=both)
 
 
 def heal(turmoil: Turmoil, rng: Random) -> None:
-    turmoil.world.tell(Kind.HEALED, "the network heals")
+    turmoil.world.note(Kind.HEALED, "the network heals")
     turmoil.world.network.heal()
 
 
@@ -49,13 +49,13 @@ def slow(turmoil: Turmoil, rng: Random) -> None:
     if rng.randrange(2) and between:
         connection = rng.choice(between)
         rng.choice((connection.up, connection.down)).lag_ms = span
-        turmoil.tell(f"one connection of {connection.source.name} to {connection.target.name} takes {span} ms more")
+        turmoil.note(f"one connection of {connection.source.name} to {connection.target.name} takes {span} ms more")
         return
     a = rng.choice(list(turmoil.world.machines.values())).name
     b = rng.choice(sorted(turmoil.world.network.stations))
     if rng.randrange(2):
         a, b = b, a
-    turmoil.tell(f"the way from {a} to {b} takes {span} ms more")
+    turmoil.note(f"the way from {a} to {b} takes {span} ms more")
     turmoil.world.network.slow[a, b] = span
 
 
@@ -81,7 +81,7 @@ def flipped(turmoil: Turmoil, rng: Random) -> None:
                 position = rng.randrange(read_header(records).end)
                 position = CRC_AT if position in UNPROTECTED else position
                 records[position] ^= 1 << rng.randrange(8)
-                turmoil.tell(f"a bit flips in what {machine.name} is sent, at {position}")
+                turmoil.note(f"a bit flips in what {machine.name} is sent, at {position}")
                 machine.has_misread = True
                 network.tamper = before
         return message

@@ -59,7 +59,7 @@ from strandline.sim.model.state import (
     status_of,
 )
 from strandline.sim.model.step import Step
-from strandline.sim.model.transcript import Told, transcript
+from strandline.sim.model.transcript import Transition, transcript
 
 Planner = Callable[[TopicIdPartition, Partition, Wish, Rules], PartitionChangeRecord | None]
 Progress = Callable[[int, int, int], None]  # states, those of the frontier still to do, depth
@@ -213,13 +213,13 @@ class Search:
             path.append(origin)
             at = origin.parent
         original = tuple(range(self.setup.brokers + 1))
-        told: list[Told] = []
+        told: list[Transition] = []
         for origin in reversed(path):
             step = self.tried(self.seen(origin.parent, origin.seen), origin.event)
-            told.append(Told(step, original, origin.first))
+            told.append(Transition(step, original, origin.first))
             back = dict(zip(origin.names, original, strict=True))
             original = tuple(back[n] for n in range(len(original)))
-        told.append(Told(last, original, seen.first))
+        told.append(Transition(last, original, seen.first))
         return transcript(self.setup, told, why)
 
 

@@ -20,7 +20,7 @@ from strandline.sim.model.state import ACTIVE, AWAY, STATUS, UNTOLD, Ids, State
 from strandline.sim.model.step import Step
 
 
-class Told(NamedTuple):
+class Transition(NamedTuple):
     """A step, and the names that its brokers had at first: the model renames them on the way."""
 
     step: Step
@@ -28,7 +28,7 @@ class Told(NamedTuple):
     first: int  # the replica that was made the preferred one before, 0 for none
 
 
-def transcript(setup: Setup, steps: Sequence[Told], why: str) -> list[str]:
+def transcript(setup: Setup, steps: Sequence[Transition], why: str) -> list[str]:
     lines = [f"model {setup.title}: {setup.limits()}"]
     lines.append(f"  at first: {show_state(steps[0].step.old, steps[0].names, setup)}")
     for number, (step, names, first) in enumerate(steps, 1):

@@ -63,7 +63,7 @@ def left_dead(world: World) -> Machine | None:
 
 def heal(world: World, dead: Machine | None = None) -> None:
     """All machines but one that stays dead."""
-    world.tell(Kind.HEALED, "faults end" if dead is None else f"faults end, and {dead.name} stays dead")
+    world.note(Kind.HEALED, "faults end" if dead is None else f"faults end, and {dead.name} stays dead")
     world.network.calm()
     for machine in world.machines.values():
         if machine is dead:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from strandline.sim.runs.run import Outcome
+from strandline.sim.runs.run import RunResult
 
 HASH_SEEDS = ("1", "2")
 
@@ -30,7 +30,7 @@ class Worker:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> RunResult:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
@@ -40,8 +40,8 @@ class Worker:
         except (OSError, ValueError):  # ValueError: it was stopped from outside
             line = b""
         if not line:
-            return Outcome(seed, "the process that ran this seed died", "", "", 0, 0, 0, 0, ())
-        return msgspec.json.decode(line, type=Outcome)
+            return RunResult(seed, "the process that ran this seed died", "", "", 0, 0, 0, 0, ())
+        return msgspec.json.decode(line, type=RunResult)
 
     def stop(self) -> None:
         self.process.kill()
@@ -54,11 +54,11 @@ class Worker:
 
 def outcomes(
     seeds: Sequence[int], jobs: int, *, prepare: str = "", plan: Path | None = None, twice: bool = False
-) -> Iterator[Outcome]:
+) -> Iterator[RunResult]:
     """The outcomes of all seeds, in the order in which they are ready. Closing the iterator stops the processes."""
     left = iter(seeds)
     lock = threading.Lock()
-    done: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
+    done: queue.SimpleQueue[RunResult | None] = queue.SimpleQueue()
     hash_seeds = HASH_SEEDS if twice else HASH_SEEDS[:1]
     teams = [[Worker(prepare, hash_seed, plan) for hash_seed in hash_seeds] for _ in range(min(jobs, len(seeds)))]
 
@@ -87,7 +87,7 @@ def outcomes(
                 worker.stop()
 
 
-def alike(found: list[Outcome]) -> Outcome:
+def alike(found: list[RunResult]) -> RunResult:
     """The outcome of one seed, if all its runs did the same."""
     first = found[0]
     for other in found[1:]:

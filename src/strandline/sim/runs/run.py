@@ -26,7 +26,7 @@ SETUP_MS = 700  # what the admin has to make topics before clients begin
 Keep = Callable[[Sequence[Operation], Material], None]
 
 
-class Outcome(Value, frozen=True):
+class RunResult(Value, frozen=True):
     seed: int
     check: str  # what failed; empty: nothing
     evidence: str
@@ -43,11 +43,11 @@ class Outcome(Value, frozen=True):
         return not self.check
 
 
-def run_seed(seed: int, trace: Trace | None = None) -> Outcome:
+def run_seed(seed: int, trace: Trace | None = None) -> RunResult:
     return run_plan(draw_plan(seed), trace)
 
 
-def run_plan(plan: Plan, trace: Trace | None = None, keep: Keep | None = None) -> Outcome:
+def run_plan(plan: Plan, trace: Trace | None = None, keep: Keep | None = None) -> RunResult:
     """`keep` is given what clients did, and what is known beside it, when the run is over or broken off."""
     world = World(plan.seed, plan.options, trace)
     scene = Scene(world)
@@ -58,7 +58,7 @@ def run_plan(plan: Plan, trace: Trace | None = None, keep: Keep | None = None) -
         check, evidence = violation.check, violation.evidence
     if keep is not None:
         keep(world.history.operations, material_of(world, scene))
-    return Outcome(
+    return RunResult(
         seed=plan.seed,
         check=check,
         evidence=evidence,
@@ -89,8 +89,8 @@ def play(world: World, scene: Scene, plan: Plan) -> None:
         for client in workload.clients():
             scene.enter(client)
     turmoil = Turmoil(world, admin)
-    unleash(turmoil, plan)
-    stranger = meet(world, admin) if options.stranger_ms else None
+    schedule_faults(turmoil, plan)
+    stranger = start_stranger(world, admin) if options.stranger_ms else None
     world.run(options.span_ms)
     turmoil.is_over = True
     if stranger is not None:
@@ -98,13 +98,13 @@ def play(world: World, scene: Scene, plan: Plan) -> None:
     calm(world, scene, admin, workloads)
 
 
-def meet(world: World, admin: Admin) -> Stranger:
+def start_stranger(world: World, admin: Admin) -> Stranger:
     """The stranger has a topic of its own: so it gets far with clients' messages, and does no harm to others' data."""
     admin.errands.append(admin.create(TOPIC))
     return Stranger(world, world.options.stranger_ms)
 
 
-def unleash(turmoil: Turmoil, plan: Plan) -> None:
+def schedule_faults(turmoil: Turmoil, plan: Plan) -> None:
     world = turmoil.world
     kinds = FAULTS | MOVES | ELIGIBLE | DAMAGED | METADATA | RECOVERIES | DIRECTORIES | SCRIPTED
 
@@ -117,4 +117,4 @@ def unleash(turmoil: Turmoil, plan: Plan) -> None:
         world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]
 
 
-__all__ = ["Outcome", "Workload", "run_plan", "run_seed"]
+__all__ = ["RunResult", "Workload", "run_plan", "run_seed"]

@@ -11,10 +11,10 @@ import msgspec
 
 from strandline.broker.config import ConfigError
 from strandline.sim.runs.plan import Fault, Plan
-from strandline.sim.runs.run import Outcome
+from strandline.sim.runs.run import RunResult
 from strandline.sim.world.network import Weather
 
-Run = Callable[[Plan], Outcome]
+Run = Callable[[Plan], RunResult]
 Change = Callable[[Plan], Plan]
 Tell = Callable[[Plan, int], None]
 NAMES = re.compile(r"\bn\d+\b|b'[^']*'|[\d.,()\[\]]+")
@@ -26,7 +26,7 @@ def signature(check: str) -> str:
 
 
 class Shrinker:
-    def __init__(self, run: Run, plan: Plan, outcome: Outcome, *, runs_max: int, tell: Tell) -> None:
+    def __init__(self, run: Run, plan: Plan, outcome: RunResult, *, runs_max: int, tell: Tell) -> None:
         assert not outcome.is_ok
         self.run = run
         self.best = plan
@@ -35,7 +35,7 @@ class Shrinker:
         self.left = runs_max
         self.tell = tell
 
-    def shrink(self) -> tuple[Plan, Outcome]:
+    def shrink(self) -> tuple[Plan, RunResult]:
         before = None
         while self.left and before != self.best:
             before = self.best

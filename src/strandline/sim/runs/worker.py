@@ -19,7 +19,7 @@ def work(wish: str) -> None:
     prepare(wish)
     # Only now: what is imported may have a bug planted in it.
     from strandline.sim.runs.plan import draw_plan, read_plan
-    from strandline.sim.runs.run import Outcome, run_plan
+    from strandline.sim.runs.run import RunResult, run_plan
 
     for line in sys.stdin:
         number, _, path = line.strip().partition(" ")
@@ -31,7 +31,7 @@ def work(wish: str) -> None:
         except Exception as error:
             # The simulator itself broke. That is one more failed seed; the others go on.
             why = f"the simulator crashed: {type(error).__name__}: {error}"
-            outcome = Outcome(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
+            outcome = RunResult(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
         gc.enable()
         gc.collect()
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")

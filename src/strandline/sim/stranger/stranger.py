@@ -81,7 +81,7 @@ class Stranger(Station):
         else:
             request = message(api, version, self.known(api, version, machine, listener), wrong)
         self.sent += 1
-        self.world.tell(Kind.CLIENT, f"{api.name} to {listener} of {machine.name}: {shown(wrong)}", self.name)
+        self.world.note(Kind.CLIENT, f"{api.name} to {listener} of {machine.name}: {shown(wrong)}", self.name)
         token = ("stranger", self.sent)
         channel = str(self.sent % CHANNELS)
         self.network.send(self, Send(machine.where[listener], channel, request, version, TIMEOUT_MS, token))

@@ -341,7 +341,7 @@ class SimDisk:
     def tamper(self, path: str, data: bytes | None) -> None:
         """Somebody else writes this file as a whole, or removes it (None; a folder with all that is in it), durably. A
         process that has it open is not told."""
-        self.names.settle_all()
+        self.names.make_all_durable()
         if data is None:
             if self.names.find(path) is not None:
                 self.take_all(path)
@@ -355,7 +355,7 @@ class SimDisk:
             content.sync()
             content.forget_doubts(0, len(content.data))
             content.data[:] = data
-        self.names.settle_all()
+        self.names.make_all_durable()
         self.recount()
 
     def wipe(self, root: str) -> None:
@@ -388,7 +388,7 @@ class SimDisk:
                 content.data += data
                 directory, name = self.names.directory_of(path)
                 self.names.edit((directory, name, content))
-        self.names.settle_all()
+        self.names.make_all_durable()
         self.recount()
 
     # --- questions

@@ -84,7 +84,7 @@ class Names:
             entry = entry.names.get(name)
         return any((where, name) in keys for change in self.changes for where, name, _ in edits(change))
 
-    def is_unsettled(self, path: str) -> bool:
+    def is_unsynced(self, path: str) -> bool:
         """The same of its last part alone, wherever the directory that it is in may turn up."""
         here = self.directory_of(path)
         return any((where, name) == here for change in self.changes for where, name, _ in edits(change))
@@ -102,7 +102,7 @@ class Names:
     def journal(self, change: Change) -> None:
         self.changes.append(change)
         if len(self.changes) > CHANGES_MAX:
-            settle(self.changes.pop(0))
+            make_durable(self.changes.pop(0))
 
     def make_directory(self, path: str) -> None:
         directory = self.top
@@ -126,21 +126,21 @@ class Names:
         above = self.find(parent)
         keys = {(above, own)}
         kept: list[Change] = []
-        settled: list[Change] = []
+        synced: list[Change] = []
         for change in reversed(self.changes):
             touched = [(where, name) for where, name, _ in edits(change)]
             if any(where is directory or (where, name) in keys for where, name in touched):
                 keys.update(touched)
-                settled.append(change)
+                synced.append(change)
             else:
                 kept.append(change)
-        for change in reversed(settled):
-            settle(change)
+        for change in reversed(synced):
+            make_durable(change)
         self.changes = kept[::-1]
 
-    def settle_all(self) -> None:
+    def make_all_durable(self) -> None:
         for change in self.changes:
-            settle(change)
+            make_durable(change)
         self.changes = []
 
     def empty(self, path: str) -> None:
@@ -153,7 +153,7 @@ class Names:
 
     def crash(self, rng: Rng) -> None:
         for change in self.changes[: rng.randrange(0, len(self.changes) + 1)]:
-            settle(change)
+            make_durable(change)
         self.changes = []
         restore_synced(self.top)
 
@@ -162,7 +162,7 @@ def edits(change: Change) -> tuple[Edit, ...]:
     return () if isinstance(change, Cut) else change
 
 
-def settle(change: Change) -> None:
+def make_durable(change: Change) -> None:
     if isinstance(change, Cut):
         change.is_journaled = True
     for directory, name, entry in edits(change):

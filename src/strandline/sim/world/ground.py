@@ -38,7 +38,7 @@ class Ground:
 
     # --- what happened
 
-    def tell(
+    def note(
         self,
         kind: Kind,
         text: str,
@@ -74,7 +74,7 @@ class Ground:
         return Holding(self, event)
 
     def violated(self, check: str, evidence: str = "") -> Violation:
-        self.tell(Kind.VIOLATION, check)
+        self.note(Kind.VIOLATION, check)
         return Violation(check, evidence, self.time.now)
 
     # --- running

@@ -132,8 +132,8 @@ class Machine(Station):
         write_meta(self.disk, path, DirectoryMeta(CLUSTER_ID, self.node_id, Uuid(self.rng.randbytes(16))))
         self.disk.sync([path])
 
-    def told(self, kind: Kind, text: str) -> None:
-        self.world.tell(kind, text, self.name)
+    def note(self, kind: Kind, text: str) -> None:
+        self.world.note(kind, text, self.name)
 
     # --- the process
 
@@ -153,7 +153,7 @@ class Machine(Station):
         self.flushes.clear()
         self.is_flushing = False
         self.clock.step(self.drawn(self.world.options.clock_step_ms))
-        self.told(Kind.STARTED, "starts")
+        self.note(Kind.STARTED, "starts")
         self.has_left = self.has_inventory = self.needs_inventory = False
         rng = Random(self.rng.getrandbits(64))
         self.world.laws.starts(self)
@@ -261,7 +261,7 @@ class Machine(Station):
                     self.inbound[number].close()
             case Report(level=level, text=text):
                 if level != "debug":
-                    self.told(Kind.REPORT, f"{level}: {text}")
+                    self.note(Kind.REPORT, f"{level}: {text}")
                 self.world.laws.reported(self, level, text)
             case Halt(why=why, status=status):
                 self.has_left = status == 0 and not self.is_rotten and not self.has_offline_directories
@@ -394,7 +394,7 @@ class Machine(Station):
         self.vanish(power=power)
 
     def stop(self, why: str) -> None:
-        self.told(Kind.HALTED, f"halts: {why}")
+        self.note(Kind.HALTED, f"halts: {why}")
         self.gone(power=False)
 
     def disk_failed(self, error: DiskError) -> None:
@@ -419,7 +419,7 @@ class Machine(Station):
             if not self.waits_for_room or life != self.life:
                 return
             if all(map(self.has_room, self.disk.roots)):
-                self.told(Kind.REPORT, "comes back: there is room")
+                self.note(Kind.REPORT, "comes back: there is room")
                 self.start()
             else:
                 self.world.time.later(ROOM_CHECK_MS, look)
@@ -457,11 +457,11 @@ class Machine(Station):
     def kill(self) -> None:
         self.waits_for_room = self.comes_back = False
         if self.is_running:
-            self.told(Kind.KILLED, "is killed")
+            self.note(Kind.KILLED, "is killed")
             self.gone(power=False)
 
     def power_cut(self) -> None:
-        self.told(Kind.POWER_LOST, "loses power")
+        self.note(Kind.POWER_LOST, "loses power")
         self.waits_for_room = self.comes_back = False
         if not self.has_left:
             self.world.damage.lost(self.node_id, "lost power")
@@ -472,15 +472,15 @@ class Machine(Station):
 
     def pause(self) -> None:
         if self.is_running and not self.is_paused:
-            self.told(Kind.PAUSED, "stands still")
+            self.note(Kind.PAUSED, "stands still")
             self.is_paused = True
 
     def go_on(self) -> None:
         if self.is_paused:
-            self.told(Kind.RESUMED, "goes on")
+            self.note(Kind.RESUMED, "goes on")
             self.resume()
 
     def shut_down(self) -> None:
         if self.is_running and not self.is_paused:
-            self.told(Kind.REPORT, "begins a controlled shutdown")
+            self.note(Kind.REPORT, "begins a controlled shutdown")
             self.run("shutdown", lambda node, now: node.shutdown(now))

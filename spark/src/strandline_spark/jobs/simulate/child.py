@@ -33,7 +33,7 @@ class SeedProcesses:
         self.campaign = campaign
         self.run = block.run
         self.run_seed = run_seed
-        self.outcome_type = outcome_type  # `sim.runs.run.Outcome`, which must not be imported before a bug is planted
+        self.outcome_type = outcome_type  # `sim.runs.run.RunResult`, which must not be imported before a bug is planted
         self.place = f"{socket.gethostname()}:{os.getpid()}"
 
     def row(self, seed: int) -> SeedRow | None:
@@ -123,16 +123,16 @@ def main() -> int:
             print(f"{socket.gethostname()} has the code {own}", file=sys.stderr)
             return OTHER_CODE
         prepare(task.campaign.prepare)
-        from strandline.sim.runs.run import Outcome, run_seed  # what is imported may have a bug planted in it
+        from strandline.sim.runs.run import RunResult, run_seed  # what is imported may have a bug planted in it
 
         def guarded(seed: int) -> Any:
             try:
                 return run_seed(seed)
             except Exception as error:
                 why = f"the simulator crashed: {type(error).__name__}: {error}"
-                return Outcome(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
+                return RunResult(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
 
-        processes = SeedProcesses(task.campaign, task.block, guarded, Outcome)
+        processes = SeedProcesses(task.campaign, task.block, guarded, RunResult)
         seeds = chosen(task.campaign, task.block)
         gc.collect()
         gc.freeze()

@@ -38,7 +38,7 @@ class SeedRow(Value, frozen=True):
 
 
 def row_of(outcome: Any, run: Run, ms: int, campaign: Campaign, place: str) -> SeedRow:
-    """Of a run that came to an end (`sim.runs.run.Outcome`; no import of the simulator here)."""
+    """Of a run that came to an end (`sim.runs.run.RunResult`; no import of the simulator here)."""
     is_crash = outcome.check.startswith("the simulator crashed")
     error = "\n".join([outcome.evidence, *outcome.story[-STORY_LINES:]]).strip()
     return SeedRow(

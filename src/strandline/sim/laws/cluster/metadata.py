@@ -56,7 +56,7 @@ class Metadata(Committed):
             if who != self.controller:
                 self.controller = who
                 text = f"is the active controller (epoch {quorum.leader_epoch})"
-                self.world.tell(Kind.CONTROLLER, text, machine.name)
+                self.world.note(Kind.CONTROLLER, text, machine.name)
 
     def compare_log(self, machine: Machine, node: Node, start: int, end: int) -> None:
         """What this node takes for committed, batch by batch. A snapshot may have brought it over the beginning."""
@@ -132,7 +132,7 @@ class Metadata(Committed):
             f"{name}: leader {partition.leader}, epoch {partition.leader_epoch}, ISR {list(partition.isr)}"
             f" (partition epoch {partition.partition_epoch}){elr_text(partition)}"
         )
-        self.world.tell(Kind.ISR, text, partition=name, leader_epoch=partition.leader_epoch)
+        self.world.note(Kind.ISR, text, partition=name, leader_epoch=partition.leader_epoch)
         self.world.damage.metadata_changed(at, name, partition)
         self.partitions.members_hold_truth(at, partition)
 

@@ -95,7 +95,7 @@ def why_not_durable(disk: SimDisk, log: Log, before: int) -> str | None:
         entry = disk.names.find(segment.path)
         if isinstance(entry, Content) and entry.is_lossy_in(start, end):
             return f"not all of the bytes from {start} to {end} are synced in {segment.path}"
-        if before and log.cleaned_to is None and disk.names.is_unsettled(segment.path):
+        if before and log.cleaned_to is None and disk.names.is_unsynced(segment.path):
             return f"the name {segment.path} is not synced"
     return None
 

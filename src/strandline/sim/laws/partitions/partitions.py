@@ -264,7 +264,7 @@ class Partitions:
         who = (machine.name, machine.life)
         first = self.leaders.setdefault((at, leader.epoch), who)
         assert first == who, f"{hosted.name} is led by {first} and by {who} in one leader epoch, {leader.epoch}"
-        self.world.tell(
+        self.world.note(
             Kind.LEADS,
             f"leads {hosted.name} in epoch {leader.epoch}: high watermark {leader.high_watermark}, log end"
             f" {log.log_end_offset}",
@@ -297,7 +297,7 @@ class Partitions:
             f"the high watermark of {hosted.name} moved to {leader.high_watermark} with the ISR {isr}, under min ISR"
             f" {min_isr}"
         )
-        self.world.tell(
+        self.world.note(
             Kind.HIGH_WATERMARK, f"{hosted.name}: high watermark {leader.high_watermark}", machine.name, hosted=hosted
         )
 
@@ -358,13 +358,13 @@ class Partitions:
         if known.epoch >= 0:
             self.answers.leads_no_longer(machine, hosted)
         if known.epoch >= 0 and self.world.trace is not None:
-            self.world.tell(Kind.FOLLOWS, f"no longer leads {hosted.name}", machine.name, hosted=hosted)
+            self.world.note(Kind.FOLLOWS, f"no longer leads {hosted.name}", machine.name, hosted=hosted)
         known.epoch = -1
         known.high_watermark = hw
 
     def cut(self, machine: Machine, hosted: Hosted, before: int, now: int) -> None:
         text = f"{hosted.name}: cut from {before} to {now}"
-        self.world.tell(Kind.TRUNCATED, text, machine.name, hosted=hosted)
+        self.world.note(Kind.TRUNCATED, text, machine.name, hosted=hosted)
 
     # --- what logs must hold
 
