@@ -21,7 +21,7 @@ METADATA_QUORUM = table(
     ),
     Planted(
         name="vote-forgotten-at-restart",
-        module="strandline.quorum.election_state",
+        module="strandline.quorum.elections.election_state",
         old="NodeId(stored.leader_id), NodeId(stored.voted_id))",
         new="NodeId(stored.leader_id))",
         trap="Raft 5.2",

@@ -12,7 +12,7 @@ from msgspec import Struct
 from strandline.base.effects import ReplyTo
 from strandline.base.ids import NOBODY, NodeId, Uuid
 from strandline.base.time import NEVER, Instant
-from strandline.quorum.elections import Outreach, Tally, majority
+from strandline.quorum.elections.elections import Outreach, Tally, majority
 from strandline.quorum.ports import SnapshotId
 
 

@@ -20,9 +20,9 @@ from strandline.base.ports import Rng
 from strandline.base.time import Instant, after
 from strandline.quorum import messages
 from strandline.quorum.config import QuorumConfig
-from strandline.quorum.election_state import ElectionState
-from strandline.quorum.elections import outreach, tally
-from strandline.quorum.epochs import EPOCH_MAX, Allowance
+from strandline.quorum.elections.election_state import ElectionState
+from strandline.quorum.elections.elections import outreach, tally
+from strandline.quorum.elections.epochs import EPOCH_MAX, Allowance
 from strandline.quorum.messages import Leading
 from strandline.quorum.ports import EpochEnd, RaftLog, Unfit
 from strandline.quorum.roles import (

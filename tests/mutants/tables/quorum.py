@@ -221,7 +221,7 @@ QUORUM = table(
     ),
     Mutant(
         "a message moves the epoch as far as it likes",
-        "quorum/epochs.py",
+        "quorum/elections/epochs.py",
         "REACH = 1 << 21 ",
         "REACH = 1 << 31 ",
         Breaks.AGREEMENT,

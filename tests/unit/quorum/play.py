@@ -27,7 +27,7 @@ from strandline.base.ids import NOBODY, NodeId, Uuid
 from strandline.base.time import Instant
 from strandline.quorum import messages
 from strandline.quorum.config import QuorumConfig
-from strandline.quorum.election_state import ElectionState, decode_election, encode_election
+from strandline.quorum.elections.election_state import ElectionState, decode_election, encode_election
 from strandline.quorum.messages import Leading, only_partition
 from strandline.quorum.ports import EpochEnd
 from strandline.quorum.quorum import Quorum

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from strandline.base.ids import NOBODY, NodeId
-from strandline.quorum.election_state import (
+from strandline.quorum.elections.election_state import (
     SHORT,
     VOTES_LOST,
     DamagedFileError,

@@ -4,7 +4,7 @@ import pytest
 
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import NEVER, Instant
-from strandline.quorum.elections import majority, outreach, tally
+from strandline.quorum.elections.elections import majority, outreach, tally
 from strandline.quorum.roles import (
     Candidate,
     Fetching,

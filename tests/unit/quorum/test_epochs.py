@@ -4,8 +4,8 @@ import pytest
 
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import Instant
-from strandline.quorum.election_state import ElectionState
-from strandline.quorum.epochs import EPOCH_MAX, MARGIN, REACH, Allowance, repaired
+from strandline.quorum.elections.election_state import ElectionState
+from strandline.quorum.elections.epochs import EPOCH_MAX, MARGIN, REACH, Allowance, repaired
 
 ME, OTHER = NodeId(1), NodeId(2)
 

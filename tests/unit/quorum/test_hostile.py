@@ -8,8 +8,8 @@ from tests.unit.quorum.network import CALLER, CLUSTER, World
 from strandline.base.effects import Endpoint, Received, ReplyTo
 from strandline.base.ids import NOBODY, OFFSET_MAX, NodeId, Uuid
 from strandline.quorum import messages
-from strandline.quorum.election_state import ElectionState, encode_election
-from strandline.quorum.epochs import EPOCH_MAX, MARGIN
+from strandline.quorum.elections.election_state import ElectionState, encode_election
+from strandline.quorum.elections.epochs import EPOCH_MAX, MARGIN
 from strandline.quorum.following import begin_download
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.roles import Follower

@@ -11,14 +11,14 @@ from tests.unit.quorum.play import CLUSTER, Play
 from strandline.base.effects import Answered, Failed, Failure
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, NOBODY, NodeId
-from strandline.quorum.election_state import (
+from strandline.quorum.elections.election_state import (
     SHORT,
     VOTES_LOST,
     ElectionState,
     decode_quorum_state,
     encode_election,
 )
-from strandline.quorum.epochs import REACH
+from strandline.quorum.elections.epochs import REACH
 from strandline.quorum.roles import Follower, Observing, Seeking, Voted
 from strandline.quorum.storage.evidence import SAVE_EVERY_MS
 from strandline.quorum.tokens import CensusSent

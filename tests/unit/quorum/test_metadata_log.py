@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.quorum.election_state import VOTES_LOST, ElectionState, encode_election
+from strandline.quorum.elections.election_state import VOTES_LOST, ElectionState, encode_election
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.storage.metadata_log import CONFIG, DIRECTORY, MetadataLog
 from strandline.quorum.storage.snapshot_file import encode_snapshot, why_incomplete

@@ -7,7 +7,7 @@ from tests.unit.quorum.play import batch
 from tests.unit.quorum.test_impaired import applied, committed_on_two, log_of
 
 from strandline.base.ids import NodeId
-from strandline.quorum.election_state import SHORT, VOTES_LOST
+from strandline.quorum.elections.election_state import SHORT, VOTES_LOST
 from strandline.quorum.ports import EpochEnd, Unfit
 from strandline.quorum.roles import Leader, Observing
 

@@ -15,7 +15,7 @@ from strandline.base.time import Instant
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.metadata.framing import encode_record
 from strandline.metadata.records import RegisterBrokerRecord
-from strandline.quorum.election_state import SHORT, VOTES_LOST, ElectionState, encode_election
+from strandline.quorum.elections.election_state import SHORT, VOTES_LOST, ElectionState, encode_election
 from strandline.quorum.storage.metadata_log import DIRECTORY, QUORUM_STATE, MetadataLog
 from strandline.quorum.storage.snapshot_file import encode_snapshot
 from strandline.wire.batch import build

@@ -7,14 +7,14 @@ from msgspec import Struct
 
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant, after
-from strandline.quorum.election_state import (
+from strandline.quorum.elections.election_state import (
     SHORT,
     VOTES_LOST,
     DamagedFileError,
     ElectionState,
     decode_quorum_state,
 )
-from strandline.quorum.elections import Outreach, outreach
+from strandline.quorum.elections.elections import Outreach, outreach
 from strandline.quorum.ports import RaftLog, Unfit
 
 SAVE_EVERY_MS = 2000  # the evidence, while nothing else is to be saved: what came later can be lost unnoticed

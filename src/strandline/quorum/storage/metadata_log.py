@@ -19,8 +19,8 @@ from strandline.log.directory import PARTITION_METADATA, directory_name, write_p
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
-from strandline.quorum.election_state import VOTES_LOST, DamagedFileError, decode_quorum_state
-from strandline.quorum.epochs import EPOCH_MAX
+from strandline.quorum.elections.election_state import VOTES_LOST, DamagedFileError, decode_quorum_state
+from strandline.quorum.elections.epochs import EPOCH_MAX
 from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId
 from strandline.quorum.storage.snapshot_file import encode_snapshot, snapshot_records, why_incomplete
 from strandline.wire.batch import BatchHeader, batches, read_header, why_invalid

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from strandline.base.effects import Effect, Endpoint, Reply, Save, Send
 from strandline.base.ids import NOBODY, NodeId
-from strandline.quorum.election_state import ElectionState, encode_election
-from strandline.quorum.epochs import EPOCH_MAX, repaired
+from strandline.quorum.elections.election_state import ElectionState, encode_election
+from strandline.quorum.elections.epochs import EPOCH_MAX, repaired
 from strandline.quorum.tokens import ElectionSaved
 
 

@@ -24,7 +24,7 @@ from strandline.metadata.records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
-from strandline.quorum.election_state import SHORT, decode_quorum_state
+from strandline.quorum.elections.election_state import SHORT, decode_quorum_state
 from strandline.quorum.storage.metadata_log import DIRECTORY, QUORUM_STATE, parse_snapshot_name
 from strandline.sim.faults.scripted import when
 from strandline.sim.faults.turmoil import Turmoil

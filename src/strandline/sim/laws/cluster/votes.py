@@ -15,7 +15,7 @@ from typing import Any
 from strandline.base.effects import Answered, Received, Reply
 from strandline.base.ids import NOBODY
 from strandline.broker.node import Node
-from strandline.quorum.election_state import SHORT, VOTES_LOST
+from strandline.quorum.elections.election_state import SHORT, VOTES_LOST
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Candidate, Follower, Leader, Prospective
 from strandline.quorum.tokens import FetchSent

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from strandline.quorum.election_state import SHORT, decode_quorum_state
+from strandline.quorum.elections.election_state import SHORT, decode_quorum_state
 from strandline.quorum.storage.metadata_log import QUORUM_STATE
 from strandline.wire.batch import BatchHeader
 from strandline_spark.jobs.audit.metadata.files import Segment, content_of, folder_in, place, segments

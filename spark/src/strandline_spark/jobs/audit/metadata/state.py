@@ -7,7 +7,7 @@ log is read first, then the other files, then the log's end again.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from strandline.quorum.election_state import SHORT, VOTES_LOST, decode_quorum_state
+from strandline.quorum.elections.election_state import SHORT, VOTES_LOST, decode_quorum_state
 from strandline.quorum.ports import SnapshotId
 from strandline.quorum.storage.metadata_log import QUORUM_STATE
 from strandline.quorum.storage.snapshot_file import why_incomplete

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import Instant, after
-from strandline.quorum.election_state import ElectionState
+from strandline.quorum.elections.election_state import ElectionState
 
 EPOCH_MAX = (1 << 31) - 1  # the largest that a message, a batch or a checkpoint can hold
 REACH = 1 << 21  # by how much messages may move our epoch at once
