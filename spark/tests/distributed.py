@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from pyspark.sql import functions as F  # noqa: N812 (PySpark's own custom)
+from pyspark.sql import functions as F
 
 from strandline_spark import session
 from strandline_spark.jobs.histories import job as histories

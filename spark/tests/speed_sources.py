@@ -14,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from spark.tests.speed_sink import cpu_seconds
 
 from strandline.testing.local_cluster import LocalCluster

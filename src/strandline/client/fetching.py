@@ -213,7 +213,7 @@ class Reader:
 
     def fetched(self, row: PartitionData, asked: Asked, is_throttled: bool) -> Fetched:
         """Its whole batches. Raises `CorruptRecords` if it begins with none."""
-        records = NOTHING if row.records is None else memoryview(row.records)  # type: ignore[arg-type]
+        records = NOTHING if row.records is None else memoryview(row.records)  # type: ignore[arg-type]  # mypy knows our Buffer for none
         size, next_offset, epoch = whole_batches(records)
         if not size and len(records):
             raise CorruptRecords(

@@ -17,7 +17,7 @@ class Facts(Value, frozen=True):
     gone: tuple[Key, ...] = ()  # topics that were deleted
     is_duplicating: bool = False  # the network may deliver a request again, to whom it may be welcome by then
     is_subscribed: bool = False  # groups hand partitions over: processes do not poll in one order
-    exceeded_ms: dict[Key, int] = {}  # noqa: RUF012 (a Value copies its defaults) as `exceeded`, and since when
+    exceeded_ms: dict[Key, int] = {}  # noqa: RUF012  # a Value copies it; as `exceeded`, and since when
     # What the loss ledger says: ranges of offsets, half open; −1: without an end. None: it was not asked.
     ledger: dict[Key, tuple[tuple[int, int], ...]] | None = None
 

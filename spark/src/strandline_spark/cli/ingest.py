@@ -25,7 +25,7 @@ def ingest(
     topic: str | None = None,
     bootstrap: Servers = None,
     table: str | None = None,
-    format: Literal["parquet", "iceberg", "delta"] | None = None,  # noqa: A002 as in the file
+    format: Literal["parquet", "iceberg", "delta"] | None = None,  # noqa: A002  # the name in the file
     value: Literal["json", "text", "binary"] | None = None,
     columns: str | None = None,
     schema: str | None = None,

@@ -72,7 +72,7 @@ def simulate(
         fail(f"--block must be at least 1, not {block}", status=2)
     folder = out or Path(f"campaign-{campaign.code_version}")
     try:
-        import pyarrow  # noqa: F401 (only whether it is there)
+        import pyarrow  # noqa: F401  # only whether it is there
     except ImportError:
         fail("a campaign stores its rows as Parquet, which needs pyarrow", "pip install 'strandline[spark]'")
     began = time.monotonic()

@@ -21,7 +21,7 @@ def backend() -> str:
     if os.environ.get(CHOICE) == "python":
         return "python"
     try:
-        import strandline_spark.decode.kernel  # noqa: F401  (is it there, and does it compile here?)
+        import strandline_spark.decode.kernel  # noqa: F401  # is it there, and does it compile here?
     except ImportError:
         warnings.warn(COST, SlowDecoding, stacklevel=3)
         return "python"

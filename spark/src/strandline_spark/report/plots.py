@@ -71,7 +71,7 @@ def over_x(
         with legend_of(axes, 4):
             for index, one in enumerate(shown):
                 axes.plot(
-                    list(one.x),  # type: ignore[arg-type]
+                    list(one.x),  # type: ignore[arg-type]  # matplotlib takes times
                     [float("nan") if value is None else value for value in one.y],
                     color=colour(index),
                     linestyle=DASHES[index // 8 % len(DASHES) if len(shown) > 4 else index],

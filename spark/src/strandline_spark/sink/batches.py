@@ -95,10 +95,10 @@ class Growing:
     def sealed(self) -> tuple[bytearray, Where]:
         """The batch, which is empty again. The CRC is the producer's to write."""
         assert self.count
-        plain = memoryview(self.out)[HEADER_SIZE : self.position]  # type: ignore[arg-type]
+        plain = memoryview(self.out)[HEADER_SIZE : self.position]  # type: ignore[arg-type]  # a numpy array is a buffer
         codec = self.config.compression
         if codec is Codec.NONE:
-            batch = bytearray(memoryview(self.out)[: self.position])  # type: ignore[arg-type]
+            batch = bytearray(memoryview(self.out)[: self.position])  # type: ignore[arg-type]  # a numpy array is a buffer
         else:
             batch = bytearray(HEADER_SIZE) + compress(codec, plain, self.config.level_of(codec))
         HEADER.pack_into(

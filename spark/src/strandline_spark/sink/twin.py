@@ -21,7 +21,7 @@ def encode(
     size_max: int,
 ) -> tuple[int, int, int, int]:
     """See `kernel.encode`."""
-    view = memoryview(out)  # type: ignore[arg-type]
+    view = memoryview(out)  # type: ignore[arg-type]  # a numpy array is a buffer
     room = min(len(out), size_max)
     while at < len(chosen):
         draft = draft_of(rows, int(chosen[at]), time_delta)

@@ -20,7 +20,7 @@ FORMATS: tuple[str, ...] = get_args(Format)
 
 
 def open_table(
-    format: str,  # noqa: A002 as Spark names it
+    format: str,  # noqa: A002  # Spark's name
     path: str,
     *,
     application: str,
@@ -52,7 +52,7 @@ def open_table(
 
 def read_table(
     spark: "SparkSession",
-    format: str,  # noqa: A002
+    format: str,  # noqa: A002  # Spark's name
     path: str,
     catalog: Mapping[str, str] | None = None,
 ) -> "DataFrame":

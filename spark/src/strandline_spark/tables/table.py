@@ -66,7 +66,7 @@ class Table(ABC):
     def read(self, spark: "SparkSession") -> "DataFrame":
         """Exactly the committed rows."""
 
-    def close(self) -> None:  # noqa: B027 only some formats hold something
+    def close(self) -> None:  # noqa: B027  # only some formats hold something
         """Let others write."""
 
     def has(self, batch: int) -> bool:

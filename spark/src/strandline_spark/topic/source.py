@@ -49,14 +49,14 @@ class DefaultSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         return TopicReader(self.options, arrow_schema(schema), self.ends)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # PySpark's name
         return TopicStreamReader(self.options, arrow_schema(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         writer: DataSourceWriter = import_module(SINK).batch_writer(self.options, schema, overwrite)
         return writer
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802  # PySpark's name
         writer: DataSourceStreamWriter = import_module(SINK).stream_writer(self.options, schema, overwrite)
         return writer
 

@@ -75,7 +75,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # --- where a query begins
 
-    def initialOffset(self) -> Json:  # noqa: N802
+    def initialOffset(self) -> Json:  # noqa: N802  # PySpark's name
         """The starting offsets, the same in all calls of one process. Marked: no checkpoint has them yet.
 
         Where there are none, `latestOffset` says why: after a crash in the first batch Spark asks for them too, and has
@@ -94,21 +94,21 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self.initial, self.refusal = Offsets({}, is_fresh=True), error
         return to_json(self.initial)
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # PySpark's name
         if self.options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self.options.max_offsets_per_trigger)
         if self.options.min_offsets_per_trigger is not None:
             return ReadMinRows(self.options.min_offsets_per_trigger)
         return ReadAllAvailable()
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # PySpark's name
         looking = self.look_again()
         view = looking.look(may_be_gone=None)  # What is gone is told where a batch should have read it.
         self.target = Offsets(ends_of(view))
 
     # --- how far a trigger reads
 
-    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802  # PySpark's name
         """The end of the next batch; `start` itself while there is none.
 
         Raises DataLoss for what was lost since `start` (failOnDataLoss=true), BadOption for a start that is none.
@@ -233,7 +233,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator["pyarrow.RecordBatch"]:
         return self.reading.read(partition)
 
-    def reportLatestOffset(self) -> Json | None:  # noqa: N802
+    def reportLatestOffset(self) -> Json | None:  # noqa: N802  # PySpark's name
         """The ends that the last trigger saw: less the end offset of a batch, that is the lag behind it."""
         return None if self.reported is None else to_json(self.reported)
 

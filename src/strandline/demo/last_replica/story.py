@@ -135,7 +135,7 @@ class Playing:
 
     def heal(self) -> tuple[int, int]:
         self.stage.heal()
-        self.stage.wait("brokers 0 and 1 are back", lambda _, image: image.is_active(0) and image.is_active(1))  # type: ignore[arg-type]
+        self.stage.wait("brokers 0 and 1 are back", lambda _, image: image.is_active(0) and image.is_active(1))  # type: ignore[arg-type]  # plain numbers as ids
         if self.is_elr_on:
             self.stage.wait("both are in sync", lambda p, _: set(p.isr) == {0, 1} and p.leader in (0, 1))
         self.stage.wait_known()

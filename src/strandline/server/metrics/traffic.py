@@ -100,7 +100,7 @@ class MeasuredConnection(Connection):
         self.of_listener.made += 1
         self.read_at = 0  # when bytes last came
         self.pass_on = self.on_event
-        self.on_event = self.received  # type: ignore[assignment]
+        self.on_event = self.received  # type: ignore[assignment]  # a method in the place of a function
 
     def buffer_updated(self, nbytes: int) -> None:
         self.read_at = self.looked_at = perf_counter_ns()

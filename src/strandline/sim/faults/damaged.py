@@ -110,7 +110,7 @@ def damaged_last(turmoil: Turmoil, rng: Random) -> None:
     old = last.disk.snapshot().entries
     gap = rng.choice((50, 600, 3500))
     for number, machine in enumerate(others):
-        turmoil.later(number * gap, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]
+        turmoil.later(number * gap, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
 
     def strike() -> None:
         if turmoil.may_lose_data(last):

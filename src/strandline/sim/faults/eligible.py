@@ -25,7 +25,7 @@ def last_replica(turmoil: Turmoil, rng: Random) -> None:
         if rng.randrange(3) == 0:
             turmoil.suffers_later(span, machine, machine.kill)
         else:
-            turmoil.later(span, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]
+            turmoil.later(span, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
 
     def fall() -> None:
         if turmoil.may_lose_data(first):

@@ -93,7 +93,7 @@ def rolling_restart(turmoil: Turmoil, rng: Random) -> None:
     at = 0
     turmoil.note("a rolling restart begins")
     for machine in turmoil.world.machines.values():
-        turmoil.suffers_later(at, machine, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]
+        turmoil.suffers_later(at, machine, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
         at += rng.choice((400, 1000, 3000))
         turmoil.later(at, machine.start)
 

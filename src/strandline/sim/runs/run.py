@@ -36,7 +36,7 @@ class RunResult(Value, frozen=True):
     operations: int  # of clients
     exceeded: int  # partitions where the faults were more than is promised to survive
     story: tuple[str, ...]  # the last lines
-    seen: dict[str, int] = {}  # noqa: RUF012 (a Value copies it) how often what happened, and which faults struck
+    seen: dict[str, int] = {}  # noqa: RUF012  # a Value copies it; how often what happened, and which faults struck
 
     @property
     def is_ok(self) -> bool:
@@ -114,7 +114,7 @@ def schedule_faults(turmoil: Turmoil, plan: Plan) -> None:
             kinds[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
 
     for fault in plan.faults:
-        world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]
+        world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]  # the default's type is not inferred
 
 
 __all__ = ["RunResult", "Workload", "run_plan", "run_seed"]

@@ -42,7 +42,7 @@ class Actor(Station):
             if getattr(request.message, "acks", -1) == 0:
                 silent.append(self.asked)
         for asked in silent:  # nobody answers acks=0
-            self.world.time.later(1, lambda asked=asked: self.answer(asked, None))  # type: ignore[misc]
+            self.world.time.later(1, lambda asked=asked: self.answer(asked, None))  # type: ignore[misc]  # the default's type is not inferred
 
     def event(self, event: Event) -> None:
         assert isinstance(event, Answered | Failed), event

@@ -261,7 +261,7 @@ class Connection:
             ready = self.answers.pop(self.answered)
             self.answered += 1
             if ready is not None:
-                self.down.push(lambda frame=ready: self.answer_arrived(frame, passage))  # type: ignore[misc]
+                self.down.push(lambda frame=ready: self.answer_arrived(frame, passage))  # type: ignore[misc]  # the default's type is not inferred
 
     def answer_arrived(self, frame: bytes, passage: Passage | None) -> None:
         self.network.arrives(passage)

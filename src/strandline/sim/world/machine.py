@@ -316,7 +316,7 @@ class Machine(Station):
                 if why is not None and not isinstance(why, DiskFull):
                     self.disk.break_down(effect.paths[0] if isinstance(effect, Sync) else effect.path)
                 event = Synced(token) if why is None else SyncFailed(token, str(why), is_full=isinstance(why, DiskFull))
-                self.deliver(life, lambda event=event: self.event(event))  # type: ignore[misc]
+                self.deliver(life, lambda event=event: self.event(event))  # type: ignore[misc]  # the default's type is not inferred
             self.flush()
 
         time = self.world.time

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline_spark.jobs.audit.replicas import SOUND, Known, with_bounds
 from strandline_spark.jobs.audit.rows import KEYS, REPLICA, Key, Row, found, frame, key_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 (PySpark's own custom)
+from pyspark.sql import functions as F
 
 from strandline.base.value import Value
 from strandline_spark.errors import StrandlineError

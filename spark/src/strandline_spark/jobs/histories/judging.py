@@ -53,7 +53,7 @@ class Judged(Value, frozen=True):
 def judge_parts(parts: Iterable[Part]) -> Iterator[Judged]:
     for (run, topic, topic_id, partition), own in groupby(parts, place):
         if topic_id:
-            yield from OfKey(run, Key(topic, topic_id, partition)).judged(own)  # type: ignore[arg-type]
+            yield from OfKey(run, Key(topic, topic_id, partition)).judged(own)  # type: ignore[arg-type]  # rows of Arrow have no types
         else:
             yield from unreadable(run, own)
 
@@ -122,7 +122,7 @@ class OfKey:
             self.problems.append(problem)
 
     def about(self, **fields: object) -> Judged:
-        return Judged(self.run, self.key.topic, uuid_text(self.key.topic_id), self.key.partition, **fields)  # type: ignore[arg-type]
+        return Judged(self.run, self.key.topic, uuid_text(self.key.topic_id), self.key.partition, **fields)  # type: ignore[arg-type]  # fields by name
 
     def row(self, anomaly: Anomaly, why: str | None) -> Judged:
         return self.about(

@@ -8,7 +8,7 @@ the declaration has changed since.
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline.base.value import Value
 from strandline_spark.errors import StrandlineError

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 as everybody names it
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from strandline_spark.errors import StrandlineError

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline_spark.errors import StrandlineError
 from strandline_spark.jobs.ingest.declaration import Expectation, Partition, Pipeline

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from strandline_spark.errors import StrandlineError

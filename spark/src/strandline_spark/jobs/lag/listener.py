@@ -63,10 +63,10 @@ class LagListener(StreamingQueryListener):
         self.samples: deque[Sample] = deque(maxlen=kept)
         self.failure: str | None = None
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  PySpark's name
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  # PySpark's name
         """Nothing has been read yet."""
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  PySpark's name
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # PySpark's name
         progress = event.progress
         name = progress.name or str(progress.id)
         time_ms = int(datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp() * 1000)
@@ -93,10 +93,10 @@ class LagListener(StreamingQueryListener):
             with Cluster(self.config) as cluster:
                 commit_progress(cluster, self.group.replace("{query}", name), positions, LIMIT_MS)
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802  PySpark's name
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802  # PySpark's name
         """The last progress still holds."""
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  PySpark's name
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # PySpark's name
         """All that it did was told."""
 
     def tell(self, failure: str) -> None:

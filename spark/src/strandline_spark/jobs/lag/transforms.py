@@ -7,7 +7,7 @@ what was written, and when.
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+from pyspark.sql import functions as F
 
 READER = ("kind", "reader", "topic")
 QUANTILES = (0.5, 0.95, 0.99)

@@ -44,7 +44,7 @@ def seed_rows(task: Task) -> Iterator[SeedRow]:
     environment = {**os.environ, "PYTHONHASHSEED": HASH_SEEDS[task.block.run], "PYTHONPATH": path}
     command = [sys.executable, "-m", "strandline_spark.jobs.simulate.child"]
     pipe = subprocess.PIPE
-    complaints = TemporaryFile()  # noqa: SIM115 (closed below, with the pipes)
+    complaints = TemporaryFile()  # noqa: SIM115  # closed below, with the pipes
     child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=complaints, env=environment)
     assert child.stdin is not None
     assert child.stdout is not None

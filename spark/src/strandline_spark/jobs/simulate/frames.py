@@ -1,7 +1,7 @@
 """What notebooks ask the rows of a campaign. Each takes rows of `schemas.SEED`, as `jobs.simulate` gives them."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 (PySpark's own custom)
+from pyspark.sql import functions as F
 
 from strandline_spark.jobs.simulate.definition import AGAIN, FIRST
 from strandline_spark.jobs.simulate.seed_row import DIED, OK, TIMED_OUT

@@ -29,8 +29,8 @@ class SeedRow(Value, frozen=True):
     exceeded: int = 0  # partitions where the faults were more than is promised to survive
     code_version: str = ""
     place: str = ""  # host:process that ran its block
-    faults: dict[str, int] = {}  # noqa: RUF012 (a Value copies it) how often each kind struck
-    seen: dict[str, int] = {}  # noqa: RUF012 (a Value copies it) how often what else happened
+    faults: dict[str, int] = {}  # noqa: RUF012  # a Value copies it; how often each kind struck
+    seen: dict[str, int] = {}  # noqa: RUF012  # a Value copies it; how often what else happened
 
     @property
     def is_ok(self) -> bool:

@@ -13,7 +13,7 @@ and has a rule of its own.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline_spark.jobs.audit.replicas import Known
 from strandline_spark.jobs.audit.rows import REPLICA, Row, case, found, frame, key_of, said

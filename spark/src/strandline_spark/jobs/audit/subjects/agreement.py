@@ -8,7 +8,7 @@ covers, are compared apart. Where a cleaner has been, batches differ rightly: se
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline_spark.jobs.audit.replicas import HOLDERS, Known, committed, holders
 from strandline_spark.jobs.audit.rows import PARTITION, case, found, frame, said

@@ -7,7 +7,7 @@ producer may be led astray. What is not yet durable, and what is above the high 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline_spark.jobs.audit.replicas import Known
 from strandline_spark.jobs.audit.rows import (

@@ -11,7 +11,7 @@ tombstone that it went for.) Every other replica that knows of its offset has it
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline_spark.jobs.audit.replicas import HOLDERS, Known, holders, with_bounds
 from strandline_spark.jobs.audit.rows import PARTITION, REPLICA, case, found, frame, said

@@ -7,7 +7,7 @@ were written. Where retention has moved a log's start, the first entry moves wit
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline_spark.jobs.audit.replicas import Known, committed
 from strandline_spark.jobs.audit.rows import KEYS, REPLICA, Key, Row, case, found, frame, key_of, plain, said

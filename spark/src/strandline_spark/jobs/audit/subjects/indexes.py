@@ -7,7 +7,7 @@ lies behind damage in a segment was not read, and its entries are not judged.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from strandline_spark.jobs.audit.replicas import Known
 from strandline_spark.jobs.audit.rows import KEYS, REPLICA, Row, case, found, frame, key_of, said

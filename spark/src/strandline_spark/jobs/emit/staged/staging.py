@@ -5,7 +5,7 @@ The columns are those of Spark's Kafka connector (key, value, headers, partition
 
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
     ByteType,
