@@ -9,6 +9,7 @@ import pytest
 
 from strandline.base.effects import Save
 from strandline.base.ports import Disk
+from strandline.replica.tokens import ReplicaToken
 
 ROUNDS = 60
 LONG = 6_000  # bytes: of contents with different sizes a mixture can be told
@@ -54,7 +55,7 @@ class SavingConformance:
                     driver.go_on()
             answers = driver.settle()
             assert [type(answer).__name__ for answer in answers] == ["Synced"] * asked
-            assert [answer.token for answer in answers] == [("replica", "saved", n + 1) for n in range(asked)]
+            assert [answer.token for answer in answers] == [Saved(n + 1) for n in range(asked)]
             assert driver.disk.read_file(path) == content(ROUNDS - 1, 3)
 
     def test_a_save_that_was_asked_for_last_is_what_stays(self, make: Make, path: str) -> None:
@@ -75,8 +76,12 @@ class SavingConformance:
             assert driver.disk.read_file(path) == b"newer"
 
 
+class Saved(ReplicaToken, frozen=True):
+    number: int
+
+
 def asking(driver: Driver, path: str, content: bytes, number: int) -> Save:
-    return Save(path, content, ("replica", "saved", number), driver.disk.saves(path))
+    return Save(path, content, Saved(number), driver.disk.saves(path))
 
 
 def content(number: int, half: int) -> bytes:

@@ -38,8 +38,8 @@ COMPACTING = table(
     Planted(
         name="swapped-before-durable",
         module="strandline.replica.storage.cleaning",
-        old='        return [Sync(run.compaction.unsynced(), ("replica", "cleaned", self.count, run.directory))]\n',
-        new='        return self.synced(Synced(("replica", "cleaned", self.count, run.directory)), now)\n',
+        old="        return [Sync(run.compaction.unsynced(), CleanedSynced(self.count, run.directory))]\n",
+        new="        return self.synced(Synced(CleanedSynced(self.count, run.directory)), now)\n",
         trap="Kafka flushes `.cleaned` first",
         harm="a power cut takes the copy, and what it was made from is gone",
         plan="swapped-before-durable.json",

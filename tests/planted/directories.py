@@ -47,9 +47,8 @@ DIRECTORIES: dict[str, Planted] = table(
     Planted(
         name="failed-flush-taken-for-done",
         module="strandline.replica.storage.flushing",
-        old="                self.in_flight.pop(at, None)\n                self.host.fail(log_dir, event.error)\n"
-        "            case",
-        new="                self.flushed(event.token[2:])\n            case",
+        old="            self.in_flight.pop(token.at, None)\n        self.host.fail(token.directory, event.error)",
+        new="            self.flushed(token)\n        else:\n            self.host.fail(token.directory, event.error)",
         trap="fsyncgate",
         harm="a recovery point vouches for records that the disk never got",
         plan="failed-flush-taken-for-done.json",

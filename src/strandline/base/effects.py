@@ -13,12 +13,7 @@ from typing import Any
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.value import Value
 
-Token = Any  # a Value of the machine that asks; the replicas' are tuples that begin with "replica"
-
-
-def is_of_replicas(token: Token) -> bool:
-    """They can do without a log directory, so a failure to write is an answer to them, and the end for others."""
-    return type(token) is tuple and token[0] == "replica"
+Token = Any  # a Value of the machine that asks
 
 
 class Endpoint(Value, frozen=True):
@@ -146,7 +141,7 @@ class Reply(Value, frozen=True):
 
 class Sync(Value, frozen=True):
     """Make these files or directories durable, then answer `Synced(token)`; or `SyncFailed(token)`, if it is the
-    replicas' (`is_of_replicas`): they can do without a directory. For all others a failure ends the node."""
+    replicas' (`ReplicaToken`): they can do without a directory. For all others a failure ends the node."""
 
     paths: tuple[str, ...]
     token: Token

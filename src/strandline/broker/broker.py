@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed, is_of_replicas
+from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, Uuid
 from strandline.base.ports import Buffer, DiskError
 from strandline.base.time import Instant
@@ -21,6 +21,7 @@ from strandline.replica.losses.withdrawing import left_in
 from strandline.replica.replicas import Replicas
 from strandline.replica.storage.cordoned import cordoned_ids
 from strandline.replica.storage.directories import Directories
+from strandline.replica.tokens import FetchSent, ReplicaToken
 from strandline.wire.batch import BatchHeader, batches, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import Record, records
@@ -131,8 +132,8 @@ class Broker:
         return effects
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
-        if is_of_replicas(event.token):
-            if event.token[1] == "fetch":
+        if isinstance(event.token, ReplicaToken):
+            if type(event.token) is FetchSent:
                 self.judge_leader(event, now)
             return self.replicas.step(event, now)
         assert not isinstance(event, Synced | SyncFailed)
@@ -149,7 +150,7 @@ class Broker:
         return effects
 
     def judge_leader(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> None:
-        leader = event.token[2]
+        leader = event.token.leader
         if isinstance(event, Failed) and event.why in (Failure.CLOSED, Failure.REFUSED):
             self.suspects.lost(leader, now)
         elif self.suspects.until:

@@ -11,14 +11,15 @@ from strandline.base.ids import TopicIdPartition
 from strandline.base.time import Instant
 from strandline.replica.host import Host
 from strandline.replica.timers import Alarm
+from strandline.replica.tokens import AssignmentSent, IsrChangeSent
 
 What = TypeVar("What")  # is said of a partition
 
 
 class Outbox(Generic[What]):
-    def __init__(self, host: Host, kind: str, version: int) -> None:
+    def __init__(self, host: Host, token: type[AssignmentSent | IsrChangeSent], version: int) -> None:
         self.host = host
-        self.kind = kind
+        self.token = token
         self.version = version
         self.sequence = 0
         self.is_in_flight = False
@@ -36,8 +37,8 @@ class Outbox(Generic[What]):
         self.is_in_flight = True
         self.asked = asked
         self.sequence += 1
-        token = ("replica", self.kind, self.sequence)
-        return [ToController(request, self.version, self.host.config.alter_partition_timeout_ms, token)]
+        timeout_ms = self.host.config.alter_partition_timeout_ms
+        return [ToController(request, self.version, timeout_ms, self.token(self.sequence))]
 
     def take(self) -> dict[TopicIdPartition, What]:
         """The request is over: what it was about."""

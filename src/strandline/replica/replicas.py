@@ -56,6 +56,16 @@ from strandline.replica.storage.opening.owners import part_with_misnamed
 from strandline.replica.storage.retention import retain
 from strandline.replica.storage.storage import Storage
 from strandline.replica.timers import Every
+from strandline.replica.tokens import (
+    AssignmentSent,
+    CleanedSynced,
+    FetchSent,
+    FutureSynced,
+    IsrChangeSent,
+    LogFlushed,
+    RepairSent,
+    RepairSynced,
+)
 from strandline.wire.messages.records.delete_records import DeleteRecordsRequest
 from strandline.wire.messages.records.fetch import FetchRequest
 from strandline.wire.messages.records.list_offsets import ListOffsetsRequest
@@ -257,30 +267,30 @@ class Replicas:
     # --- answers and time
 
     def step(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
-        match event.token[1], event:
-            case "fetch", Answered() | Failed():
+        match event.token, event:
+            case FetchSent(), Answered() | Failed():
                 return self.fetched(event, now)
-            case "alter", Answered() | Failed():
+            case IsrChangeSent(), Answered() | Failed():
                 return self.isr_answered(event, now)
-            case "assign", Answered() | Failed():
+            case AssignmentSent(), Answered() | Failed():
                 return self.directories_answered(event, now)
-            case "repair", _:
+            case RepairSent() | RepairSynced(), _:
                 return self.scrubber.repairs.step(event, now)
-            case "future", Synced() | SyncFailed():
+            case FutureSynced(), Synced() | SyncFailed():
                 self.futures.synced(event)
-            case "cleaned", Synced() | SyncFailed():
+            case CleanedSynced(), Synced() | SyncFailed():
                 return self.cleaner.synced(event, now)
-            case "flushed", Synced():
-                return self.storage.flushing.flushed(event.token[2:])
+            case LogFlushed() as flushed, Synced():
+                return self.storage.flushing.flushed(flushed)
             case _, SyncFailed():
                 self.storage.flushing.sync_failed(event)
         return []
 
     def fetched(self, event: Answered | Failed, now: Instant) -> list[Effect]:
-        _, _, leader, sequence = event.token
-        fetcher = self.fetchers.by_leader[leader]
-        assert sequence <= fetcher.sequence
-        if sequence != fetcher.sequence:
+        token: FetchSent = event.token
+        fetcher = self.fetchers.by_leader[token.leader]
+        assert token.sequence <= fetcher.sequence
+        if token.sequence != fetcher.sequence:
             return []
         if isinstance(event, Failed):
             return fetcher.failed(event.why, now) + fetcher.flush(now)
@@ -292,8 +302,8 @@ class Replicas:
         return effects + fetcher.flush(now)
 
     def isr_answered(self, event: Answered | Failed, now: Instant) -> list[Effect]:
-        assert event.token[2] <= self.alterations.outbox.sequence
-        if event.token[2] != self.alterations.outbox.sequence:
+        assert event.token.sequence <= self.alterations.outbox.sequence
+        if event.token.sequence != self.alterations.outbox.sequence:
             return []
         effects: list[Effect] = []
         if isinstance(event, Failed):
@@ -303,8 +313,8 @@ class Replicas:
         return effects + self.alterations.flush()
 
     def directories_answered(self, event: Answered | Failed, now: Instant) -> list[Effect]:
-        assert event.token[2] <= self.assignments.outbox.sequence
-        if event.token[2] != self.assignments.outbox.sequence:
+        assert event.token.sequence <= self.assignments.outbox.sequence
+        if event.token.sequence != self.assignments.outbox.sequence:
             return []
         if isinstance(event, Failed):
             self.assignments.failed(now)

@@ -28,11 +28,12 @@ from typing import Any
 
 import uvloop
 
-from strandline.base.effects import AwaitRoom, Endpoint, Save, Sync, is_of_replicas
+from strandline.base.effects import AwaitRoom, Endpoint, Save, Sync
 from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
 from strandline.log.evidence.wholeness import distrust
+from strandline.replica.tokens import ReplicaToken
 from strandline.server import lifeline
 from strandline.server.clock import Clock
 from strandline.server.metrics.metrics import MetricsServer
@@ -277,7 +278,7 @@ class Driver:
         self.disk.abandon()
 
     def flush(self, effect: Sync | Save) -> None:
-        (self.data_flusher if is_of_replicas(effect.token) else self.flusher).submit(effect)
+        (self.data_flusher if isinstance(effect.token, ReplicaToken) else self.flusher).submit(effect)
 
     def await_room(self, effect: AwaitRoom) -> None:
         self.full = effect.paths

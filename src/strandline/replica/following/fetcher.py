@@ -18,6 +18,7 @@ from strandline.replica.host import Host
 from strandline.replica.hosted import Hosted
 from strandline.replica.losses.losing import note_together
 from strandline.replica.quota import Quota
+from strandline.replica.tokens import FetchSent
 from strandline.wire.messages.records.fetch import (
     FetchPartition,
     FetchRequest,
@@ -135,7 +136,7 @@ class Fetcher:
         assert not self.forgotten
         self.is_in_flight = True
         self.sequence += 1
-        token = ("replica", "fetch", self.leader, self.sequence)
+        token = FetchSent(self.leader, self.sequence)
         return [Send(endpoint, "fetch", request, VERSION, config.fetch_timeout_ms, token)]
 
     def changes(self) -> tuple[FetchTopic, ...]:

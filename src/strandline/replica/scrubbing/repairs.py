@@ -35,6 +35,7 @@ from strandline.replica.hosted import Hosted
 from strandline.replica.losses.losing import Notes, describe
 from strandline.replica.scrubbing.fitting import FETCH_BYTES_MAX, fitting
 from strandline.replica.timers import Alarm
+from strandline.replica.tokens import RepairSent, RepairSynced
 from strandline.wire.messages.records.fetch import (
     FetchPartition,
     FetchRequest,
@@ -164,18 +165,18 @@ class Repairs:
             request = FetchRequest(min_bytes=1, max_bytes=size, session_epoch=-1, topics=topics)
             self.asked = repair
             self.sequence += 1
-            token = ("replica", "repair", "fetched", self.sequence)
+            token = RepairSent(self.sequence)
             return [Send(endpoint, "repair", request, VERSION, self.host.config.fetch_timeout_ms, token)]
         return self.conclude(repair, now)
 
     def step(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
-        _, _, what, which = event.token
-        if what == "synced":
+        token = event.token
+        if type(token) is RepairSynced:
             if isinstance(event, SyncFailed):
-                self.host.fail(which, DiskError(event.why))
+                self.host.fail(token.directory, DiskError(event.why))
             return []
         repair = self.asked
-        if which != self.sequence or repair is None:
+        if token.sequence != self.sequence or repair is None:
             return []
         assert self.sequence > 0
         self.asked = None
@@ -220,7 +221,7 @@ class Repairs:
         self.uncleanable.pop(hosted.at, None)
         self.host.suspects.add(hosted, end, now)  # more may be damaged behind it
         return [
-            Sync((segment.path,), ("replica", "repair", "synced", hosted.directory)),
+            Sync((segment.path,), RepairSynced(hosted.directory)),
             Report("info", f"{hosted.name}: offsets {damage.start} to {end - 1} are repaired with another replica's"),
         ]
 

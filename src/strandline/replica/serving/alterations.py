@@ -20,6 +20,7 @@ from strandline.replica.hosted import Hosted
 from strandline.replica.outbox import Outbox
 from strandline.replica.serving.isr import Committed, Pending, PendingExpand
 from strandline.replica.serving.leader import Leader
+from strandline.replica.tokens import IsrChangeSent
 from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -47,7 +48,7 @@ class Alterations:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.waiting: dict[TopicIdPartition, None] = {}
-        self.outbox = Outbox[Pending](host, "alter", VERSION)
+        self.outbox = Outbox[Pending](host, IsrChangeSent, VERSION)
         self.expands = self.shrinks = self.refusals = 0  # what answers said; for the metrics
 
     def propose(self, hosted: Hosted) -> None:

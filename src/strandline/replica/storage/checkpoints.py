@@ -30,6 +30,7 @@ from strandline.replica.storage.rows import (
     Offsets,
     Rows,
 )
+from strandline.replica.tokens import CheckpointSaved
 
 
 class Checkpoints:
@@ -130,7 +131,7 @@ class Checkpoints:
             return []
         self.saved[path] = content
         self.listed |= dict.fromkeys(names)
-        return [Save(path, content, ("replica", "saved", log_dir), self.disk.saves(path))]
+        return [Save(path, content, CheckpointSaved(log_dir), self.disk.saves(path))]
 
     def save_now(self, log_dir: LogDir, file: str, offsets: Offsets) -> bool:
         return self.write_now(log_dir, file, format_offsets(offsets), offsets)

@@ -27,6 +27,7 @@ from strandline.replica.quota import Rate
 from strandline.replica.storage.moving.futures import Futures
 from strandline.replica.storage.storage import Storage
 from strandline.replica.timers import Alarm
+from strandline.replica.tokens import CleanedSynced
 
 STEP_MS = 10
 FLUSH_MS = 200  # the next look, while a flush that was asked for may be under way
@@ -161,14 +162,14 @@ class Cleaner:
             return []
         assert not run.is_syncing
         run.is_syncing = True
-        return [Sync(run.compaction.unsynced(), ("replica", "cleaned", self.count, run.directory))]
+        return [Sync(run.compaction.unsynced(), CleanedSynced(self.count, run.directory))]
 
     def synced(self, event: Synced | SyncFailed, now: Instant) -> list[Effect]:
-        _, _, count, log_dir = event.token
+        token: CleanedSynced = event.token
         if isinstance(event, SyncFailed):
-            self.host.fail(log_dir, event.error)
+            self.host.fail(token.directory, event.error)
         run = self.run
-        if run is None or count != self.count:
+        if run is None or token.run != self.count:
             return []
         assert run.is_syncing
         run.is_syncing = False

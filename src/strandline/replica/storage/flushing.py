@@ -9,7 +9,7 @@ done. The log directory has failed.
 
 from typing import NamedTuple
 
-from strandline.base.effects import Effect, Sync, SyncFailed, Token
+from strandline.base.effects import Effect, Sync, SyncFailed
 from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
@@ -17,6 +17,7 @@ from strandline.replica.following.follower import Follower
 from strandline.replica.host import Host
 from strandline.replica.hosted import Hosted, Role
 from strandline.replica.storage.checkpoints import Checkpoints
+from strandline.replica.tokens import CheckpointSaved, LogFlushed
 
 
 class Flush(NamedTuple):
@@ -48,8 +49,7 @@ class Flushing:
         assert not hosted.gone, hosted.name
         assert hosted.log.recovery_point <= end, hosted.name
         self.in_flight[hosted.at] = Flush(end, hosted.role, cuts_of(hosted))
-        which = (end, hosted.moves, hosted.directory)
-        return [Sync(tuple(paths), ("replica", "flushed", hosted.at, which))]
+        return [Sync(tuple(paths), LogFlushed(hosted.at, end, hosted.moves, hosted.directory))]
 
     def check(self) -> None:
         for at, flush in self.in_flight.items():
@@ -74,12 +74,12 @@ class Flushing:
         """Its log is gone, or another one: what the disk answers says nothing of it."""
         self.in_flight.pop(at, None)
 
-    def flushed(self, rest: Token) -> list[Effect]:
-        at, (end, moves, _) = rest
-        hosted = self.host.partitions.find(at)
-        if hosted is not None and hosted.moves != moves:
+    def flushed(self, token: LogFlushed) -> list[Effect]:
+        end = token.end
+        hosted = self.host.partitions.find(token.at)
+        if hosted is not None and hosted.moves != token.moves:
             return []  # of the log that was its before it moved
-        was = self.in_flight.pop(at, None)
+        was = self.in_flight.pop(token.at, None)
         if hosted is not None and was is not None and was == (end, hosted.role, cuts_of(hosted)):
             assert end <= hosted.log.log_end_offset, hosted.name
             try:
@@ -89,12 +89,10 @@ class Flushing:
         return [] if self.in_flight else self.checkpoints.save_recovery_points()
 
     def sync_failed(self, event: SyncFailed) -> None:
-        match event.token:
-            case (_, "flushed", at, (_, _, log_dir)):
-                self.in_flight.pop(at, None)
-                self.host.fail(log_dir, event.error)
-            case (_, "saved", log_dir):
-                self.host.fail(log_dir, event.error)
+        token: LogFlushed | CheckpointSaved = event.token
+        if type(token) is LogFlushed:
+            self.in_flight.pop(token.at, None)
+        self.host.fail(token.directory, event.error)
 
 
 def cuts_of(hosted: Hosted) -> int:

@@ -27,7 +27,6 @@ from strandline.base.effects import (
     Sync,
     Synced,
     SyncFailed,
-    is_of_replicas,
 )
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
@@ -40,6 +39,7 @@ from strandline.log.evidence.wholeness import distrust
 from strandline.log.files.room import needed_room
 from strandline.quorum.tokens import LogSynced
 from strandline.replica.hosted import Hosted
+from strandline.replica.tokens import ReplicaToken
 from strandline.sim.world.connection import Station
 from strandline.sim.world.disk import PowerLost, SimDisk
 from strandline.sim.world.ground import Ground
@@ -333,7 +333,7 @@ class Machine(Station):
                 else:
                     self.disk.save_since(effect.path, effect.content, effect.since)
             except DiskError as error:
-                if not is_of_replicas(effect.token):
+                if not isinstance(effect.token, ReplicaToken):
                     raise
                 failed[number], self.disk.broken = error, known.copy()  # the node knows when it is told
             if self.node is not None and type(effect.token) is LogSynced:

@@ -6,6 +6,7 @@ from strandline.base.effects import Answered, Caller, Failed, Failure, ReplyTo, 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId
 from strandline.metadata import records as r
+from strandline.replica.tokens import FetchSent
 from strandline.wire.messages.records.fetch import FetchResponse
 
 CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")
@@ -110,7 +111,7 @@ def test_an_error_of_a_full_fetch_does_not_spin(world: Any) -> None:
     fetcher = world.nodes[2].fetchers.by_leader[1]
     fetcher.new_session()
     refused = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    token = ("replica", "fetch", NodeId(1), fetcher.sequence)
+    token = FetchSent(NodeId(1), fetcher.sequence)
     assert world.nodes[2].step(Answered(token, refused), world.now) == []
     assert world.nodes[2].deadline() <= world.now + 1_000
 
@@ -119,7 +120,7 @@ def test_an_answer_to_an_earlier_fetch_is_ignored(world: Any) -> None:
     world.create()
     world.run(1_000)
     fetcher = world.nodes[2].fetchers.by_leader[1]
-    token = ("replica", "fetch", NodeId(1), fetcher.sequence - 1)
+    token = FetchSent(NodeId(1), fetcher.sequence - 1)
     assert world.nodes[2].step(Failed(token, Failure.CLOSED), world.now) == []
     assert fetcher.is_in_flight
 

@@ -17,6 +17,7 @@ from strandline.replica.following.follower import Cut, Follower
 from strandline.replica.losses.ledger import FILE, Ledger
 from strandline.replica.serving.leader import Leader
 from strandline.replica.storage.rows import HIGH_WATERMARKS
+from strandline.replica.tokens import CheckpointSaved
 from strandline.wire.batch import build
 
 NAME = TopicPartition("t", 0)
@@ -165,7 +166,14 @@ def test_the_saved_high_watermark_comes_down_with_the_log(world: World) -> None:
 def test_a_save_that_was_on_its_way_does_not_bring_the_high_watermark_back(world: World) -> None:
     disk = world.disks[NodeId(3)]
     path = f"/data3/{HIGH_WATERMARKS}"
-    on_its_way = [Save(path, format_offsets({NAME: 5}), ("replica", "saved", None), disk.saves(path))]
+    on_its_way = [
+        Save(
+            path,
+            format_offsets({NAME: 5}),
+            CheckpointSaved(world.nodes[NodeId(3)].host.directories.live[0]),
+            disk.saves(path),
+        )
+    ]
     cut_of_committed(world)
     assert disk.read_file(path) == format_offsets({NAME: 2})
     world.perform(NodeId(3), on_its_way)

@@ -14,6 +14,7 @@ from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from strandline.replica.storage.cleaning import Cleaner
+from strandline.replica.tokens import LogFlushed
 
 COMPACT = {"cleanup.policy": "compact", "internal.segment.bytes": "300"}
 CHECKPOINT = "cleaner-offset-checkpoint"
@@ -105,7 +106,7 @@ def test_nothing_is_compacted_before_it_is_durable(world: Jbod, monkeypatch: pyt
     write(world, 30)
     world.run(FLUSHED + LOOK)
     assert len(stored(world, 1)) == 30
-    asked = [effect for node, effect in flushes if node == 1 and effect.token[1] == "flushed"]
+    asked = [effect for node, effect in flushes if node == 1 and type(effect.token) is LogFlushed]
     assert len(asked) == 1, "one flush of a log is under way at a time"
     monkeypatch.setattr(world, "flushed", answered)
     for node, effect in flushes:

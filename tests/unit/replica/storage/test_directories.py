@@ -16,6 +16,7 @@ from strandline.replica.config import LogDir
 from strandline.replica.serving.leader import Leader
 from strandline.replica.storage.directories import Directories
 from strandline.replica.storage.moving.assignments import REPLICAS_MAX
+from strandline.replica.tokens import CheckpointSaved
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -117,7 +118,7 @@ def test_of_a_full_directory_an_operator_hears_how_much_is_free_and_what_to_do(j
 def test_a_checkpoint_that_finds_no_room_takes_its_directory_offline(jbod: Jbod) -> None:
     jbod.create_in(*HOME)
     broker, (home, _) = jbod.nodes[NodeId(1)], jbod.nodes[NodeId(1)].host.directories.live
-    token = ("replica", "saved", home)
+    token = CheckpointSaved(home)
     jbod.perform(NodeId(1), broker.step(SyncFailed(token, "/d0/a: No space left on device", is_full=True), jbod.now))
     assert any("/d0 is full, and offline from now on" in text for text in jbod.reports)
     assert [log_dir.path for log_dir in broker.host.directories.live] == ["/d1"]
@@ -140,7 +141,7 @@ def test_nor_is_one_whose_flush_failed_after_it_was_full(jbod: Jbod) -> None:
     broker, home = jbod.nodes[NodeId(1)], jbod.nodes[NodeId(1)].host.directories.live[0]
     failures = [("No space left on device", True), ("No space left on device", True), ("Input/output error", False)]
     for why, is_full in failures:
-        failed = SyncFailed(("replica", "saved", home), f"/d0/a: {why}", is_full=is_full)
+        failed = SyncFailed(CheckpointSaved(home), f"/d0/a: {why}", is_full=is_full)
         jbod.perform(NodeId(1), broker.step(failed, jbod.now))
         jbod.perform(NodeId(1), [])
     assert awaited(jbod) == [("/d0",), ()]

@@ -11,6 +11,7 @@ from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
 from strandline.base.time import Instant
 from strandline.replica.host import Host
 from strandline.replica.outbox import Outbox
+from strandline.replica.tokens import AssignmentSent
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -27,7 +28,7 @@ class Assignments:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.wanted: dict[TopicIdPartition, Uuid] = {}
-        self.outbox = Outbox[Uuid](host, "assign", VERSION)
+        self.outbox = Outbox[Uuid](host, AssignmentSent, VERSION)
 
     def lies(self, at: TopicIdPartition, directory: Uuid, known: Uuid) -> None:
         """A replica lies in this directory; metadata knows it in `known`."""

@@ -37,6 +37,7 @@ from strandline.replica.storage.moving.requested_moves import request_move, requ
 from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TOPIC_IDS
 from strandline.replica.storage.storage import Storage
 from strandline.replica.timers import Alarm
+from strandline.replica.tokens import FutureSynced
 
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 STEP_MS = 10
@@ -260,18 +261,19 @@ class Futures:
 
     def sync(self, future: Future) -> Effect:
         end = future.log.log_end_offset
-        return Sync(future.sync_begins(), ("replica", "future", future.at, (end, future.directory)))
+        return Sync(future.sync_begins(), FutureSynced(future.at, end, future.directory))
 
     def synced(self, event: Synced | SyncFailed) -> None:
-        _, _, at, (end, log_dir) = event.token
+        token: FutureSynced = event.token
+        log_dir = token.directory
         if isinstance(event, SyncFailed):
             self.host.fail(log_dir, event.error)
             return
-        future = self.moving.get(at)
+        future = self.moving.get(token.at)
         if future is None or future.directory != log_dir or not future.is_syncing:
             return
         try:
-            future.synced(end)
+            future.synced(token.end)
         except DiskError as error:
             self.host.fail(log_dir, error)
 

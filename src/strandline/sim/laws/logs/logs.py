@@ -13,7 +13,7 @@
 import re
 from typing import Any
 
-from strandline.base.effects import Answered, Received, is_of_replicas
+from strandline.base.effects import Answered, Received
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.broker.node import Node
 from strandline.log.log import Log
@@ -22,6 +22,7 @@ from strandline.replica.following.follower import Follower, Position
 from strandline.replica.host import Host
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader
+from strandline.replica.tokens import FetchSent
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.wire.batch import batches, why_invalid
@@ -101,8 +102,7 @@ class Logs:
         assert node.broker is not None
         host, answer = node.broker.replicas.host, event.message
         fetchers = node.broker.replicas.fetchers.by_leader
-        is_fetch = is_of_replicas(event.token) and event.token[1] == "fetch"
-        fetcher = fetchers.get(event.token[2]) if is_fetch else None
+        fetcher = fetchers.get(event.token.leader) if type(event.token) is FetchSent else None
         for topic in answer.responses:
             for row in topic.partitions:
                 hosted = host.partitions.find(TopicIdPartition(topic.topic_id, row.partition_index))
@@ -111,7 +111,7 @@ class Logs:
                     self.late += [(hosted, hosted.role, copied(hosted))] * (asked.leader_epoch != hosted.role.epoch)
                 if row.diverging_epoch.epoch < 0:
                     if hosted is not None and asked is not None and not row.error_code:
-                        self.matches(machine, hosted, asked, event.token[2])
+                        self.matches(machine, hosted, asked, event.token.leader)
                     if not row.records:
                         continue
                 if hosted is not None and type(hosted.role) is Follower:

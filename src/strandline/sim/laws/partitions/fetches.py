@@ -11,11 +11,12 @@
 from types import NoneType
 from typing import Any
 
-from strandline.base.effects import Received, Reply, Send, is_of_replicas
+from strandline.base.effects import Received, Reply, Send
 from strandline.base.ids import NodeId
 from strandline.broker.node import Node
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.isr import Pending
+from strandline.replica.tokens import ReplicaToken
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
@@ -36,7 +37,7 @@ class Fetches:
         self.asked: dict[Asked, tuple[int, int]] = {}  # by followers, with the broker epoch of each
 
     def sends(self, machine: Machine, effect: Send) -> None:
-        if machine.node is None or machine.node.broker is None or not is_of_replicas(effect.token):
+        if machine.node is None or machine.node.broker is None or not isinstance(effect.token, ReplicaToken):
             return  # a voter fetches metadata before it is registered
         if type(effect.message) is AlterPartitionRequest:
             self.names_itself(machine, effect.message)
