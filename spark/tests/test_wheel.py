@@ -28,4 +28,4 @@ def test_it_has_the_version_of_the_core_and_needs_no_other() -> None:
     """The two share code that promises nothing to anybody else, such as the client and the formats of logs."""
     project = declared()["project"]
     assert project["version"] == VERSION
-    assert f"strandline=={VERSION}" in project["dependencies"]
+    assert f"strandline[clients]=={VERSION}" in project["dependencies"]

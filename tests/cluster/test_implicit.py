@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from spark.tests.unit.client.scripted import Session
-from spark.tests.unit.client.test_producing import Taker
 from tests.cluster.driving import quiet
+from tests.unit.client.scripted import Session
+from tests.unit.client.test_producing import Taker
 
 from strandline.base.errors import ErrorCode as E
 from strandline.wire.batch import read_header

@@ -49,4 +49,4 @@ def test_scripts_get_json() -> None:
 def test_more_min_isr_than_brokers_is_refused() -> None:
     status, shown, errors = model("--brokers", "2", "--min-isr", "3")
     assert (status, shown) == (2, "")
-    assert errors.startswith("error: min ISR must be")
+    assert errors.startswith("error: --min-isr must be")

@@ -10,6 +10,7 @@ from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
 from strandline.cli.show import Column, Fitted, draw
 from strandline.client.admin.topics import live_brokers
 from strandline.client.ask import ask
+from strandline.client.brokers import brokers_of
 from strandline.diagnosis.sizes import readable
 from strandline.wire.frame import Malformed
 from strandline.wire.messages.cluster.alter_replica_log_dirs import (
@@ -99,8 +100,10 @@ def move(
 
 
 def addresses(bootstrap: str, wanted: list[int] | None) -> dict[int, tuple[str, int]]:
-    """Of these brokers, or of all."""
+    """The addresses of these brokers, also if they are fenced, or of all that are not."""
     brokers = {node: (broker.host, broker.port) for node, broker in live_brokers(bootstrap).items()}
+    if not brokers.keys() >= set(wanted or []):
+        brokers |= {node: (broker.host, broker.port) for node, broker in brokers_of(bootstrap).items()}
     unknown = [node for node in wanted or [] if node not in brokers]
     if unknown:
         fail(f"no broker {unknown[0]} in this cluster", f"there are {', '.join(map(str, sorted(brokers)))}")

@@ -187,7 +187,6 @@ class Reading:
         )
         if node is None:
             return None
-        assert node in leader.isr.isr
         assert node != leader.cluster.me
         return PartitionData(
             partition_index=interest.index,
