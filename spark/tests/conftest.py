@@ -1,4 +1,4 @@
-"""One Spark session and two clusters of real processes for all tests here; one worker of pytest has the session."""
+"""A Spark session and two clusters of real processes for all tests of a worker; two of pytest's workers have a session."""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +25,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker(pytest.mark.spark)
     item.add_marker(pytest.mark.filterwarnings("default"))  # PySpark's own
     if "spark" in getattr(item, "fixturenames", ()):
-        item.add_marker(pytest.mark.xdist_group("spark"))  # one worker has the session
+        # A worker that has a session keeps it: two of them, each with about half of the work.
+        about = "audit" if item.path.name.startswith(("test_audit", "test_replica")) else "tables"
+        item.add_marker(pytest.mark.xdist_group(f"spark-{about}"))
 
 
 @pytest.fixture(scope="session")
