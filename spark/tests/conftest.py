@@ -1,4 +1,4 @@
-"""A Spark session and two clusters of real processes for all tests of a worker; two of pytest's workers have a session."""
+"""Two clusters for all tests of a worker of pytest, and a Spark session for those of two workers."""
 
 import os
 from collections.abc import Iterator
