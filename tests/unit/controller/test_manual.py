@@ -102,3 +102,11 @@ def test_a_recovery_goes_on_by_its_own_time_after_a_vain_election_by_hand() -> N
     assert cluster.leader == NOBODY
     cluster.pause(1)
     assert cluster.leader == 2
+
+
+def test_who_does_not_wait_at_all_is_told_at_once_that_the_time_is_up() -> None:
+    """The field of the request may have any number."""
+    cluster = leaderless()
+    cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=-1), 3)
+    assert told(cluster, cluster.sequence) is E.REQUEST_TIMED_OUT
+    assert not cluster.controller.manual.asked
