@@ -6,8 +6,10 @@ import pytest
 from tests.unit.log.compacting import compacted
 from tests.unit.log.logs import ROOT, append, open_log, produced
 
+from strandline.base.ids import OFFSET_MAX
 from strandline.base.ports import DiskError
 from strandline.log.config import LogConfig
+from strandline.log.refusals import Refused
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches, build
 
@@ -56,3 +58,12 @@ def test_a_batch_that_ends_before_its_segment_begins_is_no_batch() -> None:
     for name in (".index", ".timeindex"):
         disk.tamper(path.replace(".log", name), None)
     assert open_log(disk, compacted(index_interval_bytes=0)).log_end_offset == 3
+
+
+def test_no_record_is_taken_from_a_leader_behind_the_last_offset() -> None:
+    """No checkpoint could say where such a log ends."""
+    log = open_log(SimDisk(), compacted())
+    log.truncate_fully_and_start_at(OFFSET_MAX)
+    done = log.append_as_follower(build([(0, b"k", b"v", ())], base_offset=OFFSET_MAX, leader_epoch=0), 0)
+    assert isinstance(done, Refused)
+    assert log.log_end_offset == OFFSET_MAX
