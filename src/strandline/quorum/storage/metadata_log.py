@@ -254,7 +254,7 @@ class MetadataLog:
         it makes superfluous goes when the next one is written."""
         snapshot = SnapshotId(offset, epoch)
         assert offset <= self.log_end_offset
-        if snapshot in self.snapshots or offset <= self.log_start_offset:
+        if offset <= max([self.log_start_offset, *(known.end_offset for known in self.snapshots)]):
             return
         self.disk.write_file(self.snapshot_path(snapshot), encode_snapshot(records, epoch, now, offset))
         self.unsynced_snapshots[self.snapshot_path(snapshot)] = None
