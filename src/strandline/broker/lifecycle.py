@@ -181,7 +181,6 @@ class Lifecycle:
     def directories_failed(self, offline: tuple[Uuid, ...], now: Instant) -> None:
         """Who leads from there must lead no longer: the controller is told at once, whatever is still out, or in time;
         else this node ends, and its session with it."""
-        assert len(set(offline)) == len(offline)
         if offline == self.offline:
             return
         self.offline = offline
@@ -198,7 +197,6 @@ class Lifecycle:
 
     def directories_cordoned(self, cordoned: tuple[Uuid, ...], now: Instant) -> None:
         """The controller is told at once, so that who asks it next to place replicas is answered by that."""
-        assert len(set(cordoned)) == len(cordoned)
         if cordoned != self.cordoned:
             self.cordoned = cordoned
             self.controller_changed(now)

@@ -189,7 +189,7 @@ class Controller:
 
     def serve(self, event: Received, now: Instant) -> list[Effect]:
         request = event.message
-        if not self.is_active or len(self.waiting) >= self.config.max_waiting:
+        if not self.is_active or len(self.waiting) + len(self.manual.asked) >= self.config.max_waiting:
             return [Reply(event.to, refusal(request, ErrorCode.NOT_CONTROLLER))]
         if is_manual(request, event.to.api_version):
             self.manual.begin(event, self.basis(now))

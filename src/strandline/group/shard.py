@@ -68,7 +68,7 @@ class Shard:
                 offsets.pop((key.topic, key.partition), None)
                 if not offsets:
                     self.offsets.pop(key.group, None)
-            case GroupMetadataKey(), GroupMetadataValue() if 0 <= value.generation < GENERATION_END:
+            case GroupMetadataKey(), GroupMetadataValue() if can_be(value):
                 self.groups[key.group] = restored(key.group, value, self.config, now)
             case GroupMetadataKey(), None:
                 self.groups.pop(key.group, None)
@@ -82,6 +82,17 @@ class Shard:
         if found is None:
             found = self.groups[group_id] = Group(group_id, self.config, now)
         return found
+
+
+def can_be(value: GroupMetadataValue) -> bool:
+    """Is there a group like this? A client that calls itself Kafka's tool may write any record."""
+    if 0 <= value.generation < GENERATION_END:
+        ids = [member.member_id for member in value.members]
+        instances = [member.group_instance_id for member in value.members if member.group_instance_id is not None]
+        is_distinct = len(set(ids)) == len(ids) and len(set(instances)) == len(instances)
+        has_begun = value.generation > 0 and value.protocol is not None
+        return not ids or (is_distinct and "" not in ids and has_begun)
+    return False
 
 
 def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now: Instant) -> Group:

@@ -4,6 +4,7 @@ Invariant: a refused append changes nothing. (`StoredLog` has and executes those
 """
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSET_MAX
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.base.value import Value
@@ -123,6 +124,8 @@ class Log(StoredLog):
                 return self.log_end_offset
             if header.next_offset <= self.log_end_offset:
                 continue
+            if header.next_offset > OFFSET_MAX:
+                return refused(ErrorCode.CORRUPT_MESSAGE, f"no log comes to offset {header.next_offset}")
             gap = header.base_offset - self.log_end_offset
             if gap < 0 or (gap and not self.gaps.may_precede(header.base_offset)):
                 return refused(

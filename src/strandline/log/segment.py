@@ -7,7 +7,7 @@ Invariants:
 
 from collections.abc import Iterator, Sequence
 
-from strandline.base.ports import Buffer, Disk, File
+from strandline.base.ports import Buffer, Disk, DiskError, File
 from strandline.log.index import OffsetIndex, TimeIndex
 from strandline.log.tail import DELTA, DELTA_AT, STEP, cut
 from strandline.wire.batch import (
@@ -112,6 +112,8 @@ class Segment:
         indexed = self.index.positions[-1] if len(self.index.positions) else -1
         end = 0
         for header in self.headers(max(indexed, 0)):
+            if header.last_offset < header.base_offset:
+                return False
             if header.position == indexed:
                 if header.last_offset - self.base_offset != self.index.offsets[-1]:
                     return False
@@ -271,7 +273,7 @@ class Segment:
 
     def truncate_to(self, offset: int) -> bool:
         """Cut every batch that holds `offset` or a later one. Returns whether what is left ends before it: where a
-        cleaner made a gap, the log ends in that."""
+        cleaner made a gap, the log ends in that. Raises DiskError if damage hides where to cut."""
         position = self.position_of(offset)
         end = offset
         if position is not None and position < self.size:
@@ -280,7 +282,9 @@ class Segment:
             self.size = position
             self.index.truncate(position)
             self.time_index.truncate(offset)
-        self.walk_on(gaps=True)
+        is_whole = self.walk_on(gaps=True)
+        if self.next_offset > offset or (position is None and not is_whole):
+            raise DiskError(f"{self.path}: a batch before offset {offset} is damaged, and the log cannot be cut there")
         assert end <= offset
         ends_in_gap = self.next_offset < end
         self.next_offset = max(self.next_offset, end)

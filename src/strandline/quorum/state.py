@@ -84,7 +84,7 @@ class QuorumState:
         self.verdict = verdict  # why this node cannot go on
         self.allowance = Allowance(now)
         snapshot = log.latest_snapshot()
-        self.high_watermark = snapshot.end_offset if snapshot else 0
+        self.high_watermark = min(snapshot.end_offset if snapshot else 0, self.log_end.end_offset)
         self.out: list[Effect] = []
         self.count = 0  # numbers rounds of voting and requests
         self.lost_elections = 0  # since a leader was last heard

@@ -213,6 +213,7 @@ class AssignedPartitions:
         return effects
 
     def delete(self, hosted: Hosted, now: Instant) -> list[Effect]:
+        self.roles.fetchers.leave(hosted)  # first: what is done next may cost the replica its role
         self.futures.drop(hosted.at)
         self.assignments.forget(hosted.at)
         # Where it is led on elsewhere, the new leader has what those who wait have written.

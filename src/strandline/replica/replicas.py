@@ -154,9 +154,8 @@ class Replicas:
     # --- directories
 
     def take_offline(self, now: Instant) -> list[Effect]:
-        """To be called after every step in which a directory failed."""
+        """To be called after every step in which a directory failed, for as long as there is news of one."""
         effects = self.offline.take_offline(now)
-        assert not self.host.directories.news
         if self.has_caught_up:
             self.offline.report_absent()
         return effects + self.flush(now)

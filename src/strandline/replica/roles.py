@@ -70,6 +70,8 @@ class Roles:
         self.epoch_files.add(hosted)
         effects += self.fetching.role_changed(hosted, now)
         self.fetching.leads_anew(leader, now)
+        if hosted.role is not leader:
+            return effects  # a read for one of those who waited has failed, and its directory with it
         return effects + self.recompute(hosted, leader, now)
 
     def follow(self, hosted: Hosted, partition: Partition, now: Instant) -> list[Effect]:
@@ -109,7 +111,7 @@ class Roles:
             self.fetching.high_watermark_moved(hosted, leader, effects, now)
         elif hosted.waiting and leader.is_under_min_isr():
             effects += self.producing.fail_under_min_isr(hosted, now)
-        if hosted.deletions:
+        if hosted.deletions and hosted.role is leader:
             effects += complete_deletions(hosted, leader, now)
         return effects
 

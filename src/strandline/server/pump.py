@@ -116,7 +116,7 @@ class Pump:
                 perform[type(effect)](effect)
             deadline = self.node.deadline()
             # What is due already has its timer: to set it anew would put it off with every event.
-            if deadline < self.armed and self.now() + 1 < self.armed:
+            if deadline < self.armed and self.now() + 1 < self.armed and not self.stopped:
                 self.arm(deadline)
         except Exception as error:
             self.crash(error, event)

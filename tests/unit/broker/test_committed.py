@@ -125,6 +125,20 @@ def test_no_snapshot_reaches_behind_what_cannot_be_applied() -> None:
     assert log.snapshots == [SnapshotId(base, 1)]
 
 
+def test_nor_is_one_written_where_there_is_a_later_one() -> None:
+    """Another program, which could apply all of it, wrote that."""
+    log = opened()
+    write(log, GOOD[0])
+    write(log, UNKNOWN)
+    write(log, GOOD[1])
+    log.write_snapshot(3, 1, [encode_record(GOOD[1])], NOW)
+    assert log.log_start_offset == 0
+    committed = Committed(log, snapshot_bytes=1)
+    committed.advance(log.log_end_offset, NOW)
+    assert committed.end == 1
+    assert log.snapshots == [SnapshotId(3, 1)]
+
+
 def test_the_start_looks_at_all_of_the_log_and_applies_nothing_that_is_not_committed() -> None:
     disk = SimDisk()
     log = opened(disk)

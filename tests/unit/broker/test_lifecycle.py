@@ -278,6 +278,14 @@ def test_which_directories_are_cordoned_is_said_when_the_metadata_is_known_and_a
     assert sent(lifecycle.expire(at(2))).message.cordoned_log_dirs == directories
 
 
+def test_directories_with_one_id_are_for_the_controller_to_refuse() -> None:
+    """Somebody has copied one, with its `meta.properties`."""
+    lifecycle = registered()
+    lifecycle.directories_failed(LOST * 2, at(1))
+    lifecycle.directories_cordoned(LOST * 2, at(1))
+    assert sent(lifecycle.expire(at(1))).message.offline_log_dirs == LOST * 2
+
+
 @pytest.mark.parametrize("code", [-32768, -2, 32766])
 def test_an_error_that_nobody_knows_is_a_refusal_and_no_crash(code: int) -> None:
     lifecycle, question = fresh()

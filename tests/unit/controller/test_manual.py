@@ -1,10 +1,12 @@
 """Elections by hand that ask replicas first: what else happens to a partition while somebody waits for its leader."""
 
+from msgspec.structs import replace
 from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.recovered import TIMEOUT, Recovered, elect
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY
+from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
 from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from strandline.wire.messages.topics.elect_leaders import DESIGNATION, LONGEST_LOG_AGGRESSIVE, LONGEST_LOG_BALANCED
 
@@ -102,3 +104,30 @@ def test_a_recovery_goes_on_by_its_own_time_after_a_vain_election_by_hand() -> N
     assert cluster.leader == NOBODY
     cluster.pause(1)
     assert cluster.leader == 2
+
+
+def test_who_does_not_wait_at_all_is_told_at_once_that_the_time_is_up() -> None:
+    """The field of the request may have any number."""
+    cluster = leaderless()
+    cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=-1), 3)
+    assert told(cluster, cluster.sequence) is E.REQUEST_TIMED_OUT
+    assert not cluster.controller.manual.asked
+
+
+def test_who_waits_for_an_election_counts_among_all_who_wait() -> None:
+    """Their answers wait for a commit like all others, as soon as there are any."""
+    cluster = leaderless()
+    cluster.controller.config = replace(cluster.controller.config, max_waiting=2)
+    cluster.holds_commits = True
+    assert cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=1_000), 3) is None
+    waiting = cluster.sequence
+    topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in "abc"]
+    answers = [cluster.ask(CreateTopicsRequest(topics=(topic,)), 7) for topic in topics]
+    assert [answer and E(answer.topics[0].error_code) for answer in answers] == [
+        None,
+        E.NOT_CONTROLLER,
+        E.NOT_CONTROLLER,
+    ]
+    cluster.wait(1_000)
+    cluster.commit()
+    assert told(cluster, waiting) is E.REQUEST_TIMED_OUT

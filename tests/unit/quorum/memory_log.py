@@ -76,6 +76,7 @@ class MemoryLog:
 
     def truncate_to(self, end_offset: int) -> None:
         self.entries = [entry for entry in self.entries if entry[1] < end_offset]
+        self.snapshots = {known: content for known, content in self.snapshots.items() if known.end_offset <= end_offset}
         self.is_dirty = True
 
     def take_unsynced(self) -> tuple[str, ...]:

@@ -129,6 +129,17 @@ def test_truncation_forgets_later_epochs(log: MetadataLog) -> None:
     assert log.end_of_epoch(3) == EpochEnd(1, 3)
 
 
+def test_truncation_below_a_snapshot_forgets_it_and_its_epoch(log: MetadataLog, tmp_path: Path) -> None:
+    """What a node could not apply is cut, and copied again from the leader: also records of an older epoch."""
+    log.write_snapshot(6, 3, [b"state"], NOW)
+    log.truncate_to(3)
+    assert (log.log_end_offset, log.last_epoch, log.latest_snapshot()) == (3, 1, None)
+    assert log.append_as_follower(batch(log, 2, b"x"), 4) is None
+    log.check()
+    log.close()
+    assert opened(tmp_path).log_end_offset == 4
+
+
 def sync(log: MetadataLog) -> None:
     end = log.log_end_offset
     assert log.take_unsynced()

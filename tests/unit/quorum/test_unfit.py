@@ -8,7 +8,7 @@ from tests.unit.quorum.test_impaired import applied, committed_on_two, log_of
 
 from strandline.base.ids import NodeId
 from strandline.quorum.elections.election_state import SHORT, VOTES_LOST
-from strandline.quorum.ports import EpochEnd, Unfit
+from strandline.quorum.ports import EpochEnd, SnapshotId, Unfit
 from strandline.quorum.roles import Leader, Observing
 
 VALUES = [b"a", b"b", b"c"]
@@ -182,3 +182,18 @@ def test_it_claims_only_what_is_sound(value: bytes) -> None:
     role = world.quorum(first).state.role
     assert isinstance(role, Leader)
     assert role.progress[NodeId(second)].end_offset == unfit.sound.end_offset
+
+
+def test_a_snapshot_above_what_does_not_fit_proves_nothing_to_be_in_the_log() -> None:
+    """As long as the log begins at 0 it is replayed from there, whatever snapshots there are."""
+    world, _, second, _ = committed_on_two()
+    world.kill(second)
+    unfit = spoil(world, second, b"b")
+    log = log_of(world, second)
+    log.snapshots[SnapshotId(log.log_end_offset, log.last_epoch)] = b"later"
+    log.durable = log.content()
+    assert unfit.sound.end_offset < log.log_end_offset
+    world.start(second)
+    assert world.quorum(second).high_watermark <= unfit.sound.end_offset
+    world.run_until(lambda: world.quorum(second).state.has_a_say, 5000)
+    assert world.committed_values(second) == VALUES

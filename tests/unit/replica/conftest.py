@@ -175,7 +175,7 @@ class World:
     # --- effects
 
     def perform(self, node: NodeId, effects: list[Effect]) -> None:
-        if node in self.nodes and self.nodes[node].host.directories.news:
+        while node in self.nodes and self.nodes[node].host.directories.news:
             effects = effects + self.nodes[node].take_offline(self.now)
         for effect in effects:
             self.sent_by.append((node, effect))

@@ -111,6 +111,14 @@ def test_a_write_without_room_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     file.close()
 
 
+def test_a_write_that_writes_nothing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = RealDisk().open(str(tmp_path / "a"))
+    monkeypatch.setattr(disk_module.os, "pwritev", lambda fd, buffers, position: 0)
+    with pytest.raises(DiskError, match="nothing was written"):
+        file.append([b"x"])
+    assert file.size() == 0
+
+
 def test_another_error_is_no_lack_of_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = RealDisk().open(str(tmp_path / "a"))
     refusing(monkeypatch, "pwritev", errno.EIO)

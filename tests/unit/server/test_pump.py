@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from strandline.base.effects import Report, Save, Sync, Synced, SyncFailed
+from strandline.base.effects import Halt, Report, Save, Sync, Synced, SyncFailed
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import Instant
 from strandline.server.clock import AHEAD_MS, Clock
@@ -215,3 +215,18 @@ def test_a_deadline_that_is_due_is_not_put_off_by_events_that_follow_each_other_
             await it.until(lambda: it.node.expired)
 
     run(scenario)
+
+
+def test_a_node_that_halts_with_something_due_has_not_crashed(caplog: pytest.LogCaptureFixture) -> None:
+    """One that no controller takes in time, say: what it still wanted to do is not looked at."""
+
+    async def scenario() -> None:
+        async with rig() as it:
+            it.node.wakes = [Instant(Clock().now() + 50)]
+            it.node.then = [Halt("not in time", 1)]
+            it.pump.event(Synced(("m", 1)))
+            assert it.stops == [(1, "not in time")]
+
+    with caplog.at_level(logging.ERROR, "strandline"):
+        run(scenario)
+    assert caplog.records == []

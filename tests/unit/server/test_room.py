@@ -40,6 +40,15 @@ def test_how_much_must_be_free(total: int, needed: int) -> None:
     assert needed_room(total) == needed
 
 
+def test_a_file_system_that_does_not_say_how_large_it_is_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = SimpleNamespace(f_blocks=0, f_frsize=4096, f_bavail=0, f_files=0, f_favail=0)
+    monkeypatch.setattr(room_module.os, "statvfs", lambda path: silent)
+    assert has_room(str(tmp_path))
+    assert why_no_room([str(tmp_path)]) is None
+
+
 def test_a_node_that_fills_its_disk_at_once_waits_longer_each_time() -> None:
     pauses = [next_pause(0.0, 0.0)]
     for _ in range(7):

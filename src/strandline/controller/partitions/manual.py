@@ -61,7 +61,6 @@ class Manual:
         asked = Asked(event.to, request, after(basis.now, request.timeout_ms), {}, {})
         self.asked.append(asked)
         way, strategy = WAYS[request.election_type]
-        assert asked.ends >= basis.now
         cause = f"{way} election, asked for by {request.asked_by or event.caller.named}"
         for count, (name, index, designated) in enumerate(wanted(request, basis)):
             outcome = why_not(name, index, designated, request, basis)

@@ -135,6 +135,7 @@ class Compaction:
         self.segments = [s for s in log.segments if s.base_offset < plan.end]
         self.source = next((at for at, s in enumerate(self.segments) if s.next_offset > plan.first_dirty), 0)
         self.position = -1  # of the next batch in the segment that is read; −1: not known yet
+        self.reached = 0  # where the batch before it ended
         self.is_mapped = False
         self.groups: list[list[Segment]] = []
         self.copy: Segment | None = None
@@ -209,7 +210,7 @@ class Compaction:
         assert not self.is_mapped and self.source < len(self.segments)
         segment = self.segments[self.source]
         if self.position < 0:
-            self.position = segment.position_of(self.plan.first_dirty) or 0
+            self.position, self.reached = segment.position_of(self.plan.first_dirty) or 0, segment.base_offset
         done = 0
         for header, batch in self.batches(segment, limit):
             done += header.size
@@ -254,6 +255,8 @@ class Compaction:
             self.copy = new_cleaned(log.disk, log.directory, group[0].base_offset, log.config.index_interval_bytes)
             self.source, self.position = 0, 0
         segment = group[self.source]
+        if self.position == 0:
+            self.reached = segment.base_offset
         done = 1
         fresh: list[tuple[Buffer, BatchHeader]] = []
         for header, batch in self.batches(segment, limit):
@@ -286,7 +289,7 @@ class Compaction:
         self.bytes_moved += size
 
     def batches(self, segment: Segment, limit: int) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """Some batches from `position` on, which follows them; each is checked."""
+        """Some batches from `position` on, which follows them; each is checked. Where it begins no checksum covers."""
         if self.position >= segment.size:
             return
         buffer = segment.file.read(self.position, max(limit, HEADER_SIZE))
@@ -297,8 +300,10 @@ class Compaction:
             header = read_header(buffer, at)
             if why_invalid(header, buffer) is not None:
                 break
+            if header.base_offset < self.reached or header.next_offset > segment.next_offset:
+                break
             at = header.end
-            self.position += header.size
+            self.position, self.reached = self.position + header.size, header.next_offset
             assert self.position <= segment.size
             self.bytes_moved += header.size
             yield header, buffer[header.position : header.end]

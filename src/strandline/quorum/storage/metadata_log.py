@@ -172,7 +172,10 @@ class MetadataLog:
         return found.buffers if isinstance(found, Read) and found.size else b""
 
     def truncate_to(self, end_offset: int) -> None:
+        """A snapshot of more than what is left goes with it: only what could not be applied is cut below one."""
         assert end_offset <= self.log_end_offset, "a cut makes no log longer"
+        for beyond in [known for known in self.snapshots if known.end_offset > end_offset]:
+            self.forget(beyond)
         self.log.truncate_to(end_offset)
         self.is_dirty = True
 
@@ -254,7 +257,7 @@ class MetadataLog:
         it makes superfluous goes when the next one is written."""
         snapshot = SnapshotId(offset, epoch)
         assert offset <= self.log_end_offset
-        if snapshot in self.snapshots or offset <= self.log_start_offset:
+        if offset <= max([self.log_start_offset, *(known.end_offset for known in self.snapshots)]):
             return
         self.disk.write_file(self.snapshot_path(snapshot), encode_snapshot(records, epoch, now, offset))
         self.unsynced_snapshots[self.snapshot_path(snapshot)] = None
@@ -323,9 +326,13 @@ class MetadataLog:
     def forget_snapshots(self, but: SnapshotId) -> None:
         for old in self.snapshots:
             if old != but:
-                self.disk.remove(self.snapshot_path(old))
-                self.unsynced_snapshots.pop(self.snapshot_path(old), None)
+                self.forget(old)
         self.snapshots = [but]
+
+    def forget(self, snapshot: SnapshotId) -> None:
+        self.disk.remove(self.snapshot_path(snapshot))
+        self.unsynced_snapshots.pop(self.snapshot_path(snapshot), None)
+        self.snapshots = [known for known in self.snapshots if known != snapshot]
 
     def close(self) -> None:
         for file in self.parts.values():

@@ -134,7 +134,7 @@ class Follower:
         if answer.diverging_epoch >= 0:
             return Next.BACK_OFF  # an epoch that ends before all offsets: no leader of ours
         self.leader_high_watermark = answer.high_watermark
-        if answer.gaps_end > log.log_end_offset:
+        if answer.gaps_end > log.log_end_offset and answer.high_watermark >= 0:
             log.admit_gaps(min(answer.gaps_end, answer.high_watermark))
         for records in buffers_of(answer.records):
             self.align(records)

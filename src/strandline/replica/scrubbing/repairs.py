@@ -103,7 +103,8 @@ class Repairs:
         self.damaged = self.repaired = self.lost = 0
 
     def found(self, hosted: Hosted, segment: Segment, damage: Damage, now: Instant) -> list[Effect]:
-        assert damage.start < damage.end, hosted.name
+        if damage.start >= damage.end:
+            return []  # no record is hidden by it
         place = (hosted, damage.base, damage.position)
         repair = self.known.get(place)
         if repair is not None and not repair.is_over:
@@ -126,7 +127,10 @@ class Repairs:
         while self.asked is None:
             if not self.known:
                 break
-            repair = min(self.known.values(), key=lambda one: one.due)
+            place, repair = min(self.known.items(), key=lambda row: row[1].due)
+            if repair.is_over:  # the one before it has taken the replica's role
+                del self.known[place]
+                continue
             if repair.due > now:
                 self.wake.set(repair.due)
                 break

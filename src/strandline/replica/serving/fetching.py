@@ -107,7 +107,7 @@ class Fetching:
                 self.out_of_sync.setdefault(replica, {})[hosted] = None
             if before.log_end_offset != interest.offset and leader.advance(now):
                 self.high_watermark_moved(hosted, leader, effects, now)
-            if hosted.deletions:
+            if hosted.deletions and hosted.role is leader:
                 effects += complete_deletions(hosted, leader, now)
         if self.out_of_sync.get(replica):
             self.expand(replica, now)
@@ -261,7 +261,7 @@ class Fetching:
         for parked in ready:
             if not parked.done:
                 effects.append(self.reply(parked, self.reading.collect(parked, now), now))
-        if leader.advance(now):
+        if hosted.role is leader and leader.advance(now):  # else a read has failed, and its directory with it
             self.high_watermark_moved(hosted, leader, effects, now)
 
     def high_watermark_moved(self, hosted: Hosted, leader: Leader, effects: list[Effect], now: Instant) -> None:

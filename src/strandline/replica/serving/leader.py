@@ -68,8 +68,8 @@ class Cluster:
         return broker_epoch in (broker.epoch, UNKNOWN_BROKER_EPOCH)
 
     def heard_of(self, node: NodeId, broker_epoch: int, now: Instant) -> None:
-        """A broker fetches from here. What an earlier incarnation left in the network says nothing of this one."""
-        assert node != self.me
+        """A broker fetches from here, or a client that says so. What an earlier incarnation left in the network says
+        nothing of this one."""
         self.now = now
         if not self.is_replaced(node, broker_epoch) and self.can_be(broker_epoch):
             self.fetched_at[node] = now

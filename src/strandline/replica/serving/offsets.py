@@ -239,7 +239,8 @@ class Offsets:
         self.host.timers.push(now + max(request.timeout_ms, 0), deletion)
         effects: list[Effect] = []
         for hosted, leader in waits:
-            effects += complete_deletions(hosted, leader, now)
+            if hosted.role is leader:  # else the directory has failed over a later partition
+                effects += complete_deletions(hosted, leader, now)
         return effects
 
     def begin(self, topic: str, asked: DeleteRecordsPartition, part: DeletionPart, now: Instant) -> Hosted | None:

@@ -76,7 +76,8 @@ class Cleaner:
         map_bytes = int(self.host.number("log.cleaner.dedupe.buffer.size"))
         for hosted in self.candidates():
             role, log = hosted.role, hosted.log
-            assert role is not None
+            if role is None:
+                continue  # its directory has failed over another log
             try:
                 plan = cleanable(log, min(role.high_watermark, role.last_stable_offset), now)
             except DiskError as error:
@@ -95,7 +96,8 @@ class Cleaner:
         """Flush the logs that would be compacted if they were durable. The first look after that finds them so."""
         effects: list[Effect] = []
         for hosted in self.candidates():
-            assert hosted.role is not None
+            if hosted.role is None:
+                continue
             stable_end = min(hosted.role.high_watermark, hosted.role.last_stable_offset)
             if hosted.log.recovery_point >= stable_end:
                 continue

@@ -86,7 +86,8 @@ class RealFile:
                     if size == WRITE_BYTES_MAX:
                         break
                 skip = os.pwritev(self.fd, batch, self.end + written)
-                assert 0 < skip <= WRITE_BYTES_MAX, "a write of something writes something"
+                if skip == 0:
+                    raise OSError(errno.EIO, "nothing was written")
                 written += skip
 
     def write_at(self, position: int, data: Buffer) -> None:

@@ -72,7 +72,7 @@ def why_none_in(root: str) -> str | None:
         return f"has {mib(free)} of {mib(total)} free, and {mib(needed)} are needed: make room there"
     if found.f_files and not found.f_favail:
         return "can take no more files: remove some there"
-    size = min(needed, ROOM_BYTES)
+    size = min(max(needed, 1), ROOM_BYTES)  # a file system may not say how large it is
     try:
         probe(root, size)
     except DiskFull as error:

@@ -11,6 +11,7 @@ from tests.unit.replica.serving.test_offsets import list_offset
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.broker.gauges import of_scrubber
+from strandline.log.evidence.soundness import Damage
 from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
@@ -332,3 +333,15 @@ def test_a_batch_that_others_have_compacted_is_copied_again_with_all_behind_it()
     world.change(leader=1, isr=(1, 3), withdrawals=(event,))
     world.run(PASS)
     assert stored(world, 2) == stored(world, 3)
+
+
+def test_damage_that_hides_no_record_is_nobodys_business(world: World) -> None:
+    """The offset of a batch in a compacted log may rot so that it reaches to the segment's end."""
+    hosted = world.nodes[NodeId(2)].host.partitions.find(AT)
+    assert hosted is not None
+    segment = hosted.log.segments[0]
+    end = segment.next_offset
+    damage = Damage(segment.base_offset, 0, segment.size, end, end, end, is_exact=False)
+    repairs = scrubber_of(world, 2).repairs
+    assert repairs.found(hosted, segment, damage, world.now) == []
+    assert (repairs.known, repairs.damaged) == ({}, 0)

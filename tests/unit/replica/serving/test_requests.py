@@ -344,3 +344,13 @@ def test_a_consumer_that_comes_between_append_and_commit_hears_of_the_commit_at_
     world.run(2_000)
     assert answer() is not None
     assert offsets_in(answer().records) == [0]
+
+
+@pytest.mark.parametrize("version", [12, 17])
+def test_a_fetch_that_bears_the_brokers_own_id_is_refused(world: Any, version: int) -> None:
+    """A client may say that it is any broker, also this one."""
+    world.create()
+    topic = FetchTopic(topic="t", topic_id=AT.topic_id, partitions=(FetchPartition(partition=0),))
+    request = FetchRequest(replica_id=1, replica_state=ReplicaState(1, 101), topics=(topic,))
+    (row,) = ask(world, 1, "fetch", request, version)().responses[0].partitions
+    assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.log.compacting import keyed, pairs
 from tests.unit.replica.conftest import AT
 from tests.unit.replica.storage.test_directories import HOME, Jbod, directory
@@ -392,3 +393,20 @@ def test_logs_that_are_made_in_later_steps_have_their_rows_too() -> None:
     world.commit(r.TopicRecord(name="t", topic_id=AT.topic_id), *settings, *rows)
     world.run(100)
     assert sorted(checkpoint(world, 1) + checkpoint(world, 1, "/d1")) == sorted(f"t {n} 0" for n in range(250))
+
+
+@pytest.mark.parametrize("look", ["filthiest", "flush_dirty"])
+def test_a_directory_that_fails_over_one_log_is_not_asked_for_the_next_one(world: Jbod, look: str) -> None:
+    at = {"partition_id": 1, "topic_id": AT.topic_id, "directories": (directory(1, 0),)}
+    who = {"replicas": (1,), "isr": (1,), "leader": 1, "leader_epoch": 0, "partition_epoch": 0}
+    world.commit(r.PartitionRecord(**at, **who))
+    write(world, 30)
+    world.fail(1, "/d0")
+    for log in (log_of(world, 1), world.nodes[NodeId(1)].host.partitions.named("t", 1).log):  # type: ignore[union-attr]
+        log.config = replace(log.config, max_compaction_lag_ms=1)
+        for segment in log.segments:
+            segment.release()
+    cleaner = cleaner_of(world, 1)
+    assert not getattr(cleaner, look)(world.now)
+    world.perform(NodeId(1), [])
+    assert world.nodes[NodeId(1)].host.partitions.find(AT) is None

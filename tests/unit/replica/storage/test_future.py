@@ -341,3 +341,17 @@ def test_a_topic_that_is_deleted_takes_its_future_along(jbod: Jbod) -> None:
     for root in ("/d0", "/d1"):
         assert [name for name in jbod.disks[NodeId(1)].list(root) if name.startswith("t-0")] == []
     assert futures(jbod).moving == {}
+
+
+@pytest.mark.parametrize("node", [1, 2])
+def test_a_directory_that_fails_while_a_moving_replica_is_deleted_leaves_nothing_that_copies(
+    jbod: Jbod, node: int
+) -> None:
+    """The move is dropped first, and that writes."""
+    assert move(jbod, "/d1", node) is E.NONE
+    jbod.fail(node, "/d0")
+    jbod.commit(r.RemoveTopicRecord(topic_id=AT.topic_id))
+    replicas = jbod.nodes[NodeId(node)]
+    assert AT not in futures(jbod, node).moving
+    assert not list(replicas.host.partitions.all())
+    assert not any(AT in fetcher.partitions for fetcher in replicas.fetchers.by_leader.values())

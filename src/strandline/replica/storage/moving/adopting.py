@@ -21,7 +21,7 @@ def adopted_or_new(
 ) -> Hosted | None:
     """None: its directory has failed."""
     host, hosted = futures.host, None
-    assert at not in futures.moving, name
+    futures.drop(at)  # of a log that was another topic's
     if at in host.absent:
         return None
     for log_dir, entry in futures.storage.loading.futures.pop(at, ()):
