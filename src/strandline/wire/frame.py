@@ -128,6 +128,15 @@ def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int,
     return correlation_id, message
 
 
+def build_codecs() -> None:
+    """For processes that fork often: all messages' codecs, which are built when they are first used."""
+    for api in API_BY_KEY.values():
+        for cls in (api.request, api.response):
+            for version in cls.versions:
+                decoder_of(cls, version)
+                encoder_of(cls, version)
+
+
 def has_tagged_response_header(cls: type[Message], version: int) -> bool:
     """Is it response header v1, with tagged fields at its end?"""
     return version in cls.flexible and cls.api_key != API_VERSIONS
