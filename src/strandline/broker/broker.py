@@ -157,13 +157,11 @@ class Broker:
             self.suspects.heard(leader)
 
     def deadline(self) -> Instant:
-        return min(
-            self.suspects.deadline(),
-            self.replicas.deadline(),
-            self.groups.deadline(),
-            self.lifecycle.deadline(),
-            self.producer_ids.deadline(),
-        )
+        first = self.replicas.deadline()
+        for machine in (self.suspects, self.groups, self.lifecycle, self.producer_ids):
+            if (due := machine.deadline()) < first:
+                first = due
+        return first
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.replicas.expire(now)

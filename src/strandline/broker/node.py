@@ -118,12 +118,11 @@ class Node:
             return NEVER
         if self.is_parting:
             return Instant(0)
-        return min(
-            self.quorum.deadline(),
-            self.forwarding.deadline(),
-            self.controller.deadline() if self.controller is not None else NEVER,
-            self.broker.deadline() if self.broker is not None else NEVER,
-        )
+        first = self.quorum.deadline()
+        for machine in (self.forwarding, self.controller, self.broker):
+            if machine is not None and (due := machine.deadline()) < first:
+                first = due
+        return first
 
     def expire(self, now: Instant) -> list[Effect]:
         self.is_parting = False

@@ -158,7 +158,8 @@ class Groups:
     # --- time
 
     def deadline(self) -> Instant:
-        return min(self.retention.next_check, self.shards.next_load, self.membership.deadline())
+        first = self.membership.deadline() if self.shards.loaded else NEVER
+        return min(self.retention.next_check, self.shards.next_load, first)
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.follow_leadership(now) if self.shards.next_load <= now else []

@@ -6,6 +6,8 @@ Invariant (executed by `check`): epochs and start offsets both strictly grow.
 from bisect import bisect_right
 from typing import NamedTuple
 
+from strandline.base.ids import OFFSET_MAX
+
 UNDEFINED = (-1, -1)
 
 
@@ -54,6 +56,12 @@ class Epochs:
         """The epoch in which the record at `offset` was written; -1 if it lies before all entries."""
         at = bisect_right(self.entries, offset, key=lambda e: e.start_offset)
         return self.entries[at - 1].epoch if at else -1
+
+    def span_at(self, offset: int) -> tuple[int, int]:
+        """As `epoch_at`, and where the next epoch begins."""
+        at = bisect_right(self.entries, offset, key=lambda e: e.start_offset)
+        epoch = self.entries[at - 1].epoch if at else -1
+        return epoch, self.entries[at].start_offset if at < len(self.entries) else OFFSET_MAX + 1
 
     def last_written(self, log_end_offset: int) -> int:
         """The epoch of the last record before `log_end_offset`; -1 if there never was one.

@@ -178,15 +178,17 @@ def nodes(ids: tuple[int, ...]) -> tuple[NodeId, ...]:
 
 
 def check_partition(partition: Partition) -> None:
-    assert set(partition.isr) <= set(partition.replicas)
-    assert set(partition.elr) <= set(partition.replicas)
-    assert not set(partition.isr) & set(partition.elr)
-    assert partition.leader == NOBODY or partition.leader in partition.isr
+    replicas, isr = set(partition.replicas), set(partition.isr)
+    assert isr <= replicas
+    assert replicas.issuperset(partition.elr)
+    assert isr.isdisjoint(partition.elr)
+    assert partition.leader == NOBODY or partition.leader in isr
     assert len(partition.directories) == len(partition.replicas)
-    assert len(set(partition.replicas)) == len(partition.replicas) > 0
+    assert len(replicas) == len(partition.replicas) > 0
     assert partition.last_known_leader == NOBODY or partition.leader == NOBODY
-    assert partition.last_known_leader in (NOBODY, *partition.replicas)
-    assert set(partition.original_replicas) in (set(), set(partition.replicas) - set(partition.adding_replicas))
+    assert partition.last_known_leader == NOBODY or partition.last_known_leader in replicas
+    original = set(partition.original_replicas)
+    assert not original or original == replicas - set(partition.adding_replicas)
 
 
 # --- the same as records

@@ -157,17 +157,19 @@ class State:
         self.next_producer_id = next_producer_id
 
     def check(self) -> None:
-        hosted: dict[NodeId, set[TopicIdPartition]] = {}
-        eligible: dict[NodeId, set[TopicIdPartition]] = {}
+        hosted = eligible = 0
         assert {name: self.topics[i].name for name, i in self.topic_ids.items()} == {n: n for n in self.topic_ids}
         assert len(self.topic_ids) == len(self.topics)
         for topic in self.topics.values():
             for index, partition in topic.partitions.items():
                 at = TopicIdPartition(topic.topic_id, index)
                 check_partition(partition)
+                members = {*partition.isr, *partition.elr}
                 for node in partition.replicas:
-                    hosted.setdefault(node, set()).add(at)
-                for node in partition.isr + partition.elr:
-                    eligible.setdefault(node, set()).add(at)
-        assert {n: set(i) for n, i in self.hosted.items() if i} == hosted
-        assert {n: set(i) for n, i in self.eligible.items() if i} == eligible
+                    assert at in self.hosted.get(node, ()), at
+                for node in members:
+                    assert at in self.eligible.get(node, ()), at
+                hosted, eligible = hosted + len(partition.replicas), eligible + len(members)
+        # All of them are there, so that the same number is nothing else.
+        assert hosted == sum(map(len, self.hosted.values()))
+        assert eligible == sum(map(len, self.eligible.values()))

@@ -19,7 +19,7 @@ from strandline.base.effects import (
 )
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.ports import Rng
-from strandline.base.time import NEVER, Instant
+from strandline.base.time import Instant
 from strandline.quorum import describing, dispatch, following, invariants, leading, voting
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.damage import impaired
@@ -94,8 +94,8 @@ class Quorum:
     def deadline(self) -> Instant:
         state = self.state
         impairment = state.evidence.impairment
-        census = NEVER if impairment is None else impairment.census.deadline()
-        return min(deadline_of(state.role, may_fetch=state.durability.is_complete), census)
+        due = deadline_of(state.role, may_fetch=state.durability.is_complete)
+        return due if impairment is None else min(due, impairment.census.deadline())
 
     def expire(self, now: Instant) -> list[Effect]:
         state = self.state

@@ -141,10 +141,9 @@ class Leader(Struct):
         needed = majority(len(self.voters)) - 1
         if needed == 0:
             return NEVER
-        others = (self.progress[voter].last_fetch for voter in self.voters if voter != self.me)
-        heard = sorted((max(at, self.since) for at in others), reverse=True)
+        heard = sorted([self.progress[voter].last_fetch for voter in self.voters if voter != self.me], reverse=True)
         assert needed <= len(heard), "a majority without this leader is among the others"
-        return Instant(heard[needed - 1] + self.check_quorum_ms)
+        return Instant(max(heard[needed - 1], self.since) + self.check_quorum_ms)
 
     def successors(self) -> tuple[NodeId, ...]:
         """The other voters, who has most first."""

@@ -152,9 +152,9 @@ def why_no_batch(buffer: Buffer, position: int) -> Tail | None:
 def batches(buffer: Buffer, position: int = 0) -> Iterator[BatchHeader]:
     """The complete batches from `position` on. Use `scan` to learn why the walk ended."""
     while why_no_batch(buffer, position) is None:
-        header = read_header(buffer, position)
+        header = BatchHeader(position, *HEADER.unpack_from(buffer, position))
         yield header
-        position = header.end
+        position += header.batch_length + LOG_OVERHEAD
 
 
 def scan(buffer: Buffer, position: int = 0) -> Scan:

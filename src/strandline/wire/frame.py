@@ -128,6 +128,15 @@ def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int,
     return correlation_id, message
 
 
+def build_codecs() -> None:
+    """For processes that fork often: all messages' codecs, which are built when they are first used."""
+    for api in API_BY_KEY.values():
+        for cls in (api.request, api.response):
+            for version in cls.versions:
+                decoder_of(cls, version)
+                encoder_of(cls, version)
+
+
 def has_tagged_response_header(cls: type[Message], version: int) -> bool:
     """Is it response header v1, with tagged fields at its end?"""
     return version in cls.flexible and cls.api_key != API_VERSIONS
@@ -136,12 +145,17 @@ def has_tagged_response_header(cls: type[Message], version: int) -> bool:
 def _framed(head: bytearray, chunks: list[Buffer]) -> list[Buffer]:
     """Join the head with the first chunk, which is never records, and fill in the size."""
     head += chunks[0]
+    if len(chunks) == 1:
+        SIZE.pack_into(head, 0, len(head) - SIZE.size)
+        return [head]
     size = len(head) - SIZE.size + sum(map(len, chunks[1:]))
     SIZE.pack_into(head, 0, size)
     return [head, *chunks[1:]]
 
 
 def _skip_tagged(frame: memoryview, position: int) -> int:
+    if position < len(frame) and not frame[position]:
+        return position + 1  # there are none, as nearly always
     count, position = read_unsigned(frame, position)
     for _ in range(count):
         _, position = read_unsigned(frame, position)

@@ -10,10 +10,22 @@ Where a batch is damaged its length may be wrong too. Then only an index entry s
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from crc32c import crc32c
+
 from strandline.base.value import Value
 from strandline.log.log import Log
 from strandline.log.segment import Segment, header_at
-from strandline.wire.batch import HEADER_SIZE, BatchHeader, why_invalid
+from strandline.wire.batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    why_invalid,
+)
+from strandline.wire.compress import Codec
 
 UNKNOWN = -1
 STEP_BYTES = 1 << 20
@@ -54,6 +66,33 @@ def is_sound(log: Log, header: BatchHeader, buffer: memoryview, offset: int) -> 
     return header.partition_leader_epoch == log.epochs.epoch_at(header.last_offset)
 
 
+def pass_sound(log: Log, buffer: memoryview, at: int, offset: int, bound: int) -> tuple[int, int]:
+    """Pass the batches from `at` on that are sound at first sight, while they begin below `bound` and end there: they
+    follow one another, and lie whole in the buffer. `is_sound` agrees with each of them, and decides about the next
+    one. Nothing is built for a batch, as nearly all of what is checked is sound. Returns where the next one begins."""
+    size, start, epoch, until = len(buffer), log.log_start_offset, -1, -1
+    while offset < bound and at + HEADER_SIZE <= size:
+        fields = HEADER.unpack_from(buffer, at)
+        base, length, leader_epoch, magic, crc, attributes, delta = fields[:7]
+        end, last = at + LOG_OVERHEAD + length, base + delta
+        if last >= until:
+            epoch, until = log.epochs.span_at(last)
+        if (
+            base != offset
+            or magic != MAGIC
+            or not at + HEADER_SIZE <= end <= size
+            or leader_epoch != epoch
+            or not start <= last < bound
+            or delta < 0
+            or fields[12] < 0
+            or attributes & CODEC_MASK > Codec.ZSTD
+            or crc != crc32c(buffer[at + ATTRIBUTES_AT : end])
+        ):
+            break
+        at, offset = end, last + 1
+    return at, offset
+
+
 def bound_of(log: Log, segment: Segment) -> int:
     """Where the offsets of this segment end."""
     bound = log.segments.bound_of(segment)
@@ -65,7 +104,7 @@ def check(log: Log, segment: Segment, position: int, offset: int, upto: int, lim
     assert limit > 0 and position >= 0
     bound = bound_of(log, segment)
     buffer = segment.file.read(position, max(limit, HEADER_SIZE))
-    at = 0
+    at, offset = pass_sound(log, buffer[: max(segment.size - position, 0)], 0, offset, min(upto, bound))
     while offset < upto and position + at < segment.size:
         if at and len(buffer) - at < HEADER_SIZE and position + len(buffer) < segment.size:
             break  # the next step reads it
@@ -77,7 +116,8 @@ def check(log: Log, segment: Segment, position: int, offset: int, upto: int, lim
         is_whole = header is not None and header.next_offset <= bound and is_sound(log, header, buffer, offset)
         if header is None or not is_whole:
             return Checked(position + at, offset, damage_at(log, segment, position + at, offset))
-        at, offset = header.end, header.next_offset
+        whole = buffer[: segment.size - position]
+        at, offset = pass_sound(log, whole, header.end, header.next_offset, min(upto, bound))
     if position + at >= segment.size and offset < bound and offset < upto and not log.has_gaps:
         return Checked(position + at, offset, damage_at(log, segment, position + at, offset))  # its end is gone
     return Checked(position + at, offset)

@@ -29,6 +29,7 @@ from strandline.sim.laws.partitions.partitions import Partitions, Seen
 from strandline.sim.laws.partitions.recoveries import Recoveries
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.violation import Violation
 from strandline.wire.messages.records.fetch import FetchResponse
 
 Hear = Callable[[Machine, Any], None]
@@ -90,8 +91,12 @@ class Laws:
         for hear in self.hearing.get((type(event), type(getattr(event, "message", None))), ()):
             hear(machine, event)
         if machine.node is not None:
-            with self.world.holding(event):
+            try:
                 self.logs.received(machine, machine.node, event)
+            except Violation:
+                raise
+            except Exception as error:
+                raise self.world.breach(error, event) from error
 
     def sends(self, machine: Machine, effect: Send) -> None:
         self.fetches.sends(machine, effect)

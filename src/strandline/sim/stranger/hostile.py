@@ -5,6 +5,7 @@ instead of these whatever `hostile` names by its place.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from struct import pack_into
 from typing import Any
 
@@ -104,8 +105,13 @@ def places_of(kind: Type, at: Place) -> Iterator[tuple[Place, str]]:
         yield at, TEXT
 
 
+@cache
+def request_layout(api: Api, version: int) -> Layout:
+    return layout_of(api.request, version)
+
+
 def message(api: Api, version: int, known: Known, hostile: Wrong) -> Any:
-    return group(layout_of(api.request, version), (), known, hostile)
+    return group(request_layout(api, version), (), known, hostile)
 
 
 def group(layout: Layout, within: Place, known: Known, hostile: Wrong) -> Any:
@@ -190,12 +196,16 @@ BATCH = {
 }
 
 
-def batches(sound: bytes) -> Iterator[bytes]:
+HEADER_EXTREMES = [(*where, number) for where in BATCH.values() for number in extremes(where[1])]
+
+
+def batch_with(sound: bytes, position: int, letter: str, number: int | str) -> bytes:
     """The batch with one number of its header at an extreme, and a CRC that says that all is well."""
-    for position, letter in BATCH.values():
-        for number in extremes(letter):
-            batch = bytearray(sound)
-            pack_into(f">{letter}", batch, position, number)
-            header = read_header(batch)
-            pack_into(">I", batch, CRC_AT, crc_of(header, batch))
-            yield bytes(batch)
+    batch = bytearray(sound)
+    pack_into(f">{letter}", batch, position, number)
+    pack_into(">I", batch, CRC_AT, crc_of(read_header(batch), batch))
+    return bytes(batch)
+
+
+def batches(sound: bytes) -> Iterator[bytes]:
+    return (batch_with(sound, *extreme) for extreme in HEADER_EXTREMES)

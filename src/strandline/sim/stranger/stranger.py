@@ -11,15 +11,17 @@ from random import Random
 from strandline.base.effects import Event, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from strandline.sim.stranger.hostile import (
+    HEADER_EXTREMES,
     PLAIN_NUMBERS,
     PLAIN_TEXTS,
     TOPIC,
     Known,
     Wrong,
-    batches,
+    batch_with,
     extremes,
     message,
     places,
+    request_layout,
     served,
 )
 from strandline.sim.world.connection import Station
@@ -28,7 +30,6 @@ from strandline.sim.world.trace import Kind
 from strandline.sim.world.world import World
 from strandline.wire.api import Api
 from strandline.wire.batch import build
-from strandline.wire.codec_plan import layout_of
 
 BROKER_EPOCH_VERSION = 15  # of Fetch: the first that names the replica's (KIP-903)
 NOT_A_NODE = 77
@@ -88,7 +89,7 @@ class Stranger(Station):
 
     def wrong(self, api: Api, version: int) -> Wrong:
         """One or two values that go wrong."""
-        found = list(places(layout_of(api.request, version)))
+        found = list(places(request_layout(api, version)))
         chosen = self.rng.sample(found, min(len(found), self.rng.choice((1, 1, 2))))
         return {at: drawn(self.rng, letter, at[-1]) for at, letter in chosen if not is_kept(api, at[-1])}
 
@@ -145,7 +146,8 @@ class Stranger(Station):
 
     def records(self) -> bytes:
         sound = build([(self.world.time.now, None, b"strange", ())], base_offset=0, leader_epoch=-1)
-        return self.rng.choice([sound, *batches(sound)])
+        extreme = self.rng.choice([None, *HEADER_EXTREMES])
+        return sound if extreme is None else batch_with(sound, *extreme)
 
 
 def is_kept(api: Api, name: str) -> bool:

@@ -6,6 +6,7 @@ partition heals or the sender gives up. Nobody listening is REFUSED; a machine w
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
@@ -174,10 +175,13 @@ class Connection:
         if not is_answered:
             return
         self.waiting[correlation] = effect
-        life = self.source.life
-        network.time.later(effect.timeout_ms, lambda: self.source.deliver(life, lambda: self.timed_out(correlation)))
+        network.time.later(effect.timeout_ms, partial(self.patience_ends, self.source.life, correlation))
         if network.duplicates(effect.message):
             network.send_again(self, frame)
+
+    def patience_ends(self, life: int, correlation: int) -> None:
+        if correlation in self.waiting:  # nearly all have been answered by then
+            self.source.deliver(life, lambda: self.timed_out(correlation))
 
     def timed_out(self, correlation: int) -> None:
         if not self.is_failed and correlation in self.waiting:

@@ -73,6 +73,14 @@ class Ground:
     def holding(self, event: Any) -> "Holding":
         return Holding(self, event)
 
+    def breach(self, error: Exception, event: Any) -> Violation:
+        """What broke while `event` (or what that returns) was handled."""
+        what = str(error) or type(error).__name__
+        if not isinstance(error, AssertionError):
+            what = f"{type(error).__name__}: {what}"
+        event = event() if callable(event) else event
+        return self.violated(what, f"while handling {MEMORY.sub('<memory>', str(event))[:1000]}")
+
     def violated(self, check: str, evidence: str = "") -> Violation:
         self.note(Kind.VIOLATION, check)
         return Violation(check, evidence, self.time.now)
@@ -109,9 +117,4 @@ class Holding:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, Violation):
-            what = str(error) or type(error).__name__
-            if not isinstance(error, AssertionError):
-                what = f"{type(error).__name__}: {what}"
-            event = self.event() if callable(self.event) else self.event
-            event = MEMORY.sub("<memory>", str(event))[:1000]
-            raise self.world.violated(what, f"while handling {event}") from error
+            raise self.world.breach(error, self.event) from error

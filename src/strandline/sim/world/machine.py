@@ -8,6 +8,7 @@ in the real driver; any other error out of a node is a bug of ours, and ends the
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any, Protocol
 
@@ -45,6 +46,7 @@ from strandline.sim.world.disk import PowerLost, SimDisk
 from strandline.sim.world.ground import Ground
 from strandline.sim.world.timeline import Clock
 from strandline.sim.world.trace import Kind
+from strandline.sim.world.violation import Violation
 
 METADATA_DIR = "/m"
 CLUSTER_ID = "sim-cluster-000000000A"
@@ -182,12 +184,11 @@ class Machine(Station):
     def run(self, event: Any, step: Callable[[Node, Instant], list[Effect]]) -> None:
         node = self.node
         assert node is not None
-        world = self.world
-        with world.holding(event):
+        try:
             try:
                 effects = step(node, self.clock.now())
             except DiskError as error:
-                world.laws.ends_over(self, node, error)
+                self.world.laws.ends_over(self, node, error)
                 self.disk_failed(error)
                 return
             except PowerLost:
@@ -196,10 +197,14 @@ class Machine(Station):
             for effect in effects:
                 self.perform(effect)
             if self.is_running:
-                world.events += 1
+                self.world.events += 1
                 self.check(node)
                 self.due = node.deadline()
                 self.arm(self.due)
+        except Violation:
+            raise
+        except Exception as error:
+            raise self.world.breach(error, event) from error  # as `holding`, which costs more
 
     def check(self, node: Node) -> None:
         world = self.world
@@ -216,9 +221,14 @@ class Machine(Station):
         if deadline >= self.armed or deadline == NEVER:
             return
         self.armed = deadline
-        life = self.life
-        span = max(self.clock.span_until(deadline), 1)
-        self.world.time.later(span, lambda: self.deliver(life, lambda: self.fire(deadline)))
+        self.world.time.later(max(self.clock.span_until(deadline), 1), partial(self.ring, self.life, deadline))
+
+    def ring(self, life: int, deadline: Instant) -> None:
+        """As `deliver`, which most timers need not: another one rang before them."""
+        if self.is_paused:
+            self.deliver(life, partial(self.fire, deadline))
+        elif life == self.life and self.armed == deadline:
+            self.fire(deadline)
 
     def fire(self, at: Instant) -> None:
         if self.armed != at or self.node is None:

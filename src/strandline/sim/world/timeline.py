@@ -6,8 +6,8 @@ runs backwards within one process.
 """
 
 import heapq
+from collections import deque
 from collections.abc import Callable
-from itertools import count
 
 from strandline.base.time import Instant
 
@@ -17,20 +17,32 @@ Task = Callable[[], None]
 
 
 class Timeline:
+    """Invariant: `instants` is a heap of the keys of `tasks`. Most of them have many tasks, mainly timeouts."""
+
     def __init__(self) -> None:
         self.now = 0
-        self.tasks: list[tuple[int, int, Task]] = []
-        self.serial = count()
+        self.instants: list[int] = []
+        self.tasks: dict[int, deque[Task]] = {}  # in the order of their making
 
     def later(self, span_ms: int, task: Task) -> None:
-        heapq.heappush(self.tasks, (self.now + (span_ms if span_ms > 0 else 0), next(self.serial), task))
+        at = self.now + span_ms if span_ms > 0 else self.now
+        tasks = self.tasks.get(at)
+        if tasks is None:
+            self.tasks[at] = deque((task,))
+            heapq.heappush(self.instants, at)
+        else:
+            tasks.append(task)
 
     def run(self, span_ms: int) -> None:
         end = self.now + span_ms
-        tasks = self.tasks
-        while tasks and tasks[0][0] <= end:
-            self.now, _, task = heapq.heappop(tasks)
-            task()
+        instants = self.instants
+        while instants and instants[0] <= end:
+            self.now = instants[0]
+            tasks = self.tasks[self.now]
+            while tasks:
+                tasks.popleft()()  # which may add to them
+            del self.tasks[self.now]
+            assert heapq.heappop(instants) == self.now, "nothing is added to the past"
         self.now = end
 
 

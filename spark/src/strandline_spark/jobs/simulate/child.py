@@ -124,6 +124,7 @@ def main() -> int:
             return OTHER_CODE
         prepare(task.campaign.prepare)
         from strandline.sim.runs.run import RunResult, run_seed  # what is imported may have a bug planted in it
+        from strandline.wire.frame import build_codecs
 
         def guarded(seed: int) -> Any:
             try:
@@ -134,6 +135,7 @@ def main() -> int:
 
         processes = SeedProcesses(task.campaign, task.block, guarded, RunResult)
         seeds = chosen(task.campaign, task.block)
+        build_codecs()  # once, and not in each seed's process
         gc.collect()
         gc.freeze()
         for seed in seeds:

@@ -97,24 +97,24 @@ class Votes:
         return max(machine.metadata_durable, self.had.get(machine.name, 0))
 
     def look(self, machine: Machine, node: Node) -> None:
-        quorum = node.quorum
-        role, epoch, end = quorum.state.role, quorum.leader_epoch, node.metadata_log.log.log_end_offset
+        quorum, state = node.quorum, node.quorum.state
+        role, epoch, end = state.role, state.epoch, node.metadata_log.log.log_end_offset
         if machine.metadata_durable > end:
             machine.metadata_durable = end
         if epoch not in self.begun:
             assert isinstance(role, Candidate | Leader), f"{machine.name} is in epoch {epoch}, which no voter has begun"
             self.begun.add(epoch)
         heard = self.heard.get(machine.name)
-        if heard is not None and heard[1] != quorum.leader_id:
+        if heard is not None and heard[1] != state.leader_id:
             del self.heard[machine.name]
-        assert quorum.state.unfit is None or not isinstance(role, Prospective | Candidate | Leader), (
-            f"{machine.name} stands for election, and cannot apply its metadata: {quorum.state.unfit}"
+        assert state.unfit is None or not isinstance(role, Prospective | Candidate | Leader), (
+            f"{machine.name} stands for election, and cannot apply its metadata: {state.unfit}"
         )
         if machine.name in self.had and has_a_say_for_good(quorum):
             del self.had[machine.name]
         if self.ends.get(machine.name) != end:
             self.copies(machine, node, end)
-        if isinstance(role, Leader):
+        if type(role) is Leader:
             self.leads(machine, node)
             self.is_durable(machine, node)
 

@@ -30,22 +30,24 @@ class Checkpoints:
         self.changes[life] = changes
         host = broker.replicas.host
         for log_dir in broker.directories.live:
-            for name, saved in self.rows(machine, f"{log_dir.path}/{RECOVERY_POINTS}").items():
-                hosted = host.partitions.named(*name)
+            rows, is_as_before = self.rows(machine, f"{log_dir.path}/{RECOVERY_POINTS}")
+            for name in [one.name for one in touched] if is_as_before else rows:
+                hosted, saved = host.partitions.named(*name), rows.get(name, -1)
                 if hosted is not None and hosted.directory.path == log_dir.path:
                     known = hosted.log.recovery_point
                     assert saved <= known, (
                         f"{machine.name}: the saved recovery point of {name} is {saved}, above its own, {known}"
                     )
 
-    def rows(self, machine: Machine, path: str) -> dict[TopicPartition, int]:
+    def rows(self, machine: Machine, path: str) -> tuple[dict[TopicPartition, int], bool]:
+        """What the file says, and whether it said the same at the last look: then only touched logs can differ."""
         content = machine.disk.peek(path) or b""
         before = self.read.get((machine.name, path))
         if before is not None and before[0] == content:
-            return before[1]
+            return before[1], True
         try:
             rows = parse_offsets(content) if content else {}
         except Unreadable:  # somebody damaged it
             rows = {}
         self.read[machine.name, path] = (content, rows)
-        return rows
+        return rows, False

@@ -29,6 +29,9 @@ class Durable:
         self.points: dict[tuple[Life, TopicIdPartition], int] = {}
         self.starts: dict[Life, int] = {}
         self.newest: dict[Life, SnapshotId | None] = {}
+        self.looked_at: dict[
+            str, tuple[Life, int, SnapshotId | None]
+        ] = {}  # where its metadata began and what was newest
         self.waiting: dict[Life, dict[Hosted, None]] = {}  # touched, and not looked at yet
 
     def look(self, machine: Machine, node: Node, touched: list[Hosted]) -> None:
@@ -37,7 +40,11 @@ class Durable:
             self.waiting.setdefault(life, {}).update(dict.fromkeys(touched))
         if machine.is_rotten or node.halted:
             return
-        self.look_at_metadata(machine, life, node.metadata_log)
+        log = node.metadata_log
+        now = (life, log.log_start_offset, log.snapshots[-1] if log.snapshots else None)
+        if self.looked_at.get(machine.name) != now:
+            self.look_at_metadata(machine, life, log)
+            self.looked_at[machine.name] = now
         if life in self.waiting and node.broker is not None:
             self.look_at_logs(machine, life, node.broker.replicas.host)
 

@@ -146,7 +146,7 @@ class Partitions:
                     or mark.log_end != log.log_end_offset
                     or mark.log_start != log.log_start_offset
                     or mark.recovery_point != log.recovery_point
-                    or mark.cleaned_to != log.cleaned_to
+                    or mark.cleaned_to != log.gaps.cleaned_to
                 ):
                     touched.append(hosted)
                 elif type(role) is Leader:
