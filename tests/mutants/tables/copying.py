@@ -231,7 +231,7 @@ COPYING = table(
     ),
     Mutant(
         "a transactional id is taken",
-        "broker/producer_ids.py",
+        "broker/coordinators/producer_ids.py",
         "        if request.transactional_id is not None:\n",
         "        if False:\n",
         Breaks.ANSWERS,
