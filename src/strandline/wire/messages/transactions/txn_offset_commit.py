@@ -1,0 +1,45 @@
+"""TxnOffsetCommit (key 28): offsets of a group that count when the producer's transaction is committed."""
+
+from typing import Annotated
+
+from strandline.wire.schema import Group, Int16, Int32, Int64, Message, NullableString, String, V, message
+
+
+class TxnOffsetCommitRequestPartition(Group, frozen=True):
+    partition_index: Int32 = 0
+    committed_offset: Int64 = 0
+    committed_leader_epoch: Annotated[Int32, V("2+")] = -1
+    committed_metadata: NullableString = None
+
+
+class TxnOffsetCommitRequestTopic(Group, frozen=True):
+    name: String = ""
+    partitions: tuple[TxnOffsetCommitRequestPartition, ...] = ()
+
+
+@message(key=28, kind="request", versions="0-5", flexible="3+")
+class TxnOffsetCommitRequest(Message, frozen=True):
+    transactional_id: String = ""
+    group_id: String = ""
+    producer_id: Int64 = 0
+    producer_epoch: Int16 = 0
+    generation_id: Annotated[Int32, V("3+")] = -1
+    member_id: Annotated[String, V("3+")] = ""
+    group_instance_id: Annotated[NullableString, V("3+")] = None
+    topics: tuple[TxnOffsetCommitRequestTopic, ...] = ()
+
+
+class TxnOffsetCommitResponsePartition(Group, frozen=True):
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+
+
+class TxnOffsetCommitResponseTopic(Group, frozen=True):
+    name: String = ""
+    partitions: tuple[TxnOffsetCommitResponsePartition, ...] = ()
+
+
+@message(key=28, kind="response", versions="0-5", flexible="3+")
+class TxnOffsetCommitResponse(Message, frozen=True):
+    throttle_time_ms: Int32 = 0
+    topics: tuple[TxnOffsetCommitResponseTopic, ...] = ()
