@@ -74,8 +74,8 @@ PRODUCERS = table(
     Mutant(
         "batches that a leader sent make no producer known",
         "log/log.py",
-        "            self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))\n",
-        "            pass\n",
+        "self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))\n",
+        "pass\n",
         Breaks.DURABILITY,
         (
             ANSWERED + "test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed_it",
