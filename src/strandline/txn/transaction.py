@@ -26,7 +26,7 @@ BUMPS_EPOCHS = 2  # the transaction.version from which each end of a transaction
 
 class Transaction(Value, frozen=True):
     """`last_epoch`: the one before, for an InitProducerId that is sent again; no record has it. `next_producer_id` and
-    `next_epoch`: of the client that may decide a kept prepared transaction, or that follows an exhausted producer id."""
+    `next_epoch`: of the client that may decide a kept prepared transaction, or follows an exhausted producer id."""
 
     transactional_id: str
     producer_id: int
