@@ -128,12 +128,12 @@ class Lifecycle:
             return []
         if self.report_until <= now:
             self.report_until = NEVER
-            return [Halt("the controller could not be told in time that a log directory is offline", 1)]
+            return [Halt("this broker could not report an offline log directory to the controller in time", 1)]
         if self.register_until is None:
             self.register_until = after(now, self.config.registration_timeout_ms)
         if self.register_until <= now:
             self.register_until = NEVER
-            return [Halt("no controller took the registration of this broker in time", 1)]
+            return [Halt("no controller accepted the registration of this broker in time", 1)]
         match self.role:
             case Registering():
                 return self.ask(self.registration(), REGISTRATION_VERSION)

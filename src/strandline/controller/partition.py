@@ -38,9 +38,9 @@ class Election(Enum):
 class LastResort(Enum):
     """Who may lead where neither ISR nor ELR has anyone. Each of it is an unclean election (L8)."""
 
-    NOBODY = "a recovery is waited for, or an operator"
-    LAST_KNOWN_LEADER = "who led last"
-    ANYBODY = "who led last, else the first replica that lives"
+    NOBODY = "wait for a recovery or an operator"
+    LAST_KNOWN_LEADER = "the last leader"
+    ANYBODY = "the last leader, else the first live replica"
 
 
 class Rules(Value, frozen=True):

@@ -78,7 +78,7 @@ def reason(standing: Standing, facts: Facts) -> str:
     strategy = f"unclean.recovery.strategy is {state.strategy}"
     match standing:
         case Standing.MEMBER:
-            return f"in sync: {brokers(state.isr)}, with everything that was committed; nobody else may lead"
+            return f"in sync: {brokers(state.isr)}, with everything that was committed; no other replica may lead"
         case Standing.ELIGIBLE:
             return f"nobody is in sync; eligible: {brokers(state.elr)}, with everything that was committed"
         case Standing.RECOVERY if state.isr or state.elr:
@@ -114,7 +114,7 @@ def waits(standing: Standing, awaited: tuple[int, ...], absent: list[Out], facts
         case Standing.LAST_ELIGIBLE if absent:
             return f"{brokers(awaited)} to be there, all of them; missing: {numbers(out.node for out in absent)}"
         case Standing.RECOVERY if there and facts.state.strategy == Strategy.AGGRESSIVE.value:
-            return f"answers of all replicas, or the end of {TIMEOUT}; then whoever has answered is enough"
+            return f"answers of all replicas, or the end of {TIMEOUT}; then the answers so far are enough"
         case Standing.RECOVERY | Standing.LAST_ELIGIBLE if there:
             return f"answers of {brokers(awaited)}, all of them; and of other replicas until {TIMEOUT} is over"
         case _ if there:

@@ -88,7 +88,7 @@ def judge_led(facts: Facts) -> tuple[Finding, ...]:
     found: list[Finding] = []
     if state.leader in state.offline:
         why = f"broker {state.leader}, its leader, is not online, and the controller has not elected another yet"
-        found.append(Finding("its leader is gone", (why,), "an election"))
+        found.append(Finding("its leader is offline", (why,), "an election"))
     out = [out_of_sync(node, facts) for node in state.replicas if node not in state.isr and node not in state.adding]
     if state.is_under_min_isr:
         found.append(under_min_isr(facts, out))
@@ -97,7 +97,7 @@ def judge_led(facts: Facts) -> tuple[Finding, ...]:
     if state.adding or state.removing:
         found.append(reassignment(facts))
     if state.is_recovering and set(state.replicas) - set(state.isr):  # else nobody is left who could be unlike it
-        why = f"broker {state.leader} was elected uncleanly; {numbers(state.replicas)} are made equal to its log"
+        why = f"broker {state.leader} was elected uncleanly; the other replicas copy its log"
         found.append(Finding("it recovers from an unclean election", (why,), "its leader"))
     return tuple(found)
 
@@ -131,7 +131,7 @@ def damage(facts: Facts, row: ReplicaLog) -> Finding:
     assert row.damaged is not None
     start, end = row.damaged
     what = f"offsets {start} to {end - 1} are damaged on the disk of broker {row.replica}"
-    why = "whoever reads them there gets CORRUPT_MESSAGE"
+    why = "reads of them there get CORRUPT_MESSAGE"
     others = [node for node in facts.state.replicas if node != row.replica]
     if not others:
         return Finding(what, (why, "there is no other replica: they are lost"), needs_action=True)
@@ -142,8 +142,8 @@ def damage(facts: Facts, row: ReplicaLog) -> Finding:
 def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
     state = facts.state
     why = (
-        f"in sync: {numbers(state.isr) or 'nobody'}; min.insync.replicas wants {state.min_isr}",
-        "acks=all is refused (NOT_ENOUGH_REPLICAS), and consumers see nothing of what is written now",
+        f"in sync: {numbers(state.isr) or 'nobody'}; min.insync.replicas is {state.min_isr}",
+        "acks=all is rejected (NOT_ENOUGH_REPLICAS), and consumers do not see new records",
     )
     finding = of_replicas("under min ISR", why, out)
     if not finding.needs_action:
@@ -151,7 +151,7 @@ def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
     config = f"--entity-type topics --entity-name {state.at.topic} --add-config min.insync.replicas={len(state.isr)}"
     lower = Way(
         f"lower min.insync.replicas to {len(state.isr)}",
-        "none now; but what is acknowledged from then on has fewer copies, and nobody but those in sync stays eligible",
+        "none now; but records acknowledged from then on have fewer copies, and only in-sync replicas stay eligible",
         f"strandline configs alter {config}{facts.options}",
     )
     return Finding(finding.what, finding.why, finding.waits_for, True, finding.is_missing, (*finding.ways, lower))

@@ -66,7 +66,8 @@ def why_impossible(new: Partition) -> str | None:
     if len(set(eligible)) != len(eligible) or not known.issuperset(eligible):
         return f"ISR {list(new.isr)} and ELR {list(new.elr)} are not distinct replicas of {list(replicas)}"
     if new.leader not in (NOBODY, *new.isr) or new.last_known_leader not in (NOBODY, *replicas):
-        return f"leader {new.leader} is not in the ISR {list(new.isr)}, or {new.last_known_leader}, who led, no replica"
+        last = new.last_known_leader
+        return f"leader {new.leader} is not in the ISR {list(new.isr)}, or the last leader {last} is not a replica"
     if not known.issuperset(new.adding_replicas):
         return f"{list(new.adding_replicas)} are added, and are not among the replicas {list(replicas)}"
     if new.leader_recovery_state not in (RECOVERED, RECOVERING):
@@ -86,7 +87,7 @@ def config(image: Image, record: r.ConfigRecord) -> str | None:
     key = tables.get(record.resource_type, {}).get(record.name)
     if key is None or record.value is None or key.is_readable(record.value):
         return None
-    return f"{record.value!r} is no value of {record.name}"
+    return f"{record.value!r} is not a valid value of {record.name}"
 
 
 def register_broker(image: Image, record: r.RegisterBrokerRecord) -> str | None:

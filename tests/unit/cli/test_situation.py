@@ -263,8 +263,8 @@ def test_under_min_isr_says_what_that_means_and_both_ways_out() -> None:
     finding = one(led((1,), down=(2, 3)))
     assert finding.what == "under min ISR"
     assert finding.why[:2] == (
-        "in sync: 1; min.insync.replicas wants 2",
-        "acks=all is refused (NOT_ENOUGH_REPLICAS), and consumers see nothing of what is written now",
+        "in sync: 1; min.insync.replicas is 2",
+        "acks=all is rejected (NOT_ENOUGH_REPLICAS), and consumers do not see new records",
     )
     assert commands(finding) == [
         "node --config FILE_OF_NODE_2",
@@ -359,7 +359,7 @@ def test_a_leader_that_was_elected_uncleanly_says_so() -> None:
 def test_a_leader_that_is_gone_is_about_to_be_replaced() -> None:
     facts = led((1, 2, 3))
     finding = one(replace(facts, state=replace(facts.state, offline=(1,))))
-    assert (finding.what, finding.waits_for, finding.needs_action) == ("its leader is gone", "an election", False)
+    assert (finding.what, finding.waits_for, finding.needs_action) == ("its leader is offline", "an election", False)
 
 
 def test_without_a_controller_nothing_is_healthy_and_no_election_comes_by_itself() -> None:

@@ -40,7 +40,7 @@ def test_keys_are_known_whatever_their_case_and_others_are_not_looked_at() -> No
         ({"kafka.bootstrap.servers": "h:port"}, "'h:port' is not host:port"),
         ({"kafka.bootstrap.servers": "h:70000"}, "is not host:port"),
         ({"kafka.bootstrap.servers": ","}, "no host:port is named"),
-        ({**SERVERS, "kafka.acks": "2"}, "'2' is none of all, -1, 0, 1"),
+        ({**SERVERS, "kafka.acks": "2"}, "'2' is not all, -1, 0 or 1"),
         ({**SERVERS, "kafka.request.timeout.ms": "soon"}, r"kafka\.request\.timeout\.ms: 'soon' is not a whole number"),
         ({**SERVERS, "kafka.fetch.max.bytes": "0"}, "0 lies outside of 1 to"),
         ({**SERVERS, "kafka.compression.type": "brotli"}, "'brotli' is none of none, gzip, snappy, lz4, zstd"),

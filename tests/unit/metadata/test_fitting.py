@@ -67,10 +67,10 @@ ROWS = [
     Row(change(directories=(U,)), "in 1 directories", [change(directories=(T, U, ZERO_UUID))]),
     Row(change(eligible_leader_replicas=(1,)), "ELR [1]", [change(eligible_leader_replicas=(3,))]),
     Row(r.RemoveTopicRecord(topic_id=U), "no such topic", [r.RemoveTopicRecord(topic_id=T)]),
-    Row(config(TOPIC_RESOURCE, "t", "retention.ms", "soon"), "'soon' is no value of retention.ms"),
+    Row(config(TOPIC_RESOURCE, "t", "retention.ms", "soon"), "'soon' is not a valid value of retention.ms"),
     Row(
         config(BROKER_RESOURCE, "", "log.retention.ms", "9" * 30),
-        "is no value of log.retention.ms",
+        "is not a valid value of log.retention.ms",
         [
             config(BROKER_RESOURCE, "", "log.retention.ms", "9"),
             config(BROKER_RESOURCE, "1", "log.retention.ms", None),

@@ -126,6 +126,6 @@ def test_a_snapshot_that_nobody_can_have_is_not_fetched(end: int, later: int) ->
     quorum.state.out.clear()
     begin_download(quorum.state, role, SnapshotId(end, quorum.leader_epoch + later), world.now)
     assert role.fetching.download is None
-    assert "that nobody can have" in repr(quorum.state.out)
+    assert "which cannot exist" in repr(quorum.state.out)
     begin_download(quorum.state, role, SnapshotId(100, quorum.leader_epoch), world.now)
     assert role.fetching.download is not None

@@ -154,7 +154,7 @@ def read_lines(path: str) -> Iterator[tuple[Line, int]]:
             if end + len(text) < len(data):
                 raise StrandlineError(
                     f"{path} is damaged at byte {end}: {error}",
-                    "restore it from a copy; the table's files alone do not tell which batches are whole",
+                    "restore it from a copy; the table's files alone do not show which batches are complete",
                 ) from None
             line = None
         if line is None:

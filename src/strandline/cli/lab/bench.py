@@ -118,7 +118,7 @@ def measure_in_turn(
     except KafkaException as error:
         fail(why(error))
     except FileNotFoundError as error:
-        fail(f"a process of --pids is gone: no {error.filename}")
+        fail(f"a process of --pids has ended: {error.filename} does not exist")
     return results
 
 

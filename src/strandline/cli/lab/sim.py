@@ -24,7 +24,8 @@ from strandline.sim.runs.shrink import Shrinker
 from strandline.sim.runs.story import story
 from strandline.sim.world.trace import Trace
 
-LISTED_MAX = 50  # failed seeds that are told one by one
+LISTED_MAX = 50  # failed seeds that are listed one by one
+WIDE, BAR_WIDTH = 90, 40  # on a narrower terminal the bar takes what the words leave
 
 
 def sim(
@@ -143,7 +144,7 @@ def write_history(path: Path, run: str, operations: Sequence[Operation], materia
         fail(f"{path} cannot be written: {error.strerror}")
     if not material.finals:
         print(
-            "the run was broken off before everything was read: what nobody had the time to read will count as unseen",
+            "the run stopped before all records were read: records that were not read count as unseen",
             file=sys.stderr,
         )
 
@@ -222,15 +223,16 @@ def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool)
 
 def followed(found: Iterator[RunResult], total: int, title: str, failures: Callable[[], int]) -> Iterator[RunResult]:
     """The same, with a bar on a terminal."""
+    console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=BAR_WIDTH if console.width >= WIDE else None),
         MofNCompleteColumn(),
         TextColumn("{task.fields[failed]} failed"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=console) as progress:
         task = progress.add_task(title, total=total, failed=0)
         for outcome in found:
             yield outcome

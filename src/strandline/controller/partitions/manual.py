@@ -154,7 +154,7 @@ def why_not(
     elif request.election_type == LONGEST_LOG_BALANCED and not (
         partition.isr or partition.elr or partition.last_known_elr
     ):
-        why = f"It is not known who was eligible last to lead {name}-{index}, so nobody can be waited for"
+        why = f"The replicas of {name}-{index} that were eligible last are unknown, so Balanced cannot wait for them"
         return Refusal(E.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
     return TopicIdPartition(topic.topic_id, index)
 

@@ -286,7 +286,7 @@ class Track:
 
     def fail_lost(self, evidence: str) -> None:
         known = f"{self.written} rows were there below offset {self.end_offset}"
-        self.fail(Fail(f"rows that were acknowledged are gone: {evidence}, though {known}", LOST_ADVICE, lost=True))
+        self.fail(Fail(f"acknowledged rows are missing: {evidence}, though {known}", LOST_ADVICE, lost=True))
 
     def fail_out_of_line(self, event: Found, first: int) -> None:
         batch = f"the batch at offset {event.base_offset} has sequence {event.base_sequence}"
