@@ -119,7 +119,7 @@ BROKER = table(
             "unit/broker/test_get_replica_log_info.py::"
             "test_what_it_does_not_know_or_have_is_refused_with_the_partitions_index",
         ),
-        ("Has the KIP's fields, and errors with the partition that they are about",),
+        ("Has the KIP's fields, and each error names its partition",),
     ),
     Mutant(
         "LastKnownELR is not described",
@@ -128,7 +128,7 @@ BROKER = table(
         "",
         Breaks.ANSWERS,
         ("kip/test_kip_966_api.py::test_it_says_who_is_in_sync_who_is_eligible_and_who_was_last",),
-        ("Tells ISR, ELR and LastKnownELR",),
+        ("Returns ISR, ELR and LastKnownELR of the named topics, or of all",),
     ),
     Mutant(
         "pages end with the topic at the limit",

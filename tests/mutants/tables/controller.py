@@ -28,7 +28,7 @@ CONTROLLER = table(
         "lost_tail=True",
         Breaks.AGREEMENT,
         ("kip/test_kip_966_shutdown.py::test_the_same_epoch_as_is_registered_is_a_clean_shutdown_end_to_end",),
-        ("The epoch that is registered means a clean shutdown, end to end",),
+        ("A registration with the previous broker epoch means a clean shutdown, end",),
     ),
     Mutant(
         "every stop counts as clean",
@@ -43,7 +43,7 @@ CONTROLLER = table(
             ),
             ("kip/test_kip_966_shutdown.py::test_an_epoch_that_is_not_the_registered_one_means_an_unclean_shutdown"),
         ),
-        ("The epoch that is registered means a clean shutdown, end to end",),
+        ("A registration with the previous broker epoch means a clean shutdown, end",),
     ),
     Mutant(
         "a registration that names no epoch counts as clean",
@@ -55,7 +55,7 @@ CONTROLLER = table(
             "kip/test_kip_966_shutdown.py::"
             "test_a_registration_that_cannot_say_an_epoch_is_one_after_an_unclean_shutdown",
         ),
-        ("The epoch that is registered means a clean shutdown, end to end",),
+        ("A registration with the previous broker epoch means a clean shutdown, end",),
     ),
     Mutant(
         "finished recoveries are counted once",
@@ -73,7 +73,7 @@ CONTROLLER = table(
         "    shutdown = 0\n",
         Breaks.AGREEMENT,
         ("unit/controller/test_brokers.py::test_who_has_consent_to_stop_is_not_let_in_by_what_it_said_before",),
-        ("A controlled shutdown is not taken back",),
+        ("A controlled shutdown is not cancelled",),
     ),
     Mutant(
         "a shutdown is taken back",
@@ -88,7 +88,7 @@ CONTROLLER = table(
             "unit/controller/test_brokers.py::"
             "test_a_broker_that_is_fenced_while_it_shuts_down_is_not_unfenced_by_a_heartbeat_that_has_overtaken_its_wish",
         ),
-        ("A controlled shutdown is not taken back",),
+        ("A controlled shutdown is not cancelled",),
     ),
     Mutant(
         "a proposal of who leads no longer is accepted",
@@ -97,7 +97,7 @@ CONTROLLER = table(
         "",
         Breaks.DURABILITY,
         ("kip/test_kip_497.py::test_a_deposed_leader_is_fenced",),
-        ("Who leads no longer, or never did, is refused",),
+        ("A broker that does not lead, or no longer leads, is rejected",),
     ),
     Mutant(
         "who does not lead may propose",
@@ -106,7 +106,7 @@ CONTROLLER = table(
         "",
         Breaks.AGREEMENT,
         ("kip/test_kip_497.py::test_who_is_not_the_leader_has_nothing_to_propose",),
-        ("Who leads no longer, or never did, is refused",),
+        ("A broker that does not lead, or no longer leads, is rejected",),
     ),
     Mutant(
         "a leader that knows more than the controller is fenced",
@@ -138,7 +138,7 @@ CONTROLLER = table(
             ("unit/controller/test_isr.py::test_a_follower_that_was_restarted_after_it_caught_up_is_not_admitted"),
         ),
         (
-            "An ISR with a broker that is fenced or shuts down is refused as a whole",
+            "An ISR with a broker that is fenced or shuts down is rejected as a whole",
             "The epoch of every proposed member must be that of its registration",
         ),
     ),
@@ -173,7 +173,7 @@ CONTROLLER = table(
         ),
         Breaks.DURABILITY,
         ("kip/test_kip_903.py::test_minus_one_does_not_help_who_is_fenced",),
-        ("is not compared, and helps nobody who is fenced",),
+        ("−1 is not compared, and a fenced broker is rejected with it too",),
     ),
     Mutant(
         "a restarted broker stays in the ISR until it is fenced",
@@ -197,9 +197,9 @@ CONTROLLER = table(
             ),
         ),
         (
-            "A new incarnation leaves every ISR with its registration",
+            "A broker that registers again leaves every ISR, so a change accepted just",
             "T29",
-            "Who stopped uncleanly leaves ISR and ELR in the batch that registers it",
+            "A broker that stopped uncleanly leaves ISR and ELR in the batch that",
         ),
     ),
     Mutant(
@@ -247,8 +247,8 @@ CONTROLLER = table(
             ),
         ),
         (
-            "answers that are stale by one of them are not taken",
-            "Who fails after its answer",
+            "A replica reports its broker epoch and the leader epoch that it knows",
+            "If a broker fails after its answer, the answer is ignored once it has",
         ),
     ),
     Mutant(
@@ -258,7 +258,7 @@ CONTROLLER = table(
         "",
         Breaks.DURABILITY,
         ("unit/controller/test_recovery.py::test_an_answer_from_before_the_partitions_epoch_does_not_count",),
-        ("answers that are stale by one of them are not taken",),
+        ("A replica reports its broker epoch and the leader epoch that it knows",),
     ),
     Mutant(
         "Aggressive waits for all answers for ever",
@@ -279,7 +279,7 @@ CONTROLLER = table(
         "        return recovery.designated",
         Breaks.AGREEMENT,
         ("unit/controller/test_manual_elections.py::test_by_hand_a_designated_replica_leads_though_another_has_more",),
-        ("A leader can be designated, or the longest log sought",),
+        ("An operator can designate a leader, or elect the longest log in the",),
     ),
     Mutant(
         "an ISR need not have its leader",
@@ -288,7 +288,7 @@ CONTROLLER = table(
         " or not set(isr) <= set(old.replicas):",
         Breaks.AGREEMENT,
         ("unit/controller/test_isr.py::test_a_proposal_is_refused",),
-        ("The controller's refusals, each with its error",),
+        ("The controller rejects proposals, each reason with its error",),
     ),
     Mutant(
         "an ISR may have others than replicas",
@@ -297,7 +297,7 @@ CONTROLLER = table(
         " or old.leader not in isr:",
         Breaks.AGREEMENT,
         ("unit/controller/test_isr.py::test_a_proposal_is_refused",),
-        ("The controller's refusals, each with its error",),
+        ("The controller rejects proposals, each reason with its error",),
     ),
     Mutant(
         "a recovering leader may add members",
@@ -310,7 +310,7 @@ CONTROLLER = table(
         "",
         Breaks.AGREEMENT,
         ("unit/controller/test_isr.py::test_a_recovering_leader_stays_alone_until_it_says_recovered",),
-        ("A recovering leader stays alone until it says that it has recovered",),
+        ("A recovering leader is alone in the ISR until it reports that it has",),
     ),
     Mutant(
         "who was replaced by its own proposal is not told",
@@ -351,7 +351,7 @@ CONTROLLER = table(
         "",
         Breaks.DURABILITY,
         ("unit/controller/test_recovery.py::test_none_asks_nobody_until_the_strategy_is_another",),
-        ("None attempts nothing, and waits for an operator",),
+        ("None elects no leader, and waits for an operator",),
     ),
     Mutant(
         "answers outlive their controller",

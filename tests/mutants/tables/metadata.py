@@ -45,7 +45,7 @@ METADATA = table(
             ),
             "unit/controller/test_brokers.py::test_no_later_change_of_its_registration_takes_a_shutdown_back",
         ),
-        ("A controlled shutdown is not taken back",),
+        ("A controlled shutdown is not cancelled",),
     ),
     Mutant(
         "a broker that shuts down may be in an ISR",
@@ -61,8 +61,8 @@ METADATA = table(
             "kip/traps/test_in_sync.py::test_t16_a_leader_does_not_propose_who_is_fenced_or_shuts_down",
         ),
         (
-            "An ISR with a broker that is fenced or shuts down is refused as a whole",
-            "It proposes nobody whom its metadata calls fenced or shutting down",
+            "An ISR with a broker that is fenced or shuts down is rejected as a whole",
+            "It proposes no broker that is fenced or shuts down in its metadata",
             "T16",
         ),
     ),
@@ -99,7 +99,7 @@ METADATA = table(
         "            if not (old.elr or old.last_known_elr):",
         Breaks.AGREEMENT,
         ("unit/metadata/test_image.py::test_the_elr_of_a_partition_without_an_isr_is_not_cleared",),
-        ("Another min ISR leaves a partition without a leader who led last and who is eligible",),
+        ("A change of min ISR keeps the last leader and the eligible replicas of a",),
     ),
     Mutant(
         "a change of an unnamed leader begins a leader epoch",

@@ -50,7 +50,7 @@ PARTITIONS = table(
             "kip/test_kip_497.py::test_an_isr_as_it_is_begins_no_epoch",
             "kip/traps/test_eligible.py::test_t12_the_last_member_that_cannot_leave_makes_no_record",
         ),
-        ("A change of the ISR begins a partition epoch and no leader epoch; no change begins none", "T12"),
+        ("A change of the ISR begins a partition epoch but no leader epoch; a", "T12"),
     ),
     Mutant(
         "without ELR the last member leaves the ISR",
@@ -93,13 +93,13 @@ PARTITIONS = table(
             "kip/test_kip_966_api.py::test_partitions_of_before_have_an_empty_elr_and_the_next_change_records_one",
         ),
         (
-            "who lags or is fenced leaves it as before",
+            "The ISR can be empty; replicas that lag or are fenced leave it as before",
             "Fencing updates it",
-            "A smaller one keeps the ELR, adds who leaves the ISR",
+            "A smaller one keeps the ELR, adds replicas that leave the ISR, and removes",
             "AlterPartition's new ISR updates it",
             "4 brokers with min ISR 3",
             "A member has the data up to the high watermark",
-            "Partitions of before have an empty ELR; the next change records one",
+            "Partitions from before have an empty ELR; the next change records one",
         ),
     ),
     Mutant(
@@ -128,7 +128,7 @@ PARTITIONS = table(
             "kip/traps/test_latent.py::"
             "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible",
         ),
-        ("Another min ISR leaves a partition without a leader who led last and who is eligible",),
+        ("A change of min ISR keeps the last leader and the eligible replicas of a",),
     ),
     Mutant(
         "an unclean shutdown leaves eligibility",
@@ -188,7 +188,7 @@ PARTITIONS = table(
         ),
         (
             "Every election asks whether the broker lives",
-            "Fenced members of the ELR are waited for",
+            "The partition waits for fenced members of the ELR, and the first to be",
             "The decision in the KIP's order, for each strategy",
         ),
     ),
@@ -226,7 +226,7 @@ PARTITIONS = table(
         "    last_leader = old.leader\n",
         Breaks.AGREEMENT,
         ("kip/traps/test_eligible.py::test_l9_nobody_is_never_remembered_as_the_last_leader",),
-        ("Nobody is never remembered as the last leader",),
+        ('"No leader" is never recorded',),
     ),
     Mutant(
         "an unclean election does not say so",
@@ -239,8 +239,8 @@ PARTITIONS = table(
             "unit/controller/test_partition.py::test_change",
         ),
         (
-            "Uncleanness is said by the election",
-            "the leader is RECOVERING and stands alone",
+            "The election records that it was unclean",
+            "Only if allowed; the leader is RECOVERING and alone in the ISR",
         ),
     ),
     Mutant(
@@ -253,7 +253,7 @@ PARTITIONS = table(
             "unit/controller/test_recovery.py::test_the_ledger_says_from_where_on_records_may_be_lost",
             "unit/controller/test_recovery.py::test_the_ledger_trusts_an_older_log_up_to_its_high_watermark",
         ),
-        ("Every unclean election is on record with what it may lose",),
+        ("Every unclean election is recorded with what it may lose, in the record",),
     ),
     Mutant(
         "a downgrade keeps who was eligible",

@@ -11,7 +11,7 @@ PLANTED = table(
             ("kip/traps/test_eligible.py::test_t2_a_new_min_isr_ends_eligibility_in_the_very_batch_that_changes_it"),
         ),
         (
-            "A min ISR that the ISR has removes the ELR",
+            "If the ISR has the new min ISR, the ELR is emptied; otherwise it stays",
             "T2",
         ),
     ),
@@ -40,7 +40,7 @@ PLANTED = table(
             "kip/traps/test_in_sync.py::test_t14_only_a_broker_that_says_no_epoch_is_not_asked_for_it",
         ),
         (
-            "The six steps, in which an empty log would enter the ISR",
+            "The six steps by which an empty log would enter the ISR end with a",
             "T14",
         ),
     ),
@@ -308,7 +308,7 @@ PLANTED = table(
             ),
             "kip/traps/test_in_sync.py::test_t17_an_isr_that_shrinks_opens_no_leader_epoch",
         ),
-        ("A change of the ISR begins a partition epoch and no leader epoch",),
+        ("A change of the ISR begins a partition epoch but no leader epoch; a",),
     ),
     planted(
         "unclean-election-unsaid",
@@ -374,8 +374,8 @@ PLANTED = table(
             ),
         ),
         (
-            "Only if allowed; the leader is RECOVERING",
-            "Where it is not allowed the partition waits for a member of its ISR",
+            "Only if allowed; the leader is RECOVERING and alone in the ISR",
+            "If it is not allowed, the partition waits for a member of its ISR",
         ),
     ),
     planted(
@@ -388,7 +388,7 @@ PLANTED = table(
                 "test_a_recovery_is_not_begun_before_all_who_were_eligible_last_are_unfenced"
             ),
         ),
-        ("Balanced recovers once all of LastKnownELR",),
+        ("Balanced recovers once all of LastKnownELR are unfenced, and never if",),
     ),
     planted(
         "consumers-read-uncommitted",
@@ -412,7 +412,7 @@ PLANTED = table(
             ),
             ("unit/replica/test_cluster.py::test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr"),
         ),
-        ("What waits when the ISR becomes too small is told so",),
+        ("A Produce that waits when the ISR becomes too small gets",),
     ),
     planted(
         "pending-replica-counts-for-acks-all",
@@ -436,7 +436,7 @@ PLANTED = table(
         "new-leader-believes-followers-have-its-log",
         Breaks.DURABILITY,
         ("unit/replica/test_scripts.py::test_script",),
-        ("Only a newer leader epoch begins anew",),
+        ("Only a newer leader epoch starts again: its start offset is recorded, and",),
     ),
     planted(
         "epoch-end-off-by-one",
@@ -446,7 +446,7 @@ PLANTED = table(
             "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
             "property/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
         ),
-        ("The answer is where the first larger epoch begins",),
+        ("The answer is where the first larger epoch begins, or the log end if the",),
     ),
     planted(
         "epoch-without-records-survives-truncation",
@@ -464,7 +464,7 @@ PLANTED = table(
         "empty-log-in-place-of-an-offline-one",
         Breaks.DURABILITY,
         ("unit/replica/storage/test_directories.py::test_after_a_restart_without_it_nothing_is_begun_in_its_place",),
-        ("Nothing is begun in its place, and nobody is elected out of it",),
+        ("No new log takes its place, and no replica in it is elected",),
     ),
     planted(
         "eligible-while-isr-suffices",

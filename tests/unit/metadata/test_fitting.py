@@ -51,7 +51,7 @@ ROWS = [
     ),
     Row(partition(partition_id=1, leader=3), "leader 3 is not in the ISR", [partition(leader=-1, isr=())]),
     Row(partition(partition_id=1, leader=-2), "leader -2 is not in the ISR"),
-    Row(partition(leader=-1, last_known_leader=4), "4, who led", [partition(leader=-1, last_known_leader=3)]),
+    Row(partition(leader=-1, last_known_leader=4), "the last leader 4", [partition(leader=-1, last_known_leader=3)]),
     Row(partition(partition_id=1, adding_replicas=(4,)), "[4] are added", [partition(adding_replicas=(3,))]),
     Row(partition(partition_id=1, leader_recovery_state=2), "recovery state 2", [partition(leader_recovery_state=1)]),
     Row(partition(partition_id=1, leader_epoch=-1), "leader epoch -1", [partition(leader_epoch=0)]),
