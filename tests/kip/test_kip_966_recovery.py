@@ -106,7 +106,7 @@ def test_nothing_of_a_recovery_stands_in_the_metadata_log_and_the_next_controlle
     assert cluster.leader == NOBODY, "what 1 has told the former controller is forgotten"
 
 
-class Told:
+class ValidAnswers:
     """What each broker has said of its log that is still true, noted beside the controller."""
 
     def __init__(self, cluster: Recovered) -> None:
@@ -125,7 +125,7 @@ class Told:
         }
 
 
-def something_happens(cluster: Recovered, told: Told, rng: Random) -> None:
+def something_happens(cluster: Recovered, told: ValidAnswers, rng: Random) -> None:
     node = rng.randrange(1, 5)
     partition = cluster.partition("t")
     match rng.choice(("goes", "crashes", "restarts", "is back", "is back", "says", "says", "says", "time", "ISR")):
@@ -154,7 +154,7 @@ def test_whatever_happens_who_is_elected_has_the_most_of_those_whose_answers_cou
     recovered = 0
     for seed in range(50):
         rng, cluster = Random(seed), Recovered(4, strategy=strategy)
-        told = Told(cluster)
+        told = ValidAnswers(cluster)
         for _ in range(150):
             before = cluster.partition("t")
             something_happens(cluster, told, rng)

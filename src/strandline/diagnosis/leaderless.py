@@ -144,12 +144,12 @@ def elections(facts: Facts) -> list[Way]:
     found: list[Way] = []
     named: set[int] = set()
     for kind in (Kind.LONGEST_LOG_BALANCED, Kind.LONGEST_LOG_AGGRESSIVE):
-        plan = plan_election(facts.state, facts.told, kind)
+        plan = plan_election(facts.state, facts.reports, kind)
         if plan.candidate.outcome is Outcome.UNCLEAN and plan.candidate.node not in named:
             named.add(plan.candidate.node)
             found.append(election(plan, f"--election-type {kind.name.lower()}", facts))
     for node in facts.state.online:
-        plan = plan_election(facts.state, facts.told, Kind.DESIGNATION, node)
+        plan = plan_election(facts.state, facts.reports, Kind.DESIGNATION, node)
         if plan.candidate.outcome is Outcome.UNCLEAN and node not in named:
             found.append(election(plan, f"--election-type designation --designated-leader {node}", facts))
     return found
@@ -167,4 +167,4 @@ def election(plan: Plan, options: str, facts: Facts) -> Way:
 
 def is_silent(node: int, facts: Facts) -> bool:
     """A replica that could lead, and did not say what it has."""
-    return not any(isinstance(row, ReplicaLog) and row.replica == node for row in facts.told)
+    return not any(isinstance(row, ReplicaLog) and row.replica == node for row in facts.reports)

@@ -14,7 +14,7 @@ from typing import Any
 from strandline.base.value import Value
 from strandline.client.admin.behind import Behind
 from strandline.client.admin.partitions import PartitionState
-from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
+from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.client.brokers import BrokerAt
 from strandline.diagnosis.behind import words
 from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, Written, withdrawal_words
@@ -28,7 +28,7 @@ WATCHED_S = 3  # how long a replica is watched that is out of sync
 class Facts(Value, frozen=True):
     state: PartitionState
     brokers: dict[int, BrokerAt]  # all that are registered
-    told: tuple[Told, ...] = ()  # what the replicas say of their logs, in their order
+    reports: tuple[LogReport, ...] = ()  # what the replicas say of their logs, in their order
     moved: frozenset[int] = frozenset()  # replicas whose logs have grown since they were first asked
     behind: dict[int, Behind] | str = ""  # what followers out of sync lack, as their leader tells; or why it does not
     waits_for: str | None = None  # what a reassignment waits for, as the controller tells
@@ -123,7 +123,7 @@ def withdrawn(facts: Facts, loss: Loss) -> Finding:
 
 def judge_damage(facts: Facts) -> tuple[Finding, ...]:
     """What has rotted on a disk, and is not repaired yet. Others that have it are asked until one gives it."""
-    rows = [row for row in facts.told if isinstance(row, ReplicaLog) and row.damaged is not None]
+    rows = [row for row in facts.reports if isinstance(row, ReplicaLog) and row.damaged is not None]
     return tuple(damage(facts, row) for row in rows)
 
 
@@ -196,16 +196,16 @@ def out_of_sync(node: int, facts: Facts) -> Out:
     absent = absence(node, facts)
     if absent is not None:
         return absent
-    told = told_by(node, facts)
-    if isinstance(told, Unasked):
-        return Out(node, f"broker {node} should be there, but {told.why}", is_missing=True)
+    report = report_of(node, facts)
+    if isinstance(report, Unasked):
+        return Out(node, f"broker {node} should be there, but {report.why}", is_missing=True)
     lag = f"replica {lacks(facts.behind, node)}"
-    if told is None:
+    if report is None:
         return Out(node, lag)
     if node in facts.moved:
         return Out(node, f"{lag}, and is catching up")
-    leader = told_by(facts.state.leader, facts)
-    if isinstance(leader, ReplicaLog) and told.rank == leader.rank:
+    leader = report_of(facts.state.leader, facts)
+    if isinstance(leader, ReplicaLog) and report.rank == leader.rank:
         late = f"if that lasts, broker {facts.state.leader} does not reach the controller"
         return Out(node, f"replica {node} has all that the leader has, and is about to join the ISR; {late}")
     config = f"--entity-type brokers --entity-name {node} --all{facts.options}"
@@ -219,23 +219,23 @@ def out_of_sync(node: int, facts: Facts) -> Out:
 
 def absence(node: int, facts: Facts) -> Out | None:
     """Why can this replica not lead, nor come into the ISR? None: it is there."""
-    broker, told = facts.brokers.get(node), told_by(node, facts)
+    broker, report = facts.brokers.get(node), report_of(node, facts)
     if broker is None:
         return Out(node, f"broker {node} is not registered", start(node, facts))
     if node not in facts.state.offline:
         return None
-    if isinstance(told, ReplicaLog):
+    if isinstance(report, ReplicaLog):
         return Out(node, *runs_fenced(node, broker, facts))
-    if told is None:
+    if report is None:
         return Out(node, f"broker {node} is offline", start(node, facts))
-    if told.why.startswith("refuses"):
+    if report.why.startswith("refuses"):
         look = Way(
             f"repair the log directory of replica {node}, and restart broker {node}",
             "none, if its files are whole",
             f"strandline log-dirs describe --broker {node}{facts.options}",
         )
-        return Out(node, f"broker {node} {told.why}", look)
-    return Out(node, f"broker {node} {told.why}", restart(node) if told.hangs else start(node, facts))
+        return Out(node, f"broker {node} {report.why}", look)
+    return Out(node, f"broker {node} {report.why}", restart(node) if report.hangs else start(node, facts))
 
 
 def runs_fenced(node: int, broker: BrokerAt, facts: Facts) -> tuple[str, Way]:
@@ -259,8 +259,8 @@ def restart(node: int) -> Way:
     return Way(what, "none", f"strandline node --config FILE_OF_NODE_{node}")
 
 
-def told_by(node: int, facts: Facts) -> Told | None:
-    return next((row for row in facts.told if row.replica == node), None)
+def report_of(node: int, facts: Facts) -> LogReport | None:
+    return next((row for row in facts.reports if row.replica == node), None)
 
 
 def lacks(behind: dict[int, Behind] | str, node: int) -> str:

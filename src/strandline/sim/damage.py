@@ -11,7 +11,7 @@ With Eligible Leader Replicas it is KIP-966's: any min ISR − 1 shutdowns at a 
 no high watermark back. Every stop that is not in order is such a shutdown, for the controller cannot know what it
 cost: until it has seen the next registration, the machine is *suspect*.
 
-A gentle run chooses its faults so that this hardly happens (`faults/turmoil.py`); a ruthless one does not care.
+A gentle run chooses its faults so that this hardly happens (`faults/injector.py`); a ruthless one does not care.
 """
 
 from strandline.base.ids import NodeId, TopicIdPartition

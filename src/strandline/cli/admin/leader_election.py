@@ -147,11 +147,13 @@ def plans_of(bootstrap: str, kind: Kind, wanted: Wanted | None) -> list[Plan]:
             status=2,
         )
     leaderless = [state for state in states if state.leader < 0]
-    told = ask_replicas(leaderless, brokers_of(bootstrap)) if leaderless else {}
+    reports = ask_replicas(leaderless, brokers_of(bootstrap)) if leaderless else {}
     is_elr_enabled = feature_levels(bootstrap).get(ELR_FEATURE, 0) > 0
     shown = leaderless if wanted is None else states
     return [
-        plan_election(state, told.get(state.at, ()), kind, -1 if wanted is None else wanted[state.at], is_elr_enabled)
+        plan_election(
+            state, reports.get(state.at, ()), kind, -1 if wanted is None else wanted[state.at], is_elr_enabled
+        )
         for state in shown
     ]
 
