@@ -335,7 +335,7 @@ def test_the_last_replica_standing_loses_power(cluster: Cluster) -> None:
     assert lost(cluster, "clean", load) == []
 
 
-def test_without_a_recovery_manager_who_led_last_leads_again(cluster: Cluster) -> None:
+def test_without_a_recovery_manager_the_last_leader_leads_again(cluster: Cluster) -> None:
     """The phase-one behaviour of the KIP's delivery plan, for Balanced."""
     cluster.properties["unclean.recovery.manager.enabled"] = "false"
     cluster.lay_out()

@@ -102,7 +102,7 @@ def end_of_epoch(epoch: int) -> tuple[str, Any, int]:
 @pytest.mark.parametrize(
     ("epoch", "error"), [(0, E.FENCED_LEADER_EPOCH), (1, E.NONE), (2, E.UNKNOWN_LEADER_EPOCH), (-1, E.NONE)]
 )
-def test_a_client_whose_leader_epoch_is_another_is_told_which_of_both_is_behind(
+def test_a_client_whose_leader_epoch_is_another_learns_which_of_both_is_behind(
     question: Callable[[int], tuple[str, Any, int]], epoch: int, error: ErrorCode
 ) -> None:
     world = World()

@@ -69,7 +69,7 @@ def test_an_ineligible_broker_leaves_the_isr_and_the_leadership_in_the_batch_tha
 
 
 @pytest.mark.parametrize("make", INELIGIBLE)
-def test_whoever_leads_next_as_controller_refuses_it_too(make: Any) -> None:
+def test_the_next_controller_rejects_it_too(make: Any) -> None:
     """The state of a broker is in the metadata, not in a controller's memory."""
     world = cluster()
     make(world)

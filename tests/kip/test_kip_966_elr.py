@@ -333,7 +333,7 @@ def test_who_was_eligible_and_lost_its_tail_is_remembered_until_the_isr_has_min_
     assert sets(cluster) == (1, {1, 2, 3}, set(), set())
 
 
-def test_whom_a_recovery_must_ask_and_who_led_last_stand_in_the_metadata_log_and_in_its_snapshots() -> None:
+def test_whom_a_recovery_must_ask_and_the_last_leader_stand_in_the_metadata_log_and_in_its_snapshots() -> None:
     cluster = made(2, 2)
     cluster.fence(2)
     cluster.register(2)

@@ -220,7 +220,7 @@ def test_a_stop_that_is_named_without_all_that_it_left_is_noticed(
         play.run(2000)
 
 
-def test_a_replica_that_has_lost_nothing_and_tells_that_it_has_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replica_that_has_lost_nothing_and_reports_that_it_has_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play(options=THREE)
     machine = stop(play)
     take = parts.take_clean_shutdown

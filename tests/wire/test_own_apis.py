@@ -113,7 +113,7 @@ def test_who_has_acknowledged_an_entry_is_in_fields_that_others_skip() -> None:
 
 
 @pytest.mark.parametrize("on_controller", [False, True])
-def test_nobody_is_told_of_apis_of_our_own(on_controller: bool) -> None:
+def test_no_client_sees_our_own_apis(on_controller: bool) -> None:
     assert max(row.api_key for row in advertised_versions(on_controller=on_controller)) < OWN_KEYS
 
 
@@ -127,7 +127,7 @@ def test_an_election_of_a_designated_leader_has_one_for_each_partition() -> None
 
 
 @pytest.mark.parametrize("on_controller", [False, True])
-def test_clients_are_told_of_version_two_of_elections(on_controller: bool) -> None:
+def test_clients_learn_of_version_two_of_elections(on_controller: bool) -> None:
     (row,) = [row for row in advertised_versions(on_controller=on_controller) if row.api_key == 43]
     assert (row.min_version, row.max_version) == (0, 2)
     assert ElectLeadersRequest.versions[-1] == 3

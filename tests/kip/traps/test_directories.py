@@ -187,7 +187,7 @@ def test_t41_a_replica_that_is_back_where_metadata_has_it_asks_for_nothing(jbod:
     assert assignments.flush() == []
 
 
-def test_t41_a_replica_that_went_there_and_back_is_told_where_it_is(jbod: Jbod) -> None:
+def test_t41_a_replica_that_went_there_and_back_learns_where_it_is(jbod: Jbod) -> None:
     """The controller hears of the way there when the replica is back already."""
     node = jbod.nodes[NodeId(1)]
     jbod.controller_answers = False

@@ -427,7 +427,7 @@ def test_l8_the_last_known_leader_is_elected_by_strategy_alone_and_uncleanly() -
     assert (loss.replica, loss.certainty, loss.new_epoch) == (1, UNKNOWN, partition.leader_epoch)
 
 
-def test_l8_who_led_last_waits_for_an_eligible_replica() -> None:
+def test_l8_the_last_leader_waits_for_an_eligible_replica() -> None:
     cluster = with_elr()
     cluster.create("t", (1, 2))
     cluster.fence(2)

@@ -187,7 +187,7 @@ def test_l4_an_unregistered_broker_is_neither_in_sync_nor_eligible(is_in_sync: b
 # --- L6, L7: another min ISR
 
 
-def test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible() -> None:
+def test_l6_a_new_min_isr_keeps_the_last_leader_and_the_eligible_replicas_of_a_partition_without_a_leader() -> None:
     """Nobody commits while nobody leads: whoever was eligible is so by any min ISR."""
     cluster = with_elr()
     cluster.create("t", (1, 2))

@@ -20,7 +20,7 @@ BROKER = table(
         Breaks.ANSWERS,
         (
             "unit/broker/test_handlers.py::"
-            "test_who_asks_for_no_topic_is_answered_at_once_and_who_may_be_told_of_leaders_a_moment_later",
+            "test_a_metadata_request_without_topics_is_answered_at_once_and_one_about_leaders_a_moment_later",
         ),
     ),
     Mutant(
@@ -53,7 +53,7 @@ BROKER = table(
         "            offline_log_dirs=self.offline,\n",
         "",
         Breaks.AGREEMENT,
-        ("unit/broker/test_lifecycle.py::test_a_lost_directory_is_told_at_once_though_a_heartbeat_is_out",),
+        ("unit/broker/test_lifecycle.py::test_a_lost_directory_is_reported_at_once_though_a_heartbeat_is_out",),
     ),
     Mutant(
         "a broker that leaves does not wait for the controller",
@@ -82,7 +82,7 @@ BROKER = table(
         "        return self.log_end_offset - self.high_watermark if self.is_under_min_isr else 0",
         "        return 0",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_t24_records_that_cannot_be_read_are_told_while_too_few_are_in_sync",),
+        ("unit/broker/test_gauges.py::test_t24_records_that_cannot_be_read_are_reported_while_too_few_are_in_sync",),
         ("Records above it while the ISR is too small are counted in a gauge",),
     ),
     Mutant(

@@ -129,7 +129,7 @@ CONTROLLER = table(
         Breaks.DURABILITY,
         (
             "kip/test_kip_841.py::test_the_controller_refuses_an_isr_with_an_ineligible_broker_as_a_whole",
-            "kip/test_kip_841.py::test_whoever_leads_next_as_controller_refuses_it_too",
+            "kip/test_kip_841.py::test_the_next_controller_rejects_it_too",
             "kip/traps/test_in_sync.py::test_t16_a_controller_refuses_who_is_fenced_or_shuts_down",
             (
                 "kip/test_kip_903.py::"

@@ -226,7 +226,7 @@ COPYING = table(
         "                self.open.pop(header.producer_id, None)\n",
         "                pass\n",
         Breaks.ANSWERS,
-        ("kip/traps/test_transactions.py::test_t42_where_every_transaction_has_its_end_nothing_is_told",),
+        ("kip/traps/test_transactions.py::test_t42_where_every_transaction_has_its_end_nothing_is_reported",),
         ("T42",),
     ),
     Mutant(

@@ -51,7 +51,7 @@ DIRECTORIES = table(
         (
             (
                 "unit/replica/storage/test_directories.py::"
-                "test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_told"
+                "test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_reported"
             ),
         ),
         ("Its replicas no longer fetch, its checkpoints are not changed, and the",),
@@ -122,8 +122,8 @@ DIRECTORIES = table(
         Breaks.AGREEMENT,
         (
             "kip/traps/test_directories.py::test_t41_an_answer_settles_only_what_it_is_the_answer_to",
-            "unit/replica/storage/test_directories.py::test_an_assignment_that_is_overtaken_is_told_anew",
-            "kip/traps/test_directories.py::test_t41_a_replica_that_went_there_and_back_is_told_where_it_is",
+            "unit/replica/storage/test_directories.py::test_an_assignment_that_is_overtaken_is_reported_anew",
+            "kip/traps/test_directories.py::test_t41_a_replica_that_went_there_and_back_learns_where_it_is",
         ),
         ("T41",),
     ),

@@ -118,7 +118,7 @@ FACES = table(
         "                effective_min_isr=node.image.min_isr(topic),\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_handlers.py::test_t44_what_counts_of_min_isr_is_told_and_clients_that_do_not_know_the_field_skip_it",
+            "unit/broker/test_handlers.py::test_t44_what_counts_of_min_isr_is_reported_and_clients_that_do_not_know_the_field_skip_it",
         ),
         ("T44",),
     ),
@@ -169,7 +169,7 @@ FACES = table(
         "    if False:\n",
         Breaks.ANSWERS,
         (
-            "unit/cli/test_election_plan.py::test_what_others_have_beyond_the_candidate_is_told_and_what_of_it_was_certainly_committed",
+            "unit/cli/test_election_plan.py::test_what_others_have_beyond_the_candidate_is_reported_and_what_of_it_was_certainly_committed",
         ),
         ("The command shows before the election which replica would lead and what",),
     ),

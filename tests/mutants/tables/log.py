@@ -235,7 +235,7 @@ LOG = table(
         "    return epochs if epochs.entries == entries else Epochs()",
         "    return epochs",
         Breaks.DURABILITY,
-        ("unit/log/test_log.py::test_epochs_are_read_from_the_batches_if_their_file_makes_no_sense",),
+        ("unit/log/test_log.py::test_epochs_are_read_from_the_batches_if_their_file_is_invalid",),
         ("A follower reads its epochs from the file; an invalid file, or one that",),
     ),
     Mutant(

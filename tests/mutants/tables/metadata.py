@@ -55,7 +55,7 @@ METADATA = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_841.py::test_the_controller_refuses_an_isr_with_an_ineligible_broker_as_a_whole",
-            "kip/test_kip_841.py::test_whoever_leads_next_as_controller_refuses_it_too",
+            "kip/test_kip_841.py::test_the_next_controller_rejects_it_too",
             "kip/traps/test_in_sync.py::test_t16_a_controller_refuses_who_is_fenced_or_shuts_down",
             ("kip/test_kip_841.py::test_t16_a_leader_does_not_propose_a_broker_that_its_metadata_calls_ineligible"),
             "kip/traps/test_in_sync.py::test_t16_a_leader_does_not_propose_who_is_fenced_or_shuts_down",
@@ -131,7 +131,7 @@ METADATA = table(
         "        losses=kept(old.losses + change.losses) if change.losses else old.losses,",
         "        losses=kept(change.losses) if change.losses else old.losses,",
         Breaks.ANSWERS,
-        ("unit/metadata/test_image.py::test_a_loss_is_told_beside_those_before_it",),
+        ("unit/metadata/test_image.py::test_a_loss_is_reported_beside_those_before_it",),
     ),
     Mutant(
         "a deleted topic stays indexed",
@@ -161,7 +161,7 @@ METADATA = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_966_elr.py::"
-            "test_whom_a_recovery_must_ask_and_who_led_last_stand_in_the_metadata_log_and_in_its_snapshots",
+            "test_whom_a_recovery_must_ask_and_the_last_leader_stand_in_the_metadata_log_and_in_its_snapshots",
         ),
         ("LastKnownELR and the last known leader are in the metadata log",),
     ),
@@ -173,7 +173,7 @@ METADATA = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_966_elr.py::"
-            "test_whom_a_recovery_must_ask_and_who_led_last_stand_in_the_metadata_log_and_in_its_snapshots",
+            "test_whom_a_recovery_must_ask_and_the_last_leader_stand_in_the_metadata_log_and_in_its_snapshots",
         ),
         ("LastKnownELR and the last known leader are in the metadata log",),
     ),

@@ -181,7 +181,7 @@ MOVES = table(
         "        lag_bytes = log.bytes_from(has)\n",
         "        lag_bytes = log.size_bytes\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_log_dirs.py::test_a_leader_tells_how_far_a_follower_out_of_sync_is_behind_its_log",),
+        ("unit/broker/test_log_dirs.py::test_a_leader_reports_how_far_a_follower_out_of_sync_is_behind_its_log",),
         ("T45",),
     ),
     Mutant(

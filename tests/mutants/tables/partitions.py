@@ -126,7 +126,7 @@ PARTITIONS = table(
         Breaks.DURABILITY,
         (
             "kip/traps/test_latent.py::"
-            "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible",
+            "test_l6_a_new_min_isr_keeps_the_last_leader_and_the_eligible_replicas_of_a_partition_without_a_leader",
         ),
         ("A change of min ISR keeps the last leader and the eligible replicas of a",),
     ),

@@ -223,7 +223,7 @@ PLANTED = table(
         (
             (
                 "kip/traps/test_latent.py::"
-                "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible"
+                "test_l6_a_new_min_isr_keeps_the_last_leader_and_the_eligible_replicas_of_a_partition_without_a_leader"
             ),
             "kip/test_kip_966_elr.py::test_a_min_isr_that_the_isr_lacks_leaves_who_is_eligible_and_who_is_remembered",
         ),
@@ -408,9 +408,9 @@ PLANTED = table(
         (
             (
                 "unit/replica/test_cluster.py::"
-                "test_a_waiting_produce_is_told_when_the_isr_is_committed_too_small_and_not_when_it_is_only_proposed"
+                "test_a_waiting_produce_learns_when_the_isr_is_committed_too_small_and_not_when_it_is_only_proposed"
             ),
-            ("unit/replica/test_cluster.py::test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr"),
+            ("unit/replica/test_cluster.py::test_a_waiting_produce_learns_when_min_isr_is_raised_above_the_isr"),
         ),
         ("A Produce that waits when the ISR becomes too small gets",),
     ),

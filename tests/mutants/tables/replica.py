@@ -286,11 +286,8 @@ REPLICA = table(
         "    if current_leader_epoch < role.epoch:\n        return None\n",
         Breaks.AGREEMENT,
         (
-            (
-                "kip/test_chapter_details.py::"
-                "test_a_client_whose_leader_epoch_is_another_is_told_which_of_both_is_behind"
-            ),
-            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_told_so",
+            ("kip/test_chapter_details.py::test_a_client_whose_leader_epoch_is_another_learns_which_of_both_is_behind"),
+            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_reported",
         ),
         ("A request with an older or a newer leader epoch is rejected: Fetch",),
     ),
@@ -301,11 +298,8 @@ REPLICA = table(
         "    return None\n",
         Breaks.AGREEMENT,
         (
-            (
-                "kip/test_chapter_details.py::"
-                "test_a_client_whose_leader_epoch_is_another_is_told_which_of_both_is_behind"
-            ),
-            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_told_so",
+            ("kip/test_chapter_details.py::test_a_client_whose_leader_epoch_is_another_learns_which_of_both_is_behind"),
+            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_reported",
         ),
         ("A request with an older or a newer leader epoch is rejected: Fetch",),
     ),
@@ -555,7 +549,7 @@ REPLICA = table(
         "        leader.configure(self.host.image.effective_min_isr(topic, topic.partitions[hosted.at.partition]))\n",
         "",
         Breaks.DURABILITY,
-        ("unit/replica/test_cluster.py::test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr",),
+        ("unit/replica/test_cluster.py::test_a_waiting_produce_learns_when_min_isr_is_raised_above_the_isr",),
     ),
     Mutant(
         "a truncated log's high watermark is kept",

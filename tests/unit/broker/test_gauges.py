@@ -90,7 +90,7 @@ def test_a_lost_follower_makes_a_partition_under_replicated_and_at_its_min_isr(w
     assert (now["InSyncReplicasCount"], now["ReplicasCount"]) == (2, 3)
 
 
-def test_t24_records_that_cannot_be_read_are_told_while_too_few_are_in_sync(world: World) -> None:
+def test_t24_records_that_cannot_be_read_are_reported_while_too_few_are_in_sync(world: World) -> None:
     """T24: acks=1 writes go on below min ISR, and are not to be read; an operator sees how many."""
     world.create(min_insync_replicas="2")
     world.run(1_000)
@@ -223,7 +223,7 @@ def test_the_counters_of_a_topic_go_with_it(world: World) -> None:
     assert now["ReplicationBytesOut"] > 0
 
 
-def test_a_follower_tells_how_far_it_is_behind_what_is_committed() -> None:
+def test_a_follower_reports_how_far_it_is_behind_what_is_committed() -> None:
     world = a_world("follower")  # slowed down, so that it can be watched
     fall_behind(world, 200)
     assert gauges(world, 3)["MaxLag"] == 0, "it was not told yet"
@@ -248,7 +248,7 @@ def by_label(world: World, node: int, name: str) -> dict[str, Any]:
     return {labels[0]: value for labels, value in family.samples}
 
 
-def test_what_counted_for_a_quota_is_told_beside_what_it_allows() -> None:
+def test_what_counted_for_a_quota_is_reported_beside_what_it_allows() -> None:
     world = a_world("follower", rate=2_000)
     fall_behind(world, 20)
     world.run(30_000)

@@ -71,7 +71,7 @@ def row(*args: Any, **named: Any) -> PartitionLogInfo:
     return only
 
 
-def test_a_replica_tells_how_much_of_the_log_it_has_and_which_incarnation_says_so(jbod: Jbod) -> None:
+def test_a_replica_reports_how_much_of_the_log_it_has_and_which_incarnation_says_so(jbod: Jbod) -> None:
     jbod.cut = {NodeId(3)}
     jbod.produce(1, 4)
     assert ask(jbod).broker_epoch == jbod.nodes[NodeId(1)].broker_epoch
@@ -117,7 +117,7 @@ def test_a_process_that_began_after_an_unclean_stop_says_so(jbod: Jbod, previous
     assert row(jbod, previous_epoch=previous).recovered_uncleanly is uncleanly
 
 
-def test_a_broker_that_was_not_meant_tells_nothing(jbod: Jbod) -> None:
+def test_a_broker_that_was_not_meant_reports_nothing(jbod: Jbod) -> None:
     told = row(jbod, 1, broker_id=2)
     assert (told.error_code, told.log_end_offset) == (E.INVALID_REQUEST, -1)
     assert told.error_message == "this is broker 1, and broker 2 was asked"
@@ -200,7 +200,7 @@ def test_who_asks_for_nothing_in_particular_gets_all_that_the_broker_has(jbod: J
     assert ask(jbod, at=()).topic_partition_log_info_list == ()
 
 
-def test_what_the_disk_has_damaged_is_told_until_it_is_repaired(jbod: Jbod) -> None:
+def test_what_the_disk_has_damaged_is_reported_until_it_is_repaired(jbod: Jbod) -> None:
     disk: Any = jbod.disks[NodeId(1)]
     hosted = jbod.nodes[NodeId(1)].host.partitions.find(AT)
     assert hosted is not None

@@ -28,7 +28,7 @@ def candidate(
 
 
 @pytest.mark.parametrize("kind", DANGEROUS)
-def test_whoever_leads_goes_on(kind: Kind) -> None:
+def test_a_leader_goes_on(kind: Kind) -> None:
     led = replace(LOST, isr=(2,), leader=2)
     assert candidate(led, (), kind, 3) == (Outcome.NOT_NEEDED, 2)
 
@@ -109,7 +109,7 @@ def test_a_designation_takes_the_named_one_whatever_it_has_if_it_can_lead_and_sa
     assert candidate(LOST, reports, Kind.DESIGNATION, 9) == (Outcome.NOBODY, -1)
 
 
-def test_an_unclean_election_takes_who_led_last_or_the_first_that_lives() -> None:
+def test_an_unclean_election_takes_the_last_leader_or_the_first_that_lives() -> None:
     reports = (GONE, log(2, 5, 10), log(3, 5, 11))
     assert candidate(LOST, reports, Kind.UNCLEAN) == (Outcome.UNCLEAN, 2)
     assert candidate(replace(LOST, last_known_leader=3), reports, Kind.UNCLEAN) == (Outcome.UNCLEAN, 3)
@@ -130,7 +130,7 @@ def test_one_of_an_older_epoch_may_lose_all_behind_its_high_watermark() -> None:
     assert losses_of(plan) == ["at most what was committed from offset 60 on"]
 
 
-def test_what_others_have_beyond_the_candidate_is_told_and_what_of_it_was_certainly_committed() -> None:
+def test_what_others_have_beyond_the_candidate_is_reported_and_what_of_it_was_certainly_committed() -> None:
     reports = (GONE, log(2, 5, 100, 90), log(3, 5, 80, 70))
     plan = plan_election(LOST, reports, Kind.DESIGNATION, 3)
     assert losses_of(plan) == [
@@ -148,7 +148,7 @@ def test_a_high_watermark_of_a_time_before_the_candidates_epoch_proves_no_new_lo
     assert losses_of(plan) == ["at most what was committed from offset 80 on"]
 
 
-def test_of_one_that_did_not_tell_its_log_nobody_knows_what_it_loses() -> None:
+def test_the_loss_is_unknown_for_a_replica_that_did_not_report_its_log() -> None:
     plan = plan_election(LOST, (GONE, Unasked(2, "…"), log(3, 5, 100, 90)), Kind.UNCLEAN)
     assert plan.loss is not None
     assert plan.loss.certainty == UNKNOWN

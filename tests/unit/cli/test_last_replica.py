@@ -104,7 +104,7 @@ def test_remarks_say_what_was_seen() -> None:
     assert "gets what it lost from broker 1" in remark(ON, "T4")
 
 
-def test_the_ledger_tells_what_is_lost_apart_from_what_one_broker_missed() -> None:
+def test_the_ledger_distinguishes_what_is_lost_from_what_one_broker_missed() -> None:
     assert ledger_words(OFF) == "The loss ledger says: exactly 10 records lost; 10 that broker 2 missed."
     assert ledger_words(ON) == "The loss ledger says: exactly 0 records lost; 10 that broker 2 missed, and got again."
     assert ledger_words(judged(True, [], [], {}, NONE)) == "The loss ledger is empty."

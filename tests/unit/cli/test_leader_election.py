@@ -97,7 +97,7 @@ def test_all_partitions_are_asked_for_by_naming_none(kind: Kind) -> None:
         (Kind.LONGEST_LOG_BALANCED, {"designatedLeader": 1}, "only --election-type designation takes"),
     ],
 )
-def test_a_file_whose_leaders_make_no_sense_is_refused_before_anything_is_asked(
+def test_a_file_whose_leaders_are_invalid_is_refused_before_anything_is_asked(
     kind: Kind, named: dict[str, object], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -200,7 +200,7 @@ def test_none_with_everybody_there_offers_the_balanced_election_first() -> None:
     )
 
 
-def test_without_a_manager_balanced_waits_for_who_led_last() -> None:
+def test_without_a_manager_balanced_waits_for_the_last_leader() -> None:
     """The KIP's delivery plan."""
     finding = one(leaderless(known=(1, 2), managed=False, last=3, down=(3,)))
     assert (finding.waits_for, finding.needs_action) == ("broker 3 to return", True)
@@ -306,7 +306,7 @@ def test_a_follower_with_everything_is_about_to_be_let_in_or_the_leader_cannot_s
     assert not finding.needs_action
 
 
-def test_a_broker_that_runs_and_is_fenced_or_hangs_or_has_lost_its_directory_is_told_apart() -> None:
+def test_a_broker_that_runs_and_is_fenced_or_hangs_or_has_lost_its_directory_is_distinguished() -> None:
     facts = led((1, 2), down=(3,))
     mine = facts.reports[:2]
 
@@ -482,7 +482,7 @@ def test_a_cluster_without_a_controller_may_wait_for_a_voter_that_lost_metadata(
     assert "lost metadata" in found.ways[1].what
 
 
-def test_a_log_that_is_whole_after_a_kill_is_told_so() -> None:
+def test_a_log_that_is_whole_after_a_kill_is_reported() -> None:
     log = ReplicaLog(1, 4, 10, 10, recovered_uncleanly=True)
     doubt = "its last stop was unclean"
     assert words(log).endswith(doubt)

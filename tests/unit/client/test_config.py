@@ -57,12 +57,12 @@ def test_keys_are_known_whatever_their_case_and_others_are_not_looked_at() -> No
         ),
     ],
 )
-def test_values_that_make_no_sense(options: dict[str, str], message: str) -> None:
+def test_values_that_are_invalid(options: dict[str, str], message: str) -> None:
     with pytest.raises(BadOption, match=message):
         ClientConfig.of(options)
 
 
-def test_a_misspelt_key_is_told_its_neighbours() -> None:
+def test_the_error_for_a_misspelt_key_names_similar_keys() -> None:
     with pytest.raises(BadOption, match=r"there is no option kafka\.max\.partition\.fetch\.byte") as caught:
         ClientConfig.of({**SERVERS, "kafka.max.partition.fetch.byte": "1"})
     assert "kafka.max.partition.fetch.bytes" in caught.value.advice

@@ -208,7 +208,7 @@ def test_a_broker_that_has_lost_all_is_fenced_and_stays_so(jbod: Jbod) -> None:
     assert jbod.lose(1, directory(1, 0), directory(1, 1)).is_fenced
 
 
-def test_a_shutdown_waits_for_a_loss_to_be_told(jbod: Jbod) -> None:
+def test_a_shutdown_waits_for_a_loss_to_be_reported(jbod: Jbod) -> None:
     assert not jbod.lose(1, directory(1, 0), want_shut_down=True).should_shut_down
     assert jbod.leads(0) == (2, (2, 3))
     jbod.beat(1, want_shut_down=True)

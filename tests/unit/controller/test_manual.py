@@ -48,7 +48,7 @@ def test_balanced_does_not_take_who_lost_its_tail_while_another_is_eligible_and_
     assert told(cluster, sequence) is E.NONE, "at once, not when the time is up"
 
 
-def test_who_waits_is_told_at_once_that_the_topic_was_deleted() -> None:
+def test_a_waiting_request_learns_at_once_that_the_topic_was_deleted() -> None:
     cluster = leaderless()
     assert cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=LONG_MS), 3) is None
     sequence = cluster.sequence
@@ -106,7 +106,7 @@ def test_a_recovery_goes_on_by_its_own_time_after_a_vain_election_by_hand() -> N
     assert cluster.leader == 2
 
 
-def test_who_does_not_wait_at_all_is_told_at_once_that_the_time_is_up() -> None:
+def test_a_request_without_wait_time_times_out_at_once() -> None:
     """The field of the request may have any number."""
     cluster = leaderless()
     cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=-1), 3)

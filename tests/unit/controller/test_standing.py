@@ -83,7 +83,7 @@ def test_a_balanced_recovery_never_begins_where_nobody_is_known() -> None:
     assert not found.is_recovery
 
 
-def test_without_a_manager_balanced_waits_for_who_led_last() -> None:
+def test_without_a_manager_balanced_waits_for_the_last_leader() -> None:
     found = standing(BALANCED, NOT_MANAGED, last_known_elr=(1, 2), last_known_leader=1)
     assert found is Standing.LAST_LEADER
     assert not found.is_recovery

@@ -209,7 +209,7 @@ def test_what_concerns_no_replica_is_nothing() -> None:
     assert cluster.log.records[before:] == []
 
 
-def test_numbers_that_make_no_sense_are_bounded() -> None:
+def test_numbers_that_are_invalid_are_bounded() -> None:
     cluster = Cluster(brokers=2)
     cluster.create("t", (1, 2))
     row = LostPartition(partition_index=0, start=-5, end=-9, cause=99, time_ms=1)

@@ -108,7 +108,7 @@ ROWS = [
 
 
 @each("row", ROWS, ids=lambda row: row.why)
-def test_what_does_not_fit_is_told_with_the_reason_and_what_is_like_it_and_fits_is_applied(row: Row) -> None:
+def test_what_does_not_fit_is_reported_with_the_reason_and_what_is_like_it_and_fits_is_applied(row: Row) -> None:
     why = why_unfit(known(), row.record)
     assert why is not None
     assert row.why in why
@@ -131,7 +131,7 @@ def test_one_change_less_than_the_last_epoch_can_be_made() -> None:
     assert why_unfit(image, change(isr=(2,))) is not None
 
 
-def test_an_operator_is_told_what_is_particular_to_a_record() -> None:
+def test_an_operator_learns_what_is_particular_to_a_record() -> None:
     assert (
         told(change(isr=(1,))) == "PartitionChangeRecord with partition_id 0, topic_id dHR0dHR0dHR0dHR0dHR0dA, isr (1,)"
     )

@@ -31,7 +31,7 @@ def test_a_mad_peer_needs_months_for_all_epochs() -> None:
     assert epochs < EPOCH_MAX
 
 
-def test_the_operator_is_told_once_in_a_minute() -> None:
+def test_the_operator_gets_one_report_a_minute() -> None:
     allowance = Allowance(Instant(0))
     assert [allowance.is_news(Instant(ms)) for ms in (0, 1, 59_999, 60_000, 60_001)] == [
         True,

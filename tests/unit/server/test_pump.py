@@ -142,7 +142,7 @@ def test_a_node_without_room_stops_and_is_no_crash(tmp_path: Path, caplog: pytes
     assert "crashed" not in caplog.text
 
 
-def test_a_save_without_room_is_told_as_such_where_the_node_can_survive_it(tmp_path: Path) -> None:
+def test_a_save_on_a_full_disk_is_reported_as_such_where_the_node_can_survive_it(tmp_path: Path) -> None:
     class Full(RealDisk):
         def replace(self, path: str, content: bytes) -> None:
             raise DiskFull(f"{path}: No space left on device")

@@ -79,7 +79,7 @@ def test_an_election_ends_the_line_of_its_own_partition_only() -> None:
     ]
 
 
-def test_just_before_the_end_every_step_is_told() -> None:
+def test_just_before_the_end_every_step_is_reported() -> None:
     moments = [watermark(at, at) for at in (*range(10, 20), *range(1600, 1603))]
     assert [line[0] for line in lines_of(trace_of(*moments))] == [10, 1600, 1601, 1602]
 
@@ -150,7 +150,7 @@ def test_long_texts_are_folded_under_their_own_column_and_odd_letters_do_no_harm
     assert len({re.search("word", line).start() for line in folded[1:]}) == 1  # type: ignore[union-attr]
 
 
-def test_the_same_trace_tells_the_same_story() -> None:
+def test_the_same_trace_prints_the_same_story() -> None:
     trace = trace_of(*(watermark(at, at, f"n{at % 3}", f"orders-{at % 5}") for at in range(500)))
     told = {story(trace, title="t", verdict_text="orders-1", replay="r") for _ in range(3)}
     assert len(told) == 1

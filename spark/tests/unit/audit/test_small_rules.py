@@ -159,7 +159,7 @@ def test_directories_that_cannot_be_read_are_named_with_the_reason(tmp_path: Pat
     ]
 
 
-def test_small_files_that_make_no_sense_are_named_and_the_directory_is_read_nevertheless(tmp_path: Path) -> None:
+def test_small_files_that_are_invalid_are_named_and_the_directory_is_read_nevertheless(tmp_path: Path) -> None:
     path = log_directory(tmp_path / "d", "t-0", "u-0")
     (path / "replication-offset-checkpoint").write_bytes(format_offsets({TopicPartition("t", 0): 7}))
     (path / "t-0" / "leader-epoch-checkpoint").write_bytes(format_epochs([EpochStart(3, 0)]))
@@ -201,7 +201,7 @@ def test_a_closed_file_behind_a_log_that_is_gone_is_seen(tmp_path: Path) -> None
     assert readable_directories([str(path)]) == ((), (f"{path}: t-0/{closed.name} cannot be read",))
 
 
-def test_ledgers_of_directories_are_read_and_lines_that_make_no_sense_are_told(tmp_path: Path) -> None:
+def test_ledgers_of_directories_are_read_and_lines_that_are_invalid_are_reported(tmp_path: Path) -> None:
     event = {
         "start": 5,
         "end": 9,

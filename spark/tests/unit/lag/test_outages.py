@@ -73,7 +73,7 @@ def test_a_group_without_a_coordinator_hides_no_other() -> None:
         assert set(sampler.lacking) == {"no sample of group h", "no groups of broker 2"}
 
 
-def test_a_broker_that_still_loads_its_groups_is_told_of() -> None:
+def test_a_broker_that_still_loads_its_groups_is_reported() -> None:
     with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
         scripted.group_error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         sampler = Sampler(cluster, groups=None, topics=["a"])
@@ -81,7 +81,7 @@ def test_a_broker_that_still_loads_its_groups_is_told_of() -> None:
         assert "COORDINATOR_LOAD_IN_PROGRESS" in sampler.lacking["no groups of broker 1"]
 
 
-def test_a_checkpoint_that_goes_away_is_told_and_one_that_never_was_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_that_goes_away_is_reported_and_one_that_never_was_is_refused(tmp_path: Path) -> None:
     (tmp_path / "offsets").mkdir()
     with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
         sampler = Sampler(cluster, queries={"etl": str(tmp_path)}, topics=["a"])

@@ -350,7 +350,7 @@ def test_a_clean_leader_notes_nothing(world: World) -> None:
     assert [noted(world, node) for node in (1, 2, 3)] == [[], [], []]
 
 
-def test_who_leads_on_in_a_new_epoch_has_noted_it_already(world: World) -> None:
+def test_a_leader_that_goes_on_in_a_new_epoch_has_recorded_it_already(world: World) -> None:
     world.change(leader=NOBODY, isr=())
     led_uncleanly_by(world, 2)
     world.change(leader=2)

@@ -86,7 +86,7 @@ def test_a_fenced_client_learns_who_leads(world: World) -> None:
     assert row.current_leader.leader_epoch == 1
 
 
-def test_a_consumer_whose_records_were_lost_is_told_where_its_log_and_the_leaders_part(world: World) -> None:
+def test_a_consumer_whose_records_were_lost_learns_where_its_log_and_the_leaders_part(world: World) -> None:
     """Three records of epoch 1, which it has read, are gone since an unclean election; others are in their place."""
     world.create(replicas=(1, 2))
     world.run(1_000)

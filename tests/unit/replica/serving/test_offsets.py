@@ -167,7 +167,7 @@ def test_records_are_deleted_when_all_live_replicas_have_done_it(world: Any) -> 
     assert world.consume(1, 0)().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_deleting_what_is_deleted_already_tells_where_the_log_starts(world: Any) -> None:
+def test_deleting_what_is_deleted_already_reports_where_the_log_starts(world: Any) -> None:
     world.create(replicas=(1,))
     world.produce(1, 2)
     world.produce(1, 2)
