@@ -66,7 +66,7 @@ class Plan(Value, frozen=True):
     def certainly_lost(self) -> tuple[int, int]:
         """Half-open: what is known to have been committed, and the candidate does not have.
 
-        All below a replica's high watermark was committed. One whose last epoch is older tells of nothing new: what it
+        All below a replica's high watermark was committed. One whose last epoch is older proves nothing new: what it
         has and the candidate does not was lost already, when the candidate's epoch began.
         """
         log = self.log

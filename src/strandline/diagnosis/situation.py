@@ -30,8 +30,8 @@ class Facts(Value, frozen=True):
     brokers: dict[int, BrokerAt]  # all that are registered
     reports: tuple[LogReport, ...] = ()  # what the replicas say of their logs, in their order
     moved: frozenset[int] = frozenset()  # replicas whose logs have grown since they were first asked
-    behind: dict[int, Behind] | str = ""  # what followers out of sync lack, as their leader tells; or why it does not
-    waits_for: str | None = None  # what a reassignment waits for, as the controller tells
+    behind: dict[int, Behind] | str = ""  # what followers out of sync lack, as their leader reports; or why it does not
+    waits_for: str | None = None  # what a reassignment waits for, as the controller reports
     ledger: Written = NOTHING_WRITTEN
     has_controller: bool = True  # does any broker reach an active one?
     options: str = ""  # that every command needs to reach this cluster
@@ -83,7 +83,7 @@ def judge_control(facts: Facts) -> tuple[Finding, ...]:
 
 
 def judge_led(facts: Facts) -> tuple[Finding, ...]:
-    """Of a partition that has a leader. Nothing: it is healthy."""
+    """For a partition that has a leader. Nothing: it is healthy."""
     state = facts.state
     found: list[Finding] = []
     if state.leader in state.offline:

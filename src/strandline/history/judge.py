@@ -9,7 +9,7 @@ from strandline.history.operation import Key, Operation
 from strandline.history.policy import Facts, why_tolerated
 from strandline.history.view import View, views
 
-TOLD_MAX = 10  # anomalies of one name in one key that a report tells in full
+TOLD_MAX = 10  # anomalies of one name in one key that a report lists in full
 
 
 class Judgement(Value, frozen=True):

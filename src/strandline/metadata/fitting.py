@@ -5,7 +5,7 @@ A sound checksum says that somebody wrote these bytes. It does not say that they
 what they mean, or that their author was right. A record does not fit if
   - it is of a kind, or says a feature's level, that this program does not know;
   - it changes what is not there, or makes a topic that is there;
-  - what it makes is no partition, broker, topic or setting that anybody could work with;
+  - its result is not a valid partition, broker, topic or setting;
   - it has a number that cannot be counted on from: see EPOCH_END.
 
 Invariant: what `why_unfit` lets pass, `Image.apply` takes.

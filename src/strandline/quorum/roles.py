@@ -1,7 +1,7 @@
 """What a node may be, one type per role; each stores only what that role knows.
 
 Voters:     Unattached, Voted, Prospective (asks for pre-votes), Candidate (asks for votes), Leader, Follower, Resigned.
-Observers:  Seeking (knows no leader), Observing (follows one). An observer is no voter: it follows and never votes.
+Observers:  Seeking (knows no leader), Observing (follows one). An observer is not a voter: it follows and never votes.
 
 The epoch, the vote in it and its leader are the quorum's (`ElectionState`), because they outlive every role.
 `TRANSITIONS` says which role may follow which; the causes are in `state.py` and nowhere else.

@@ -156,7 +156,7 @@ class Lives:
         return status, driver.comes_back and status == 0
 
     async def recall(self, driver: "Driver", began: float) -> None:
-        """Of a directory that the node goes on without: when it has had room for a while, the node stops in order."""
+        """For a directory that the node goes on without: when it has had space for a while, the node stops cleanly."""
         await driver.is_short.wait()
         self.patience_s = next_pause(self.patience_s, self.loop.time() - began, OF_DIRECTORY)
         steady, found = Steady(), None

@@ -43,8 +43,8 @@ class Damage:
         self.lossy: dict[TopicIdPartition, dict[NodeId, Loss]] = {}
         self.exceeded: dict[TopicIdPartition, Exceeded] = {}
         self.stopped: dict[NodeId, int] = {}  # the broker epoch in which it stopped, and not in order
-        # Of these a machine had other files than the process left that was killed there. No start can see that in the
-        # same run of the system (docs/losses.md), so the ledger need not know.
+        # The files of these differ from those that the killed process left. No start can see that in the same
+        # run of the system (docs/losses.md), so the ledger need not know.
         self.unseen: dict[TopicIdPartition, None] = {}
 
     def stops(self, node: NodeId) -> None:

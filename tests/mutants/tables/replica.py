@@ -287,7 +287,7 @@ REPLICA = table(
         Breaks.AGREEMENT,
         (
             ("kip/test_chapter_details.py::test_a_client_whose_leader_epoch_is_another_learns_which_of_both_is_behind"),
-            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_reported",
+            "kip/test_kip_101.py::test_a_request_in_another_leader_epoch_is_rejected",
         ),
         ("A request with an older or a newer leader epoch is rejected: Fetch",),
     ),
@@ -299,7 +299,7 @@ REPLICA = table(
         Breaks.AGREEMENT,
         (
             ("kip/test_chapter_details.py::test_a_client_whose_leader_epoch_is_another_learns_which_of_both_is_behind"),
-            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_reported",
+            "kip/test_kip_101.py::test_a_request_in_another_leader_epoch_is_rejected",
         ),
         ("A request with an older or a newer leader epoch is rejected: Fetch",),
     ),

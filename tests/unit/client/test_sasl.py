@@ -173,7 +173,7 @@ def test_who_is_known_is_let_in(mechanism: str, module: str) -> None:
 
 
 @MECHANISMS
-def test_who_is_not_known_is_reported_at_once_and_no_secret_is_reported(mechanism: str, module: str) -> None:
+def test_an_unknown_user_is_rejected_at_once_and_no_secret_is_printed(mechanism: str, module: str) -> None:
     for user, password in (("alice", "wrong-pass"), ("bob", "wrong-pass")):
         with asking(mechanism) as broker:
             config = ClientConfig.of(options(broker, mechanism, sasl_jaas_config=jaas(module, user, password)))

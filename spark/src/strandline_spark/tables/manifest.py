@@ -8,7 +8,7 @@ looking through folders:
   - `Replaced`, then the renames and deletions of a compaction, then `Settled`. Without that: they are done again.
 
 Invariants:
-  - lines are only appended; a last line that is not whole is no line, and is cut before the next is written
+  - lines are only appended; a last line that is not complete does not count, and is cut before the next is written
   - an application's batches rise; a file is in the table once
 """
 

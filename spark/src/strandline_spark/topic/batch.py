@@ -1,7 +1,7 @@
 """A topic as a DataFrame: which offsets a query reads, narrowed by its filters.
 
 Invariants:
-  - two actions on one DataFrame read the same records: ends that are no named offsets are those of the time of `load`,
+  - two actions on one DataFrame read the same records: ends that are not named offsets are those of the time of `load`,
     if the topics were there
   - a filter is taken over only where offsets answer it exactly; any other is left to Spark
 """
@@ -53,7 +53,7 @@ class Pushing:
     """`pushFilters` of one reader.
 
     Spark refuses a reader with a `pushFilters` of its own while spark.sql.python.filterPushdown.enabled is false, which
-    is its default. It tells by `__func__`; so this one looks inherited, and is called only where that is true.
+    is its default. It decides by `__func__`; so this one looks inherited, and is called only where that is true.
     """
 
     __func__ = staticmethod(DataSourceReader.pushFilters)

@@ -103,7 +103,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # PySpark's name
         looking = self.look_again()
-        view = looking.look(may_be_gone=None)  # What is gone is told where a batch should have read it.
+        view = looking.look(may_be_gone=None)  # Missing records are reported where a batch should have read them.
         self.target = Offsets(ends_of(view))
 
     # --- how far a trigger reads

@@ -1,6 +1,6 @@
 """`strandline leader-election`: have leaders elected now, as kafka-leader-election does, and as KIP-966 wants it to.
 
-Every election but the preferred one may lose records. Such a one is told as a plan before it is done.
+Every election but the preferred one may lose records. The command shows a plan before it asks for one.
 """
 
 import json
@@ -31,7 +31,7 @@ from strandline.wire.messages.own.describe_losses import Loss
 from strandline.wire.messages.topics.elect_leaders import PARTITIONS_MAX, ElectLeadersRequest, TopicPartitions
 
 E = ErrorCode
-Wanted = dict[Place, int]  # partitions, and who shall lead each; -1: whoever it turns out to be
+Wanted = dict[Place, int]  # partitions, and the broker that leads each; -1: any
 Type = Literal[
     "preferred", "unclean", "designation", "longest_log_balanced", "longest_log_aggressive", "longest_log_agressive"
 ]
@@ -138,7 +138,7 @@ def wanted_of(
 
 
 def plans_of(bootstrap: str, kind: Kind, wanted: Wanted | None) -> list[Plan]:
-    """Of the named partitions; or of all that have no leader."""
+    """The named partitions, or all without a leader."""
     states = chosen(bootstrap, wanted)
     if kind.value > Kind.UNCLEAN.value and not all(state.is_of_our_own for state in states):
         fail(

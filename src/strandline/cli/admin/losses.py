@@ -1,4 +1,4 @@
-"""`strandline losses`: what was lost of what had been acknowledged, or may have been; and whether all brokers told."""
+"""`strandline losses`: acknowledged records that were lost, or may be; and whether all brokers answered."""
 
 import getpass
 import json

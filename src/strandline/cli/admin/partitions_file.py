@@ -41,7 +41,7 @@ def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str
 
 
 def designated_leader(path: Path, row: dict[str, Any]) -> int | None:
-    """Whom a row names, by either name. Ends the command if that is no broker id, or two."""
+    """The broker that a row names, by either name. Ends the command if that is not a broker id, or two."""
     named = [row[key] for key in DESIGNATED if key in row]
     if any(type(node) is not int or node < 0 for node in named) or len(set(named)) > 1:
         fail(f"{path}: {row['topic']}-{row['partition']} names {' and '.join(map(repr, named))} to lead", status=2)

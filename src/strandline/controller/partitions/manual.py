@@ -135,7 +135,7 @@ def wanted(request: ElectLeadersRequest, basis: Basis) -> Iterator[tuple[str, in
 def why_not(
     name: str, index: int, designated: int | None, request: ElectLeadersRequest, basis: Basis
 ) -> Refusal | TopicIdPartition:
-    """The partition that shall have a leader, or why there is none to be elected."""
+    """The partition that needs a leader, or why none can be elected."""
     found = sought(name, index, basis)
     if isinstance(found, Refusal):
         return found

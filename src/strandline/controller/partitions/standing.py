@@ -65,7 +65,7 @@ def standing_in(image: Image, partition: Partition, strategy: Strategy, is_manag
 def standings(
     image: Image, static: Mapping[str, ConfigValue], is_managed: bool
 ) -> Iterator[tuple[TopicIdPartition, Standing]]:
-    """Of all partitions that nobody leads. `static`: the configuration of the node, as its file has it."""
+    """For all partitions without a leader. `static`: the configuration of the node, as its file has it."""
     for topic in image.topics.values():
         without = [(index, partition) for index, partition in topic.partitions.items() if partition.leader == NOBODY]
         if not without:

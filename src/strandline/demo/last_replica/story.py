@@ -49,7 +49,7 @@ class Moment(Value, frozen=True):
     leader_epoch: int
     isr: tuple[int, ...]
     elr: tuple[int, ...]
-    high_watermark: int | None  # as a consumer is told; None: nobody leads
+    high_watermark: int | None  # as consumers see it; None: no leader
     sent: int
     acknowledged: int
     committed: int  # acknowledged in all steps so far

@@ -44,8 +44,8 @@ def find(view: View) -> list[Anomaly]:
 
 
 class Missed:
-    """A value is lost once, and told once: by what has the fewest excuses. That a reader had been told it is committed
-    is one that counts, an early proof is another; where none has both, both are told."""
+    """A value is lost once, and reported once: by what has the fewest excuses. That a reader had seen it as committed
+    is one that counts, an early proof is another; where none has both, both are reported."""
 
     def __init__(self) -> None:
         self.committed: dict[bytes, Anomaly] = {}
@@ -65,7 +65,7 @@ class Missed:
 
 
 class Due:
-    """A value that was read. `acknowledged_ms` is NEVER if nobody told its writer that it stands there."""
+    """A value that was read. `acknowledged_ms` is NEVER if its writer got no success."""
 
     __slots__ = ("acknowledged_ms", "offset", "read_ms", "value", "writer")
 

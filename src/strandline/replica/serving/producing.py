@@ -169,7 +169,7 @@ class Producing:
         elif request.acks == 0:
             effects.append(Reply(to, None))
             if parked.failed:
-                # There is no answer that could say so; a closed connection makes the client ask for metadata.
+                # No answer can report it; a closed connection makes the client ask for metadata.
                 effects.append(Close(to.connection, "a produce request with acks=0 failed"))
         else:
             response = parked.response()

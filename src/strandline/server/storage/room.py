@@ -52,7 +52,7 @@ def has_room(root: str) -> bool:
 
 
 def why_no_room(roots: Sequence[str]) -> str | None:
-    """Of the first directory that lacks room, in words for an operator."""
+    """A message for an operator about the first directory that lacks space."""
     for root in roots:
         try:
             why = why_none_in(root)

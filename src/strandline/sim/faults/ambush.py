@@ -80,7 +80,7 @@ def kindle(injector: FaultInjector, rng: Random) -> None:
 
 
 def delay(injector: FaultInjector, rng: Random, machine: Machine) -> None:
-    """What it has sent, or will be told, comes late."""
+    """Its requests, and the answers to it, come late."""
     for connection in list(machine.outbound.values()):
         rng.choice((connection.up, connection.down)).lag_ms = rng.choice((100, 300, 1000))
 

@@ -6,7 +6,7 @@ some time ago. Records that were there may be gone then, so the machine counts a
 concerned. What only helps to find records (an index, epochs, producers, a checkpoint) takes no record away: nothing may
 be lost by it, and the machine's stop is only suspect.
 
-A stop in order leaves an inventory of all files, in its marker. Without one nobody can tell most files that were
+A stop in order leaves an inventory of all files, in its marker. Without one nothing distinguishes most files that were
 swapped with others, so they are swapped only where the marker stays as it was. Topic ids, and folders of two topics,
 are swapped after any stop: a folder bears its topic's name. While a process runs, only a folder is deleted, or files
 that it does not read.

@@ -98,7 +98,7 @@ def bring_back(machine: Machine, old: Mapping[str, bytes | None]) -> None:
 
 
 def move_logs(injector: FaultInjector, rng: Random) -> None:
-    """Some replicas of one machine shall lie elsewhere, or stay where they are."""
+    """Some replicas of one machine move to another directory, or stay where they are."""
     machine = rng.choice(list(injector.world.machines.values()))
     if machine.node is None or machine.node.broker is None or machine.is_paused:
         return

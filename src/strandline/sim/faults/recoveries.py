@@ -35,7 +35,7 @@ def strategy(injector: FaultInjector, rng: Random) -> None:
 
 
 def designate(injector: FaultInjector, rng: Random) -> None:
-    """An operator says who shall lead, or whoever has the longest log, where nobody does."""
+    """An operator designates a leader, or elects the longest log, if there is no leader."""
     stuck = [
         (topic.name, index, int(rng.choice(partition.replicas)))
         for topic in injector.world.laws.metadata.image.topics.values()

@@ -36,7 +36,7 @@ def cast(injector: FaultInjector, rng: Random) -> tuple[TopicIdPartition, list[M
 
 
 def cast_beside_controller(injector: FaultInjector, rng: Random) -> tuple[TopicIdPartition, list[Machine]] | None:
-    """The same, where neither of the first two is the active controller: it shall stay while they fall."""
+    """The same, where neither of the first two is the active controller: it stays while they fail."""
     found = cast(injector, rng)
     return None if found is None or injector.world.controller() in found[1][:2] else found
 

@@ -137,7 +137,7 @@ class Track:
         self.offered = 0
         self.spans: list[Span] = []
         self.heard = False  # the leader has acknowledged something since the start or the last search
-        self.doubt = False  # a search must tell what is there
+        self.doubt = False  # a search must find what is there
         self.searching = False
         self.finds = False  # this search has found something
         self.vain = 0  # searches in a row that found nothing

@@ -149,7 +149,7 @@ def why_not_same_topic(plan: Plan, now: TopicNow | None) -> StrandlineError | No
 
 
 def why_not_searchable(plan: Plan, now: TopicNow) -> StrandlineError | None:
-    """Why can nobody tell any more which of this run's rows the topic has had? None: a search tells."""
+    """Why is it unknown which of this run's rows the topic has had? None: a search finds them."""
     for target in plan.targets:
         start = now.log_start_offsets[target.partition]
         if start > target.end_offset:

@@ -1,7 +1,7 @@
 """Samples of a live cluster: who reads what, how far, and how old the next record is.
 
 The ends are asked for after the positions: a reader that is quick shows no lag that never was, one at the end shows a
-lag of what came meanwhile at most. What nobody answers for is left out and told (`trouble.py`), since lag is looked at
+lag of what came meanwhile at most. What does not answer is left out and reported (`trouble.py`), since lag is looked at
 most when something is down.
 """
 
@@ -54,7 +54,7 @@ class Sampler:
         self.queries = dict(queries or {})
         self.topics = tuple(topics)
         self.isolation = isolation
-        self.commit_to = commit_to  # a group that is told the positions of the queries
+        self.commit_to = commit_to  # a group to which the positions of the queries are committed
         self.clock = clock
         self.tell = tell  # what a sample lacks, when it begins to
         self.delays = Delays(cluster, isolation)

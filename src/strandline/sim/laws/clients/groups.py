@@ -1,7 +1,7 @@
 """What a group's coordinator says is what its log says, below what is committed there.
 
 - a commit that is acknowledged is in the log, committed
-- the offset that a group is told is the newest of those that were committed before its coordinator's leader epoch, or
+- the offset that a group reads is the newest of those that were committed before its coordinator's leader epoch, or
   acknowledged since; or a newer one, whose commit had no answer
 - no offset of a group with members is removed
 - what a member is assigned is written, in the generation that it asked about
