@@ -134,7 +134,7 @@ def test_a_node_without_room_stops_and_is_no_crash(tmp_path: Path, caplog: pytes
         async with rig() as it:
             it.pump.crash(DiskFull(f"{tmp_path}/a: No space left on device"), "an event")
             it.pump.shutdown()
-            assert it.stops == [(OUT_OF_ROOM, f"there is no room: {tmp_path}/a: No space left on device")]
+            assert it.stops == [(OUT_OF_ROOM, f"disk full: {tmp_path}/a: No space left on device")]
 
     with caplog.at_level(logging.INFO, "strandline"):
         run(scenario)

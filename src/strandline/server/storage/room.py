@@ -69,7 +69,7 @@ def why_none_in(root: str) -> str | None:
     total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
     needed = needed_room(total)
     if free < needed:
-        return f"has {mib(free)} of {mib(total)} free, and {mib(needed)} are needed: make room there"
+        return f"has {mib(free)} of {mib(total)} free, and {mib(needed)} are needed: free space there"
     if found.f_files and not found.f_favail:
         return "can take no more files: remove some there"
     size = min(max(needed, 1), ROOM_BYTES)  # a file system may not say how large it is

@@ -421,7 +421,7 @@ class Machine(Station):
 
     def stop_without_room(self, error: DiskFull) -> None:
         """As the real driver does: the process stays, and begins a node anew when there is room."""
-        self.stop(f"there is no room: {error}")
+        self.stop(f"disk full: {error}")
         self.waits_for_room = True
         life = self.life
 

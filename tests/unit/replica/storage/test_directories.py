@@ -110,7 +110,7 @@ def test_of_a_full_directory_an_operator_hears_how_much_is_free_and_what_to_do(j
     assert "t-0/00000000000000000000.log: No space left on device" in told
     assert "0.0 MiB of 0.0 MiB are free" in told
     assert "0.0 MiB are needed" in told
-    todo = "Make room there; this broker goes on with the others, and restarts in order by itself when there is room"
+    todo = "Free space there; this broker goes on with the others, and restarts by itself when there is space"
     assert told.endswith(todo)
     assert [effect.paths for _, effect in jbod.sent_by if isinstance(effect, AwaitRoom)] == [("/d0",)]
 
