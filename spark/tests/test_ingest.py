@@ -156,7 +156,7 @@ def test_a_stop_in_the_last_batch_reports_that_everything_was_read(spark: "Spark
     assert (again.run, again.table, again.was_stopped) == (outcome.run, outcome.table, False)
 
 
-def test_who_is_interrupted_while_waiting_leaves_no_query_that_writes_to_closed_tables(
+def test_an_interrupted_wait_leaves_no_query_that_writes_to_closed_tables(
     spark: "SparkSession", orders: Orders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders.produce(1500)

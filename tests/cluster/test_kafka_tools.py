@@ -54,7 +54,7 @@ BROKER, TOPIC = 4, 2  # ConfigResource types
 # --- without Java
 
 
-def test_a_controller_reports_its_configuration_to_whoever_bootstraps_from_controllers(
+def test_a_controller_reports_its_configuration_to_clients_that_bootstrap_from_controllers(
     shared_cluster: LocalCluster, topic: str
 ) -> None:
     """`kafka-configs --bootstrap-controller … --describe` (KIP-919)."""

@@ -257,7 +257,7 @@ def test_all_nodes_lose_power_at_once_under_load(cluster: Cluster) -> None:
     assert cluster.partition("everywhere").leader_recovery_state == RECOVERED
 
 
-def test_one_of_those_who_were_eligible_last_stays_away(cluster: Cluster) -> None:
+def test_one_of_the_replicas_that_were_eligible_last_stays_away(cluster: Cluster) -> None:
     """Both replicas of some topics lose power; one is back for a while, then only the other is there.
 
     Aggressive takes who answers within its time, also if the controller dies meanwhile. Balanced waits for the one that

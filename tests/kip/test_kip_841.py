@@ -174,7 +174,7 @@ def test_t17_an_eligible_follower_outside_the_isr_that_is_caught_up_does_hold_it
     assert answer().error_code == E.NONE, "T17: it is waited for no longer, though no ISR has changed"
 
 
-def test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_one_who_lacked_a_record() -> None:
+def test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_replica_that_lacked_a_record() -> None:
     world = cluster()
     world.cut = {THIRD}
     answer = world.produce(1, timeout_ms=100_000)

@@ -37,7 +37,7 @@ def described(node: FakeNode, *names: str, **fields: Any) -> Any:
     return ask(describe_topic_partitions, node, request, 0)
 
 
-def test_it_says_who_is_in_sync_who_is_eligible_and_who_was_last() -> None:
+def test_it_reports_isr_elr_and_last_known_elr() -> None:
     """Also of a partition without a leader."""
     node = FakeNode()
     node.topic("t", A, 1)

@@ -54,7 +54,7 @@ def test_a_fetch_without_the_epoch_of_its_registration_is_noticed() -> None:
         (None, True, "its metadata has it fenced, or leaving"),
     ],
 )
-def test_who_is_proposed_as_another_than_it_is_is_noticed(named: int | None, is_fenced: bool, law: str) -> None:
+def test_a_proposal_with_a_wrong_broker_epoch_is_noticed(named: int | None, is_fenced: bool, law: str) -> None:
     play = Play()
     machine, hosted, _ = of_leader(play)
     follower = other(play)
@@ -147,7 +147,7 @@ def test_a_leader_that_names_itself_as_another_incarnation_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("is_left_waiting", [True, False])
-def test_a_leader_that_leaves_waiting_who_has_written_is_noticed(is_left_waiting: bool) -> None:
+def test_a_leader_that_leaves_a_producer_waiting_is_noticed(is_left_waiting: bool) -> None:
     play = Play()
     machine, hosted, _ = of_leader(play)
     if is_left_waiting:

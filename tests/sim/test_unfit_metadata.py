@@ -87,7 +87,7 @@ def poisoned() -> Play:
     return play
 
 
-def test_who_knows_that_a_record_is_committed_and_cannot_apply_it_stops_in_order_with_one_line() -> None:
+def test_a_node_that_cannot_apply_a_committed_record_stops_cleanly_with_one_line() -> None:
     play = poisoned()
     assert play.world.controller() is None
     for machine in play.machines:

@@ -119,7 +119,7 @@ def test_each_listener_reports_only_what_it_answers() -> None:
     assert not is_allowed(0, is_controller=True), "Produce is for brokers"
 
 
-def test_apis_of_our_own_are_answered_by_brokers_and_told_to_nobody() -> None:
+def test_our_own_apis_are_answered_by_brokers_and_hidden_from_clients() -> None:
     """One of them is decided by the controller, and brokers pass it on."""
     own = [api.key for api in APIS if api.is_own]
     assert own

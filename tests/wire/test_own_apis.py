@@ -106,7 +106,7 @@ def test_the_bytes_are_these(message: Message, golden: str) -> None:
             decode_all(type(message), 0, data[:size])
 
 
-def test_who_has_acknowledged_an_entry_is_in_fields_that_others_skip() -> None:
+def test_the_acknowledging_user_is_in_fields_that_others_skip() -> None:
     data = encode_bytes(DescribeLossesResponse(losses=(Loss(acknowledged_by="me", acknowledged_ms=7),)), 0)
     assert bytes.fromhex(f"02 00 03 03 6d65 01 08 {7:016x}") in data
     assert decode_all(DescribeLossesResponse, 0, data).losses[0].acknowledged_by == "me"

@@ -91,7 +91,7 @@ BROKER = table(
         "    electable = 0 if state is None else len(state.isr) + len(state.elr)",
         "    electable = 0 if state is None else len(state.isr)",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_who_may_lead_without_loss_is_counted_by_all_replicas",),
+        ("unit/broker/test_gauges.py::test_all_replicas_count_the_replicas_that_may_lead_without_loss",),
         ("Electable leaders: a metric counts ISR and ELR",),
     ),
     Mutant(
@@ -127,7 +127,7 @@ BROKER = table(
         "                last_known_elr=p.last_known_elr,\n",
         "",
         Breaks.ANSWERS,
-        ("kip/test_kip_966_api.py::test_it_says_who_is_in_sync_who_is_eligible_and_who_was_last",),
+        ("kip/test_kip_966_api.py::test_it_reports_isr_elr_and_last_known_elr",),
         ("Returns ISR, ELR and LastKnownELR of the named topics, or of all",),
     ),
     Mutant(

@@ -105,7 +105,7 @@ CONTROLLER = table(
         "    if broker != old.leader:\n        return E.INVALID_REQUEST\n",
         "",
         Breaks.AGREEMENT,
-        ("kip/test_kip_497.py::test_who_is_not_the_leader_has_nothing_to_propose",),
+        ("kip/test_kip_497.py::test_a_broker_that_is_not_the_leader_proposes_nothing",),
         ("A broker that does not lead, or no longer leads, is rejected",),
     ),
     Mutant(
@@ -130,7 +130,7 @@ CONTROLLER = table(
         (
             "kip/test_kip_841.py::test_the_controller_refuses_an_isr_with_an_ineligible_broker_as_a_whole",
             "kip/test_kip_841.py::test_the_next_controller_rejects_it_too",
-            "kip/traps/test_in_sync.py::test_t16_a_controller_refuses_who_is_fenced_or_shuts_down",
+            "kip/traps/test_in_sync.py::test_t16_a_controller_rejects_a_broker_that_is_fenced_or_shuts_down",
             (
                 "kip/test_kip_903.py::"
                 "test_the_controller_compares_the_epoch_of_every_member_and_not_only_of_the_newcomer"
@@ -172,7 +172,7 @@ CONTROLLER = table(
             "        return True\n"
         ),
         Breaks.DURABILITY,
-        ("kip/test_kip_903.py::test_minus_one_does_not_help_who_is_fenced",),
+        ("kip/test_kip_903.py::test_a_fenced_broker_is_rejected_with_minus_one_too",),
         ("−1 is not compared, and a fenced broker is rejected with it too",),
     ),
     Mutant(
@@ -214,7 +214,9 @@ CONTROLLER = table(
             " (have_all_answered or is_over)"
         ),
         Breaks.DURABILITY,
-        ("unit/controller/test_recovery.py::test_balanced_waits_for_all_who_were_eligible_last_beyond_the_timeout",),
+        (
+            "unit/controller/test_recovery.py::test_balanced_waits_for_all_replicas_that_were_eligible_last_beyond_the_timeout",
+        ),
         ("Balanced elects when all of LastKnownELR have answered",),
     ),
     Mutant(
@@ -331,7 +333,7 @@ CONTROLLER = table(
             "kip/traps/test_moves.py::test_t40_a_cancel_must_leave_an_isr_that_carries_the_replicas_of_before",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
             "unit/controller/test_reassignments.py::test_a_cancel_that_would_leave_too_few_in_sync_is_refused",
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
         ),
         ("A reassignment ends, or is cancelled, with min ISR members in sync", "T40"),
     ),

@@ -10,7 +10,7 @@ FACES = table(
         "            waiting += standing is Standing.RECOVERY\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_gauges.py::test_a_recovery_that_waits_for_who_was_eligible_last_counts_as_one_and_on_the_active_controller_alone",
+            "unit/broker/test_gauges.py::test_a_recovery_that_waits_for_last_known_elr_counts_as_one_and_only_on_the_active_controller",
         ),
         ("unclean_recovery_partitions_count also counts partitions that wait for",),
     ),
@@ -139,7 +139,9 @@ FACES = table(
         '\\tElr: {elr}\\tLastKnownElr: {known}"',
         '\\tLastKnownElr: {known}"',
         Breaks.ANSWERS,
-        ("unit/cli/test_topics.py::test_a_described_partition_is_a_line_with_its_whole_name_and_who_may_lead_it",),
+        (
+            "unit/cli/test_topics.py::test_a_described_partition_is_a_line_with_its_whole_name_and_the_replicas_that_may_lead_it",
+        ),
         ("Commands that describe topics show ELR and LastKnownELR; a partition",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ LEADERS = table(
         "if partition.partition_epoch > self.partition_epoch:",
         Breaks.AGREEMENT,
         (
-            "unit/replica/serving/test_alterations.py::test_metadata_that_the_answer_has_overtaken_still_says_who_is_a_replica",
+            "unit/replica/serving/test_alterations.py::test_metadata_that_the_answer_has_overtaken_still_has_the_replicas",
         ),
     ),
     Mutant(
@@ -65,7 +65,7 @@ LEADERS = table(
         "        self.isr = PendingShrink(kept, self.proposal(kept))\n        return self.isr",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_497.py::test_while_a_shrink_is_pending_the_high_watermark_counts_who_is_to_leave",
+            "kip/test_kip_497.py::test_while_a_shrink_is_pending_the_high_watermark_counts_the_removed_replica",
             "kip/traps/test_in_sync.py::test_t21_a_member_that_is_about_to_leave_still_counts",
             "kip/traps/test_in_sync.py::test_t21_a_refused_shrink_has_committed_nothing",
             "unit/replica/test_scripts.py::test_script",
@@ -109,7 +109,7 @@ LEADERS = table(
             ),
             (
                 "kip/test_kip_841.py::"
-                "test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_one_who_lacked_a_record"
+                "test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_replica_that_lacked_a_record"
             ),
             (
                 "kip/test_kip_841.py::"
@@ -303,7 +303,7 @@ LEADERS = table(
             "unit/replica/test_scripts.py::test_script",
             (
                 "kip/test_chapter_details.py::"
-                "test_who_is_silent_is_proposed_to_leave_after_the_lag_and_at_most_half_of_it_later"
+                "test_a_silent_follower_is_removed_after_the_lag_time_and_at_most_half_of_it_later"
             ),
             ("kip/test_chapter_details.py::test_a_slow_follower_that_fetches_and_never_reaches_the_end_leaves_too"),
         ),

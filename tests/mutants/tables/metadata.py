@@ -56,9 +56,9 @@ METADATA = table(
         (
             "kip/test_kip_841.py::test_the_controller_refuses_an_isr_with_an_ineligible_broker_as_a_whole",
             "kip/test_kip_841.py::test_the_next_controller_rejects_it_too",
-            "kip/traps/test_in_sync.py::test_t16_a_controller_refuses_who_is_fenced_or_shuts_down",
+            "kip/traps/test_in_sync.py::test_t16_a_controller_rejects_a_broker_that_is_fenced_or_shuts_down",
             ("kip/test_kip_841.py::test_t16_a_leader_does_not_propose_a_broker_that_its_metadata_calls_ineligible"),
-            "kip/traps/test_in_sync.py::test_t16_a_leader_does_not_propose_who_is_fenced_or_shuts_down",
+            "kip/traps/test_in_sync.py::test_t16_a_leader_does_not_propose_a_broker_that_is_fenced_or_shuts_down",
         ),
         (
             "An ISR with a broker that is fenced or shuts down is rejected as a whole",
@@ -161,7 +161,7 @@ METADATA = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_966_elr.py::"
-            "test_whom_a_recovery_must_ask_and_the_last_leader_stand_in_the_metadata_log_and_in_its_snapshots",
+            "test_last_known_elr_and_the_last_leader_are_in_the_metadata_log_and_in_its_snapshots",
         ),
         ("LastKnownELR and the last known leader are in the metadata log",),
     ),
@@ -173,7 +173,7 @@ METADATA = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_966_elr.py::"
-            "test_whom_a_recovery_must_ask_and_the_last_leader_stand_in_the_metadata_log_and_in_its_snapshots",
+            "test_last_known_elr_and_the_last_leader_are_in_the_metadata_log_and_in_its_snapshots",
         ),
         ("LastKnownELR and the last known leader are in the metadata log",),
     ),

@@ -40,7 +40,7 @@ PRODUCERS = table(
         Breaks.ANSWERS,
         (
             KNOWN + "test_each_of_the_last_five_batches_is_a_duplicate_and_none_before",
-            ANSWERED + "test_what_is_older_than_five_batches_is_claimed_by_nobody",
+            ANSWERED + "test_a_batch_older_than_the_last_five_is_not_a_duplicate",
         ),
         ("A batch older than the last five is not acknowledged as a duplicate",),
     ),

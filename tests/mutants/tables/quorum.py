@@ -197,7 +197,7 @@ QUORUM = table(
         Breaks.AGREEMENT,
         (
             "unit/quorum/test_hostile.py::"
-            "test_who_was_cut_off_in_a_later_epoch_comes_back_though_its_pre_votes_move_nobody",
+            "test_a_node_that_was_cut_off_in_a_later_epoch_returns_though_its_pre_votes_change_no_epoch",
         ),
         ("A node that was cut off and has a later epoch can return",),
     ),
@@ -268,7 +268,7 @@ QUORUM = table(
         (
             (
                 "unit/quorum/test_impaired.py::"
-                "test_with_the_vote_of_a_damaged_voter_nobody_wins_who_lacks_committed_metadata"
+                "test_with_the_vote_of_a_damaged_voter_no_candidate_wins_that_lacks_committed_metadata"
             ),
             "unit/quorum/test_impaired.py::test_the_impairment_outlives_a_restart",
         ),
@@ -350,6 +350,6 @@ QUORUM = table(
         "        if self.verdict:\n",
         "        if self.verdict and False:\n",
         Breaks.AGREEMENT,
-        ("unit/quorum/test_unfit.py::test_who_has_nobody_to_copy_from_stops_and_leads_nobody",),
+        ("unit/quorum/test_unfit.py::test_a_voter_without_others_to_copy_from_stops_and_does_not_lead",),
     ),
 )

@@ -478,7 +478,7 @@ REPLICA = table(
         "        self.fetchers.leave(hosted)\n        leader = Leader(",
         "        leader = Leader(",
         Breaks.AGREEMENT,
-        ("kip/test_chapter_details.py::test_who_becomes_leader_copies_from_nobody_any_more",),
+        ("kip/test_chapter_details.py::test_a_broker_that_becomes_leader_stops_fetching",),
         ("A leader fetches from no replica; a follower fetches only from the leader",),
     ),
     Mutant(
@@ -506,7 +506,9 @@ REPLICA = table(
         "waiting[0].required <= leader.high_watermark:",
         "waiting[0].required <= leader.high_watermark + 1:",
         Breaks.DURABILITY,
-        ("unit/replica/serving/test_requests.py::test_who_waits_for_a_record_is_not_answered_with_the_one_before_it",),
+        (
+            "unit/replica/serving/test_requests.py::test_a_fetch_that_waits_for_a_record_is_not_answered_with_the_one_before_it",
+        ),
     ),
     Mutant(
         "who waits is not told that the leadership is over",

@@ -99,7 +99,7 @@ def test_the_current_epoch_is_that_of_the_metadata_and_the_last_written_one_that
     assert (told.current_leader_epoch, told.last_written_leader_epoch) == (2, 2)
 
 
-def test_who_has_not_heard_of_the_latest_election_says_so_by_its_epoch(jbod: Jbod) -> None:
+def test_a_replica_that_does_not_know_the_latest_election_answers_with_an_older_epoch(jbod: Jbod) -> None:
     jbod.change(leader=NOBODY, skip=(2,))
     assert [row(jbod, node).current_leader_epoch for node in (1, 2, 3)] == [1, 0, 1]
 
@@ -194,7 +194,7 @@ def test_2000_partitions_are_answered_and_each_one_more_is_to_be_asked_for_again
     assert {told.error_code for told in topic.partition_log_info} == {E.NONE}
 
 
-def test_who_asks_for_nothing_in_particular_gets_all_that_the_broker_has(jbod: Jbod) -> None:
+def test_a_request_without_topics_gets_all_that_the_broker_has(jbod: Jbod) -> None:
     (topic,) = ask(jbod, at=None).topic_partition_log_info_list
     assert (topic.topic_id, [told.partition for told in topic.partition_log_info]) == (AT.topic_id, [0])
     assert ask(jbod, at=()).topic_partition_log_info_list == ()

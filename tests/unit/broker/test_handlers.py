@@ -248,7 +248,7 @@ NOT_ASKED = -(1 << 31)
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_without_an_authorizer_whoever_asks_what_he_may_do_may_do_all(is_asked: bool) -> None:
+def test_without_an_authorizer_every_client_may_do_all(is_asked: bool) -> None:
     node = FakeNode()
     node.topic("t", A, 1, THREE)
     cluster, topics = (CLUSTER_OPERATIONS, TOPIC_OPERATIONS) if is_asked else (NOT_ASKED, NOT_ASKED)
@@ -271,7 +271,7 @@ def test_without_an_authorizer_whoever_asks_what_he_may_do_may_do_all(is_asked: 
 
 
 @pytest.mark.parametrize("listener", ["PLAINTEXT", "CONTROLLER"])
-def test_who_would_authenticate_learns_that_the_listener_does_not(listener: str) -> None:
+def test_a_client_that_authenticates_learns_that_the_listener_does_not(listener: str) -> None:
     """Kafka's answers on a PLAINTEXT listener, of brokers and of controllers."""
     routes = CONTROLLER_ROUTES if listener == "CONTROLLER" else BROKER_ROUTES
     caller = Caller("c", "127.0.0.1", listener)

@@ -212,7 +212,7 @@ def test_leaving_replaces_a_heartbeat_that_is_out() -> None:
     assert isinstance(lifecycle.role, Leaving), "that was no answer to the wish to leave"
 
 
-def test_who_never_registered_leaves_at_once() -> None:
+def test_a_broker_that_never_registered_stops_at_once() -> None:
     lifecycle, _ = fresh()
     lifecycle.leave(T)
     assert lifecycle.role == Left(clean=False)

@@ -34,7 +34,7 @@ def test_a_leader_goes_on(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", DANGEROUS)
-def test_who_is_in_sync_or_eligible_goes_before_all_others_and_loses_nothing(kind: Kind) -> None:
+def test_an_in_sync_or_eligible_replica_goes_before_all_others_and_loses_nothing(kind: Kind) -> None:
     reports = (GONE, log(2, 5, 100), log(3, 5, 10))
     for state in (replace(LOST, isr=(3,)), replace(LOST, elr=(3, 1))):
         plan = plan_election(state, reports, kind, 2)
@@ -54,7 +54,7 @@ def test_the_longest_log_is_that_of_the_highest_epoch_then_of_the_highest_end_th
     assert candidate(other_order, (log(3, 5, 10), log(2, 5, 10), GONE), kind) == (Outcome.UNCLEAN, 3)
 
 
-def test_who_has_not_heard_of_the_latest_election_or_is_not_online_does_not_count() -> None:
+def test_a_replica_that_does_not_know_the_latest_election_or_is_offline_does_not_count() -> None:
     kind = Kind.LONGEST_LOG_AGGRESSIVE
     assert candidate(LOST, (GONE, log(2, 5, 99, current=5), log(3, 5, 1)), kind) == (Outcome.UNCLEAN, 3)
     fenced = (log(1, 5, 99), log(2, 5, 2), log(3, 5, 1))
@@ -75,7 +75,7 @@ def test_who_has_not_heard_of_the_latest_election_or_is_not_online_does_not_coun
     ],
     ids=["all answered", "one is enough if it is all", "one is silent", "one is behind", "one is dead", "unknown"],
 )
-def test_balanced_wants_an_answer_of_everybody_who_was_eligible_last(
+def test_balanced_needs_an_answer_of_every_replica_that_was_eligible_last(
     known: tuple[int, ...], reports: tuple[LogReport, ...], outcome: Outcome, node: int
 ) -> None:
     state = replace(LOST, last_known_elr=known)

@@ -121,7 +121,7 @@ def test_a_range_in_words(start: int, end: int, certainty: int, words: str) -> N
     assert range_words(start, end, certainty) == words
 
 
-def test_an_entry_is_a_line_that_says_who_lost_what_and_why() -> None:
+def test_an_entry_is_a_line_with_the_replica_its_loss_and_the_cause() -> None:
     assert line_of(as_json(Entry((ELECTED,)))) == (
         "1970-01-01T00:00:01Z t-0: at most what was committed from offset 10 on; broker 2 was elected, epoch 3 to 4; …"
     )

@@ -86,7 +86,7 @@ def test_what_has_no_effect_is_accepted(key: str) -> None:
     assert ClientConfig.of({**SERVERS, f"kafka.{key}": "1"}) == ClientConfig.of(SERVERS)
 
 
-def test_who_asks_for_fewer_acknowledgements_gets_no_idempotence() -> None:
+def test_a_producer_with_fewer_acknowledgements_is_not_idempotent() -> None:
     assert ClientConfig.of(SERVERS).enable_idempotence
     assert not ClientConfig.of({**SERVERS, "kafka.acks": "1"}).enable_idempotence
     many = {**SERVERS, "kafka.max.in.flight.requests.per.connection": "6"}

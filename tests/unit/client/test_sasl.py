@@ -162,7 +162,7 @@ MECHANISMS = pytest.mark.parametrize(
 
 
 @MECHANISMS
-def test_who_is_known_is_let_in(mechanism: str, module: str) -> None:
+def test_a_known_user_is_let_in(mechanism: str, module: str) -> None:
     with asking(mechanism) as broker:
         for chosen in (
             options(broker, mechanism, sasl_jaas_config=jaas(module)),

@@ -112,7 +112,7 @@ def test_an_assignment_is_refused(jbod: Jbod, title: str, at: TopicIdPartition |
     assert len(jbod.log.records) == before + 1, "the other row is done all the same"
 
 
-def test_who_is_no_replica_has_nothing_to_say(jbod: Jbod) -> None:
+def test_a_broker_that_is_not_a_replica_reports_nothing(jbod: Jbod) -> None:
     jbod.create("u", (1, 2))
     assert jbod.assign(3, directory(3, 0), jbod.at("u")) == [E.NOT_LEADER_OR_FOLLOWER]
 

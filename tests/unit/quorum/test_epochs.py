@@ -63,7 +63,7 @@ def test_a_poisoned_epoch_becomes_one_after_all_in_which_this_voter_voted(poison
     assert repaired(poisoned, 5) == ElectionState(5 + MARGIN)
 
 
-def test_the_other_voters_can_follow_whoever_was_repaired() -> None:
+def test_the_other_voters_can_follow_a_repaired_voter() -> None:
     assert MARGIN <= REACH // 2  # so a voter may lack as many epochs again
 
 

@@ -103,7 +103,7 @@ def test_a_poisoned_quorum_begins_again(states: tuple[ElectionState | None, ...]
     world.run_until(world.is_caught_up, 5_000)
 
 
-def test_who_was_cut_off_in_a_later_epoch_comes_back_though_its_pre_votes_move_nobody() -> None:
+def test_a_node_that_was_cut_off_in_a_later_epoch_returns_though_its_pre_votes_change_no_epoch() -> None:
     """Its answer to the leader's BeginQuorumEpoch says how far it is."""
     world = running()
     leader = world.leader()

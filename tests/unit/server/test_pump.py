@@ -163,7 +163,7 @@ def test_a_save_on_a_full_disk_is_reported_as_such_where_the_node_can_survive_it
     run(scenario)
 
 
-def test_a_flush_that_the_node_can_survive_fails_for_those_alone_whom_it_concerns(tmp_path: Path) -> None:
+def test_a_flush_that_the_node_can_survive_fails_only_for_the_logs_that_it_concerns(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing" / "a")
     wanted = [Save(missing, b"1", ("m", 1)), Save(str(tmp_path / "b"), b"2", ("m", 2)), Sync((missing,), ("m", 3))]
 

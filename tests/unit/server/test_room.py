@@ -241,7 +241,7 @@ def test_a_node_without_room_begins_anew_in_its_process_when_there_is_some(
     assert "Traceback" not in caplog.text
 
 
-def test_who_ends_the_process_while_it_waits_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_ends_a_waiting_process_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play(tmp_path, monkeypatch, ["finds no room"], ["/d is full"] * 1000)
     play.on_look = lambda: os.kill(os.getpid(), signal.SIGTERM)
     assert play.run() == OUT_OF_ROOM

@@ -118,7 +118,7 @@ def test_an_epoch_begins_at_one_offset_where_that_can_be_said(
     assert bool(found) == is_found
 
 
-def test_who_knows_of_the_latest_epoch_leads_and_of_several_who_has_most() -> None:
+def test_the_replica_with_the_latest_epoch_leads_and_among_several_the_longest_log() -> None:
     (lead,) = leading([known(1, end=20), known(2, latest=4, end=11), known(3, latest=4, end=12)])
     assert lead["lead_broker"] == 3
 

@@ -190,7 +190,7 @@ def test_a_follower_compares_leader_epochs_as_the_leader_does(racks: World, epoc
     assert fetch(racks, 2, 0, epoch=epoch)().error_code == error
 
 
-def test_who_waits_at_a_follower_learns_at_once_of_a_new_leader_epoch(racks: World) -> None:
+def test_a_fetch_that_waits_at_a_follower_learns_at_once_of_a_new_leader_epoch(racks: World) -> None:
     waiting = fetch(racks, 2, 2, max_wait_ms=60_000)
     racks.change(leader=3)
     assert waiting().error_code == E.FENCED_LEADER_EPOCH

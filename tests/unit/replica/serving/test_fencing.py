@@ -78,7 +78,7 @@ def test_a_leader_that_has_not_heard_of_its_fencing_serves_its_own_epoch_only(wo
     assert fetch(world, 1, 1).error_code == E.UNKNOWN_LEADER_EPOCH
 
 
-def test_a_fenced_client_learns_who_leads(world: World) -> None:
+def test_a_fenced_client_learns_the_leader(world: World) -> None:
     world.create()
     world.change(leader=2)
     row = fetch(world, 1, 0, version=12)

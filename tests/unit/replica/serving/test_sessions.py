@@ -228,7 +228,7 @@ def test_a_session_without_partitions_ends(world: World) -> None:
     assert not world.nodes[NodeId(1)].fetching.sessions.sessions
 
 
-def test_whoever_waits_in_a_session_that_is_evicted_is_served_and_told_of_the_end() -> None:
+def test_a_fetch_that_waits_in_an_evicted_session_is_answered_with_its_end() -> None:
     world = World(config=ReplicaConfig(fetch_session_slots=1))
     partitions(world, 1)
     opened = fetch(world, 0, 0, *rows((0, 0)))()
