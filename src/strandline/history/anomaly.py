@@ -27,7 +27,7 @@ def distinct(*operations: Operation) -> tuple[Operation, ...]:
     return tuple({id(operation): operation for operation in operations}.values())
 
 
-def told(anomaly: Anomaly) -> str:
+def described(anomaly: Anomaly) -> str:
     """For people: keys, offsets, values, operations."""
     lines = [f"{anomaly.name} in {anomaly.key}: {anomaly.text}"]
     for what, operations in (("written by", anomaly.writers), ("read by", anomaly.readers)):

@@ -27,7 +27,7 @@ from strandline.metadata.topic_names import why_illegal
 # this there is room for a million changes.
 EPOCH_END = (1 << 31) - (1 << 20)
 
-TOLD_MAX = 300  # characters
+DESCRIBED_MAX = 300  # characters
 NO_TOPIC = "there is no such topic"
 CHANGES = (-1, 0, 1)  # of whether a broker is fenced
 
@@ -135,13 +135,13 @@ def no_op(image: Image, record: r.NoOpRecord) -> str | None:
     return None
 
 
-def told(record: Any) -> str:
+def described(record: Any) -> str:
     """For an operator: what of the record is not as in any other of its kind."""
     plain = type(record)()
     fields = [(name, getattr(record, name)) for name in record.__struct_fields__]
     said = ", ".join(f"{name} {shown(value)}" for name, value in fields if value != getattr(plain, name))
     text = f"{type(record).__name__} with {said}" if said else type(record).__name__
-    return text if len(text) <= TOLD_MAX else f"{text[:TOLD_MAX]}…"
+    return text if len(text) <= DESCRIBED_MAX else f"{text[:DESCRIBED_MAX]}…"
 
 
 def shown(value: Any) -> str:

@@ -9,7 +9,7 @@ from tests.unit.metadata.test_image import T, broker, change, config, image_of, 
 from strandline.base.ids import METADATA_TOPIC_ID, OFFSET_MAX, ZERO_UUID, Uuid
 from strandline.metadata import records as r
 from strandline.metadata.features import METADATA_LEVEL, METADATA_VERSION
-from strandline.metadata.fitting import EPOCH_END, TOLD_MAX, WHY_UNFIT, told, why_unfit
+from strandline.metadata.fitting import DESCRIBED_MAX, EPOCH_END, WHY_UNFIT, described, why_unfit
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image
 from strandline.metadata.replay import APPLY
 
@@ -133,7 +133,8 @@ def test_one_change_less_than_the_last_epoch_can_be_made() -> None:
 
 def test_an_operator_learns_what_is_particular_to_a_record() -> None:
     assert (
-        told(change(isr=(1,))) == "PartitionChangeRecord with partition_id 0, topic_id dHR0dHR0dHR0dHR0dHR0dA, isr (1,)"
+        described(change(isr=(1,)))
+        == "PartitionChangeRecord with partition_id 0, topic_id dHR0dHR0dHR0dHR0dHR0dA, isr (1,)"
     )
-    assert told(r.NoOpRecord()) == "NoOpRecord"
-    assert len(told(topic("t" * 5000))) == TOLD_MAX + 1
+    assert described(r.NoOpRecord()) == "NoOpRecord"
+    assert len(described(topic("t" * 5000))) == DESCRIBED_MAX + 1

@@ -167,7 +167,7 @@ def sampling(
                 topics=topics,
                 isolation=int(read_committed),
                 commit_to=commit_to,
-                tell=lambda sentence: print(sentence, file=sys.stderr),
+                notify=lambda sentence: print(sentence, file=sys.stderr),
             )
     except StrandlineError as error:
         fail(error.problem, error.advice)

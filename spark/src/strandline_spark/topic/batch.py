@@ -90,7 +90,7 @@ class TopicReader(DataSourceReader):
         starts = looking.resolve(self.options.starting, "starting")
         named = named_ends(self.options.ending)
         ends = looking.resolve(self.options.ending, "ending") if named or self.ends is None else Resolved({}, [])
-        self.tell([*starts.lost, *ends.lost])
+        self.notify([*starts.lost, *ends.lost])
         wanted = []
         for topic, partition in partitions_of(view):
             at = (topic, partition)
@@ -111,7 +111,7 @@ class TopicReader(DataSourceReader):
         known_id, ends = self.ends.get(topic, (topic_id, {}))
         if known_id != topic_id:
             what = f"topic {topic} was deleted and created anew since load(): its id was {known_id} and is {topic_id}"
-            self.tell([Lost(topic, partition, "recreated", what, None)])
+            self.notify([Lost(topic, partition, "recreated", what, None)])
             return 0
         return ends.get(partition, 0)
 
@@ -128,7 +128,7 @@ class TopicReader(DataSourceReader):
             for each, first in zip(ranges, firsts, strict=True)
         ]
 
-    def tell(self, lost: list[Lost]) -> None:
+    def notify(self, lost: list[Lost]) -> None:
         if lost and self.options.fail_on_data_loss:
             raise data_loss(lost)
         for each in lost:

@@ -126,7 +126,7 @@ def one(
         seen = Trace()
         again = run_plan(plan, seen, keep)
         assert again.digest == outcome.digest, "the same plan ran differently"
-        replay = tell(plan, outcome, seen, replay, out, is_shrunk=shrink_runs > 0, quiet=json_output)
+        replay = write_run(plan, outcome, seen, replay, out, is_shrunk=shrink_runs > 0, quiet=json_output)
     if history is not None:
         write_history(history, f"sim seed {plan.seed}", *kept[0])
     if json_output:
@@ -157,13 +157,15 @@ def verdict(outcome: RunResult) -> str:
 def shrunk(plan: Plan, outcome: RunResult, runs: int, console: Console) -> tuple[Plan, RunResult]:
     with console.status("shrinking") as status:
 
-        def told(smaller: Plan, left: int) -> None:
+        def progress(smaller: Plan, left: int) -> None:
             status.update(f"shrinking: {len(smaller.faults)} of {len(plan.faults)} faults, {left} runs left")
 
-        return Shrinker(run_plan, plan, outcome, runs_max=runs, tell=told).shrink()
+        return Shrinker(run_plan, plan, outcome, runs_max=runs, progress=progress).shrink()
 
 
-def tell(plan: Plan, outcome: RunResult, seen: Trace, replay: str, out: Path, *, is_shrunk: bool, quiet: bool) -> str:
+def write_run(
+    plan: Plan, outcome: RunResult, seen: Trace, replay: str, out: Path, *, is_shrunk: bool, quiet: bool
+) -> str:
     """Write plan, story and diagram; print the story. How to replay what they show."""
     out.mkdir(parents=True, exist_ok=True)
     stem = out / f"sim-{plan.seed}"
@@ -174,13 +176,13 @@ def tell(plan: Plan, outcome: RunResult, seen: Trace, replay: str, out: Path, *,
     title = f"seed {plan.seed}: {'ok' if outcome.is_ok else 'a law was broken'}"
     text = f"{outcome.check}\n{outcome.evidence}".strip() or "nothing failed"
     partitions = tuple(sorted({m.partition for m in seen.moments if m.partition and m.partition in outcome.check}))
-    told = story(seen, title=title, verdict_text=text, replay=replay, partitions=partitions)
-    stem.with_suffix(".txt").write_text(told)
+    text_of_story = story(seen, title=title, verdict_text=text, replay=replay, partitions=partitions)
+    stem.with_suffix(".txt").write_text(text_of_story)
     write_page(
         str(stem.with_suffix(".html")), seen, title=title, verdict_text=text, replay=replay, partitions=partitions
     )
     if not quiet:
-        print(told)
+        print(text_of_story)
         print(f"\nstory: {stem.with_suffix('.txt')}   diagram: {stem.with_suffix('.html')}\nreplay: {replay}")
     return replay
 

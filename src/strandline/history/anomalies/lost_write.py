@@ -40,7 +40,7 @@ def find(view: View) -> list[Anomaly]:
             if not passed.is_final and item.acknowledged_ms >= passed.began_ms:
                 continue
             missed.add(vanished(view, item, passed))
-    return [*found, *missed.told()]
+    return [*found, *missed.anomalies()]
 
 
 class Missed:
@@ -57,7 +57,7 @@ class Missed:
         if value not in known or anomaly.proved_ms < known[value].proved_ms:
             known[value] = anomaly
 
-    def told(self) -> Iterable[Anomaly]:
+    def anomalies(self) -> Iterable[Anomaly]:
         yield from self.committed.values()
         for value, anomaly in self.others.items():
             if value not in self.committed or anomaly.proved_ms < self.committed[value].proved_ms:

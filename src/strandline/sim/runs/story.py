@@ -44,7 +44,7 @@ class Line(Value, frozen=True):
     times: int = 1
 
 
-class Telling(Value, frozen=True):
+class StoryLines(Value, frozen=True):
     lines: tuple[Line, ...]
     left_out: tuple[tuple[str, int], ...]  # how many lines of which kind
 
@@ -53,7 +53,7 @@ def story(
     trace: Trace, *, title: str, verdict_text: str, replay: str, partitions: Sequence[str] = (), limit: int = 200
 ) -> str:
     chosen = concerned(trace, partitions, verdict_text)
-    telling = tell(trace, chosen, limit)
+    telling = story_lines(trace, chosen, limit)
     parts = [title, "=" * min(len(title), WIDTH), ""]
     for name, text in (
         ("what failed", verdict_text),
@@ -167,7 +167,7 @@ def concerned(trace: Trace, partitions: Sequence[str], verdict_text: str) -> tup
 # --- which lines
 
 
-def tell(trace: Trace, partitions: Sequence[str], limit: int) -> Telling:
+def story_lines(trace: Trace, partitions: Sequence[str], limit: int) -> StoryLines:
     chosen = [m for m in trace.moments if not m.partition or not partitions or m.partition in partitions]
     lines = list(collapsed(chosen, end_of(trace)))
     end = max((line.until_ms for line in lines), default=0)
@@ -176,7 +176,7 @@ def tell(trace: Trace, partitions: Sequence[str], limit: int) -> Telling:
     left = Counter(str(lines[at].kind) for at in order[limit:])
     others = len(trace.moments) - len(chosen)
     left_out = (*sorted(left.items()), *((("of other partitions", others),) if others else ()))
-    return Telling(tuple(lines[at] for at in kept), left_out)
+    return StoryLines(tuple(lines[at] for at in kept), left_out)
 
 
 def worth(line: Line, end_ms: int) -> int:

@@ -80,7 +80,7 @@ class LagListener(StreamingQueryListener):
             except (StrandlineError, OSError) as error:  # commit even if the file cannot be written
                 failures.append(str(error))
         if failures:
-            self.tell(f"the lag of query {name} is unknown: {'; '.join(failures)}")
+            self.notify(f"the lag of query {name} is unknown: {'; '.join(failures)}")
         else:
             self.failure = None
 
@@ -99,7 +99,7 @@ class LagListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # PySpark's name
         """All that it did was reported."""
 
-    def tell(self, failure: str) -> None:
+    def notify(self, failure: str) -> None:
         if self.failure is None:
             warnings.warn(failure, RuntimeWarning, stacklevel=2)
         self.failure = failure

@@ -46,7 +46,7 @@ class Sampler:
         topics: Sequence[str] = (),
         isolation: int = 0,
         commit_to: str | None = None,
-        tell: Callable[[str], None] = lambda sentence: None,
+        notify: Callable[[str], None] = lambda sentence: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.cluster = cluster
@@ -56,7 +56,7 @@ class Sampler:
         self.isolation = isolation
         self.commit_to = commit_to  # a group to which the positions of the queries are committed
         self.clock = clock
-        self.tell = tell  # what a sample lacks, when it begins to
+        self.notify = notify  # what a sample lacks, when it begins to
         self.delays = Delays(cluster, isolation)
         self.lacking: Mapping[str, str] = {}  # what the last sample lacks -> a sentence about it
         self.is_first = True
@@ -75,7 +75,7 @@ class Sampler:
             made += self.of_reader(reader, ends, now)
         for what, sentence in trouble.lacking.items():
             if what not in self.lacking:
-                self.tell(sentence)
+                self.notify(sentence)
         self.lacking, self.is_first = trouble.lacking, False
         return made
 
