@@ -32,7 +32,7 @@ def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_out
     """Say what is wrong with a partition, which replica has which records, and what can be done.
 
     Each way out is shown with its cost in records and its command. Exit status 0 if there is nothing to do, 2 if
-    somebody must act, 3 if a broker did not answer.
+    an operator must act, 3 if a broker did not answer.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
 
 
 def max_status(statuses: list[int]) -> int:
-    """That somebody must act goes before that facts are missing."""
+    """That an operator must act goes before that facts are missing."""
     return next((status for status in (situation.ACTION, situation.MISSING) if status in statuses), situation.HEALTHY)
 
 

@@ -77,7 +77,7 @@ def leader_election(
     yes
         do not ask for confirmation
     dry_run
-        show the plan, and elect nobody
+        show the plan, and hold no election
     """
     kind = Kind[MISSPELT.get(election_type, election_type).upper()]
     ways = (topic is not None, all_topic_partitions, path_to_json_file is not None)

@@ -21,8 +21,10 @@ def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str
     """Ends the command if the file is not of this form."""
     try:
         content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        fail(f"{path}: {error}", status=2)
+    except OSError as error:
+        fail(f"cannot read {path}: {error.strerror}", status=2)
+    except ValueError as error:
+        fail(f"{path} is not valid JSON: {error}", status=2)
     rows = content.get("partitions") if isinstance(content, dict) else None
     if not isinstance(rows, list) or not rows:
         fail(f'{path} needs {{"partitions": [{{"topic": …, "partition": …}}]}}', status=2)

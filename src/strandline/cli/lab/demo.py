@@ -53,7 +53,7 @@ def demo(
     rate
         records a second
     partitions
-        of the topic; the leader of partition 0 is killed
+        number of partitions of the topic; the leader of partition 0 is killed
     """
     if seconds < RESTART_AFTER_S + 1:
         fail(

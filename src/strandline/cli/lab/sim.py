@@ -96,7 +96,7 @@ def read(path: Path) -> Plan:
 def parse_seeds(text: str) -> range:
     first, dots, last = text.partition("..")
     if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
-        fail(f"--seeds needs FIRST..LAST, as 1..1000, not {text!r}", status=2)
+        fail(f"--seeds needs FIRST..LAST, such as 1..1000, not {text!r}", status=2)
     return range(int(first), int(last if dots else first) + 1)
 
 
