@@ -35,7 +35,7 @@ class ProducerIds:
         """`epoch` is this broker's epoch."""
         if request.transactional_id is not None:
             # There is no transaction coordinator, and clients ask for one first (see handlers/find_coordinator.py).
-            # Of the errors that fit, this is the one that librdkafka and the Java client take as fatal.
+            # This is the error that librdkafka and the Java client take as fatal.
             return [Reply(to, refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))]
         if len(self.waiting) >= WAITING_MAX:
             return [Reply(to, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))]

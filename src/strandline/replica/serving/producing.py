@@ -116,7 +116,7 @@ class ParkedProduce:
             return [Reply(self.to, self.response())]
         effects: list[Effect] = [Reply(self.to, None)]
         if self.failed:
-            # There is no answer that could say so; a closed connection makes the client ask for metadata.
+            # No answer can report it; a closed connection makes the client ask for metadata.
             effects.append(Close(self.to.connection, "a produce request with acks=0 failed"))
         return effects
 
