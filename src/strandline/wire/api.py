@@ -74,6 +74,13 @@ def _controller(key: int, place: str) -> Api:
     return Api(key, name, folder, None, on_controller=True)
 
 
+def _untold(key: int, place: str) -> Api:
+    """Known, so that it can be written and read, but no listener answers it yet."""
+    assert 0 <= key < OWN_KEYS
+    folder, name = place.split(".")
+    return Api(key, name, folder, None, on_controller=False)
+
+
 def _own(key: int, place: str, *, on_controller: bool = False) -> Api:
     assert key >= OWN_KEYS
     folder, name = place.split(".")
@@ -102,6 +109,11 @@ APIS = (
     _client(21, "records.DeleteRecords", "0-2"),
     _client(22, "records.InitProducerId", "0-5"),
     _client(23, "records.OffsetForLeaderEpoch", "2-4"),
+    _untold(24, "transactions.AddPartitionsToTxn"),
+    _untold(25, "transactions.AddOffsetsToTxn"),
+    _untold(26, "transactions.EndTxn"),
+    _untold(27, "transactions.WriteTxnMarkers"),
+    _untold(28, "transactions.TxnOffsetCommit"),
     _client(32, "cluster.DescribeConfigs", "1-4", on_controller=True),
     _client(33, "cluster.AlterConfigs", "0-2", on_controller=True),
     _client(34, "cluster.AlterReplicaLogDirs", "1-2"),
@@ -121,9 +133,12 @@ APIS = (
     _client(57, "cluster.UpdateFeatures", "0-2", on_controller=True),
     _controller(59, "quorum.FetchSnapshot"),
     _client(60, "cluster.DescribeCluster", "0-2", on_controller=True),
+    _untold(61, "transactions.DescribeProducers"),
     _controller(62, "brokers.BrokerRegistration"),
     _controller(63, "brokers.BrokerHeartbeat"),
     _client(64, "cluster.UnregisterBroker", "0", on_controller=True),
+    _untold(65, "transactions.DescribeTransactions"),
+    _untold(66, "transactions.ListTransactions"),
     _controller(67, "brokers.AllocateProducerIds"),
     _controller(73, "brokers.AssignReplicasToDirs"),
     _client(75, "topics.DescribeTopicPartitions", "0"),

@@ -4,12 +4,13 @@ Key and value each start with an int16, their version; the key's also says which
 not know are not an error: readers skip them. Reading raises `Corrupt`, and nothing else.
 """
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID
 from strandline.base.ports import Buffer
-from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.codec import encode_bytes
 from strandline.wire.compress import Corrupt
+from strandline.wire.messages.prefixed import decode_body, prefixed_version
 from strandline.wire.schema import (
     Bytes,
     Group,
@@ -114,20 +115,3 @@ def decode_value(key: GroupKey, buffer: Buffer | None) -> GroupValue | None:
     if version not in cls.versions:
         raise Corrupt(f"{cls.__name__} version {version} is not known")
     return decode_body(cls, version, buffer)
-
-
-def prefixed_version(buffer: Buffer | None) -> int:
-    if buffer is None or len(buffer) < 2:
-        raise Corrupt("a group record without a version")
-    return int.from_bytes(buffer[:2], "big", signed=True)
-
-
-T = TypeVar("T", bound=Message)
-
-
-def decode_body(cls: type[T], version: int, buffer: Buffer | None) -> T:
-    assert buffer is not None
-    try:
-        return decode_all(cls, version, memoryview(buffer)[2:])
-    except ValueError as error:
-        raise Corrupt(f"{cls.__name__}: {error}") from None
