@@ -38,12 +38,9 @@ NOT_IN_KIO: dict[str, str] = {
     "ElectLeadersResponse-v3": "KIP-966's, which Apache Kafka has not shipped: test_own_apis.py",
     "DeleteGroupsRequest-v3": "newer than kio 0.6.5, which ends at v2",
     "DeleteGroupsResponse-v3": "newer than kio 0.6.5, which ends at v2; it adds ErrorMessage",
-    "TxnOffsetCommitRequest-v6": "newer than kio 0.6.5, which ends at v5: test_transaction_messages.py",
-    "TxnOffsetCommitResponse-v6": "newer than kio 0.6.5, which ends at v5: test_transaction_messages.py",
+    "TxnOffsetCommitRequest-v6": "newer than kio 0.6.5, which ends at v5: test_offsets_by_topic_id.py",
+    "TxnOffsetCommitResponse-v6": "newer than kio 0.6.5, which ends at v5: test_offsets_by_topic_id.py",
 }
-
-# Fields that Kafka has renamed since.
-RENAMED = {("TxnOffsetCommitRequest", "generation_id"): "generation_id_or_member_epoch"}
 
 # Tags of our own begin here, far above Kafka's: optional extras, which readers that do not know them skip.
 OWN_TAGS = 10_000
@@ -96,8 +93,7 @@ def stem(name: str) -> str:
 def paired(layout: Layout, kio: Any) -> list[tuple[Field, KioField[Any]]]:
     kafkas = [field for field in layout.fields if field.tag is None or field.tag < OWN_TAGS]
     ours = {stem(field.name): field for field in kafkas if field.present}
-    renamed = {stem(old): stem(new) for (name, old), new in RENAMED.items() if name == kio.__name__}
-    theirs = {renamed.get(stem(field.name), stem(field.name)): field for field in fields(kio)}
+    theirs = {stem(field.name): field for field in fields(kio)}
     assert set(ours) == set(theirs), f"fields of {layout.cls.__name__}"
     for name, field in ours.items():
         assert field.tag == get_field_tag(theirs[name]), f"tag of {field.name}"

@@ -10,6 +10,7 @@ own for them, immutable ones, so that the node can route the answer with one loo
 from enum import Enum
 from typing import Any
 
+from strandline.base.ids import NodeId
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.value import Value
 
@@ -197,6 +198,18 @@ class ToController(Value, frozen=True):
     token: Token
 
 
+class ToBroker(Value, frozen=True):
+    """Ask a broker of the cluster, on the listener for other brokers. The node turns it into a `Send`, asks itself if
+    it is that broker, or answers `Failed(token, CLOSED)` when no such broker is alive. `channel`: as for a `Send`."""
+
+    node: NodeId
+    channel: str
+    message: Any
+    version: int
+    timeout_ms: int
+    token: Token
+
+
 class Halt(Value, frozen=True):
     """The node must stop: `why` is for the operator. Status 0 after a controlled shutdown."""
 
@@ -211,4 +224,4 @@ class AwaitRoom(Value, frozen=True):
     paths: tuple[str, ...]
 
 
-Effect = Send | Reply | Sync | Save | Remove | Probe | Close | Report | ToController | Halt | AwaitRoom
+Effect = Send | Reply | Sync | Save | Remove | Probe | Close | Report | ToController | ToBroker | Halt | AwaitRoom

@@ -16,6 +16,8 @@ ZERO_UUID = Uuid(bytes(16))
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
 OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTION_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTION_TOPIC)
 
 
 class TopicPartition(NamedTuple):

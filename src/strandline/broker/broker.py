@@ -1,83 +1,25 @@
 """The broker's part of a node: its replicas, the groups that it coordinates, its standing with the controller."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed
-from strandline.base.ids import BrokerEpoch, LeaderEpoch, Uuid
-from strandline.base.ports import Buffer, DiskError
+from strandline.base.ids import BrokerEpoch, Uuid
+from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.broker.coordinators.internal_topics import InternalTopics
+from strandline.broker.coordinators.producer_ids import ProducerIds
 from strandline.broker.lifecycle import Lifecycle, LifecycleSent
 from strandline.broker.parts import Parts
-from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.suspects import Suspects
 from strandline.group.coordinator import Groups
-from strandline.group.shards import Done
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.evidence.inventory import Left
-from strandline.log.reading import Read
-from strandline.log.refusals import Refused
 from strandline.metadata.image import Delta, Image
 from strandline.replica.losses.withdrawing import left_in
 from strandline.replica.replicas import Replicas
 from strandline.replica.storage.cordoned import cordoned_ids
 from strandline.replica.storage.directories import Directories
 from strandline.replica.tokens import FetchSent, ReplicaToken
-from strandline.wire.batch import BatchHeader, batches, why_invalid
-from strandline.wire.compress import Corrupt
-from strandline.wire.record import Record, records
-
-READ_BYTES = 1 << 20
-
-
-class InternalTopics:
-    """The partitions of `__consumer_offsets` as the group coordinator wants them, on top of the replicas."""
-
-    def __init__(self, replicas: Replicas) -> None:
-        self.replicas = replicas
-        self.unreadable = 0  # batches that were skipped
-
-    def append_internal(self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done) -> list[Effect]:
-        return self.replicas.append_internal(topic, partition, batch, now, done)
-
-    def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
-        return self.replicas.leads(topic, partition)
-
-    def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
-        hosted = self.replicas.host.partitions.named(topic, partition)
-        return hosted is None or self.replicas.scrubber.is_whole(hosted, now)
-
-    def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
-        """All but what is damaged: that is lost, or `is_whole` would say so."""
-        hosted = self.replicas.host.partitions.named(topic, partition)
-        if hosted is None:
-            return
-        offset: int | None = hosted.log.log_start_offset
-        while offset is not None and offset < hosted.log.log_end_offset:
-            before = offset
-            read = self.replicas.read_internal(topic, partition, offset, READ_BYTES)
-            for header, buffer in batches_of(read):
-                if why_invalid(header, buffer) is not None or header.next_offset <= offset:
-                    break
-                offset = header.next_offset  # whatever a cleaner has left of its records
-                if not header.is_control:
-                    yield from self.readable(header, buffer)
-            assert offset >= before, "a reader goes on"
-            if offset == before:
-                offset = self.replicas.scrubber.resumes(hosted, offset)
-                self.unreadable += offset is not None
-
-    def readable(self, header: BatchHeader, buffer: Buffer) -> Iterator[Record]:
-        """A batch whose content makes no sense must not keep its coordinator from all the others."""
-        try:
-            yield from records(header, buffer)
-        except Corrupt:
-            self.unreadable += 1
-
-
-def batches_of(read: Read | Refused) -> Iterator[tuple[BatchHeader, Buffer]]:
-    for buffer in () if isinstance(read, Refused) else read.buffers:
-        for header in batches(buffer):
-            yield header, buffer
 
 
 class Broker:

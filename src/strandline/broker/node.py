@@ -4,9 +4,10 @@
 order until nothing moves any more: quorum → committed metadata → controller, replicas, groups, lifecycle. What comes
 out is a list of effects for the driver.
 
-Three internal shortcuts never reach the driver:
+Four internal shortcuts never reach the driver:
   - `ToController` becomes a `Send`, or is handed straight to this node's own active controller;
-  - an answer of that controller to this node itself becomes `Answered`;
+  - `ToBroker` becomes a `Send`, or is handed straight to this node's own broker;
+  - an answer of these two to this node itself becomes `Answered`;
   - records that the controller writes go to the quorum's log.
 
 Invariants: the controller is active only while this node leads the quorum and has applied everything up to its own
@@ -34,6 +35,7 @@ from strandline.base.effects import (
     Send,
     Synced,
     SyncFailed,
+    ToBroker,
     ToController,
     Token,
 )
@@ -58,7 +60,7 @@ from strandline.wire.schema import Message
 
 EARLY_MAX = 10_000
 UNFIT_METADATA = 65  # EX_DATAERR: the exit status of a node that cannot apply what is committed
-MYSELF = -1  # the connection of requests that this node sends to its own controller
+MYSELF = -1  # the connection of requests that this node sends to its own controller or broker
 
 
 class Node:
@@ -90,7 +92,6 @@ class Node:
         self.new_leaders = 0  # how often this node has heard of another controller
         self.own_requests: dict[int, Token] = {}
         self.own_count = 0
-        self.own_caller = Caller("strandline", "127.0.0.1", config.controller_listener_names[0])
         self.written: list[Effect] = []  # what the quorum wants done for records that the controller just wrote
         self.halted = False
         self.is_parting = False  # it has resigned as the quorum's leader, and stops next
@@ -244,6 +245,8 @@ class Node:
                 kind = type(effect)
                 if kind is ToController:
                     more += self.to_controller(cast(ToController, effect), now)
+                elif kind is ToBroker:
+                    more += self.to_broker(cast(ToBroker, effect), now)
                 elif kind is Reply and cast(Reply, effect).to.connection == MYSELF:
                     more += self.own_request_answered(cast(Reply, effect), now)
                 else:
@@ -346,21 +349,34 @@ class Node:
         why = "controlled shutdown is complete" if clean else "stopped without a controlled shutdown"
         return [*effects, Halt(self.fault or why, UNFIT_METADATA if self.fault else 0)]
 
-    # --- talking to the active controller
+    # --- talking to the active controller, and to other brokers
 
     def to_controller(self, effect: ToController, now: Instant) -> list[Effect]:
         leader = self.quorum.leader_id
         if leader == self.me:
-            self.own_count += 1
-            self.own_requests[self.own_count] = effect.token
             assert self.controller is not None, "who leads the quorum is a controller"
-            to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).api_key, effect.version)
-            return self.received(Received(to, self.own_caller, effect.message), now)
+            return self.ask_myself(effect, self.config.controller_listener_names[0], now)
         if leader not in self.voters:
             return self.answered(Failed(effect.token, Failure.CLOSED), now)
         # Answers come in order, and an election by hand waits for replicas: heartbeats must not wait behind it.
         channel = "elections" if is_manual(effect.message, effect.version) else "controller"
         return [Send(self.voters[leader], channel, effect.message, effect.version, effect.timeout_ms, effect.token)]
+
+    def to_broker(self, effect: ToBroker, now: Instant) -> list[Effect]:
+        listener = self.config.inter_broker_listener_name
+        if effect.node == self.me:
+            return self.ask_myself(effect, listener, now)
+        broker = self.image.brokers.get(effect.node)
+        endpoint = None if broker is None or broker.fenced else broker.endpoints.get(listener)
+        if endpoint is None:
+            return self.answered(Failed(effect.token, Failure.CLOSED), now)
+        return [Send(endpoint, effect.channel, effect.message, effect.version, effect.timeout_ms, effect.token)]
+
+    def ask_myself(self, effect: ToController | ToBroker, listener: str, now: Instant) -> list[Effect]:
+        self.own_count += 1
+        self.own_requests[self.own_count] = effect.token
+        to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).api_key, effect.version)
+        return self.received(Received(to, Caller("strandline", "127.0.0.1", listener), effect.message), now)
 
     def own_request_answered(self, reply: Reply, now: Instant) -> list[Effect]:
         return self.answered(Answered(self.own_requests.pop(reply.to.sequence), reply.message), now)

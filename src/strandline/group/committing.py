@@ -15,7 +15,7 @@ from strandline.group.answers import coordinator_error
 from strandline.group.classic import GroupConfig, State
 from strandline.group.offsets import CommittedOffset, offset_record
 from strandline.group.shard import Shard
-from strandline.group.shards import Shards
+from strandline.group.shards import GroupShards
 from strandline.group.topics import Topics
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
@@ -24,7 +24,7 @@ MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group h
 
 
 class Committing:
-    def __init__(self, config: GroupConfig, shards: Shards, topics: Topics) -> None:
+    def __init__(self, config: GroupConfig, shards: GroupShards, topics: Topics) -> None:
         self.config = config
         self.shards = shards
         self.topics = topics

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
+from strandline.coordination.internal_log import InternalLog
 from strandline.group import answers
 from strandline.group.answers import membership_error
 from strandline.group.classic import Group, GroupConfig
@@ -19,7 +19,7 @@ from strandline.group.committing import Committing
 from strandline.group.membership import Membership
 from strandline.group.retention import Retention
 from strandline.group.shard import Shard
-from strandline.group.shards import OffsetsLog, Shards
+from strandline.group.shards import GroupShards
 from strandline.group.topics import Topics
 from strandline.metadata.image import Delta, Image
 from strandline.wire.messages.groups.delete_groups import (
@@ -40,10 +40,10 @@ from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 
 
 class Groups:
-    def __init__(self, config: GroupConfig, log: OffsetsLog, rng: Rng) -> None:
+    def __init__(self, config: GroupConfig, log: InternalLog, rng: Rng) -> None:
         self.config = config
         self.topics = Topics()
-        self.shards = Shards(config, log)
+        self.shards = GroupShards(config, log)
         self.membership = Membership(config, self.shards, rng)
         self.committing = Committing(config, self.shards, self.topics)
         self.retention = Retention(config, self.shards, self.topics)
@@ -67,20 +67,18 @@ class Groups:
     def apply(self, image: Image, delta: Delta, now: Instant) -> list[Effect]:
         """Leadership of `__consumer_offsets` may have moved. Call after the replicas have applied the same delta."""
         self.topics.image = image
-        topic = image.topic_named(OFFSETS_TOPIC)
-        self.shards.partitions = 0 if topic is None else len(topic.partitions)
-        touched = delta.reloaded or any(at.topic_id in delta.topics for at in delta.partitions)
-        if topic is not None and not touched:
-            touched = any(at.topic_id == topic.topic_id for at in delta.partitions)
-        effects = self.follow_leadership(now) if touched or (topic is None and self.shards.loaded) else []
+        effects = self.follow_leadership(now) if self.shards.is_touched(image, delta) else []
         if delta.reloaded or any(was is not None for was in delta.topics.values()):
             for shard in self.shards.loaded.values():
                 effects += self.retention.forget_outdated(shard, now)
         return effects
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
-        effects, new = self.shards.follow_leadership(now)
-        assert all(self.shards.loaded[shard.partition] is shard for shard in new)
+        effects: list[Effect] = []
+        gone, new = self.shards.follow_leadership(now)
+        for shard in gone:
+            for group in shard.groups.values():
+                effects += group.dissolve(ErrorCode.NOT_COORDINATOR)
         for shard in new:
             effects += self.retention.forget_outdated(shard, now)  # nobody did when the topic was deleted, perhaps
         if self.shards.loaded:

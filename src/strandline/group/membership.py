@@ -13,7 +13,7 @@ from strandline.group.answers import membership_error
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.join import Joining
 from strandline.group.shard import Shard, group_record
-from strandline.group.shards import Shards
+from strandline.group.shards import GroupShards
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupResponse
 from strandline.wire.messages.groups.leave_group import (
@@ -28,7 +28,7 @@ LEAVE_TOGETHER = 3  # the LeaveGroup version from which several members leave wi
 
 
 class Membership:
-    def __init__(self, config: GroupConfig, shards: Shards, rng: Rng) -> None:
+    def __init__(self, config: GroupConfig, shards: GroupShards, rng: Rng) -> None:
         self.shards = shards
         self.joining = Joining(config, rng)
 

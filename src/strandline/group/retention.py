@@ -11,7 +11,7 @@ from strandline.base.time import NEVER, Instant, after
 from strandline.group.classic import GroupConfig
 from strandline.group.offsets import expired
 from strandline.group.shard import Shard
-from strandline.group.shards import Records, Shards
+from strandline.group.shards import GroupShards, Records
 from strandline.group.topics import Topics
 from strandline.wire.messages.groups.group_records import GroupMetadataKey, OffsetCommitKey
 
@@ -19,7 +19,7 @@ TOMBSTONES_MAX = 10_000  # in one batch
 
 
 class Retention:
-    def __init__(self, config: GroupConfig, shards: Shards, topics: Topics) -> None:
+    def __init__(self, config: GroupConfig, shards: GroupShards, topics: Topics) -> None:
         self.config = config
         self.shards = shards
         self.topics = topics

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from strandline.base.ids import LeaderEpoch, Uuid
 from strandline.base.time import Instant
+from strandline.coordination.internal_log import Replayed
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.member import Member
 from strandline.group.offsets import CommittedOffset, Offsets
@@ -23,7 +24,6 @@ from strandline.wire.messages.groups.group_records import (
     decode_key,
     decode_value,
 )
-from strandline.wire.record import Record
 
 # A generation is a 32-bit number, and grows by one with each rebalance. None comes so far by counting, and behind this
 # there is room for a million rebalances.
@@ -40,8 +40,11 @@ class Shard:
         self.committing: Counter[tuple[str, str, int]] = Counter()  # commits under way, by group, topic and partition
         self.unreadable = 0  # records that a reader skipped
 
-    def load(self, records: Iterable[Record], now: Instant) -> None:
-        for record in records:
+    def load(self, rows: Iterable[Replayed], now: Instant) -> None:
+        for row in rows:
+            record = row.record
+            if record is None:
+                continue
             try:
                 key = decode_key(record.key)
                 value = None if key is None else decode_value(key, record.value)

@@ -9,11 +9,20 @@ from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log.files.stored_log import UNKNOWN, StoredLog
+from strandline.log.indexes.aborted import AbortedTransaction
 from strandline.log.producers import duplicates
 from strandline.log.producers.producers import Remembered
+from strandline.log.producers.transactions import Transactions
 from strandline.log.reading import NOTHING, Read, read_files
 from strandline.log.recompress import CODEC_OF, recompressed
-from strandline.log.refusals import LOG_APPEND_TIME, Refused, accept_produced, refused
+from strandline.log.refusals import (
+    INSIDE_TRANSACTION,
+    LOG_APPEND_TIME,
+    OUTSIDE_TRANSACTION,
+    Refused,
+    accept_produced,
+    refused,
+)
 from strandline.log.timestamps import Damaged, Found, at_or_after, latest
 from strandline.wire.batch import LOG_APPEND_TIME as LOG_APPEND_TIME_FLAG
 from strandline.wire.batch import (
@@ -27,6 +36,7 @@ from strandline.wire.batch import (
     why_invalid,
 )
 from strandline.wire.batch import Tail as End
+from strandline.wire.control import EndTxnMarker, build_end_txn, read_marker
 
 
 class Appended(Value, frozen=True):
@@ -56,14 +66,38 @@ class Log(StoredLog):
     def epoch_at(self, offset: int) -> int:
         return self.epochs.epoch_at(offset)
 
+    @property
+    def transactions(self) -> Transactions:
+        return self.producers.transactions
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """What a read_committed consumer may read up to (exclusive, despite its name)."""
+        assert high_watermark <= self.log_end_offset
+        return max(self.transactions.stable_end(high_watermark), min(self.log_start_offset, high_watermark))
+
+    def aborted(self, start: int, end: int, now: Instant) -> list[AbortedTransaction]:
+        """The aborted transactions that have records in [start, end), which lies below the last stable offset."""
+        if not self.producer_state.has_aborted:
+            return []
+        if any(segment.aborted.is_damaged for segment in self.segments):
+            self.producer_state.distrust(self.log_start_offset, self.log_end_offset, now)
+        return self.producer_state.aborted(start, end)
+
     # --- appending
 
     def append_as_leader(
-        self, records: memoryview | bytearray, leader_epoch: int, now: Instant, *, internal: bool = False
+        self,
+        records: memoryview | bytearray,
+        leader_epoch: int,
+        now: Instant,
+        *,
+        internal: bool = False,
+        may_begin: bool = False,
     ) -> Appended | Refused:
         """Append the one batch that a producer sent. Offsets and epoch are written into the buffer itself.
 
-        `internal`: the broker made the batch itself, so control batches are fine and sizes are its own business.
+        `internal`: the broker made the batch itself, so sizes are its own business. `may_begin`: a coordinator has
+        verified that the producer's transaction has this partition, so the batch may be its first one here (KIP-890).
         """
         buffer = memoryview(records)
         config = self.config
@@ -78,6 +112,11 @@ class Log(StoredLog):
                 return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, duplicate=True)
             if verdict is not None:
                 return refused(verdict)
+            if header.is_transactional != self.transactions.is_open(header.producer_id):
+                if not header.is_transactional:
+                    return INSIDE_TRANSACTION
+                if not may_begin:
+                    return OUTSIDE_TRANSACTION
         codec = CODEC_OF[config.compression_type]
         if codec is not None and codec != header.codec and not header.is_control:
             size_max = None if internal else config.max_message_bytes
@@ -107,8 +146,20 @@ class Log(StoredLog):
             self.epoch_file.assign(leader_epoch, base)
         self.write(buffer, base, last, header.max_timestamp if stamp < 0 else stamp, now)
         if header.producer_id >= 0:
-            self.producers.appended(header, base, now, stamp)
+            marker = read_marker(buffer) if header.is_control else None
+            self.producer_state.ended(self.producers.appended(header, base, now, stamp, marker))
         return Appended(base, last, stamp, self.log_start_offset, len(buffer))
+
+    def append_marker(
+        self, producer_id: int, producer_epoch: int, marker: EndTxnMarker, leader_epoch: int, now: Instant, version: int
+    ) -> Appended | Refused:
+        """End a producer's transaction here, as its coordinator has decided. `version`: of transaction.version."""
+        why = self.producers.why_no_marker(producer_id, producer_epoch, marker, version)
+        if why is not None:
+            return refused(why)
+        batch = build_end_txn(marker, timestamp=now, producer_id=producer_id, producer_epoch=producer_epoch)
+        buffer = memoryview(bytearray(batch))
+        return self.append_accepted(read_header(buffer), buffer, leader_epoch, now, internal=True)
 
     def append_as_follower(self, records: Buffer, leader_epoch_max: int, now: Instant = UNKNOWN) -> int | Refused:
         """Append the leader's batches as they are; return the new log end.
@@ -146,12 +197,14 @@ class Log(StoredLog):
         batch = buffer[header.position : header.end]
         self.write(batch, header.base_offset, header.last_offset, header.max_timestamp, now)
         if header.producer_id >= 0:
-            self.producers.appended(header, header.base_offset, now)
+            marker = read_marker(batch) if header.is_control else None
+            self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))
 
     def mended(self, repaired: memoryview, start: int, end: int, now: Instant) -> None:
         """Damaged batches in [start, end) are `repaired`."""
         assert end <= self.log_end_offset, "a repair adds nothing to the log"
-        self.producer_state.mend(batches(repaired), start, end, now)
+        log_start, log_end = self.log_start_offset, self.log_end_offset
+        self.producer_state.mend(batches(repaired), start, end, now, log_start, log_end)
 
     # --- reading
 

@@ -30,10 +30,12 @@ STAMPED = Refused(
 
 
 OUTSIDE_TRANSACTION = Refused(
-    # There is no coordinator who could know of the transaction, or end it: consumers that read committed records alone
-    # would see these at once.
+    # Nobody has verified that the coordinator knows of the transaction, and will end it (KIP-890).
     ErrorCode.INVALID_TXN_STATE,
     "Record was not part of an ongoing transaction",
+)
+INSIDE_TRANSACTION = Refused(
+    ErrorCode.INVALID_TXN_STATE, "Expected transactional write from the producer, whose transaction is open here"
 )
 
 
@@ -41,8 +43,6 @@ def accept_produced(buffer: memoryview, config: LogConfig, where: str, now: Inst
     """The header of the one batch that a producer sent for the partition `where`, if its log may have it."""
     read = read_produced(buffer, config.max_message_bytes)
     if isinstance(read, BatchHeader):
-        if read.is_transactional:
-            return OUTSIDE_TRANSACTION
         return why_not_timely(read, buffer, config, now) or why_not_compactable(read, buffer, config, where) or read
     if read is ErrorCode.MESSAGE_TOO_LARGE:
         return Refused(

@@ -1,4 +1,4 @@
-"""One segment: a file of batches and its two indexes.
+"""One segment: a file of batches, its two indexes, and the index of aborted transactions, if there are any.
 
 Invariants:
   - batches lie one behind another; the file holds exactly `size` bytes of them
@@ -8,7 +8,8 @@ Invariants:
 from collections.abc import Iterator, Sequence
 
 from strandline.base.ports import Buffer, Disk, DiskError, File
-from strandline.log.index import OffsetIndex, TimeIndex
+from strandline.log.indexes.aborted import AbortedIndex
+from strandline.log.indexes.sparse import OffsetIndex, TimeIndex
 from strandline.log.tail import DELTA, DELTA_AT, STEP, cut
 from strandline.wire.batch import (
     HEADER,
@@ -20,6 +21,7 @@ from strandline.wire.batch import (
     why_invalid,
     why_no_batch,
 )
+from strandline.wire.control import EndTxnMarker, read_marker
 
 WALK_BYTES = 1 << 20
 SEEK_BYTES = 16 << 10
@@ -55,6 +57,7 @@ class Segment:
         stem = f"{directory}/{file_name(base_offset, '')}"
         self.index = OffsetIndex(disk, f"{stem}.index{suffix}", base_offset)
         self.time_index = TimeIndex(disk, f"{stem}.timeindex{suffix}", base_offset)
+        self.aborted = AbortedIndex(disk, f"{stem}.txnindex{suffix}")
         self.since_entry = 0  # bytes appended since the last index entry
         self.max_timestamp = -1
         self.max_timestamp_offset = base_offset
@@ -71,6 +74,7 @@ class Segment:
         assert self.size >= 0 and self.base_offset <= self.next_offset
         self.index.check()
         self.time_index.check()
+        self.aborted.check()
         assert not len(self.index.positions) or self.index.positions[-1] < self.size, "an entry points behind the file"
 
     def release(self) -> None:
@@ -269,6 +273,11 @@ class Segment:
         batch = self.file.read(position, header.size)
         return (header, batch) if len(batch) == header.size else None
 
+    def marker_of(self, header: BatchHeader) -> EndTxnMarker | None:
+        """What a control batch of this segment says; None if that is no end of a transaction, or damage."""
+        found = self.batch_at(header.position)
+        return None if found is None else read_marker(found[1])
+
     # --- changing
 
     def truncate_to(self, offset: int) -> bool:
@@ -313,10 +322,11 @@ class Segment:
         """Give the files of a sealed segment another suffix; the records' comes last, and what it says counts."""
         assert all(path.endswith(old) for path in self.paths)
         self.release()
-        for part in (self.index, self.time_index, self):
+        for part in (self.aborted, self.index, self.time_index, self):
             path = part.path
             part.path = f"{path.removesuffix(old)}{new}"
-            self.disk.rename(path, part.path)
+            if part is not self.aborted or self.disk.exists(path):
+                self.disk.rename(path, part.path)
 
     def took_place_of(self, last: "Segment") -> None:
         """It is the cleaned copy of segments of which `last` is the last: it ends where that ended."""
@@ -336,5 +346,6 @@ class Segment:
         for path in self.paths:
             assert not path.endswith(".deleted"), "it is deleted once"
             self.disk.rename(path, f"{path}.deleted")
+        self.disk.remove(self.aborted.path)
         for path in self.paths:
             self.disk.remove(f"{path}.deleted")

@@ -17,6 +17,7 @@ from strandline.base.ports import Disk, DiskError
 from strandline.log.segment import Segment
 from strandline.log.unsynced import Unsynced
 from strandline.wire.batch import BatchHeader
+from strandline.wire.control import EndTxnMarker
 
 
 class Segments(Sequence[Segment]):
@@ -72,6 +73,14 @@ class Segments(Sequence[Segment]):
             position = segment.position_of(offset)
             if position is not None:
                 yield from segment.headers(position)
+            self.rest(segment)
+
+    def marked_headers(self, offset: int) -> Iterator[tuple[BatchHeader, EndTxnMarker | None]]:
+        """As `headers`, and of a control batch the marker that it holds."""
+        for segment in self.from_offset(offset):
+            position = segment.position_of(offset)
+            for header in () if position is None else segment.headers(position):
+                yield header, segment.marker_of(header) if header.is_control else None
             self.rest(segment)
 
     # --- open files

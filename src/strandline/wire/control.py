@@ -13,10 +13,10 @@ from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID
 from strandline.base.ports import Buffer
-from strandline.wire.batch import Draft, build
+from strandline.wire.batch import Draft, build, read_header
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.compress import Corrupt
-from strandline.wire.record import Record
+from strandline.wire.record import Record, records
 from strandline.wire.schema import Group, Int16, Int32, Int64, Message, String, Tag, UInt16, UuidField, V, message
 
 KEY = Layout(">hh")  # version, type
@@ -180,3 +180,15 @@ def build_end_txn(
         transactional=True,
         control=True,
     )
+
+
+def read_marker(batch: Buffer) -> EndTxnMarker | None:
+    """The end of a transaction that the control batch at the buffer's beginning holds; None if it holds none."""
+    header = read_header(batch)
+    assert header.is_control
+    try:
+        found = next(records(header, batch), None)
+        said = None if found is None else decode_control(found)
+    except Corrupt:
+        return None
+    return said if isinstance(said, EndTxnMarker) else None

@@ -41,7 +41,7 @@ BROKER = table(
     ),
     Mutant(
         "producer ids are handed out twice",
-        "broker/producer_ids.py",
+        "broker/coordinators/producer_ids.py",
         "        ids, self.block = self.block[:count], self.block[count:]",
         "        ids, self.block = self.block[:count], self.block[max(0, count - 1):]",
         Breaks.DURABILITY,

@@ -180,8 +180,8 @@ COPYING = table(
     Mutant(
         "the last stable offset runs ahead of the high watermark",
         "replica/serving/leader.py",
-        "        return self.high_watermark\n\n    @property\n    def is_end_unknown",
-        "        return self.log.log_end_offset\n\n    @property\n    def is_end_unknown",
+        "return self.log.last_stable_offset(self.high_watermark)",
+        "return self.log.last_stable_offset(self.log.log_end_offset)",
         Breaks.DURABILITY,
         ("kip/traps/test_logs.py::test_t43_records_and_last_stable_offset_come_of_one_high_watermark",),
         ("T43",),
@@ -231,7 +231,7 @@ COPYING = table(
     ),
     Mutant(
         "a transactional id is taken",
-        "broker/producer_ids.py",
+        "broker/coordinators/producer_ids.py",
         "        if request.transactional_id is not None:\n",
         "        if False:\n",
         Breaks.ANSWERS,

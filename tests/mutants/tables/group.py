@@ -119,7 +119,7 @@ GROUP = table(
     ),
     Mutant(
         "a coordinator ends its load where something is lost",
-        "broker/broker.py",
+        "broker/coordinators/internal_topics.py",
         "                offset = self.replicas.scrubber.resumes(hosted, offset)\n",
         "                return\n",
         Breaks.DURABILITY,
@@ -130,9 +130,9 @@ GROUP = table(
     ),
     Mutant(
         "a partition that is not loaded is like an empty one",
-        "group/shards.py",
-        "            if partition not in self.loaded and partition not in self.damaged:",
-        "            if partition not in self.loaded:",
+        "coordination/shards.py",
+        " for partition in missing if partition not in self.damaged]",
+        " for partition in missing]",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_a_coordinator_that_cannot_read_all_yet_asks_to_wait_and_forgets_nothing",),
     ),
@@ -154,9 +154,9 @@ GROUP = table(
     ),
     Mutant(
         "a shard outlives its leadership",
-        "group/shards.py",
-        "            if led.get(partition) != shard.leader_epoch:",
-        "            if partition not in led:",
+        "coordination/shards.py",
+        " if led.get(partition) != shard.leader_epoch]",
+        " if partition not in led]",
         Breaks.DURABILITY,
         (
             "unit/group/test_administration.py::"

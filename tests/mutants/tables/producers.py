@@ -74,7 +74,7 @@ PRODUCERS = table(
     Mutant(
         "batches that a leader sent make no producer known",
         "log/log.py",
-        "            self.producers.appended(header, header.base_offset, now)\n",
+        "            self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))\n",
         "            pass\n",
         Breaks.DURABILITY,
         (

@@ -18,7 +18,7 @@ from strandline.broker.handlers import (
 )
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
-from strandline.group.partitioning import partition_for
+from strandline.coordination.partitioning import partition_for
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic

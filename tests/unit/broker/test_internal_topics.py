@@ -9,7 +9,7 @@ from tests.unit.replica.conftest import AT, START, World
 from tests.unit.replica.scrubbing.test_scrubbing import PASS, a_world, flip, log_of
 
 from strandline.base.ids import OFFSETS_TOPIC, NodeId
-from strandline.broker.broker import InternalTopics
+from strandline.broker.coordinators.internal_topics import InternalTopics
 from strandline.metadata import records as r
 from strandline.wire.batch import build
 
@@ -28,7 +28,7 @@ def written(*batches: bytes) -> list[bytes | None]:
     for batch in batches:
         node.host.partitions.find(AT).log.append_as_leader(bytearray(batch), 0, world.now, internal=True)
     node.host.partitions.find(AT).role.advance(world.now)
-    return [record.key for record in InternalTopics(node).records_internal(OFFSETS_TOPIC, 0)]
+    return [row.record.key for row in InternalTopics(node).replay(OFFSETS_TOPIC, 0) if row.record is not None]
 
 
 def keyed(key: bytes) -> bytes:
@@ -62,7 +62,7 @@ def internal(world: World) -> InternalTopics:
 
 
 def count(world: World) -> int:
-    return len(list(internal(world).records_internal("t", 0)))
+    return len(list(internal(world).replay("t", 0)))
 
 
 @pytest.mark.parametrize(("byte", "mask"), [LENGTH, RECORD])

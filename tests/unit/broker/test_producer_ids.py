@@ -7,7 +7,7 @@ from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, Re
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant
-from strandline.broker.producer_ids import WAITING_MAX, BlockAsked, ProducerIds
+from strandline.broker.coordinators.producer_ids import WAITING_MAX, BlockAsked, ProducerIds
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsResponse
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 

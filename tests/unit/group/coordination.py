@@ -8,10 +8,10 @@ from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, Uuid
 from strandline.base.time import Instant
+from strandline.coordination.internal_log import Done, Replayed
 from strandline.group.classic import Group, GroupConfig
 from strandline.group.coordinator import Groups
 from strandline.group.shard import Shard
-from strandline.group.shards import Done
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 from strandline.wire.codec import decode_all, encode_bytes
@@ -24,7 +24,7 @@ from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from strandline.wire.record import Record, all_records
+from strandline.wire.record import all_records
 
 START = 1_000_000
 LATEST = {"JoinGroupRequest": 9, "SyncGroupRequest": 5, "HeartbeatRequest": 4, "LeaveGroupRequest": 5}
@@ -39,15 +39,25 @@ class HeldLog:
         self.epoch: LeaderEpoch | None = LeaderEpoch(0)
         self.is_damaged = False
 
-    def append_internal(self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done) -> list[Effect]:
+    def append_internal(
+        self,
+        topic: str,
+        partition: int,
+        batch: bytearray,
+        now: Instant,
+        done: Done,
+        *,
+        transaction: str = "",
+        adds: bool = False,
+    ) -> list[Effect]:
         self.under_way.append((bytes(batch), done))
         return []
 
     def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
         return not self.is_damaged
 
-    def records_internal(self, topic: str, partition: int) -> Iterable[Record]:
-        return [record for batch in self.batches for record in all_records(batch)]
+    def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
+        return [Replayed(record) for batch in self.batches for record in all_records(batch)]
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.epoch
@@ -152,7 +162,7 @@ class Coordination:
     def reload(self) -> Shard:
         """What a new leader of the partition would hold."""
         shard = Shard(0, LeaderEpoch(1), self.config)
-        shard.load(self.log.records_internal("", 0), Instant(self.now))
+        shard.load(self.log.replay("", 0), Instant(self.now))
         return shard
 
     # --- requests

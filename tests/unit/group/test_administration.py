@@ -6,8 +6,8 @@ from tests.unit.group.coordination import Coordination, commit_request, join_req
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import LeaderEpoch
 from strandline.base.time import Instant
+from strandline.coordination.partitioning import partition_for
 from strandline.group.classic import State
-from strandline.group.partitioning import partition_for
 from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribeGroupsRequest
 from strandline.wire.messages.groups.leave_group import MemberIdentity

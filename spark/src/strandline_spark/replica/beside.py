@@ -13,7 +13,7 @@ import numpy as np
 
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.index import OFFSET_ENTRY, TIME_ENTRY
+from strandline.log.indexes.sparse import OFFSET_ENTRY, TIME_ENTRY
 from strandline.log.producers.producer_snapshot import SUFFIX as SNAPSHOT
 from strandline.log.producers.producer_snapshot import Damaged, decode, offsets_in
 from strandline.log.producers.producers import Producers

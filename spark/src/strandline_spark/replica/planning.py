@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from strandline.log.index import OFFSET_ENTRY
+from strandline.log.indexes.sparse import OFFSET_ENTRY
 from strandline.wire.batch import HEADER_SIZE, read_header, why_invalid, why_no_batch
 from strandline_spark.errors import BadOption, StrandlineError
 from strandline_spark.replica.errors import LogChanged, UnreadableLog

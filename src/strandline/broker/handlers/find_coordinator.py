@@ -5,7 +5,7 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
 from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort
-from strandline.group.partitioning import partition_for
+from strandline.coordination.partitioning import partition_for
 from strandline.wire.messages.groups.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,

@@ -13,7 +13,7 @@ epoch, the last below the high watermark, or the last of its group: what says wh
 and where its epochs begin, stays, also for a replica that has nothing but a copy; and a segment ends where the next one
 begins. So recovery can tell a segment that was lost from a gap, however old its checkpoints are.
 
-Control batches stay as they are: no log has transactions yet, so nothing says whether they are needed.
+What becomes of transactions and their markers, `decided` says.
 
 Invariants:
   - a pass that finds the log cut, or a segment gone that it has yet to read, ends and leaves nothing behind
@@ -30,6 +30,7 @@ from itertools import pairwise
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.log.cleaning.cleanable import Cleanable
+from strandline.log.cleaning.decided import Decided
 from strandline.log.config import LONG_MAX
 from strandline.log.files.swapping import drop_cleaned, new_cleaned
 from strandline.log.log import Log
@@ -73,12 +74,14 @@ class Kept:
         remembered: set[tuple[int, int]],
         ends: list[int],
         starts: list[int],
+        decided: Decided,
     ) -> None:
         assert starts == sorted(starts), "each is asked about once, in order"
         self.now = now
         self.horizon = min(now + retention_ms, LONG_MAX)
         self.remembered = remembered  # of idempotent producers: whose, and the last offset of each batch
         self.ends = ends
+        self.decided = decided
         self.starts = starts  # of the epochs that are still to come
         self.last_of_key: dict[bytes, int] = {}
         self.end = 0
@@ -103,14 +106,20 @@ class Kept:
     def cleaned(self, header: BatchHeader, batch: memoryview) -> tuple[Buffer | None, int]:
         """What of a batch stays, None if nothing does; and how much work that was."""
         begins_epoch = self.begins_epoch(header)
-        if header.is_control or header.base_offset >= self.end:
+        if header.base_offset >= self.end:
             return batch, 0
+        if header.is_control:
+            rest = self.decided.marker(header, batch, self.now, self.horizon)
+            is_kept = rest is not None or begins_epoch or self.is_kept_empty(header)
+            return (empty(header) if rest is None and is_kept else rest), RECORD_COST
         assert header.size == len(batch)
         found = list(records(read_header(batch), batch))
-        kept = [record for record in found if self.is_kept(record, header)]
+        is_aborted = self.decided.is_aborted(header)
+        kept = [] if is_aborted else [record for record in found if self.is_kept(record, header)]
         work = len(found) * RECORD_COST
         if not kept:
             return (empty(header) if begins_epoch or self.is_kept_empty(header) else None), work
+        self.decided.keeps(header)
         is_new = not header.has_delete_horizon and any(r.value is None and r.offset < self.end for r in kept)
         if len(kept) == len(found) and not is_new:
             return batch, work
@@ -127,8 +136,9 @@ class Compaction:
         self.keys_max = max(1, map_bytes // KEY_COST)
         self.cuts = log.cuts
         remembered = {(p, b.last_offset) for p, known in log.producers.known.items() for b in known.batches}
+        decided = Decided(log.aborted(log.log_start_offset, plan.end, now))
         starts = [entry.start_offset for entry in log.epochs.entries]
-        self.kept = Kept(now, log.config.delete_retention_ms, remembered, [high_watermark], starts)
+        self.kept = Kept(now, log.config.delete_retention_ms, remembered, [high_watermark], starts, decided)
         self.kept.end = plan.first_dirty
         assert plan.first_dirty <= plan.end <= log.active.base_offset, "the active segment is never cleaned"
         assert high_watermark <= log.log_end_offset
@@ -181,7 +191,8 @@ class Compaction:
     def unsynced(self) -> tuple[str, ...]:
         """What must be made durable before `swap`."""
         assert self.copy is not None
-        return (*self.copy.paths, self.log.directory)
+        aborted = (self.copy.aborted.path,) if self.copy.aborted.entries else ()
+        return (*self.copy.paths, *aborted, self.log.directory)
 
     def swap(self) -> None:
         """The copy is durable."""
@@ -214,7 +225,7 @@ class Compaction:
         done = 0
         for header, batch in self.batches(segment, limit):
             done += header.size
-            if header.last_offset < self.plan.first_dirty or header.is_control:
+            if header.last_offset < self.plan.first_dirty or header.is_control or self.kept.decided.is_aborted(header):
                 continue
             for record in records(read_header(batch), batch):
                 done += RECORD_COST
@@ -271,6 +282,8 @@ class Compaction:
             self.log.segments.rest(segment)
             self.source, self.position = self.source + 1, 0
         if self.source == len(group):
+            for entry in [entry for one in group for entry in one.aborted.entries]:
+                self.copy.aborted.append(entry)
             self.copy.seal()
             self.is_copied = True
         return done
@@ -363,7 +376,6 @@ def rebuilt(header: BatchHeader, kept: Sequence[Record], horizon: int | None) ->
 
 def empty(header: BatchHeader) -> bytes:
     """The batch's range, producer and sequences, without a record."""
-    assert not header.is_control, "control batches stay as they are"
     batch = bytearray(HEADER_SIZE)
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     HEADER.pack_into(

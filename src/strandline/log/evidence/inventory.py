@@ -26,7 +26,7 @@ from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.log.log import Log
 
 RECORDS = ".log"
-FINDERS = (".index", ".timeindex", ".snapshot", EPOCHS_FILE)
+FINDERS = (".index", ".timeindex", ".txnindex", ".snapshot", EPOCHS_FILE)
 EDGE_BYTES = 64  # of a segment, at its beginning and its end: the header of its first batch, the end of its last
 IN_DOUBT = -1
 

@@ -88,7 +88,7 @@ def list_segments(disk: Disk, directory: str) -> list[int]:
     names = disk.list(directory)
     stems = {name.removesuffix(".log") for name in names if name.endswith(".log")}
     for name in names:
-        orphan = name.endswith((".index", ".timeindex")) and name.split(".")[0] not in stems
+        orphan = name.endswith((".index", ".timeindex", ".txnindex")) and name.split(".")[0] not in stems
         if orphan or name.endswith(".deleted"):
             disk.remove(f"{directory}/{name}")
     return sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isascii() and stem.isdigit())

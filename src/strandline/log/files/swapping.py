@@ -16,7 +16,7 @@ from strandline.log.segment import Segment, file_name
 
 CLEANED = ".cleaned"
 SWAP = ".swap"
-INDEXES = (".index", ".timeindex")
+INDEXES = (".index", ".timeindex", ".txnindex")
 
 
 def new_cleaned(disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> Segment:
@@ -31,7 +31,7 @@ def new_cleaned(disk: Disk, directory: str, base_offset: int, interval_bytes: in
 def drop_cleaned(cleaned: Segment) -> None:
     assert all(path.endswith(CLEANED) for path in cleaned.paths), "what counts already is not dropped"
     cleaned.release()
-    for path in cleaned.paths:
+    for path in (*cleaned.paths, cleaned.aborted.path):
         cleaned.disk.remove(path)
 
 

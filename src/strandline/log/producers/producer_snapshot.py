@@ -30,21 +30,22 @@ class Damaged(ValueError):
 
 def encode(producers: Producers) -> bytes:
     rows = b"".join(
-        row for producer_id, producer in sorted(producers.known.items()) for row in rows_of(producer_id, producer)
+        row
+        for producer_id, producer in sorted(producers.known.items())
+        for row in rows_of(producer_id, producer, producers.transactions.open.get(producer_id, NONE))
     )
     assert len(rows) % ROW.size == 0
     body = COUNT.pack(len(rows) // ROW.size) + rows
     return HEAD.pack(VERSION, crc32c(body)) + body
 
 
-def rows_of(producer_id: int, producer: Producer) -> Iterable[bytes]:
+def rows_of(producer_id: int, producer: Producer, first_offset: int) -> Iterable[bytes]:
+    rest = producer.coordinator_epoch, first_offset
     if not producer.batches:
-        yield ROW.pack(producer_id, producer.epoch, NONE, NONE, 0, NONE, NONE, NONE)
+        yield ROW.pack(producer_id, producer.epoch, NONE, NONE, 0, NONE, *rest)
     for one in producer.batches:
         delta = one.last_offset - one.base_offset
-        yield ROW.pack(
-            producer_id, producer.epoch, one.last_sequence, one.last_offset, delta, one.timestamp, NONE, NONE
-        )
+        yield ROW.pack(producer_id, producer.epoch, one.last_sequence, one.last_offset, delta, one.timestamp, *rest)
 
 
 def decode(content: bytes, now: Instant) -> Producers:
@@ -59,11 +60,12 @@ def decode(content: bytes, now: Instant) -> Producers:
     if count * ROW.size != len(body) - COUNT.size:
         raise Damaged(f"{count} rows in {len(body)} bytes")
     producers = Producers()
-    for producer_id, epoch, sequence, offset, delta, timestamp, _, _ in ROW.iter_unpack(body[COUNT.size :]):
+    for producer_id, epoch, sequence, offset, delta, timestamp, *rest in ROW.iter_unpack(body[COUNT.size :]):
         batches = []
         if offset >= 0:
             batches = [Remembered(step_back(sequence, delta), sequence, offset - delta, offset, timestamp)]
-        producers.restore(producer_id, epoch, batches, now)
+        producers.restore(producer_id, epoch, batches, now, *rest)
+    producers.transactions.sort()
     return producers
 
 

@@ -1,5 +1,7 @@
 """What a log knows of idempotent producers, and the snapshot files in which that is written down (`producer_snapshot`).
 
+With it goes the index of aborted transactions: both follow from the batches, and are read from them together.
+
 A snapshot only saves reading: what it says, the batches below its offset said. One is written where a segment begins
 and at a clean stop, so what is read of a log at its start, or after a truncation, is a segment's headers at most.
 
@@ -14,8 +16,11 @@ Invariants (executed by `check`, but for the second):
 from collections.abc import Iterable
 
 from strandline.base.time import Instant
+from strandline.log.indexes.aborted import SUFFIX as INDEX_SUFFIX
+from strandline.log.indexes.aborted import AbortedTransaction
 from strandline.log.producers.producer_snapshot import SUFFIX, Damaged, decode, encode, offsets_in, path_of
 from strandline.log.producers.producers import Producers
+from strandline.log.producers.transactions import Ended
 from strandline.log.segments import Segments
 from strandline.wire.batch import BatchHeader
 
@@ -28,6 +33,7 @@ class ProducerState:
         self.unsynced = segments.unsynced
         self.expiration_ms = expiration_ms
         self.producers = Producers()
+        self.has_aborted = False  # may there be entries in the indexes of aborted transactions?
         self.snapshots: list[int] = []  # the offsets at which `producers` was written down, sorted
 
     def take(self, offset: int) -> None:
@@ -64,6 +70,7 @@ class ProducerState:
         that begins at `start` and ends at `end`."""
         assert start <= end
         for name in self.disk.list(self.directory):
+            self.has_aborted |= name.endswith(INDEX_SUFFIX)
             if name.endswith(f"{SUFFIX}.tmp"):
                 self.disk.remove(f"{self.directory}/{name}")
         self.snapshots = offsets_in(self.disk, self.directory)
@@ -75,6 +82,7 @@ class ProducerState:
 
     def rebuild(self, start: int, end: int, now: Instant) -> None:
         """From the newest snapshot that is not damaged, and from the headers behind it."""
+        are_used = self.producers.transactions.are_used
         self.producers = Producers()
         unread = start
         while self.snapshots:
@@ -91,10 +99,12 @@ class ProducerState:
             self.producers.forget_gone(start, now, self.expiration_ms)
             unread = offset
             break
+        self.producers.transactions.are_used |= are_used
+        self.cut_aborted(unread)
         if unread < end:
-            for header in self.segments.headers(unread):
+            for header, marker in self.segments.marked_headers(unread):
                 if header.producer_id >= 0:
-                    self.producers.appended(header, header.base_offset, now)
+                    self.ended(self.producers.appended(header, header.base_offset, now, marker=marker))
 
     def distrust(self, start: int, end: int, now: Instant) -> None:
         """A batch is not where it is remembered: only the log itself is believed."""
@@ -103,16 +113,24 @@ class ProducerState:
 
     # --- following the log
 
-    def mend(self, patch: Iterable[BatchHeader], start: int, end: int, now: Instant) -> None:
+    def mend(
+        self, patch: Iterable[BatchHeader], start: int, end: int, now: Instant, log_start: int, log_end: int
+    ) -> None:
         """Damaged batches in [start, end) were repaired with those of `patch`. What was learned from the damaged ones
         may be written down."""
         assert start < end
-        if self.producers.mend(patch, start, end, now):
+        patch = list(patch)
+        if self.has_aborted or self.producers.transactions.are_used or any(header.is_transactional for header in patch):
+            # Which transactions there are follows from the order of all batches.
+            self.keep([offset for offset in self.snapshots if offset <= start])
+            self.rebuild(log_start, log_end, now)
+        elif self.producers.mend(patch, start, end, now):
             self.keep([offset for offset in self.snapshots if offset <= start])
 
     def cut_end(self, start: int, end: int, now: Instant) -> None:
         """The log was truncated to `end`. Only if a batch of a producer went must something be read."""
         self.keep([offset for offset in self.snapshots if offset <= end])
+        self.cut_aborted(end)
         if self.producers.end_offset > end:
             self.rebuild(start, end, now)
 
@@ -125,6 +143,42 @@ class ProducerState:
         """Before the whole log goes."""
         self.keep([])
         self.producers = Producers()
+
+    # --- aborted transactions
+
+    def ended(self, transaction: Ended | None) -> None:
+        """A marker was appended. An aborted transaction is entered beside the segment that has the marker."""
+        if transaction is None or not transaction.is_aborted:
+            return
+        first_open = self.producers.transactions.first_open
+        stable_end = transaction.last_offset + 1 if first_open is None else first_open
+        segment = self.segments.from_offset(transaction.last_offset)[0]
+        entry = AbortedTransaction(
+            transaction.producer_id, transaction.first_offset, transaction.last_offset, stable_end
+        )
+        segment.aborted.append(entry)
+        self.has_aborted = True
+        self.unsynced.add(segment.aborted.path, self.directory)
+
+    def cut_aborted(self, offset: int) -> None:
+        """Forget the aborted transactions whose markers lie at `offset` or behind it."""
+        for segment in self.segments.from_offset(offset) if self.has_aborted else ():
+            if segment.aborted.truncate(offset):
+                self.unsynced.add(segment.aborted.path, self.directory)
+
+    def aborted(self, start: int, end: int) -> list[AbortedTransaction]:
+        """The aborted transactions that have records in [start, end), by their markers' offsets.
+
+        The markers may lie far behind `end`. An entry says up to where everything was decided when it was written: no
+        later one is about earlier records."""
+        found: list[AbortedTransaction] = []
+        for segment in self.segments.from_offset(start):
+            for entry in segment.aborted.entries:
+                if entry.last_offset >= start and entry.first_offset < end:
+                    found.append(entry)
+                if entry.last_stable_offset >= end:
+                    return found
+        return found
 
     def forget_idle(self, now: Instant) -> None:
         self.producers.forget_idle(now, self.expiration_ms)

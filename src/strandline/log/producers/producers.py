@@ -1,7 +1,9 @@
 """What a log knows of idempotent producers: enough to recognise a batch that is sent again, and one that skips.
 
-Invariant: for each producer at most the last five batches of its current epoch, in order (as many as a producer may
-have in flight). `check` executes it.
+Of transactional ones it also knows which transaction is open, and which coordinator ended the last one.
+
+Invariants (executed by `check`): for each producer at most the last five batches of its current epoch, in order (as
+many as a producer may have in flight); a producer with an open transaction is known.
 """
 
 from collections.abc import Iterable
@@ -9,9 +11,13 @@ from collections.abc import Iterable
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.base.value import Value
+from strandline.log.producers.transactions import Ended, Transactions
 from strandline.wire.batch import SEQUENCE_MAX, BatchHeader
+from strandline.wire.control import EndTxnMarker
 
 BATCHES_MAX = 5
+STRICT_MARKERS = 2  # the transaction.version from which each end of a transaction has a producer epoch of its own
+EPOCH_MAX = (1 << 15) - 1
 
 
 class Remembered(Value, frozen=True):
@@ -25,10 +31,11 @@ class Remembered(Value, frozen=True):
 
 
 class Producer:
-    __slots__ = ("batches", "epoch", "seen")
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "seen")
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, epoch: int, coordinator_epoch: int = -1) -> None:
         self.epoch = epoch
+        self.coordinator_epoch = coordinator_epoch  # of the last marker; -1: there was none
         self.batches: list[Remembered] = []
         self.seen = 0  # when it was last heard of
 
@@ -36,6 +43,7 @@ class Producer:
 class Producers:
     def __init__(self) -> None:
         self.known: dict[int, Producer] = {}
+        self.transactions = Transactions()
         self.end_offset = 0  # behind the last batch of any of them: a cut above it takes nothing from here
 
     def judge(self, batch: BatchHeader) -> Remembered | ErrorCode | None:
@@ -45,9 +53,9 @@ class Producers:
             return None  # never seen, or forgotten: any sequence may be its first
         if batch.producer_epoch < producer.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        if not producer.batches:
-            return None
-        if batch.producer_epoch > producer.epoch:
+        if batch.base_sequence < 0:
+            return None  # a coordinator's: of its batches nobody asks for an order
+        if not producer.batches or batch.producer_epoch > producer.epoch:
             return None if batch.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         for old in producer.batches:
             if old.first_sequence == batch.base_sequence and old.last_sequence == batch.last_sequence:
@@ -56,17 +64,45 @@ class Producers:
         expected = 0 if last == SEQUENCE_MAX else last + 1
         return None if batch.base_sequence == expected else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
-    def appended(self, batch: BatchHeader, base_offset: int, now: Instant, stamp: int = -1) -> None:
-        """`now` and not the batch's timestamp says how idle a producer is: old records may be written today."""
+    def why_no_marker(self, producer_id: int, epoch: int, marker: EndTxnMarker, version: int) -> ErrorCode | None:
+        """May a leader append this marker? `version`: of the feature transaction.version, by which it was decided.
+
+        From version 2 on each end of a transaction has a producer epoch of its own, so a marker of an epoch that is
+        known already is a late one: it must not end a later transaction. If no transaction is open it is one that is
+        written again, and harmless (KIP-890, KIP-1228)."""
+        producer = self.known.get(producer_id)
+        if producer is None:
+            return None
+        is_open = self.transactions.is_open(producer_id)
+        is_late = version >= STRICT_MARKERS and epoch == producer.epoch and is_open and epoch < EPOCH_MAX
+        if epoch < producer.epoch or is_late:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if marker.coordinator_epoch < producer.coordinator_epoch:
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        return None
+
+    def appended(
+        self, batch: BatchHeader, base_offset: int, now: Instant, stamp: int = -1, marker: EndTxnMarker | None = None
+    ) -> Ended | None:
+        """`now` and not the batch's timestamp says how idle a producer is: old records may be written today. `marker`:
+        what a control batch says. Returns the transaction that it ends."""
         producer = self.known.get(batch.producer_id)
         if producer is None or producer.epoch != batch.producer_epoch:
-            producer = self.known[batch.producer_id] = Producer(batch.producer_epoch)
+            coordinator_epoch = -1 if producer is None else producer.coordinator_epoch
+            producer = self.known[batch.producer_id] = Producer(batch.producer_epoch, coordinator_epoch)
         producer.seen = now
         self.end_offset = base_offset + batch.last_offset_delta + 1
         if batch.is_control:
-            return
-        producer.batches.append(remembered(batch, base_offset, stamp))
-        del producer.batches[:-BATCHES_MAX]
+            if marker is None:
+                return None
+            producer.coordinator_epoch = marker.coordinator_epoch
+            return self.transactions.end(batch.producer_id, base_offset, is_aborted=not marker.commits)
+        if batch.is_transactional:
+            self.transactions.begin(batch.producer_id, base_offset)
+        if batch.base_sequence >= 0:
+            producer.batches.append(remembered(batch, base_offset, stamp))
+            del producer.batches[:-BATCHES_MAX]
+        return None
 
     def mend(self, batches: Iterable[BatchHeader], start: int, end: int, now: Instant) -> bool:
         """`batches` were damaged in [start, end), and may have been believed: a header says whose a batch is, in which
@@ -93,22 +129,37 @@ class Producers:
     def rows(self) -> dict[int, tuple[int, tuple[Remembered, ...]]]:
         return {producer_id: (one.epoch, tuple(one.batches)) for producer_id, one in self.known.items()}
 
-    def restore(self, producer_id: int, epoch: int, batches: list[Remembered], now: Instant) -> None:
-        """What was written down of a producer; its batches may come in several parts, in order."""
+    def restore(
+        self,
+        producer_id: int,
+        epoch: int,
+        batches: list[Remembered],
+        now: Instant,
+        coordinator_epoch: int = -1,
+        first_offset: int = -1,
+    ) -> None:
+        """What was written down of a producer; its batches may come in several parts, in order. `first_offset`: of the
+        transaction that is open, or -1."""
         assert len(batches) <= BATCHES_MAX
         producer = self.known.get(producer_id)
         if producer is None or producer.epoch != epoch:
             producer = self.known[producer_id] = Producer(epoch)
         producer.seen = now
+        producer.coordinator_epoch = max(producer.coordinator_epoch, coordinator_epoch)
         producer.batches += batches
         del producer.batches[:-BATCHES_MAX]
         if batches:
             self.end_offset = max(self.end_offset, batches[-1].last_offset + 1)
+        if first_offset >= 0:
+            self.transactions.begin(producer_id, first_offset)
+            self.end_offset = max(self.end_offset, first_offset + 1)
 
     def forget_idle(self, now: Instant, expiration_ms: int) -> None:
         assert expiration_ms >= 0
-        for producer_id in [p for p, state in self.known.items() if state.seen + expiration_ms < now]:
-            del self.known[producer_id]
+        idle = [p for p, state in self.known.items() if state.seen + expiration_ms < now]
+        for producer_id in idle:
+            if not self.transactions.is_open(producer_id):
+                del self.known[producer_id]
 
     def forget_gone(self, log_start_offset: int, now: Instant, expiration_ms: int) -> None:
         """After a restart nobody knows when a producer was last heard of. One whose records the log has is given its
@@ -116,10 +167,14 @@ class Producers:
         assert log_start_offset >= 0 and expiration_ms >= 0
         for producer_id, producer in list(self.known.items()):
             last = producer.batches[-1] if producer.batches else None
+            if self.transactions.is_open(producer_id):
+                continue
             if last is not None and last.last_offset < log_start_offset and last.timestamp + expiration_ms < now:
                 del self.known[producer_id]
 
     def check(self) -> None:
+        self.transactions.check()
+        assert self.transactions.open.keys() <= self.known.keys(), "a transaction is open of nobody"
         for producer_id, producer in self.known.items():
             assert producer_id >= 0
             offsets = [one.base_offset for one in producer.batches]

@@ -110,8 +110,8 @@ class Follower:
 
     @property
     def last_stable_offset(self) -> int:
-        """As the leader's: no transaction is ever open yet."""
-        return self.high_watermark
+        """As the leader's, by what this replica has copied."""
+        return self.log.last_stable_offset(self.high_watermark)
 
     def position(self) -> Position:
         log = self.log

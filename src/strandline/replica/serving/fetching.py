@@ -280,8 +280,10 @@ class Fetching:
             if context.replica >= 0:
                 if not is_throttled or not self.reading.is_held_back(hosted, context.replica, now):
                     self.answer_soon(parked, now)
-            elif parked.size + leader.unseen_bytes >= parked.min_bytes:
-                # What it may see now may have been appended before it came.
+            elif parked.size + leader.unseen_bytes >= parked.min_bytes or (
+                parked.read_committed and leader.log.transactions.are_used
+            ):
+                # What it may see now may have been appended before it came: a marker may have ended a long transaction.
                 ready.append(parked)
         if leader.high_watermark == leader.log.log_end_offset:
             leader.unseen_bytes = 0

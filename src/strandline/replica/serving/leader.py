@@ -132,9 +132,9 @@ class Leader:
 
     @property
     def last_stable_offset(self) -> int:
-        """What a read_committed consumer may read up to (exclusive, despite its name). No transaction is ever open yet,
-        so it is the high watermark; an answer takes both from one moment (T43)."""
-        return self.high_watermark
+        """What a read_committed consumer may read up to (exclusive, despite its name). An answer takes it and the high
+        watermark from one moment (T43)."""
+        return self.log.last_stable_offset(self.high_watermark)
 
     @property
     def is_end_unknown(self) -> bool:

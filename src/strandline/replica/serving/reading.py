@@ -1,7 +1,8 @@
 """What one fetch gets from each of its partitions: records, a refusal, a divergence, or the name of a closer replica.
 
 Rules:
-  - a follower reads the leader's log up to its end; a consumer reads any replica's up to that one's high watermark
+  - a follower reads the leader's log up to its end; a consumer reads any replica's up to that one's high watermark, or
+    its last stable offset if it is read_committed. Then it also gets the aborted transactions of what it reads (KIP-98)
   - before anything is read, the asker's leader epoch is compared with ours (KIP-320), and the end of the last epoch
     that it has fetched with that epoch's end here
   - limits: the first partition that has records yields at least one batch, whatever they say
@@ -14,6 +15,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.replica.following.follower import Follower
@@ -24,7 +26,8 @@ from strandline.replica.serving.contexts import NO_SESSION, Interest, ParkedFetc
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.selection import SELECTORS, preferred_read_replica
-from strandline.wire.messages.records.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
+from strandline.wire.batch import batches
+from strandline.wire.messages.records.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
 from strandline.wire.schema import RecordsValue
 
 EMPTY = b""  # not null, which librdkafka takes for a malformed answer
@@ -85,7 +88,7 @@ class Reading:
             assert hosted is not None and role is not None  # for the type checker
             log = role.log
             high_watermark = role.high_watermark
-            upto = log.log_end_offset if is_follower else high_watermark
+            upto = log.log_end_offset if is_follower else parked.end_in(role)
             if interest.offset < upto:
                 read = None
                 if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
@@ -98,17 +101,33 @@ class Reading:
                 if read is not None and read.size:
                     size += read.size
                     left = left - read.size if read.size < left else 0
-                    gaps_end = min(log.gaps_end, high_watermark) if is_follower and log.has_gaps else -1
-                    parts.append((interest, served(interest, role, parked.read_committed, read.buffers, gaps_end)))
+                    parts.append((interest, self.with_records(parked, interest, role, read, upto, now)))
                     continue
                 unread.append(interest)
                 if incremental:
                     continue
             if not incremental or is_news(interest, high_watermark, log.log_start_offset):
-                parts.append((interest, served(interest, role, parked.read_committed, EMPTY)))
+                parts.append((interest, served(interest, role, () if parked.read_committed else None, EMPTY)))
             else:
                 context.dirty.pop(interest, None)
         return Collected(parts, size, is_urgent, unread)
+
+    def with_records(
+        self, parked: ParkedFetch, interest: Interest, role: Leader | Follower, read: Read, upto: int, now: Instant
+    ) -> PartitionData:
+        log = role.log
+        gaps_end = -1
+        if log.has_gaps and parked.context.replica >= 0:
+            gaps_end = min(log.gaps_end, role.high_watermark)
+        if not parked.read_committed:
+            return served(interest, role, None, read.buffers, gaps_end)
+        try:
+            aborted = aborted_in(log, interest.offset, upto, read, now)
+        except DiskError as error:
+            assert interest.hosted is not None
+            self.host.fail(interest.hosted.directory, error)
+            return self.refusal(interest, ErrorCode.KAFKA_STORAGE_ERROR)
+        return served(interest, role, aborted, read.buffers, gaps_end)
 
     def read(
         self, hosted: Hosted, offset: int, max_bytes: int, upto: int, min_one: bool, now: Instant
@@ -209,8 +228,22 @@ def is_news(interest: Interest, high_watermark: int, log_start_offset: int) -> b
     return high_watermark != interest.known_high_watermark or log_start_offset != interest.known_log_start_offset
 
 
+def aborted_in(log: Log, offset: int, upto: int, read: Read, now: Instant) -> tuple[AbortedTransaction, ...]:
+    """The aborted transactions that have records in what was read, by their first offsets."""
+    found = log.aborted(offset, upto, now)
+    if not found:
+        return ()
+    *_, last = batches(read.buffers[-1])
+    rows = sorted({(one.first_offset, one.producer_id) for one in found if one.first_offset < last.next_offset})
+    return tuple(AbortedTransaction(producer_id=producer_id, first_offset=first) for first, producer_id in rows)
+
+
 def served(
-    interest: Interest, role: Leader | Follower, read_committed: bool, records: RecordsValue, gaps_end: int = -1
+    interest: Interest,
+    role: Leader | Follower,
+    aborted: tuple[AbortedTransaction, ...] | None,
+    records: RecordsValue,
+    gaps_end: int = -1,
 ) -> PartitionData:
     high_watermark = role.high_watermark
     return PartitionData(
@@ -219,7 +252,7 @@ def served(
         last_stable_offset=role.last_stable_offset,
         log_start_offset=role.log.log_start_offset,
         gaps_end=gaps_end if gaps_end > interest.offset else -1,
-        aborted_transactions=() if read_committed else None,
+        aborted_transactions=aborted,
         records=records,
     )
 

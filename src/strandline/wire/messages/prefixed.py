@@ -1,4 +1,4 @@
-"""Records of internal topics: a message behind an int16, its version."""
+"""Keys and values of internal topics' records begin with an int16, their version. Reading raises only `Corrupt`."""
 
 from typing import TypeVar
 
@@ -7,13 +7,14 @@ from strandline.wire.codec import decode_all
 from strandline.wire.compress import Corrupt
 from strandline.wire.schema import Message
 
-T = TypeVar("T", bound=Message)
-
 
 def prefixed_version(buffer: Buffer | None) -> int:
     if buffer is None or len(buffer) < 2:
-        raise Corrupt("a record of an internal topic without a version")
+        raise Corrupt("a record without a version")
     return int.from_bytes(buffer[:2], "big", signed=True)
+
+
+T = TypeVar("T", bound=Message)
 
 
 def decode_body(cls: type[T], version: int, buffer: Buffer | None) -> T:

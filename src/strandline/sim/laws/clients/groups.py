@@ -14,7 +14,7 @@ from typing import Any
 
 from strandline.base.effects import Received, Reply
 from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, TopicIdPartition, Uuid
-from strandline.group.partitioning import partition_for
+from strandline.coordination.partitioning import partition_for
 from strandline.log.reading import Read
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (key 25): the offsets of a group join a transaction, by their partition of __consumer_offsets."""
+"""AddOffsetsToTxn (key 25): the offsets of a group join a transaction."""
 
 from strandline.wire.schema import Int16, Int32, Int64, Message, String, message
 

@@ -1,7 +1,6 @@
-"""AddPartitionsToTxn (key 24): partitions join a transaction, or are looked up in it.
+"""AddPartitionsToTxn (key 24): partitions join a transaction. Clients speak versions up to 3.
 
-Clients speak versions 0 to 3, about one transaction. Brokers speak 4 and 5 to a transaction coordinator, about many
-transactions at once, and with `verify_only` without adding anything (KIP-890).
+From 4 on brokers ask, for several transactions at once: to add partitions, or to verify that they were added (KIP-890).
 """
 
 from typing import Annotated
@@ -15,11 +14,11 @@ class AddPartitionsToTxnTopic(Group, frozen=True):
 
 
 class AddPartitionsToTxnTransaction(Group, frozen=True):
-    transactional_id: Annotated[String, V("4+")] = ""
-    producer_id: Annotated[Int64, V("4+")] = 0
-    producer_epoch: Annotated[Int16, V("4+")] = 0
-    verify_only: Annotated[Bool, V("4+")] = False
-    topics: Annotated[tuple[AddPartitionsToTxnTopic, ...], V("4+")] = ()
+    transactional_id: String = ""
+    producer_id: Int64 = 0
+    producer_epoch: Int16 = 0
+    verify_only: Bool = False
+    topics: tuple[AddPartitionsToTxnTopic, ...] = ()
 
 
 @message(key=24, kind="request", versions="0-5", flexible="3+")
@@ -42,8 +41,8 @@ class AddPartitionsToTxnTopicResult(Group, frozen=True):
 
 
 class AddPartitionsToTxnResult(Group, frozen=True):
-    transactional_id: Annotated[String, V("4+")] = ""
-    topic_results: Annotated[tuple[AddPartitionsToTxnTopicResult, ...], V("4+")] = ()
+    transactional_id: String = ""
+    topic_results: tuple[AddPartitionsToTxnTopicResult, ...] = ()
 
 
 @message(key=24, kind="response", versions="0-5", flexible="3+")

@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61): the producers of a partition, and where their open transactions begin (KIP-664)."""
+"""DescribeProducers (key 61): the producers that a partition's leader knows, and their open transactions (KIP-664)."""
 
 from strandline.wire.schema import Group, Int16, Int32, Int64, Message, NullableString, String, message
 
@@ -14,6 +14,8 @@ class DescribeProducersRequest(Message, frozen=True):
 
 
 class ProducerState(Group, frozen=True):
+    """`current_txn_start_offset`: -1 if no transaction is open."""
+
     producer_id: Int64 = 0
     producer_epoch: Int32 = 0
     last_sequence: Int32 = -1

@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65): what a coordinator knows of transactional ids (KIP-664)."""
+"""DescribeTransactions (key 65): what the coordinator knows of transactional ids (KIP-664)."""
 
 from strandline.wire.schema import Group, Int16, Int32, Int64, Message, String, message
 
@@ -14,6 +14,8 @@ class TopicData(Group, frozen=True):
 
 
 class TransactionState(Group, frozen=True):
+    """`transaction_start_time_ms`: -1 if no transaction is open."""
+
     error_code: Int16 = 0
     transactional_id: String = ""
     transaction_state: String = ""
@@ -21,7 +23,7 @@ class TransactionState(Group, frozen=True):
     transaction_start_time_ms: Int64 = 0
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0
-    topics: tuple[TopicData, ...] = ()  # in a prepared state only those that still lack a marker
+    topics: tuple[TopicData, ...] = ()
 
 
 @message(key=65, kind="response", versions="0", flexible="0+")

@@ -1,7 +1,4 @@
-"""EndTxn (key 26): a producer commits or aborts its transaction.
-
-From version 5 on each end raises the producer's epoch, and the answer has the id and the epoch to go on with (KIP-890).
-"""
+"""EndTxn (key 26): commit or abort. From version 5 on the answer names the producer's next epoch (KIP-890)."""
 
 from typing import Annotated
 

@@ -1,7 +1,4 @@
-"""ListTransactions (key 66): the transactional ids of a coordinator (KIP-664).
-
-Filters by duration come with version 1 (KIP-994), by a pattern with version 2 (KIP-1152).
-"""
+"""ListTransactions (key 66): the transactional ids of one coordinator (KIP-664, KIP-994, KIP-1152)."""
 
 from typing import Annotated
 
@@ -10,6 +7,8 @@ from strandline.wire.schema import Group, Int16, Int32, Int64, Message, Nullable
 
 @message(key=66, kind="request", versions="0-2", flexible="0+")
 class ListTransactionsRequest(Message, frozen=True):
+    """`duration_filter`: only those that have been open for longer, in ms; -1: all."""
+
     state_filters: tuple[String, ...] = ()
     producer_id_filters: tuple[Int64, ...] = ()
     duration_filter: Annotated[Int64, V("1+")] = -1

@@ -1,7 +1,6 @@
-"""The records of the __transaction_state topic: a transactional id, and where its transaction stands.
+"""The records of the __transaction_state topic: one for each transactional id, by its latest state.
 
-Key and value each start with an int16, their version. A null value removes the id. Keys of later versions are not an
-error: readers skip them. Reading raises `Corrupt`, and nothing else.
+Key and value each start with an int16, their version. Reading raises `Corrupt`, and nothing else.
 """
 
 from typing import Annotated
@@ -15,8 +14,6 @@ from strandline.wire.schema import Group, Int8, Int16, Int32, Int64, Message, Nu
 
 @message(key=0, versions="0")
 class TransactionLogKey(Message, frozen=True):
-    """Prefixed with version 0."""
-
     transactional_id: String = ""
 
 
@@ -27,7 +24,7 @@ class PartitionsSchema(Group, frozen=True):
 
 @message(key=0, versions="0-1", flexible="1+")
 class TransactionLogValue(Message, frozen=True):
-    """Version 0 has no tagged fields; a cluster of transaction version 1 or 2 writes version 1."""
+    """A null value instead removes the id. Partitions are null when the transaction has none."""
 
     producer_id: Int64 = 0
     previous_producer_id: Annotated[Int64, V("1+"), Tag(0)] = -1
@@ -36,36 +33,38 @@ class TransactionLogValue(Message, frozen=True):
     next_producer_epoch: Annotated[Int16, V("1+"), Tag(3)] = -1
     transaction_timeout_ms: Int32 = 0
     transaction_status: Int8 = 0
-    transaction_partitions: Annotated[tuple[PartitionsSchema, ...] | None, Nullable()] = ()
+    transaction_partitions: Annotated[tuple[PartitionsSchema, ...] | None, Nullable()] = None
     transaction_last_update_timestamp_ms: Int64 = 0
     transaction_start_timestamp_ms: Int64 = 0
     client_transaction_version: Annotated[Int16, V("1+"), Tag(2)] = 0
 
 
-TAGGED = TransactionLogValue.versions[-1]
+KEY_VERSION = 0
 
 
-def encode_key(key: TransactionLogKey) -> bytes:
-    version = key.versions[-1]
-    return version.to_bytes(2, "big") + encode_bytes(key, version)
+def encode_key(transactional_id: str) -> bytes:
+    key = TransactionLogKey(transactional_id=transactional_id)
+    return KEY_VERSION.to_bytes(2, "big") + encode_bytes(key, KEY_VERSION)
 
 
-def encode_value(value: TransactionLogValue, version: int = TAGGED) -> bytes:
+def encode_value(value: TransactionLogValue, version: int) -> bytes:
+    """Version 1, with its tagged fields, is written from transaction.version 1 on."""
     assert version in value.versions
     return version.to_bytes(2, "big") + encode_bytes(value, version)
 
 
-def decode_key(buffer: Buffer | None) -> TransactionLogKey | None:
-    """The key of a record; None if its kind is not ours."""
-    version = prefixed_version(buffer)
-    return decode_body(TransactionLogKey, version, buffer) if version in TransactionLogKey.versions else None
+def decode_key(buffer: Buffer | None) -> str | None:
+    """The transactional id; None if the record is of a kind that this program does not know."""
+    if prefixed_version(buffer) != KEY_VERSION:
+        return None
+    return decode_body(TransactionLogKey, KEY_VERSION, buffer).transactional_id
 
 
 def decode_value(buffer: Buffer | None) -> TransactionLogValue | None:
-    """The value of a record; None if the record is a tombstone."""
+    """None if the record is a tombstone."""
     if buffer is None:
         return None
     version = prefixed_version(buffer)
     if version not in TransactionLogValue.versions:
-        raise Corrupt(f"{TransactionLogValue.__name__} version {version} is not known")
+        raise Corrupt(f"TransactionLogValue version {version} is not known")
     return decode_body(TransactionLogValue, version, buffer)

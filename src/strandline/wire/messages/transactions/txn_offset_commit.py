@@ -1,7 +1,6 @@
-"""TxnOffsetCommit (key 28): offsets that a group gets when a transaction commits.
+"""TxnOffsetCommit (key 28): offsets of a group that count when the producer's transaction is committed.
 
-Version 3 adds the member and its generation (KIP-447); version 5 also adds the offsets' partition to the transaction
-(KIP-890); topics go by id from version 6 on (KIP-1319).
+Topics go by id from version 6 on (KIP-1319), which is not offered to clients.
 """
 
 from typing import Annotated
@@ -25,7 +24,7 @@ class TxnOffsetCommitRequestPartition(Group, frozen=True):
     partition_index: Int32 = 0
     committed_offset: Int64 = 0
     committed_leader_epoch: Annotated[Int32, V("2+")] = -1
-    committed_metadata: NullableString = ""
+    committed_metadata: NullableString = None
 
 
 class TxnOffsetCommitRequestTopic(Group, frozen=True):
@@ -40,7 +39,7 @@ class TxnOffsetCommitRequest(Message, frozen=True):
     group_id: String = ""
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0
-    generation_id_or_member_epoch: Annotated[Int32, V("3+")] = -1
+    generation_id: Annotated[Int32, V("3+")] = -1
     member_id: Annotated[String, V("3+")] = ""
     group_instance_id: Annotated[NullableString, V("3+")] = None
     topics: tuple[TxnOffsetCommitRequestTopic, ...] = ()

@@ -1,7 +1,4 @@
-"""WriteTxnMarkers (key 27): a transaction coordinator tells leaders the end of transactions.
-
-Version 2 says by which transaction version a transaction ended (KIP-1228).
-"""
+"""WriteTxnMarkers (key 27): a coordinator, or an operator's tool, ends transactions in the partitions of one leader."""
 
 from typing import Annotated
 
@@ -14,9 +11,11 @@ class WritableTxnMarkerTopic(Group, frozen=True):
 
 
 class WritableTxnMarker(Group, frozen=True):
+    """`transaction_result`: true commits. `transaction_version`: of the feature transaction.version (KIP-1228)."""
+
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0
-    transaction_result: Bool = False  # committed?
+    transaction_result: Bool = False
     topics: tuple[WritableTxnMarkerTopic, ...] = ()
     coordinator_epoch: Int32 = 0
     transaction_version: Annotated[Int8, V("2+")] = 0

@@ -1,14 +1,14 @@
-"""Which partition of `__consumer_offsets` keeps a group, computed as every Kafka broker computes it.
+"""Which partition of an internal topic keeps a group or a transactional id, computed as every Kafka broker computes it.
 
 Java's String.hashCode over UTF-16 units, its absolute value, modulo the number of partitions. The absolute value is
 Kafka's `Utils.abs`, where the smallest integer, which has none, counts as 0.
 """
 
 
-def partition_for(group_id: str, partitions: int) -> int:
+def partition_for(key: str, partitions: int) -> int:
     assert partitions > 0
     code = 0
-    units = group_id.encode("utf-16-be")
+    units = key.encode("utf-16-be")
     for at in range(0, len(units), 2):
         code = (31 * code + (units[at] << 8) + units[at + 1]) & 0xFFFFFFFF
     signed = code - (1 << 32) if code >= 1 << 31 else code
