@@ -44,6 +44,10 @@ class InternalLog(Protocol):
         """Can all be read of a partition that this broker leads? If not, that is seen to: ask again later."""
         ...
 
+    def is_committed(self, topic: str, partition: int) -> bool:
+        """Is all committed that a partition had when this broker began to lead it?"""
+        ...
+
     def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
         """Every record of a partition that this broker leads, from the log's start to its end."""
         ...

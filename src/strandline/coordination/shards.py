@@ -60,13 +60,20 @@ class Shards(Generic[S]):
         for shard in gone:
             del self.loaded[shard.partition]
         missing = [partition for partition in led if partition not in self.loaded]
-        self.damaged = {partition for partition in missing if not self.log.is_whole(self.topic, partition, now)}
-        self.next_load = after(now, LOAD_AGAIN_MS) if self.damaged else NEVER
+        self.damaged = {partition for partition in missing if not self.is_loadable(partition, now)}
+        self.next_load = self.again_at(now) if self.damaged else NEVER
         assert not self.damaged & self.loaded.keys()
         new = [self.load(partition, led[partition], now) for partition in missing if partition not in self.damaged]
         self.loaded |= {shard.partition: shard for shard in new}
         assert self.loaded.keys() | self.damaged == led.keys()
         return gone, new
+
+    def is_loadable(self, partition: int, now: Instant) -> bool:
+        return self.log.is_whole(self.topic, partition, now)
+
+    def again_at(self, now: Instant) -> Instant:
+        """When to look again at what could not be loaded."""
+        return after(now, LOAD_AGAIN_MS)
 
     def of(self, key: str) -> S | ErrorCode:
         """The shard that keeps `key`: a group's id, or a transactional id."""

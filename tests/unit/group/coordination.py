@@ -56,6 +56,9 @@ class HeldLog:
     def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
         return not self.is_damaged
 
+    def is_committed(self, topic: str, partition: int) -> bool:
+        return True
+
     def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
         return [Replayed(record) for batch in self.batches for record in all_records(batch)]
 

@@ -10,6 +10,7 @@ from strandline.coordination.internal_log import Done, Replayed
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.replica.replicas import Replicas
+from strandline.replica.serving.leader import Leader
 from strandline.wire.batch import BatchHeader, batches, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.control import EndTxnMarker, decode_control
@@ -43,6 +44,10 @@ class InternalTopics:
     def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
         hosted = self.replicas.host.partitions.named(topic, partition)
         return hosted is None or self.replicas.scrubber.is_whole(hosted, now)
+
+    def is_committed(self, topic: str, partition: int) -> bool:
+        hosted = self.replicas.host.partitions.named(topic, partition)
+        return hosted is None or type(hosted.role) is not Leader or not hosted.role.is_end_unknown
 
     def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
         """All but what is damaged: that is lost, or `is_whole` would say so."""

@@ -1,0 +1,88 @@
+"""DescribeTransactions and ListTransactions: what operators see of the ids that this broker coordinates (KIP-664)."""
+
+import re
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode
+from strandline.base.time import Instant
+from strandline.txn.shards import TxnShards
+from strandline.txn.states import State
+from strandline.txn.transaction import Transaction
+from strandline.wire.messages.transactions import describe_transactions as described
+from strandline.wire.messages.transactions import list_transactions as listed
+
+STATES = {state.named: state for state in State if state is not State.DEAD}
+PATTERN_MAX = 1_000  # characters; a longer one is no pattern of a person
+
+
+class Listing:
+    def __init__(self, shards: TxnShards) -> None:
+        self.shards = shards
+
+    def describe(self, received: Received, now: Instant) -> list[Effect]:
+        request: described.DescribeTransactionsRequest = received.message
+        states = tuple(self.described(transactional_id) for transactional_id in request.transactional_ids)
+        return [Reply(received.to, described.DescribeTransactionsResponse(transaction_states=states))]
+
+    def described(self, transactional_id: str) -> described.TransactionState:
+        found = self.shards.entry_of(transactional_id)
+        if isinstance(found, ErrorCode):
+            return described.TransactionState(error_code=found, transactional_id=transactional_id)
+        current = None if found[1] is None else found[1].current
+        if current is None:
+            error = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+            return described.TransactionState(error_code=error, transactional_id=transactional_id)
+        topics: dict[str, list[int]] = {}
+        for topic, partition in current.partitions:
+            topics.setdefault(topic, []).append(partition)
+        return described.TransactionState(
+            transactional_id=transactional_id,
+            transaction_state=current.state.named,
+            transaction_timeout_ms=current.timeout_ms,
+            transaction_start_time_ms=current.started_at,
+            producer_id=current.producer_id,
+            producer_epoch=current.epoch,
+            topics=tuple(described.TopicData(topic=name, partitions=tuple(ids)) for name, ids in topics.items()),
+        )
+
+    def list_transactions(self, received: Received, now: Instant) -> list[Effect]:
+        request: listed.ListTransactionsRequest = received.message
+        if self.shards.damaged:
+            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return [Reply(received.to, listed.ListTransactionsResponse(error_code=error))]
+        pattern = request.transactional_id_pattern
+        try:
+            matcher = re.compile(pattern) if pattern and len(pattern) <= PATTERN_MAX else None
+        except re.error:
+            matcher = None
+        if pattern and matcher is None:
+            error = ErrorCode.INVALID_REGULAR_EXPRESSION
+            return [Reply(received.to, listed.ListTransactionsResponse(error_code=error))]
+        unknown = tuple(name for name in request.state_filters if name not in STATES)
+        rows = [
+            current
+            for shard in self.shards.loaded.values()
+            for entry in shard.entries.values()
+            if (current := entry.current) is not None and is_wanted(current, request, now)
+            if matcher is None or matcher.fullmatch(current.transactional_id)
+        ]
+        if unknown and len(unknown) == len(request.state_filters):
+            rows = []
+        states = tuple(
+            listed.TransactionState(
+                transactional_id=row.transactional_id, producer_id=row.producer_id, transaction_state=row.state.named
+            )
+            for row in rows
+        )
+        response = listed.ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=states)
+        return [Reply(received.to, response)]
+
+
+def is_wanted(row: Transaction, request: listed.ListTransactionsRequest, now: Instant) -> bool:
+    if request.state_filters and row.state.named not in request.state_filters:
+        return False
+    if request.producer_id_filters and row.producer_id not in request.producer_id_filters:
+        return False
+    if request.duration_filter < 0:
+        return True
+    return row.started_at >= 0 and now - row.started_at > request.duration_filter

@@ -1,0 +1,197 @@
+"""What is known of one transactional id, as a value. Each transition makes the next one, which counts once it is written.
+
+Epochs. Each value that a producer may use next is larger than all that were used before: `InitProducerId` and, with
+transaction.version 2, each end of a transaction take the next epoch. When epochs are exhausted the producer gets a new
+producer id, and begins with epoch 0.
+"""
+
+from collections.abc import Iterable
+from typing import Self
+
+from msgspec.structs import replace
+
+from strandline.base.ids import TopicPartition
+from strandline.base.time import Instant
+from strandline.base.value import Value
+from strandline.txn.states import IDLE, TRANSITIONS, State
+from strandline.wire.compress import Corrupt
+from strandline.wire.messages.transactions.transaction_records import PartitionsSchema, TransactionLogValue
+
+NO_PRODUCER_ID = -1
+NO_EPOCH = -1
+EPOCH_LAST = (1 << 15) - 2  # for producers; one more is left for the marker that ends the last transaction
+NEVER_TIMES_OUT = (1 << 31) - 1  # the timeout of a transaction that somebody else prepares and decides (KIP-939)
+BUMPS_EPOCHS = 2  # the transaction.version from which each end of a transaction takes a new epoch
+
+
+class Transaction(Value, frozen=True):
+    """`last_epoch`: the one before, for an InitProducerId that is sent again; no record has it. `next_producer_id`, `next_epoch`: of the client
+    that may decide a kept prepared transaction, or of the one that follows an exhausted producer id."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    state: State
+    updated_at: Instant
+    partitions: tuple[TopicPartition, ...] = ()  # sorted
+    started_at: int = -1
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    last_epoch: int = NO_EPOCH
+    next_epoch: int = NO_EPOCH
+    version: int = 0  # the transaction.version of the client that began or ended it
+
+    @property
+    def is_exhausted(self) -> bool:
+        return max(self.epoch, self.next_epoch) >= EPOCH_LAST
+
+    @property
+    def is_two_phase(self) -> bool:
+        return self.timeout_ms == NEVER_TIMES_OUT
+
+    @property
+    def is_kept(self) -> bool:
+        """A prepared transaction that another client has taken over."""
+        return self.state is State.ONGOING and self.next_epoch != NO_EPOCH
+
+    @property
+    def client(self) -> tuple[int, int]:
+        """The producer id and epoch by which a client must call itself."""
+        return (self.next_producer_id, self.next_epoch) if self.is_kept else (self.producer_id, self.epoch)
+
+    @property
+    def commits(self) -> bool:
+        return self.state in (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)
+
+    def to(self, state: State, now: Instant, **changes: object) -> Self:
+        assert state in TRANSITIONS[self.state], f"{self.state.named} does not become {state.named}"
+        following = replace(self, state=state, updated_at=max(now, self.updated_at), **changes)
+        assert following.producer_id >= 0 and following.epoch >= 0
+        same = following.producer_id == self.producer_id
+        assert not same or following.epoch >= self.epoch, "epochs never move back"
+        return following
+
+    # --- transitions
+
+    def initialized(self, timeout_ms: int, now: Instant, *, is_known: bool) -> Self:
+        """Another epoch. `is_known`: the producer says which epoch it had, and it is the present one (KIP-360)."""
+        assert self.state in IDLE and not self.is_exhausted
+        last = self.epoch if is_known else NO_EPOCH
+        return self.to(
+            State.EMPTY, now, epoch=self.epoch + 1, last_epoch=last, timeout_ms=timeout_ms, partitions=(), started_at=-1
+        )
+
+    def with_producer_id(self, producer_id: int, timeout_ms: int, now: Instant, *, is_known: bool) -> Self:
+        """Epochs are exhausted."""
+        assert self.state in IDLE
+        return self.to(
+            State.EMPTY,
+            now,
+            producer_id=producer_id,
+            previous_producer_id=self.producer_id,
+            epoch=0,
+            last_epoch=self.epoch if is_known else NO_EPOCH,
+            timeout_ms=timeout_ms,
+            partitions=(),
+            started_at=-1,
+        )
+
+    def kept(self, now: Instant, fresh_id: int | None) -> Self:
+        """The prepared transaction stays, and only the client with the next epoch may decide it (KIP-939)."""
+        assert self.state is State.ONGOING and self.is_two_phase
+        producer_id, epoch = self.client
+        if fresh_id is not None:
+            return self.to(State.ONGOING, now, next_producer_id=fresh_id, next_epoch=0)
+        return self.to(State.ONGOING, now, next_producer_id=producer_id, next_epoch=epoch + 1)
+
+    def with_partitions(self, added: Iterable[TopicPartition], version: int, now: Instant) -> Self:
+        is_first = self.state is not State.ONGOING
+        partitions = tuple(sorted({*(() if is_first else self.partitions), *added}))
+        started = now if is_first else self.started_at
+        return self.to(State.ONGOING, now, partitions=partitions, started_at=started, version=version)
+
+    def decided(
+        self, *, commits: bool, version: int, now: Instant, fresh_id: int | None = None, is_fenced: bool = False
+    ) -> Self:
+        """`fresh_id`: the producer id that follows, if epochs are exhausted. `is_fenced`: the producer did not ask for
+        it, and must not go on."""
+        state = State.PREPARE_COMMIT if commits else State.PREPARE_ABORT
+        assert not (commits and self.state is not State.ONGOING), "nothing is there to commit"
+        bumps = version >= BUMPS_EPOCHS or is_fenced or self.is_kept
+        same_id = not self.is_kept or self.next_producer_id == self.producer_id
+        newest = max(self.epoch, self.next_epoch) if same_id else self.epoch
+        epoch = min(newest + 1, EPOCH_LAST + 1) if bumps else self.epoch
+        following = fresh_id if fresh_id is not None else NO_PRODUCER_ID if same_id else self.next_producer_id
+        return self.to(
+            state,
+            now,
+            epoch=epoch,
+            last_epoch=newest if bumps else self.last_epoch,
+            next_producer_id=following,
+            next_epoch=NO_EPOCH,
+            partitions=self.partitions if self.state is State.ONGOING else (),
+            started_at=self.started_at if self.state is State.ONGOING else now,
+            version=version,
+        )
+
+    def completed(self, now: Instant) -> Self:
+        """Every partition has its marker."""
+        done = State.COMPLETE_COMMIT if self.commits else State.COMPLETE_ABORT
+        if self.next_producer_id == NO_PRODUCER_ID:
+            return self.to(done, now, partitions=())
+        return self.to(
+            done,
+            now,
+            producer_id=self.next_producer_id,
+            previous_producer_id=self.producer_id,
+            next_producer_id=NO_PRODUCER_ID,
+            epoch=0,
+            partitions=(),
+        )
+
+
+# --- records
+
+
+def value_of(transaction: Transaction) -> TransactionLogValue:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in transaction.partitions:
+        topics.setdefault(topic, []).append(partition)
+    rows = tuple(PartitionsSchema(topic=topic, partition_ids=tuple(ids)) for topic, ids in topics.items())
+    return TransactionLogValue(
+        producer_id=transaction.producer_id,
+        previous_producer_id=transaction.previous_producer_id,
+        next_producer_id=transaction.next_producer_id,
+        producer_epoch=transaction.epoch,
+        next_producer_epoch=transaction.next_epoch,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_status=int(transaction.state),
+        transaction_partitions=rows if transaction.state not in IDLE else None,
+        transaction_last_update_timestamp_ms=transaction.updated_at,
+        transaction_start_timestamp_ms=transaction.started_at,
+        client_transaction_version=transaction.version,
+    )
+
+
+def restored(transactional_id: str, value: TransactionLogValue) -> Transaction:
+    """Raises Corrupt: a client that calls itself Kafka's tool may write any record."""
+    if not 0 <= value.transaction_status < State.DEAD or value.producer_id < 0 or value.producer_epoch < 0:
+        raise Corrupt(f"no transaction is in state {value.transaction_status} with epoch {value.producer_epoch}")
+    state = State(value.transaction_status)
+    rows = value.transaction_partitions or ()
+    partitions = {TopicPartition(row.topic, index) for row in rows for index in row.partition_ids}
+    return Transaction(
+        transactional_id,
+        value.producer_id,
+        value.producer_epoch,
+        value.transaction_timeout_ms,
+        state,
+        Instant(value.transaction_last_update_timestamp_ms),
+        partitions=tuple(sorted(partitions)) if state not in IDLE else (),
+        started_at=value.transaction_start_timestamp_ms,
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        next_epoch=value.next_producer_epoch,
+        version=value.client_transaction_version,
+    )
