@@ -122,8 +122,13 @@ def delete_records(node: Machines, received: Received, now: Instant) -> list[Eff
 
 
 def init_producer_id(node: Machines, received: Received, now: Instant) -> list[Effect]:
-    broker = broker_of(node)
-    return broker.producer_ids.init_producer_id(received.to, received.message, broker.lifecycle.epoch, now)
+    if received.message.transactional_id is not None:
+        return to_transactions(node, received, now)
+    return broker_of(node).producer_ids.init_producer_id(received.to, received.message, now)
+
+
+def to_transactions(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).transactions.answer(received, now)
 
 
 def to_group(node: Machines, received: Received, now: Instant) -> list[Effect]:

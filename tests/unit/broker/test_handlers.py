@@ -20,7 +20,7 @@ from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.coordination.partitioning import partition_for
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
-from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
+from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
@@ -236,7 +236,7 @@ def test_of_metadata_version_that_level_is_told_to_which_a_cluster_can_be_set(fi
     node.image.features[METADATA_VERSION] = finalized
     answer = ask(api_versions, node, ApiVersionsRequest(), 4)
     told = {row.name: (row.min_version, row.max_version) for row in answer.supported_features}
-    assert told == {METADATA_VERSION: (low, METADATA_LEVEL), ELR_FEATURE: (0, 1)}
+    assert told == {METADATA_VERSION: (low, METADATA_LEVEL), ELR_FEATURE: (0, 1), TXN_FEATURE: (0, 2)}
 
 
 # --- what a client may do

@@ -2,7 +2,7 @@
 
 from strandline.base.effects import Caller, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch
+from strandline.base.ids import INTERNAL_TOPICS, LeaderEpoch
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.timestamps import Damaged
@@ -249,7 +249,7 @@ class Offsets:
         if isinstance(leader, ErrorCode):
             part.done, part.error = True, leader
             return None
-        if topic == OFFSETS_TOPIC:
+        if topic in INTERNAL_TOPICS:
             part.done, part.error = True, ErrorCode.INVALID_TOPIC_EXCEPTION
             return None
         if leader.log.config.cleanup_policy == ("compact",):

@@ -17,7 +17,7 @@ from typing import Any
 
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
-from strandline.base.ids import OFFSETS_TOPIC, Uuid
+from strandline.base.ids import INTERNAL_TOPICS, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
@@ -196,8 +196,8 @@ class Producing:
             by_id = to.api_version >= TOPIC_IDS_SINCE
             error = self.host.why_not_leader(topic.name, topic.topic_id if by_id else None, data.index)
             return self.elsewhere(parked, topic, data, error, now)
-        if hosted.name.topic == OFFSETS_TOPIC and parked.client_id != ADMIN_CLIENT:
-            why = f"Cannot append to internal topic {OFFSETS_TOPIC}"
+        if hosted.name.topic in INTERNAL_TOPICS and parked.client_id != ADMIN_CLIENT:
+            why = f"Cannot append to internal topic {hosted.name.topic}"
             return parked.refuse(data, ErrorCode.INVALID_TOPIC_EXCEPTION, why)
         if acks not in (ACKS_ALL, 0, 1):
             return parked.refuse(data, ErrorCode.INVALID_REQUIRED_ACKS, None)
