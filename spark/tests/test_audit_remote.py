@@ -31,7 +31,7 @@ def audit_of(spark: "SparkSession", cluster: LocalCluster) -> AuditReport:
     return report_of(audit(spark, options, compacted=[]), 20, Losses(()), ())
 
 
-def test_a_broker_that_is_gone_is_told_and_the_others_are_judged(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_broker_that_is_gone_is_reported_and_the_others_are_judged(spark: "SparkSession", tmp_path: Path) -> None:
     with LocalCluster(tmp_path, 2) as cluster:
         create(cluster, "t", 2)
         producer = Producer(quiet(cluster.bootstrap, acks="all"))

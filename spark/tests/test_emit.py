@@ -70,7 +70,7 @@ def test_a_run_that_has_finished_does_nothing_and_its_checkpoint_is_for_nothing_
 
     def once(rows: Any) -> int:
         how: dict[str, Any] = {"topic": topic, "checkpoint": str(tmp_path / "c"), "options": options(broker)}
-        return emit(rows, **how, tell=told.append).count()
+        return emit(rows, **how, notify=told.append).count()
 
     first = once(spark.range(50).selectExpr("CAST(id AS STRING) AS value"))
     before = ends(broker.bootstrap, topic)

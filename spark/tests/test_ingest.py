@@ -135,7 +135,7 @@ def test_readers_that_know_nothing_of_the_table_see_the_same_rows(spark: "SparkS
     assert len(found) == len(exact) == 180
 
 
-def test_a_run_ends_after_its_batch_when_it_is_told_to(spark: "SparkSession", orders: Orders) -> None:
+def test_a_run_ends_after_its_batch_when_it_is_asked_to(spark: "SparkSession", orders: Orders) -> None:
     orders.produce(600)
     running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: running.stop())
     outcome = running.wait()
@@ -146,9 +146,7 @@ def test_a_run_ends_after_its_batch_when_it_is_told_to(spark: "SparkSession", or
     orders.check(spark)
 
 
-def test_who_wants_a_stop_in_the_last_batch_is_told_that_everything_was_read(
-    spark: "SparkSession", orders: Orders
-) -> None:
+def test_a_stop_in_the_last_batch_reports_that_everything_was_read(spark: "SparkSession", orders: Orders) -> None:
     orders.produce(100)
     running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: running.stop())
     assert running.query.awaitTermination(60)
@@ -158,7 +156,7 @@ def test_who_wants_a_stop_in_the_last_batch_is_told_that_everything_was_read(
     assert (again.run, again.table, again.was_stopped) == (outcome.run, outcome.table, False)
 
 
-def test_who_is_interrupted_while_waiting_leaves_no_query_that_writes_to_closed_tables(
+def test_an_interrupted_wait_leaves_no_query_that_writes_to_closed_tables(
     spark: "SparkSession", orders: Orders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders.produce(1500)

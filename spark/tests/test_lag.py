@@ -41,7 +41,7 @@ def falling_behind() -> list[Sample]:
     return made
 
 
-def test_positions_beside_ends_make_lag_and_who_committed_nothing_has_none(spark: "SparkSession") -> None:
+def test_positions_beside_ends_make_lag_and_a_group_without_commits_has_none(spark: "SparkSession") -> None:
     positions = spark.createDataFrame(
         [("g", "t", 0, 40), ("g", "t", 1, None), ("g", "t", 2, 5), ("g", "gone", 0, 1)],
         "reader string, topic string, partition int, position long",
@@ -137,7 +137,7 @@ def test_long_records_are_thinned_and_keep_their_last_sample(spark: "SparkSessio
     assert transforms.thinned(frame_of(spark, samples[:5]), times=50).count() == 5
 
 
-def test_the_page_says_who_does_not_catch_up_and_what_was_lost(spark: "SparkSession") -> None:
+def test_the_page_names_readers_that_do_not_catch_up_and_what_was_lost(spark: "SparkSession") -> None:
     html = lag_page(lag(frame_of(spark, falling_behind())))
     assert "1 of 1 readers do not catch up" in html
     assert html.count("<figure") == 5

@@ -75,7 +75,7 @@ def test_a_querys_lag_is_behind_its_last_committed_batch(broker: LocalCluster, t
         assert [s.lag for s in by_partition(sampler.sample(), "query").values()] == [0, 0]
 
 
-def test_what_was_deleted_unread_is_told(broker: LocalCluster, tmp_path: Path) -> None:
+def test_what_was_deleted_unread_is_reported(broker: LocalCluster, tmp_path: Path) -> None:
     from confluent_kafka import TopicPartition
     from confluent_kafka.admin import AdminClient
 
@@ -163,7 +163,7 @@ def test_the_command_watches_and_keeps_what_it_saw(broker: LocalCluster, tmp_pat
         (["--once", "--file", "/nowhere/lag.jsonl"], "/nowhere/lag.jsonl: No such file or directory"),
     ],
 )
-def test_what_makes_no_sense_is_refused(broker: LocalCluster, arguments: list[str], told: str) -> None:
+def test_invalid_input_is_rejected(broker: LocalCluster, arguments: list[str], told: str) -> None:
     done = command(broker, *arguments)
     assert done.returncode in (1, 2)
     assert told in done.stderr

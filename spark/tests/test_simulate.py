@@ -128,7 +128,7 @@ def test_a_failing_seed_is_exit_status_2_and_other_options_in_its_folder_1(
         ({"seeds": "1..2", "block": 0}, "--block must be at least 1"),
     ],
 )
-def test_what_makes_no_sense_is_said_before_anything_runs(
+def test_invalid_input_is_reported_before_anything_runs(
     options: dict[str, Any], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ended(2, out=Path("/nowhere/at/all"), **options)

@@ -204,7 +204,7 @@ VALUE = StructField("value", StringType())
         ([VALUE, StructField("headers", StringType())], "headers attribute type must be an ARRAY<STRUCT<key: STRING"),
     ],
 )
-def test_columns_that_make_no_sense(fields: list[StructField], message: str) -> None:
+def test_columns_that_are_invalid(fields: list[StructField], message: str) -> None:
     with pytest.raises(BadOption, match=message):
         SinkOptions.of({"kafka.bootstrap.servers": "h:1", "topic": "t"}, StructType(fields))
 
@@ -221,7 +221,7 @@ def test_columns_that_make_no_sense(fields: list[StructField], message: str) -> 
         ),
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, str], message: str) -> None:
+def test_options_that_are_invalid(options: dict[str, str], message: str) -> None:
     with pytest.raises(BadOption, match=message):
         SinkOptions.of(options, StructType([VALUE]))
 

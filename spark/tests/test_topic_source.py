@@ -203,7 +203,7 @@ def test_ranges_are_bounded_by_offsets_and_cut_into_tasks(
         ({"kafka.auto.offset.reset": "earliest"}, "auto.offset.reset"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_sentence(
+def test_invalid_input_is_rejected_in_one_sentence(
     load: Callable[..., "DataFrame"], options: dict[str, str], words: str
 ) -> None:
     with pytest.raises(PySparkException) as refused:
@@ -242,7 +242,7 @@ def test_a_stream_reads_in_batches_of_a_limit_and_ends_where_the_topic_did(
     assert streaming.run(maxOffsetsPerTrigger=10) == [[30, 31, 32, 33, 34]]
 
 
-def test_the_progress_tells_how_far_the_topic_is_ahead(
+def test_the_progress_reports_how_far_the_topic_is_ahead(
     streaming: Streaming, write: Callable[..., None], topic: str
 ) -> None:
     write(30)

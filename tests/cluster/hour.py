@@ -27,7 +27,7 @@ from typing import Any
 from tests.cluster import netns
 from tests.cluster.driving import batches_on
 from tests.cluster.placing import CLIENTS, PlacedCluster, Wires
-from tests.cluster.real_stage import RealStage, RealTurmoil
+from tests.cluster.real_stage import RealFaultInjector, RealStage
 
 from strandline.base.ids import TopicIdPartition
 from strandline.history.judge import judge
@@ -61,16 +61,16 @@ class Wrong(Exception):
 class Trouble:
     """Faults, drawn one after another."""
 
-    def __init__(self, turmoil: RealTurmoil, wires: Wires, rng: Random) -> None:
-        self.turmoil = turmoil
+    def __init__(self, injector: RealFaultInjector, wires: Wires, rng: Random) -> None:
+        self.injector = injector
         self.wires = wires
         self.rng = rng
         self.counts: Counter[str] = Counter()
         self.kinds: dict[str, tuple[int, Callable[[], object]]] = {
-            "kill": (5, lambda: process.kill(turmoil, rng)),  # type: ignore[arg-type]
-            "start": (8, lambda: process.start(turmoil, rng)),  # type: ignore[arg-type]
-            "pause": (4, lambda: process.pause(turmoil, rng)),  # type: ignore[arg-type]
-            "shut down": (2, lambda: process.shut_down(turmoil, rng)),  # type: ignore[arg-type]
+            "kill": (5, lambda: process.kill(injector, rng)),  # type: ignore[arg-type]
+            "start": (8, lambda: process.start(injector, rng)),  # type: ignore[arg-type]
+            "pause": (4, lambda: process.pause(injector, rng)),  # type: ignore[arg-type]
+            "shut down": (2, lambda: process.shut_down(injector, rng)),  # type: ignore[arg-type]
             "cut": (4, self.cut),
             "isolate": (3, self.isolate),
             "slow": (3, self.slow),
@@ -83,14 +83,14 @@ class Trouble:
         self.broken += self.wires.break_off(self.rng)
 
     def cut(self) -> None:
-        a, b = self.rng.sample([CLIENTS, *self.turmoil.machines], 2)
+        a, b = self.rng.sample([CLIENTS, *self.injector.machines], 2)
         self.wires.cut(a, b, both=bool(self.rng.randrange(2)))
 
     def isolate(self) -> None:
-        self.wires.isolate(self.rng.choice(list(self.turmoil.machines)), both=bool(self.rng.randrange(2)))
+        self.wires.isolate(self.rng.choice(list(self.injector.machines)), both=bool(self.rng.randrange(2)))
 
     def slow(self) -> None:
-        if not self.wires.slow(self.rng.choice(list(self.turmoil.machines)), self.rng.choice((20, 200, 800))):
+        if not self.wires.slow(self.rng.choice(list(self.injector.machines)), self.rng.choice((20, 200, 800))):
             self.counts["slow"] -= 1
 
     def strike(self) -> None:
@@ -101,17 +101,17 @@ class Trouble:
 
     def end(self) -> None:
         self.wires.heal()
-        self.turmoil.due.clear()
-        self.turmoil.end()
+        self.injector.due.clear()
+        self.injector.end()
 
 
 class Campaign:
     def __init__(self, cluster: PlacedCluster, wires: Wires, seed: int) -> None:
         self.cluster = cluster
         self.stage = RealStage(cluster, seed)
-        self.turmoil = RealTurmoil(cluster)
+        self.injector = RealFaultInjector(cluster)
         self.rng = Random(seed)
-        self.trouble = Trouble(self.turmoil, wires, self.rng)
+        self.trouble = Trouble(self.injector, wires, self.rng)
         self.admin = Admin(self.stage, "admin")
         setting = Setting(2, NODES, "1048576", PACE_MS)
         self.workloads: list[Workload] = [kind(self.stage, self.admin, setting) for kind in (Orders, Commits)]
@@ -131,7 +131,7 @@ class Campaign:
         end = time.monotonic() + span_s
         while time.monotonic() < end:
             self.trouble.strike()
-            self.turmoil.run(self.rng.uniform(0, 2 * every_s))
+            self.injector.run(self.rng.uniform(0, 2 * every_s))
         self.trouble.end()
         began = time.monotonic()
         self.wait("all clients make progress", self.progressing(self.progress()), 60)
@@ -154,7 +154,7 @@ class Campaign:
                 raise Wrong(f"a client broke: {self.stage.broken[0]!r}")
             if time.monotonic() > end:
                 raise Wrong(f"not so within {within_s:.0f} s: {what}: {why}")
-            self.turmoil.end()
+            self.injector.end()
             time.sleep(0.05)
 
     def finish(self, history: Path | None = None) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def run(network: str, seconds: float, seed: int, every_s: float, folder: Path) -
     with cluster:
         campaign = Campaign(cluster, cluster.wires, seed)
         campaign.begin()
-        campaign.turmoil.run(1)
+        campaign.injector.run(1)
         start = time.monotonic()
         while (left := start + seconds - time.monotonic()) > 0:
             campaign.round(min(ROUND_S, left), every_s)

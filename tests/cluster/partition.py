@@ -117,7 +117,7 @@ class Situations:
     def two_nodes_that_do_not_see_each_other_do_not_stop_the_third(self) -> None:
         _, one, two = self.whole()
         self.wires.cut(one, two, both=True)
-        self.campaign.turmoil.run(2)
+        self.campaign.injector.run(2)
         self.producers_go_on()
         self.heals()
 
@@ -127,9 +127,9 @@ class Situations:
             for b in self.wires.nodes:
                 if a < b:
                     self.wires.cut(a, b, both=True)
-        self.campaign.turmoil.run(1)
+        self.campaign.injector.run(1)
         before = self.acknowledged()
-        self.campaign.turmoil.run(2)  # longer than the lag that would cost a replica its place: nobody agrees to that
+        self.campaign.injector.run(2)  # longer than the lag that would cost a replica its place: nobody agrees to that
         if self.acknowledged() != before:
             raise Wrong("acks=all was acknowledged by a leader that reaches nobody")
         self.heals()

@@ -80,20 +80,20 @@ class PowerCampaign(Campaign):
 
     def episode(self) -> None:
         """One loss of power, and whatever else happens around it."""
-        order = self.rng.sample(list(self.turmoil.machines), 3)
+        order = self.rng.sample(list(self.injector.machines), 3)
         victim, *others = order
         for other in others[: self.rng.choice((0, 1, 1, 2, 2, 2))]:
             self.take_out(other)
-            self.turmoil.run(self.rng.choice((0.1, OUT_S, OUT_S)) * self.rng.uniform(0.8, 1.2))
+            self.injector.run(self.rng.choice((0.1, OUT_S, OUT_S)) * self.rng.uniform(0.8, 1.2))
         self.cut_power(self.cluster_stage.brokers[victim])
         if self.rng.randrange(4) == 0:
             self.cut_power_of_controller()
-        self.turmoil.run(self.rng.choice((0.0, 1.0, OUT_S)))
-        returns = [self.wires_heal, *(self.turmoil.machines[n].go_on for n in others), *self.starts(order)]
+        self.injector.run(self.rng.choice((0.0, 1.0, OUT_S)))
+        returns = [self.wires_heal, *(self.injector.machines[n].go_on for n in others), *self.starts(order)]
         self.rng.shuffle(returns)
         for come_back in returns:
             come_back()
-            self.turmoil.run(self.rng.uniform(0, 0.6))
+            self.injector.run(self.rng.uniform(0, 0.6))
         self.trouble.end()
         self.wait(f"broker {victim} is in sync", lambda: self.why_lossy(self.cluster_stage.brokers[victim]), BACK_S)
         began = time.monotonic()
@@ -101,13 +101,13 @@ class PowerCampaign(Campaign):
         self.recoveries_s.append(time.monotonic() - began)
 
     def starts(self, nodes: list[int]) -> list[Any]:
-        return [self.turmoil.machines[n].start for n in nodes]
+        return [self.injector.machines[n].start for n in nodes]
 
     def wires_heal(self) -> None:
         self.cluster_stage.relays.heal()
 
     def take_out(self, node: int) -> None:
-        machine = self.turmoil.machines[node]
+        machine = self.injector.machines[node]
         ways = {
             "cut off": lambda: self.cluster_stage.relays.cut_off(node),
             "paused": machine.pause,
@@ -132,7 +132,7 @@ class PowerCampaign(Campaign):
         self.counts["power cut of the controller"] += 1
         controller = self.cluster_stage.controller
         controller.cut_power()
-        self.turmoil.run(self.rng.uniform(0, 0.5))
+        self.injector.run(self.rng.uniform(0, 0.5))
         controller.start()
 
     def why_lossy(self, broker: NodeProcess) -> str:
@@ -193,7 +193,7 @@ def run(cuts: int, seed: int, is_elr_on: bool, folder: Path) -> dict[str, Any]:
         stage.set_elr(int(is_elr_on))
         campaign = PowerCampaign(stage, seed)
         campaign.begin()
-        campaign.turmoil.run(1)
+        campaign.injector.run(1)
         try:
             for _ in range(cuts):
                 campaign.episode()

@@ -181,7 +181,7 @@ class RealMachine:
             self.node.terminate()
 
 
-class RealTurmoil:
+class RealFaultInjector:
     """What the simulator's process faults ask for: machines, and time that passes by itself."""
 
     def __init__(self, cluster: LocalCluster) -> None:
@@ -189,7 +189,7 @@ class RealTurmoil:
         self.due: list[tuple[float, Callable[[], object]]] = []
 
     @property
-    def world(self) -> "RealTurmoil":
+    def world(self) -> "RealFaultInjector":
         return self
 
     def someone(self, rng: Random) -> RealMachine:

@@ -178,7 +178,7 @@ def test_a_batch_that_is_too_large_is_split_and_keeps_its_order(cluster: Cluster
     assert sum(row.records for row in told) == 40
 
 
-def test_who_asks_for_a_topic_that_brokers_may_create_gets_it(cluster: Cluster) -> None:
+def test_a_client_that_asks_for_a_topic_that_brokers_may_create_gets_it(cluster: Cluster) -> None:
     with pytest.raises(UnknownTopic):
         cluster.view("made-by-a-producer")
     with Producer(cluster, creates_topics=True) as producer:

@@ -121,7 +121,7 @@ def test_a_type_that_is_changed_while_brokers_run_holds_for_what_comes_next(clus
     assert len(received(cluster, "t", len(codecs))) == len(codecs)
 
 
-def test_a_client_is_told_when_its_batch_is_too_large_as_the_topic_stores_it(shared_cluster: LocalCluster) -> None:
+def test_a_client_learns_when_its_batch_is_too_large_as_the_topic_stores_it(shared_cluster: LocalCluster) -> None:
     topic = topic_with(shared_cluster, compression_type="uncompressed", max_message_bytes="2000")
     too_large = KafkaError.MSG_SIZE_TOO_LARGE
     assert send(shared_cluster, topic, b"v" * 3000, compression_type="lz4") == [too_large]
@@ -144,14 +144,14 @@ def answer_to(cluster: LocalCluster, topic: str, version: int, batch: bytes) -> 
     return answer.responses[0].partition_responses[0]
 
 
-def test_a_producer_that_is_too_old_for_zstd_is_told(shared_cluster: LocalCluster, topic: str) -> None:
+def test_a_producer_that_is_too_old_for_zstd_gets_an_error(shared_cluster: LocalCluster, topic: str) -> None:
     batch = build([(DAY_ONE, b"k", b"v", ())], codec=Codec.ZSTD)
     old = answer_to(shared_cluster, topic, 6, batch)
     assert (old.error_code, old.base_offset) == (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, -1)
     assert answer_to(shared_cluster, topic, 7, batch).error_code == ErrorCode.NONE
 
 
-def test_records_that_make_no_sense_are_refused_by_a_topic_that_must_read_them(shared_cluster: LocalCluster) -> None:
+def test_records_that_are_invalid_are_refused_by_a_topic_that_must_read_them(shared_cluster: LocalCluster) -> None:
     topic = topic_with(shared_cluster, compression_type="gzip")
     two, one = build([(DAY_ONE, b"k", b"v", ())] * 2), build([(DAY_ONE, b"k", b"v", ())])
     wrong = repacked(read_header(two), two, Codec.NONE, one[HEADER_SIZE:])

@@ -236,7 +236,7 @@ def test_a_topic_is_created_described_grown_and_deleted(
     until(lambda: partition_of(shared_cluster, name) is None)
 
 
-def test_configs_of_topics_and_brokers_are_told_and_changed(
+def test_configs_of_topics_and_brokers_are_reported_and_changed(
     shared_cluster: LocalCluster, topic: str, admin: AdminClient
 ) -> None:
     resource = ConfigResource(ResourceType.TOPIC, topic)

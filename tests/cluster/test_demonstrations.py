@@ -11,7 +11,7 @@ import psutil
 PATIENCE_S = 30.0
 
 
-def test_who_ends_a_demonstration_ends_its_nodes_too(tmp_path: Path) -> None:
+def test_ending_a_demonstration_ends_its_nodes_too(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "strandline", "demo", "--dir", str(tmp_path / "demo")]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     nodes: list[psutil.Process] = []

@@ -124,7 +124,7 @@ def test_a_partition_that_is_not_there_is_refused(shared_cluster: LocalCluster, 
     assert produce_raw(shared_cluster, topic, GOOD, partition=5) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_client_is_told_that_its_message_is_too_large(shared_cluster: LocalCluster) -> None:
+def test_a_client_learns_that_its_message_is_too_large(shared_cluster: LocalCluster) -> None:
     name = f"small-{uuid.uuid4().hex[:8]}"
     create(shared_cluster, name, max_message_bytes="1000")
     codes = []

@@ -55,7 +55,7 @@ class Writer:
 
         return note
 
-    def until_full(self, node: NodeProcess, what: str = "waits, and comes back by itself") -> None:
+    def until_full(self, node: NodeProcess, what: str = "waits, and restarts by itself") -> None:
         while what not in node.log_path.read_text():
             assert self.number < PRODUCED_MAX, "it has room for all of this"
             self.write(10)
@@ -116,7 +116,7 @@ def test_a_limit_on_file_sizes_ends_no_process_and_loses_nothing(cluster: LocalC
     limit, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, hard))
     writer.until_full(node)
-    assert re.search(r"stops: there is no room: \S+\.log: File too large", node.log_path.read_text())
+    assert re.search(r"stops: disk full: \S+\.log: File too large", node.log_path.read_text())
     assert leader(cluster) != node.node_id
     writer.write(10)
     assert node.running
@@ -199,5 +199,5 @@ def test_a_node_with_another_directory_goes_on_and_is_back_with_both_when_there_
         ballast.unlink()
         judged(cluster, writer, node, pid)
         text = node.log_path.read_text()
-        assert text.count(f"there is room in {small}: node 1 shuts down, and begins anew") == 1
+        assert text.count(f"there is space in {small} again: node 1 shuts down, and restarts") == 1
         assert text.count("registered with broker epoch") == 2

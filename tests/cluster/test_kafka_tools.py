@@ -54,7 +54,7 @@ BROKER, TOPIC = 4, 2  # ConfigResource types
 # --- without Java
 
 
-def test_a_controller_tells_its_configuration_to_whoever_bootstraps_from_controllers(
+def test_a_controller_reports_its_configuration_to_clients_that_bootstrap_from_controllers(
     shared_cluster: LocalCluster, topic: str
 ) -> None:
     """`kafka-configs --bootstrap-controller … --describe` (KIP-919)."""
@@ -215,7 +215,7 @@ def test_leaders_are_elected_by_hand(tools: Tools) -> None:
 
 
 @with_java
-def test_who_may_lead_without_loss_is_told(tools: Tools) -> None:
+def test_the_replicas_that_may_lead_without_loss_are_reported(tools: Tools) -> None:
     """Also by the metadata shell, which passes over what our records have in tags of our own."""
     tools("topics", "--create", "--topic", "p", *assigned("2:1"), "--config", "min.insync.replicas=2")
     tools("topics", "--create", "--topic", "q", *assigned("1"))

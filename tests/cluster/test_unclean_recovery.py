@@ -257,7 +257,7 @@ def test_all_nodes_lose_power_at_once_under_load(cluster: Cluster) -> None:
     assert cluster.partition("everywhere").leader_recovery_state == RECOVERED
 
 
-def test_one_of_those_who_were_eligible_last_stays_away(cluster: Cluster) -> None:
+def test_one_of_the_replicas_that_were_eligible_last_stays_away(cluster: Cluster) -> None:
     """Both replicas of some topics lose power; one is back for a while, then only the other is there.
 
     Aggressive takes who answers within its time, also if the controller dies meanwhile. Balanced waits for the one that
@@ -335,7 +335,7 @@ def test_the_last_replica_standing_loses_power(cluster: Cluster) -> None:
     assert lost(cluster, "clean", load) == []
 
 
-def test_without_a_recovery_manager_who_led_last_leads_again(cluster: Cluster) -> None:
+def test_without_a_recovery_manager_the_last_leader_leads_again(cluster: Cluster) -> None:
     """The phase-one behaviour of the KIP's delivery plan, for Balanced."""
     cluster.properties["unclean.recovery.manager.enabled"] = "false"
     cluster.lay_out()

@@ -77,7 +77,7 @@ def up(tmp_path: Path) -> Iterator[Callable[..., Up]]:
         yield start
 
 
-def test_who_interrupts_the_start_leaves_no_node_behind_and_reads_one_line(up: Callable[..., Up]) -> None:
+def test_an_interrupted_start_leaves_no_node_behind_and_prints_one_line(up: Callable[..., Up]) -> None:
     started = up(port_of_many(), "--nodes", str(NODES))
     started.see_nodes()
     started.process.send_signal(signal.SIGTERM)

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 from tests.cluster.hour import key_read
-from tests.cluster.real_stage import RealStage, RealTurmoil
+from tests.cluster.real_stage import RealFaultInjector, RealStage
 
 from strandline.history.judge import judge
 from strandline.history.policy import Facts
@@ -20,7 +20,7 @@ FAULTS_OF_PROCESSES = ("kill", "start", "pause", "shut down")
 
 @pytest.mark.cluster
 def test_orders_and_commits_survive_processes_that_are_killed_paused_and_restarted(cluster: LocalCluster) -> None:
-    stage, turmoil, rng = RealStage(cluster, seed=1), RealTurmoil(cluster), Random(1)
+    stage, injector, rng = RealStage(cluster, seed=1), RealFaultInjector(cluster), Random(1)
     admin = Admin(stage, "admin")
     workloads = [kind(stage, admin, Setting(2, 3, "1048576", 30)) for kind in (Orders, Commits)]
     for workload in workloads:
@@ -31,14 +31,14 @@ def test_orders_and_commits_survive_processes_that_are_killed_paused_and_restart
         workload.start()
         for client in workload.clients():
             stage.enter(client)
-    turmoil.run(1)
+    injector.run(1)
     for _ in range(8):
-        FAULTS[rng.choice(FAULTS_OF_PROCESSES)].act(turmoil, rng)  # type: ignore[arg-type]
-        turmoil.run(rng.choice((0.1, 0.5, 1.0)))
-    turmoil.run(4)
-    turmoil.end()
+        FAULTS[rng.choice(FAULTS_OF_PROCESSES)].act(injector, rng)  # type: ignore[arg-type]
+        injector.run(rng.choice((0.1, 0.5, 1.0)))
+    injector.run(4)
+    injector.end()
     stage.finish([client for workload in workloads for client in workload.writers])
-    turmoil.end()
+    injector.end()
     stage.finish([client for workload in workloads for client in workload.readers])
     last = [Consumer(stage, f"last-{at}", at) for workload in workloads for at in workload.partitions()]
     for reader in last:

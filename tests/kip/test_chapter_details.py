@@ -36,7 +36,7 @@ LAG_MS = ReplicaConfig().lag_time_max_ms
 # --- intervals
 
 
-def test_who_is_silent_is_proposed_to_leave_after_the_lag_and_at_most_half_of_it_later() -> None:
+def test_a_silent_follower_is_removed_after_the_lag_time_and_at_most_half_of_it_later() -> None:
     """The task that looks runs every replica.lag.time.max.ms / 2."""
     world = World()
     world.create()
@@ -102,7 +102,7 @@ def end_of_epoch(epoch: int) -> tuple[str, Any, int]:
 @pytest.mark.parametrize(
     ("epoch", "error"), [(0, E.FENCED_LEADER_EPOCH), (1, E.NONE), (2, E.UNKNOWN_LEADER_EPOCH), (-1, E.NONE)]
 )
-def test_a_client_whose_leader_epoch_is_another_is_told_which_of_both_is_behind(
+def test_a_client_whose_leader_epoch_is_another_learns_which_of_both_is_behind(
     question: Callable[[int], tuple[str, Any, int]], epoch: int, error: ErrorCode
 ) -> None:
     world = World()
@@ -158,7 +158,7 @@ def test_a_new_replica_begins_at_the_start_without_an_epoch() -> None:
     assert follower.position() == Position(5, 0, -1, 0)
 
 
-def test_who_becomes_leader_copies_from_nobody_any_more() -> None:
+def test_a_broker_that_becomes_leader_stops_fetching() -> None:
     world = World()
     world.create()
     world.run(1_000)

@@ -375,7 +375,7 @@ def test_only_partitions_whose_leader_is_asked_are_answered() -> None:
 @pytest.mark.parametrize(
     ("current", "error"), [(0, ErrorCode.FENCED_LEADER_EPOCH), (1, ErrorCode.NONE), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)]
 )
-def test_who_asks_in_another_leader_epoch_is_told_so(current: int, error: ErrorCode) -> None:
+def test_a_request_in_another_leader_epoch_is_rejected(current: int, error: ErrorCode) -> None:
     """KIP-320."""
     world = two_brokers()
     world.produce(B)

@@ -103,7 +103,7 @@ def test_a_deposed_leader_is_fenced() -> None:
     assert (answer.error_code, world.partition.isr) == (E.FENCED_LEADER_EPOCH, (2, 3))
 
 
-def test_who_is_not_the_leader_has_nothing_to_propose() -> None:
+def test_a_broker_that_is_not_the_leader_proposes_nothing() -> None:
     world = cluster()
     assert world.ask((1, 2), broker_id=2).error_code == E.INVALID_REQUEST
 
@@ -129,7 +129,7 @@ def test_while_an_expansion_is_pending_the_high_watermark_counts_the_newcomer() 
     assert leading(world, 1).isr.maximal == (1, 2, 3)
 
 
-def test_while_a_shrink_is_pending_the_high_watermark_counts_who_is_to_leave() -> None:
+def test_while_a_shrink_is_pending_the_high_watermark_counts_the_removed_replica() -> None:
     world = cluster()
     silent_third(world)
     before = world.row(1)[2]

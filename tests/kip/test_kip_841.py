@@ -69,7 +69,7 @@ def test_an_ineligible_broker_leaves_the_isr_and_the_leadership_in_the_batch_tha
 
 
 @pytest.mark.parametrize("make", INELIGIBLE)
-def test_whoever_leads_next_as_controller_refuses_it_too(make: Any) -> None:
+def test_the_next_controller_rejects_it_too(make: Any) -> None:
     """The state of a broker is in the metadata, not in a controller's memory."""
     world = cluster()
     make(world)
@@ -174,7 +174,7 @@ def test_t17_an_eligible_follower_outside_the_isr_that_is_caught_up_does_hold_it
     assert answer().error_code == E.NONE, "T17: it is waited for no longer, though no ISR has changed"
 
 
-def test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_one_who_lacked_a_record() -> None:
+def test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_replica_that_lacked_a_record() -> None:
     world = cluster()
     world.cut = {THIRD}
     answer = world.produce(1, timeout_ms=100_000)

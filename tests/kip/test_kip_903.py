@@ -221,7 +221,7 @@ def test_minus_one_is_not_compared() -> None:
     assert world.ask((1, 2, 3), broker_epochs={3: -1}).error_code == E.NONE
 
 
-def test_minus_one_does_not_help_who_is_fenced() -> None:
+def test_a_fenced_broker_is_rejected_with_minus_one_too() -> None:
     world = Governed()
     world.create()
     world.fence(3)

@@ -37,7 +37,7 @@ def described(node: FakeNode, *names: str, **fields: Any) -> Any:
     return ask(describe_topic_partitions, node, request, 0)
 
 
-def test_it_says_who_is_in_sync_who_is_eligible_and_who_was_last() -> None:
+def test_it_reports_isr_elr_and_last_known_elr() -> None:
     """Also of a partition without a leader."""
     node = FakeNode()
     node.topic("t", A, 1)
@@ -101,7 +101,7 @@ def test_requests_after_one_another_need_not_agree() -> None:
 
 
 @pytest.mark.parametrize("cursor", [("a", -1), ("b", 0)], ids=["no partition", "a topic that is not asked for"])
-def test_a_cursor_that_makes_no_sense_is_refused(cursor: tuple[str, int]) -> None:
+def test_a_cursor_that_is_invalid_is_refused(cursor: tuple[str, int]) -> None:
     node = FakeNode()
     node.topic("a", A, 1)
     (topic,) = described(node, "a", cursor=Cursor(topic_name=cursor[0], partition_index=cursor[1])).topics

@@ -173,7 +173,7 @@ def test_the_first_eligible_replica_to_be_unfenced_leads(strategy: Strategy, is_
         assert partition.losses == ()
 
 
-def test_who_led_last_leads_once_it_is_unfenced_though_it_lost_its_tail_and_that_is_on_record() -> None:
+def test_the_last_leader_leads_once_it_is_unfenced_though_it_lost_its_tail_and_that_is_on_record() -> None:
     """Delivery plan: no ELR members, unclean.leader.election.enable false."""
     cluster = made(unclean_leader_election_enable=False)
     some_of_them_are_back(cluster)

@@ -35,7 +35,7 @@ def made(replicas: int = 4, min_isr: int = 3) -> Cluster:
 # --- invariants
 
 
-def test_the_isr_can_be_empty_and_whoever_is_fenced_leaves_it() -> None:
+def test_the_isr_can_be_empty_and_a_fenced_broker_leaves_it() -> None:
     cluster = made(2, 2)
     cluster.fence(2)
     assert sets(cluster) == (1, {1}, {2}, set())
@@ -43,7 +43,7 @@ def test_the_isr_can_be_empty_and_whoever_is_fenced_leaves_it() -> None:
     assert sets(cluster) == (NOBODY, set(), {1, 2}, set())
 
 
-def test_who_lags_leaves_the_isr_as_before_and_stays_eligible_below_min_isr() -> None:
+def test_a_lagging_follower_leaves_the_isr_as_before_and_stays_eligible_below_min_isr() -> None:
     world = Governed(elr=True)
     world.create(min_insync_replicas="3")
     world.run(1_000)
@@ -195,7 +195,7 @@ def test_a_proposed_isr_that_is_large_enough_empties_the_elr() -> None:
     assert sets(cluster) == (1, {1, 2, 4}, set(), set()), "3 too: it has nothing of what is committed from now on"
 
 
-def test_below_min_isr_who_is_eligible_stays_who_leaves_the_isr_joins_and_who_is_in_sync_is_not_eligible() -> None:
+def test_below_min_isr_the_elr_stays_and_gets_replicas_that_leave_the_isr_but_none_in_sync() -> None:
     cluster = made(4, 3)
     cluster.alter("t", (1, 2))
     assert sets(cluster) == (1, {1, 2}, {3, 4}, set())
@@ -205,7 +205,7 @@ def test_below_min_isr_who_is_eligible_stays_who_leaves_the_isr_joins_and_who_is
     assert sets(cluster) == (1, {1, 3}, {2, 4}, set())
 
 
-def test_only_who_is_in_the_last_isr_before_it_is_below_min_isr_can_join_the_elr() -> None:
+def test_only_members_of_the_last_isr_before_it_is_below_min_isr_can_join_the_elr() -> None:
     cluster = made(4, 3)
     cluster.alter("t", (1, 2, 3))
     cluster.alter("t", (1, 2))
@@ -274,7 +274,7 @@ def test_a_min_isr_that_the_isr_has_ends_the_elr(min_isr: int) -> None:
 
 @pytest.mark.parametrize(("was", "becomes"), [(3, 4), (4, 3), (2, 4), (4, 2)])
 @pytest.mark.parametrize("where", [TOPIC, ALL_BROKERS], ids=["of the topic", "of the cluster"])
-def test_a_min_isr_that_the_isr_lacks_leaves_who_is_eligible_and_who_is_remembered(
+def test_a_min_isr_that_the_isr_lacks_keeps_elr_and_last_known_elr(
     where: tuple[int, str], was: int, becomes: int
 ) -> None:
     """By neither number can the leader commit without them. So they lead without loss, raised or lowered."""
@@ -295,7 +295,7 @@ def test_a_min_isr_that_the_isr_lacks_leaves_who_is_eligible_and_who_is_remember
     assert cluster.partition("t").leader_recovery_state == RECOVERED
 
 
-def test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica() -> None:
+def test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible() -> None:
     cluster = made(5, 3)
     assert move(cluster, 1, 2, 3) is E.NONE
     assert cluster.partition("t").replicas == (1, 2, 3)
@@ -317,7 +317,7 @@ def test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_
     assert (cluster.partition("t").replicas, *sets(cluster)) == ((1, 3, 4), 1, {1, 3, 4}, set(), set())
 
 
-def test_who_was_eligible_and_lost_its_tail_is_remembered_until_the_isr_has_min_isr_members() -> None:
+def test_an_eligible_replica_that_lost_its_tail_is_in_last_known_elr_until_the_isr_has_min_isr_members() -> None:
     cluster = made(3, 3)
     cluster.fence(3)
     cluster.register(3)
@@ -333,7 +333,7 @@ def test_who_was_eligible_and_lost_its_tail_is_remembered_until_the_isr_has_min_
     assert sets(cluster) == (1, {1, 2, 3}, set(), set())
 
 
-def test_whom_a_recovery_must_ask_and_who_led_last_stand_in_the_metadata_log_and_in_its_snapshots() -> None:
+def test_last_known_elr_and_the_last_leader_are_in_the_metadata_log_and_in_its_snapshots() -> None:
     cluster = made(2, 2)
     cluster.fence(2)
     cluster.register(2)

@@ -35,7 +35,7 @@ def test_the_log_end_and_the_epoch_of_each_replica_are_asked_for_and_the_most_da
     assert (partition.leader, partition.isr, partition.leader_recovery_state) == (2, (2,), RECOVERING)
 
 
-def test_a_recovery_is_not_begun_before_all_who_were_eligible_last_are_unfenced() -> None:
+def test_a_recovery_is_not_begun_before_all_replicas_that_were_eligible_last_are_unfenced() -> None:
     """Rejected alternatives, "elects when a given number of replicas have replied": 3 fell behind, 1 and 2 had unclean
     shutdowns. 2 has lost data, and 3 never had them. To choose between the two would lose what 1 has."""
     cluster = Recovered()
@@ -106,7 +106,7 @@ def test_nothing_of_a_recovery_stands_in_the_metadata_log_and_the_next_controlle
     assert cluster.leader == NOBODY, "what 1 has told the former controller is forgotten"
 
 
-class Told:
+class ValidAnswers:
     """What each broker has said of its log that is still true, noted beside the controller."""
 
     def __init__(self, cluster: Recovered) -> None:
@@ -125,7 +125,7 @@ class Told:
         }
 
 
-def something_happens(cluster: Recovered, told: Told, rng: Random) -> None:
+def something_happens(cluster: Recovered, told: ValidAnswers, rng: Random) -> None:
     node = rng.randrange(1, 5)
     partition = cluster.partition("t")
     match rng.choice(("goes", "crashes", "restarts", "is back", "is back", "says", "says", "says", "time", "ISR")):
@@ -149,12 +149,12 @@ def something_happens(cluster: Recovered, told: Told, rng: Random) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["Balanced", "Aggressive"])
-def test_whatever_happens_who_is_elected_has_the_most_of_those_whose_answers_count(strategy: str) -> None:
+def test_whatever_happens_the_elected_replica_has_the_most_of_those_whose_answers_count(strategy: str) -> None:
     """And with Balanced all who were eligible last are among them."""
     recovered = 0
     for seed in range(50):
         rng, cluster = Random(seed), Recovered(4, strategy=strategy)
-        told = Told(cluster)
+        told = ValidAnswers(cluster)
         for _ in range(150):
             before = cluster.partition("t")
             something_happens(cluster, told, rng)

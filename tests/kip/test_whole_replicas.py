@@ -105,7 +105,7 @@ def test_one_that_lost_its_power_is_in_doubt_where_it_was_eligible_last(who: int
     play.end()
 
 
-def test_who_was_in_doubt_and_is_killed_before_it_was_in_sync_again_is_in_doubt_still() -> None:
+def test_a_replica_in_doubt_that_is_killed_before_it_is_in_sync_stays_in_doubt() -> None:
     """All lose their power. They start, nobody may lead yet, and they are killed: that says nothing of the power."""
     play = play_of()
     for machine in play.machines:

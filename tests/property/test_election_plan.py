@@ -9,7 +9,7 @@ from strandline.base.ids import NOBODY, BrokerEpoch, LeaderEpoch, NodeId, TopicI
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.client.admin.partitions import PartitionState, Place
-from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
+from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.controller.basis import Basis, ControllerConfig, Refusal
 from strandline.controller.partition import Wish, plan_change
 from strandline.controller.partitions.elections import plan_election as plan_unclean
@@ -42,7 +42,7 @@ class Case(Value, frozen=True):
     min_isr: int
     is_elr_enabled: bool
     is_managed: bool
-    told: tuple[Told, ...]
+    told: tuple[LogReport, ...]
     kind: Kind
     designated: int
 
@@ -80,7 +80,7 @@ def cases(draw: st.DrawFn) -> Case:
         is_whole=st.booleans(),
         replica=st.just(0),
     )
-    told: list[Told] = []
+    told: list[LogReport] = []
     for node in replicas:
         said = draw(st.one_of(log, log, st.none()))
         told.append(Unasked(node, "…") if said is None else ReplicaLog(**{**as_dict(said), "replica": node}))

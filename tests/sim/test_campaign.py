@@ -19,7 +19,7 @@ def test_runs_of_one_seed_that_differ_are_a_failure() -> None:
     assert "not deterministic: digest d1, and d2" in alike([FINE, other]).check
 
 
-def test_what_failed_is_told_before_what_differs() -> None:
+def test_what_failed_is_reported_before_what_differs() -> None:
     failed = RunResult(7, "a law", "why", "d2", 1, 2, 3, 0, ())
     assert alike([failed, FINE]).check == "a law"
 

@@ -130,7 +130,7 @@ def test_a_shutdown_that_is_taken_back_is_noticed(before: Any, after: Any, law: 
         standing.looked(image)
 
 
-def test_who_registers_after_a_stop_out_of_order_and_stays_in_sync_is_noticed() -> None:
+def test_a_broker_that_stays_in_sync_after_an_unclean_stop_is_noticed() -> None:
     play = Play(options=Options(settings=SETTINGS, elr=True))
     standing, image = play.world.laws.standing, play.world.laws.metadata.image.copy()
     machine, broker = broker_of(play, image)
@@ -237,7 +237,7 @@ def test_a_recovery_that_elects_another_than_the_one_with_the_most_is_noticed(
         laws.elects("orders-0", said, before, after, image)
 
 
-def test_who_is_elected_uncleanly_without_being_asked_is_noticed() -> None:
+def test_the_unclean_election_of_a_replica_that_was_not_asked_is_noticed() -> None:
     play, before, after = recovery("the last known leader leads again")
     at, laws = play.at(), play.world.laws.recoveries
     with pytest.raises(AssertionError, match="was not asked what it has"):
@@ -246,7 +246,7 @@ def test_who_is_elected_uncleanly_without_being_asked_is_noticed() -> None:
     laws.changed("orders-0", at, before, after)
 
 
-def test_who_is_elected_by_a_designation_of_another_is_noticed() -> None:
+def test_the_election_of_another_replica_than_the_designated_one_is_noticed() -> None:
     play, before, after = recovery("designation election, asked for by x")
     at, laws = play.at(), play.world.laws.recoveries
     laws.asked.add((at, NodeId(1), before.leader_epoch))
@@ -286,7 +286,7 @@ def test_answers_of_replicas_are_heard_when_their_controller_takes_them() -> Non
 # --- votes
 
 
-def test_a_pre_vote_of_who_hears_from_its_leader_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pre_vote_of_a_voter_that_hears_from_its_leader_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play()
     controller = play.world.controller()
     assert controller is not None
@@ -297,7 +297,7 @@ def test_a_pre_vote_of_who_hears_from_its_leader_is_noticed(monkeypatch: pytest.
         play.run(5000)
 
 
-def test_who_cannot_apply_its_metadata_and_stands_for_election_is_noticed() -> None:
+def test_a_candidate_that_cannot_apply_its_metadata_is_noticed() -> None:
     play = Play()
     node = other(play).node
     assert node is not None

@@ -10,7 +10,7 @@ from strandline.base.ports import DiskError
 from strandline.log.log import Log
 from strandline.replica.host import Host
 from strandline.sim.faults.damaged import tamper
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.laws.logs.truth import Truth
 from strandline.sim.laws.partitions.partitions import Seen
 from strandline.sim.runs.options import Options
@@ -29,7 +29,7 @@ def playing(**settings: str) -> Play:
 
 
 def delete_folder(play: Play, machine: Machine) -> None:
-    tamper(Turmoil(play.world, play.admin), machine, {hosted_on(machine).log.directory: None}, takes_records=True)
+    tamper(FaultInjector(play.world, play.admin), machine, {hosted_on(machine).log.directory: None}, takes_records=True)
 
 
 def forget_what_is_open(log: Log) -> None:

@@ -14,7 +14,7 @@ from strandline.quorum.ports import SnapshotId
 from strandline.sim.clients.member import Member
 from strandline.sim.clients.odd import Odd
 from strandline.sim.faults.absurd import absurd_proposal
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.laws.cluster.metadata import parts_of
 from strandline.sim.world.violation import Violation
 
@@ -153,17 +153,17 @@ def test_a_controller_that_takes_what_no_leader_proposes_is_noticed(
 ) -> None:
     play = Play()
     monkeypatch.setattr(f"strandline.controller.partitions.isr.{guard}", lambda *_: None)
-    turmoil, rng = Turmoil(play.world, play.admin), Random(1)
+    injector, rng = FaultInjector(play.world, play.admin), Random(1)
     with pytest.raises(Violation, match=r"the controller takes|AssertionError"):
         for _ in range(60):
-            absurd_proposal(turmoil, rng)
+            absurd_proposal(injector, rng)
             play.run(20)
 
 
 def test_the_controller_refuses_what_no_leader_proposes() -> None:
     play = Play()
-    turmoil, rng = Turmoil(play.world, play.admin), Random(1)
+    injector, rng = FaultInjector(play.world, play.admin), Random(1)
     for _ in range(30):
-        absurd_proposal(turmoil, rng)
+        absurd_proposal(injector, rng)
         play.run(20)
     play.end()

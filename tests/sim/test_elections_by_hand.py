@@ -84,7 +84,7 @@ def test_heartbeats_do_not_wait_behind_an_election_that_waits_for_replicas() -> 
 
 
 @pytest.mark.parametrize(("kind", "version"), [(DESIGNATION, 3), (UNCLEAN, 2)], ids=["designation", "unclean"])
-def test_who_wanted_an_election_that_may_lose_records_is_in_the_ledger(kind: int, version: int) -> None:
+def test_the_client_of_an_election_that_may_lose_records_is_in_the_ledger(kind: int, version: int) -> None:
     play = Lone()
     play.gone.start()
     play.run(5000)

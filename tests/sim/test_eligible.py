@@ -55,7 +55,7 @@ def test_without_elr_it_leads_again_with_what_is_left() -> None:
     assert play.world.damage.exceeded
 
 
-def test_all_are_killed_at_once_and_who_led_last_leads_again() -> None:
+def test_all_are_killed_at_once_and_the_last_leader_leads_again() -> None:
     play = Play(options=Options(elr=True, settings=SETTINGS))
     for machine in play.machines:
         machine.kill()

@@ -9,7 +9,7 @@ from strandline.base.ids import OFFSETS_TOPIC
 from strandline.log.evidence.clean_shutdown import FILE as MARKER
 from strandline.replica.following.follower import Follower
 from strandline.sim.faults.damaged import damage, tamper
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.trace import Kind, Trace
 
@@ -43,10 +43,10 @@ def test_topic_ids_that_were_swapped_after_a_kill_cost_a_copy_and_nothing_foreig
     entries = machine.disk.snapshot().entries
     others = [path.split("/")[2] for path in entries if path.count("/") == 2 and f"/{OFFSETS_TOPIC}-" in path]
     one, other = (f"{folder(machine, name)}/partition.metadata" for name in (ORDERS, others[0]))
-    turmoil = Turmoil(play.world, play.admin)
+    injector = FaultInjector(play.world, play.admin)
     swapped = {one: entries[other], other: entries[one]}
     checkpoints = {path: None for path in entries if path.endswith("/topic-id-checkpoint") and not is_noted}
-    tamper(turmoil, machine, swapped | checkpoints, takes_records=True)
+    tamper(injector, machine, swapped | checkpoints, takes_records=True)
     machine.start()
     play.heal()
     play.until("it copies again", lambda: follows_under_its_name(machine, play))
@@ -61,13 +61,13 @@ def test_what_only_the_inventory_of_a_stop_shows_is_not_swapped_without_it(is_ki
     play.run(6_000)
     machine = stopped(play, is_killed=is_killed)
     play.world.trace = trace = Trace()
-    turmoil, image = Turmoil(play.world, play.admin), machine.disk.snapshot()
+    injector, image = FaultInjector(play.world, play.admin), machine.disk.snapshot()
     seen: dict[str, None] = {}
     for seed in range(400):
         machine.disk.restore(image)
         machine.has_inventory, machine.needs_inventory = not is_killed, False
         trace.moments.clear()
-        damage(turmoil, Random(seed), machine, image.entries)
+        damage(injector, Random(seed), machine, image.entries)
         told = [moment.text for moment in trace.moments if moment.kind is Kind.FAULT]
         swapped = [text for text in told if " is swapped: " in text]
         hidden = [text for text in swapped if "the topic id is" not in text and "a folder is" not in text]

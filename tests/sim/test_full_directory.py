@@ -156,7 +156,7 @@ def test_it_does_not_come_back_for_a_moment_of_room() -> None:
     play.end()
 
 
-def test_who_kills_it_while_it_stops_is_not_followed_by_a_start() -> None:
+def test_a_kill_while_it_stops_is_not_followed_by_a_start() -> None:
     play = play_of()
     machine = play.leader()
     fill(play, machine)

@@ -57,7 +57,7 @@ def test_a_little_room_is_not_enough() -> None:
     play.end()
 
 
-def test_who_starts_it_meanwhile_is_not_followed_by_a_second_start() -> None:
+def test_a_start_by_hand_meanwhile_is_not_followed_by_a_second_start() -> None:
     play = Play(1)
     machine = play.leader()
     without_room(play, machine)

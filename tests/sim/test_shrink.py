@@ -29,7 +29,7 @@ def test_only_the_faults_that_matter_stay_and_the_rest_becomes_plain() -> None:
     plan = plan_of(24)
     told: list[int] = []
     smaller, outcome = Shrinker(
-        run, plan, run(plan), runs_max=500, tell=lambda plan, left: told.append(len(plan.faults))
+        run, plan, run(plan), runs_max=500, progress=lambda plan, left: told.append(len(plan.faults))
     ).shrink()
     assert [fault.salt for fault in smaller.faults] == [3, 17]
     assert smaller.options.workloads == ("orders",)
@@ -44,7 +44,7 @@ def test_a_smaller_plan_that_fails_differently_is_not_taken() -> None:
         return failing("the first law") if len(plan.faults) == 8 else failing("another law")
 
     plan = plan_of(8)
-    assert len(Shrinker(run, plan, run(plan), runs_max=100, tell=lambda *_: None).shrink()[0].faults) == 8
+    assert len(Shrinker(run, plan, run(plan), runs_max=100, progress=lambda *_: None).shrink()[0].faults) == 8
 
 
 def test_no_more_runs_are_made_than_allowed() -> None:
@@ -54,7 +54,7 @@ def test_no_more_runs_are_made_than_allowed() -> None:
         runs.append(plan)
         return failing("a law")
 
-    Shrinker(run, plan_of(40), failing("a law"), runs_max=7, tell=lambda *_: None).shrink()
+    Shrinker(run, plan_of(40), failing("a law"), runs_max=7, progress=lambda *_: None).shrink()
     assert len(runs) == 7
 
 
@@ -77,5 +77,5 @@ def test_a_plan_that_is_no_configuration_is_not_smaller() -> None:
             raise ConfigError("a setting needs another")
         return failing("lost")
 
-    smaller, _ = Shrinker(run, plan_of(6), failing("lost"), runs_max=100, tell=lambda plan, left: None).shrink()
+    smaller, _ = Shrinker(run, plan_of(6), failing("lost"), runs_max=100, progress=lambda plan, left: None).shrink()
     assert len(smaller.faults) == 3

@@ -19,7 +19,7 @@ from strandline.replica.serving.isr import PendingExpand
 from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.reading import Reading
 from strandline.sim.faults import directories
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.wires import flipped
 from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
@@ -54,7 +54,7 @@ def test_a_fetch_without_the_epoch_of_its_registration_is_noticed() -> None:
         (None, True, "its metadata has it fenced, or leaving"),
     ],
 )
-def test_who_is_proposed_as_another_than_it_is_is_noticed(named: int | None, is_fenced: bool, law: str) -> None:
+def test_a_proposal_with_a_wrong_broker_epoch_is_noticed(named: int | None, is_fenced: bool, law: str) -> None:
     play = Play()
     machine, hosted, _ = of_leader(play)
     follower = other(play)
@@ -96,9 +96,9 @@ def test_a_divergence_that_a_leader_does_not_name_is_noticed(what: str, monkeypa
 
 def test_a_bit_that_flips_on_the_wire_is_refused_and_copied_again() -> None:
     play = Play()
-    turmoil, rng = Turmoil(play.world, play.admin), Random(1)
+    injector, rng = FaultInjector(play.world, play.admin), Random(1)
     for _ in range(10):
-        flipped(turmoil, rng)
+        flipped(injector, rng)
         play.run(500)
     assert sum("a bit flips in what" in line for line in play.world.story) >= 8
     assert any("refused" in line for line in play.world.story)
@@ -107,11 +107,11 @@ def test_a_bit_that_flips_on_the_wire_is_refused_and_copied_again() -> None:
 
 def test_a_follower_that_takes_a_flipped_bit_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play()
-    turmoil, rng = Turmoil(play.world, play.admin), Random(1)
+    injector, rng = FaultInjector(play.world, play.admin), Random(1)
     monkeypatch.setattr("strandline.log.log.why_invalid", lambda *_: None)
     with pytest.raises(Violation):
         for _ in range(10):
-            flipped(turmoil, rng)
+            flipped(injector, rng)
             play.run(500)
 
 
@@ -147,7 +147,7 @@ def test_a_leader_that_names_itself_as_another_incarnation_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("is_left_waiting", [True, False])
-def test_a_leader_that_leaves_waiting_who_has_written_is_noticed(is_left_waiting: bool) -> None:
+def test_a_leader_that_leaves_a_producer_waiting_is_noticed(is_left_waiting: bool) -> None:
     play = Play()
     machine, hosted, _ = of_leader(play)
     if is_left_waiting:
@@ -220,7 +220,7 @@ def test_a_stop_that_is_named_without_all_that_it_left_is_noticed(
         play.run(2000)
 
 
-def test_a_replica_that_has_lost_nothing_and_tells_that_it_has_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replica_that_has_lost_nothing_and_reports_that_it_has_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play(options=THREE)
     machine = stop(play)
     take = parts.take_clean_shutdown
@@ -287,13 +287,13 @@ def test_a_machine_that_comes_back_by_itself_for_a_directory_that_has_failed_is_
 
 
 @pytest.mark.parametrize("fault", [directories.full_directory, directories.stopped_without, directories.exchanged])
-def test_what_befalls_single_directories_is_survived(fault: Callable[[Turmoil, Random], None]) -> None:
+def test_what_befalls_single_directories_is_survived(fault: Callable[[FaultInjector, Random], None]) -> None:
     play = Play(options=THREE)
-    turmoil, rng = Turmoil(play.world, play.admin), Random(1)
+    injector, rng = FaultInjector(play.world, play.admin), Random(1)
     before = play.world.seen.copy()
     for _ in range(3):
-        fault(turmoil, rng)
+        fault(injector, rng)
         play.run(7000)
     assert play.world.seen[Kind.STARTED] > before[Kind.STARTED]
-    turmoil.is_over = True
+    injector.is_over = True
     play.end()

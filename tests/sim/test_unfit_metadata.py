@@ -11,7 +11,7 @@ from strandline.broker import committed
 from strandline.broker.node import Node
 from strandline.quorum.storage.metadata_log import DIRECTORY
 from strandline.sim.faults.damaged_metadata import UNFIT, damage
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.world.machine import METADATA_DIR, Machine
 from strandline.sim.world.trace import Kind, Trace
 
@@ -34,8 +34,8 @@ def test_a_voter_with_such_a_record_copies_it_again_and_votes_then(seed: int) ->
     play = Play(seed)
     machine = play.machines[seed % 3]
     stop(play, machine, is_killed=seed % 2 == 0)
-    turmoil = Turmoil(play.world, play.admin)
-    damage(turmoil, Random(seed), machine, UNFIT)
+    injector = FaultInjector(play.world, play.admin)
+    damage(injector, Random(seed), machine, UNFIT)
     machine.start()
     node = machine.node
     assert node is not None
@@ -87,7 +87,7 @@ def poisoned() -> Play:
     return play
 
 
-def test_who_knows_that_a_record_is_committed_and_cannot_apply_it_stops_in_order_with_one_line() -> None:
+def test_a_node_that_cannot_apply_a_committed_record_stops_cleanly_with_one_line() -> None:
     play = poisoned()
     assert play.world.controller() is None
     for machine in play.machines:

@@ -104,14 +104,14 @@ def test_tagged_fields_in_the_header_are_skipped() -> None:
     assert decode_request(memoryview(tagged)) == decode_request(memoryview(plain))
 
 
-def test_what_clients_are_told_can_be_read_except_the_versions_of_produce_that_are_refused() -> None:
+def test_versions_that_clients_see_can_be_read_except_those_of_produce_that_are_rejected() -> None:
     for api in APIS:
         readable = set(api.request.versions) & set(api.response.versions)
         told = set(api.advertised or ())
         assert told - readable == ({0, 1, 2} if api.name == "Produce" else set()), api.name
 
 
-def test_each_listener_tells_only_what_it_answers() -> None:
+def test_each_listener_reports_only_what_it_answers() -> None:
     for on_controller in (False, True):
         told = {row.api_key for row in advertised_versions(on_controller=on_controller)}
         assert told == {key for key in range(OWN_KEYS) if is_allowed(key, is_controller=on_controller)}
@@ -119,7 +119,7 @@ def test_each_listener_tells_only_what_it_answers() -> None:
     assert not is_allowed(0, is_controller=True), "Produce is for brokers"
 
 
-def test_apis_of_our_own_are_answered_by_brokers_and_told_to_nobody() -> None:
+def test_our_own_apis_are_answered_by_brokers_and_hidden_from_clients() -> None:
     """One of them is decided by the controller, and brokers pass it on."""
     own = [api.key for api in APIS if api.is_own]
     assert own
@@ -130,7 +130,7 @@ def test_apis_of_our_own_are_answered_by_brokers_and_told_to_nobody() -> None:
             assert key not in {row.api_key for row in advertised_versions(on_controller=on_controller)}
 
 
-def test_a_listener_of_controllers_tells_no_version_that_clients_are_not_told() -> None:
+def test_a_listener_of_controllers_reports_no_version_that_is_not_for_clients() -> None:
     for row in advertised_versions(on_controller=True):
         advertised = API_BY_KEY[row.api_key].advertised
         if advertised is not None:

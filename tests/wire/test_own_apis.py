@@ -106,14 +106,14 @@ def test_the_bytes_are_these(message: Message, golden: str) -> None:
             decode_all(type(message), 0, data[:size])
 
 
-def test_who_has_acknowledged_an_entry_is_in_fields_that_others_skip() -> None:
+def test_the_acknowledging_user_is_in_fields_that_others_skip() -> None:
     data = encode_bytes(DescribeLossesResponse(losses=(Loss(acknowledged_by="me", acknowledged_ms=7),)), 0)
     assert bytes.fromhex(f"02 00 03 03 6d65 01 08 {7:016x}") in data
     assert decode_all(DescribeLossesResponse, 0, data).losses[0].acknowledged_by == "me"
 
 
 @pytest.mark.parametrize("on_controller", [False, True])
-def test_nobody_is_told_of_apis_of_our_own(on_controller: bool) -> None:
+def test_no_client_sees_our_own_apis(on_controller: bool) -> None:
     assert max(row.api_key for row in advertised_versions(on_controller=on_controller)) < OWN_KEYS
 
 
@@ -127,7 +127,7 @@ def test_an_election_of_a_designated_leader_has_one_for_each_partition() -> None
 
 
 @pytest.mark.parametrize("on_controller", [False, True])
-def test_clients_are_told_of_version_two_of_elections(on_controller: bool) -> None:
+def test_clients_learn_of_version_two_of_elections(on_controller: bool) -> None:
     (row,) = [row for row in advertised_versions(on_controller=on_controller) if row.api_key == 43]
     assert (row.min_version, row.max_version) == (0, 2)
     assert ElectLeadersRequest.versions[-1] == 3

@@ -1,5 +1,5 @@
-"""DataFrames that are computed once and used several times. Spark keeps those until it is told, also when nobody has
-them any more: the session of a notebook would fill up."""
+"""DataFrames that are computed once and used several times. Spark keeps those until it is asked to drop
+them, also when nobody has them any more: the session of a notebook would fill up."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
 """The effects that the core may ask of a driver, and the events with which the driver answers.
 
-No promise before its proof: an effect that tells another machine something (a `Reply`, a vote in a `Send`) is emitted
+No promise before its proof: an effect that promises a machine something (a `Reply`, a vote in a `Send`) is emitted
 only while handling the event that proves it (`Synced` for durable bytes).
 
 `token` fields are opaque to the driver: it returns them unchanged in the answering event. Each machine has types of its

@@ -147,7 +147,7 @@ class ErrorCode(IntEnum):
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
     CONTROLLER_ID_NOT_REGISTERED = 136
 
-    # Our own: numbers that Kafka does not have, said only in APIs of which clients are not told.
+    # Our own: numbers that Kafka does not have, used only in APIs that clients do not see.
     REQUEST_LIMIT_REACHED = 1000
 
 

@@ -1,6 +1,6 @@
 """Which operations a client may do on a resource, as the bits that responses carry: bit n is Kafka's AclOperation n.
 
-There is no authorizer, so whoever asks may do all that a resource of the kind supports.
+There is no authorizer, so every client may do all that a resource of the kind supports.
 """
 
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = (

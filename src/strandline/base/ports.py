@@ -91,7 +91,7 @@ class Disk(Protocol):
         ...
 
     def usage(self, path: str) -> tuple[int, int]:
-        """Of the file system that holds `path`: its size, and what a process may still write, in bytes. −1: no limit
+        """The file system that holds `path`: its size, and what a process may still write, in bytes. −1: no limit
         is known."""
         ...
 
@@ -101,7 +101,7 @@ class Disk(Protocol):
         ...
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Make files and directories durable now (blocks). A path that is gone is no error (T39)."""
+        """Make files and directories durable now (blocks). A missing path is not an error (T39)."""
         ...
 
 

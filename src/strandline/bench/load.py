@@ -137,7 +137,7 @@ def measure_throughput(bootstrap: str, topic: str, config: LoadConfig) -> Measur
     processes = tuple(used_between(before, usage(before.pid)) for before in idle)
     acknowledged = count - left
     if config.acks != "0":
-        # Most records have no callback that would tell of a failure; the log knows how many arrived.
+        # Most records have no callback that would report a failure; the log knows how many arrived.
         acknowledged = min(acknowledged, total_end(bootstrap, topic, config) - end_before)
     megabytes = acknowledged * config.record_size / 1e6
     read = read_throughput(bootstrap, topic, config) if config.consume else None

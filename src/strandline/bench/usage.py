@@ -1,4 +1,4 @@
-"""What processes on this machine have used, as Linux tells it in /proc: for `strandline bench --pids`."""
+"""What processes on this machine have used, as Linux reports it in /proc: for `strandline bench --pids`."""
 
 import os
 from pathlib import Path

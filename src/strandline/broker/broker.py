@@ -67,7 +67,7 @@ class Broker:
 
     def notice(self, now: Instant) -> list[Effect]:
         """After every step: a log directory that failed in it, and replicas that were found to have lost records, are
-        told to all whom it concerns."""
+        passed to every machine that uses it."""
         effects: list[Effect] = []
         if self.replicas.host.withdrawals.news:
             self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)

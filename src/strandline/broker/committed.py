@@ -16,7 +16,7 @@ from msgspec import Struct
 from strandline.base.effects import Effect, Report
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.metadata.fitting import told, why_unfit
+from strandline.metadata.fitting import described, why_unfit
 from strandline.metadata.framing import decode_record, encode_record
 from strandline.metadata.image import Image
 from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId, Unfit
@@ -209,4 +209,4 @@ def why_not_applied(image: Image, payload: bytes) -> str | None:
     if why is None:
         image.apply(record)
         return None
-    return f"{why}: {told(record)}"
+    return f"{why}: {described(record)}"

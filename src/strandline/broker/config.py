@@ -1,7 +1,7 @@
 """A node's configuration, from the text of a Kafka property file.
 
 `NodeConfig.from_properties` reads every key by its row in the table, then decides what the keys mean together:
-listeners, roles, quorum. All problems are found in one go, and told in Kafka's words.
+listeners, roles, quorum. All problems are found in one go, and reported in Kafka's words.
 
 Invariants:
   - every key of the table is readable by its Kafka name through `integer`, `text`, `boolean`, `texts` or `number`;

@@ -48,7 +48,7 @@ class Forwarding:
         self.count += 1
         patience = self.timeout_ms_max if timeout_ms is None else min(max(timeout_ms, 1000), self.timeout_ms_max)
         if timeout_ms is not None and is_manual(message, version):
-            # Whoever is told too early that nobody was elected may do worse; and the controller would go on.
+            # A client that learns too early that nothing was elected may do worse; and the controller would go on.
             patience = max(timeout_ms, 0) + ANSWER_MS
         assert len(self.out) < WAITING_MAX
         self.out[self.count] = Waiting(to, message, version, after(now, patience))

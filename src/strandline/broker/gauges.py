@@ -273,7 +273,7 @@ def of_controller(node: Node) -> Iterator[Family]:
 
 
 def of_leaderless(image: Image, controller: Controller) -> Iterator[Family]:
-    """What partitions without a leader wait for. What every controller can tell it tells, as of other partitions;
+    """What partitions without a leader wait for. Every controller reports what it knows, as for other partitions;
     recoveries are the active one's, those that an operator asked for among them."""
     recoveries, is_managed = controller.recoveries, controller.config.is_recovery_managed
     waiting = manual = 0
@@ -295,7 +295,7 @@ def registration_of(broker: RegisteredBroker) -> int:
 
 
 def counts_of(image: Image) -> dict[str, int]:
-    """Of the committed image, so that every controller tells the same, as in Kafka."""
+    """Counted in the committed image, so that every controller reports the same, as in Kafka."""
     partitions = offline = imbalanced = 0
     for topic in image.topics.values():
         partitions += len(topic.partitions)

@@ -93,11 +93,11 @@ class Lifecycle:
         self.sent = 0
         self.last_epoch = -1  # the epoch of the latest registration, also after leaving
         self.offline: tuple[Uuid, ...] = ()  # log directories that have failed
-        self.asked_offline: tuple[Uuid, ...] = ()  # of them, what the request that is out tells the controller
+        self.asked_offline: tuple[Uuid, ...] = ()  # of them, what the request on its way reports to the controller
         self.lost: dict[TopicIdPartition, Withdrawn] = {}  # replicas that lost records, and no controller knows yet
-        self.asked_lost: dict[TopicIdPartition, Withdrawn] = {}  # of them, what the request that is out tells
+        self.asked_lost: dict[TopicIdPartition, Withdrawn] = {}  # of them, what the request on its way reports
         self.cordoned: tuple[Uuid, ...] = ()  # log directories that get no new replicas
-        self.report_until = NEVER  # when this node ends if the controller was not told of all
+        self.report_until = NEVER  # when this node ends if the controller has not got all reports
         self.register_until: Instant | None = None  # when this node ends if no controller takes it; None: not begun
         self.metadata_end = 0  # exclusive end of the metadata that this node has applied
 
@@ -128,12 +128,12 @@ class Lifecycle:
             return []
         if self.report_until <= now:
             self.report_until = NEVER
-            return [Halt("the controller could not be told in time that a log directory is offline", 1)]
+            return [Halt("this broker could not report an offline log directory to the controller in time", 1)]
         if self.register_until is None:
             self.register_until = after(now, self.config.registration_timeout_ms)
         if self.register_until <= now:
             self.register_until = NEVER
-            return [Halt("no controller took the registration of this broker in time", 1)]
+            return [Halt("no controller accepted the registration of this broker in time", 1)]
         match self.role:
             case Registering():
                 return self.ask(self.registration(), REGISTRATION_VERSION)
@@ -173,7 +173,7 @@ class Lifecycle:
                 self.next_send = now
 
     def controller_changed(self, now: Instant) -> None:
-        """A new controller knows nothing of our session yet: tell it at once, whatever is still out."""
+        """A new controller does not know our session yet: send a heartbeat at once, even if a request is on its way."""
         self.in_flight = 0
         if not isinstance(self.role, Left):
             self.next_send = now

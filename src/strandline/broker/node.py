@@ -202,7 +202,7 @@ class Node:
         return route(self, event, now)
 
     def hold(self, event: Received) -> list[Effect]:
-        """Until this broker is let in its image may be empty, and a client that is told so does not ask again soon."""
+        """Until this broker is unfenced its image may be empty, and a client that sees that does not ask again soon."""
         assert self.early is not None
         if len(self.early) >= EARLY_MAX:
             return [Close(event.to.connection, "too many requests before this broker has joined the cluster")]

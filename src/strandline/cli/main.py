@@ -19,7 +19,7 @@ def run() -> None:
     except BrokenPipeError:
         from strandline.cli.connect import hide_broken_pipe
 
-        hide_broken_pipe(status=1)  # what the status would have told was not read
+        hide_broken_pipe(status=1)  # the status went to a reader that has gone
     except KeyboardInterrupt:  # while imports go on; commands take it themselves
         sys.exit(130)
 

@@ -11,7 +11,7 @@ from strandline.wire.messages.cluster.describe_cluster import DescribeClusterReq
 
 TIMEOUT_S = 5.0
 DESCRIBE = DescribeClusterRequest(include_fenced_brokers=True)
-DESCRIBE_VERSION = 2  # the first that tells of fenced brokers
+DESCRIBE_VERSION = 2  # the first that lists fenced brokers
 AT_ONCE_MAX = 32
 
 

@@ -189,7 +189,7 @@ def protocol_of(text: str) -> str:
 
 def acks_of(text: str) -> int:
     if text.lower() not in ("all", "-1", "0", "1"):
-        raise ValueError(f"'{text}' is none of all, -1, 0, 1")
+        raise ValueError(f"'{text}' is not all, -1, 0 or 1")
     return ACKS_ALL if text.lower() == "all" else int(text)
 
 

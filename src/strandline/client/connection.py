@@ -114,7 +114,7 @@ class Connection:
         self.versions = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
 
     def has_api(self, key: int) -> bool:
-        """Is the broker known to answer requests of this key? Of our own APIs no broker tells."""
+        """Is the broker known to answer requests of this key? Brokers do not list our own APIs."""
         return key in self.versions
 
     def version_of(self, cls: type[Message]) -> int:

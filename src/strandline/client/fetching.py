@@ -5,7 +5,7 @@ the next fetch.
 
 Invariants:
   - records are whole batches; `next_offset` lies behind the last of them, or where the fetch began if there are none
-  - bytes that are no batch are never taken for a gap: brokers send the first batch whole, however few bytes may be sent
+  - bytes that are not a batch never count as a gap: brokers send the first batch whole, however few bytes may be sent
   - a topic is one topic: if its id is another one than the first fetch found, or than a caller expects, that is raised
   - each fetch says which leader epoch the record before it had, if that is known, so that a truncation between two
     fetches is noticed by the broker (KIP-320)

@@ -48,14 +48,14 @@ class Broker(NamedTuple):
 
 class PartitionView(NamedTuple):
     leader: int  # −1: nobody
-    leader_epoch: int  # −1: the broker does not tell
+    leader_epoch: int  # −1: the broker does not report it
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
 
 
 class TopicView(NamedTuple):
     name: str
-    topic_id: str  # Kafka's text form; empty if the brokers tell none
+    topic_id: str  # Kafka's text form; empty if the brokers report none
     partitions: dict[int, PartitionView]
 
     @property
@@ -161,7 +161,7 @@ class Metadata:
         return self.connection(broker).ask(message, timeout_ms=timeout_ms)
 
     def has_api(self, key: int) -> bool:
-        """Do the brokers offer the API of this key? Of our own ones (from 1000 on) none is told of."""
+        """Do the brokers offer the API of this key? They do not list our own ones (from 1000 on)."""
         if not self.connections:
             self.refresh(())
         return any(connection.has_api(key) for connection in self.connections.values())

@@ -209,7 +209,7 @@ def why_not_altogether(resource: AlterConfigsResource, after: dict[str, str | No
 
 
 def plan_replace_configs(request: AlterConfigsRequest, basis: Basis) -> Plan:
-    """The older request names all that a resource shall have: what it leaves out goes back to its default."""
+    """The older request has all keys of a resource: keys that are not in it go back to their defaults."""
     plan = plan_alter_configs(
         IncrementalAlterConfigsRequest(
             resources=tuple(replacing(resource, basis) for resource in request.resources),

@@ -38,9 +38,9 @@ class Election(Enum):
 class LastResort(Enum):
     """Who may lead where neither ISR nor ELR has anyone. Each of it is an unclean election (L8)."""
 
-    NOBODY = "a recovery is waited for, or an operator"
-    LAST_KNOWN_LEADER = "who led last"
-    ANYBODY = "who led last, else the first replica that lives"
+    NOBODY = "wait for a recovery or an operator"
+    LAST_KNOWN_LEADER = "the last leader"
+    ANYBODY = "the last leader, else the first live replica"
 
 
 class Rules(Value, frozen=True):
@@ -165,7 +165,7 @@ def decide(old: Partition, wish: Wish, rules: Rules) -> tuple[Sets, Elected]:
 def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets:
     """The sets before anyone is elected: the wished ISR, a reassignment completed if it can be, the ELR that follows.
 
-    Sets keep the replicas' order, and an equal ISR in another order is no change.
+    Sets keep the replicas' order, and the same ISR in another order is not a change.
     """
     target = assigned(old, wish)
     replicas, adding, removing = target.replicas, target.adding, target.removing
@@ -236,7 +236,7 @@ def why_incomplete(target: Assignment, isr: Nodes, rules: Rules) -> tuple[Nodes,
     """What a reassignment waits for: (replicas that must come into the ISR, how many members it lacks), or None.
 
     All replicas being added must be in sync, and what stays of the ISR must carry min ISR, as it counts for the
-    replicas that stay: fewer than now, or more (T40). Where there shall be fewer replicas, all that stay must be in
+    replicas that stay: fewer than now, or more (T40). If there will be fewer replicas, all that stay must be in
     sync: else the ISR could shrink to one by the end of the reassignment alone.
     """
     final = without(target.replicas, target.removing)
@@ -323,7 +323,7 @@ def sets_after(sets: Sets, elected: Elected, rules: Rules) -> Sets:
 
 
 def changed(new: Nodes, old: Nodes) -> Nodes | None:
-    """A set in a change record: null leaves it alone, and another order is no change."""
+    """A set in a change record: null leaves it alone, and another order is not a change."""
     return None if set(new) == set(old) else new
 
 

@@ -48,7 +48,7 @@ class Outcome(Value, frozen=True):
 
     @property
     def bytes_compared(self) -> int:
-        """Of one replica of each partition."""
+        """The log of one replica of each partition."""
         return sum(next(iter(by_node.values())).size for by_node in self.logs.values())
 
     @property

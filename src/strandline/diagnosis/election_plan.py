@@ -14,7 +14,7 @@ from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.client.admin.partitions import PartitionState, Place
-from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
+from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.controller.partition import How, LastResort, Rules, Wish, decide
 from strandline.controller.partitions.inquiries import Answer
 from strandline.controller.partitions.lossless import loses_nothing
@@ -55,59 +55,63 @@ class Plan(Value, frozen=True):
     at: Place
     kind: Kind
     candidate: Candidate
-    told: tuple[Told, ...]  # what the replicas say, in their order
+    reports: tuple[LogReport, ...]  # what the replicas say, in their order
     loss: LossEvent | None = None  # what the ledger would say; None: nothing is lost
 
     @property
     def log(self) -> ReplicaLog | None:
-        return log_of(self.told, self.candidate.node)
+        return log_of(self.reports, self.candidate.node)
 
     @property
     def certainly_lost(self) -> tuple[int, int]:
         """Half-open: what is known to have been committed, and the candidate does not have.
 
-        All below a replica's high watermark was committed. One whose last epoch is older tells of nothing new: what it
+        All below a replica's high watermark was committed. One whose last epoch is older proves nothing new: what it
         has and the candidate does not was lost already, when the candidate's epoch began.
         """
         log = self.log
         if self.loss is None or log is None:
             return (0, 0)
-        told = [other.high_watermark for other in logs(self.told) if other.last_epoch >= log.last_epoch]
-        return (log.end_offset, max(log.end_offset, *told))
+        reports = [other.high_watermark for other in logs(self.reports) if other.last_epoch >= log.last_epoch]
+        return (log.end_offset, max(log.end_offset, *reports))
 
     @property
     def longer(self) -> list[ReplicaLog]:
         """Those who answered and have more than the candidate."""
         log = self.log
-        return [] if log is None or self.loss is None else [t for t in logs(self.told) if t.rank > log.rank]
+        return [] if log is None or self.loss is None else [t for t in logs(self.reports) if t.rank > log.rank]
 
 
 def plan_election(
     state: PartitionState,
-    told: tuple[Told, ...],
+    reports: tuple[LogReport, ...],
     kind: Kind,
     designated: int = -1,
     is_elr_enabled: bool = True,  # without it who led last is forgotten, and unclean elections do not prefer it
 ) -> Plan:
     if state.leader >= 0:
-        return Plan(state.at, kind, Candidate(Outcome.NOT_NEEDED, state.leader, f"broker {state.leader} leads"), told)
+        return Plan(
+            state.at, kind, Candidate(Outcome.NOT_NEEDED, state.leader, f"broker {state.leader} leads"), reports
+        )
     if kind is not Kind.DESIGNATION:
         designated = NOBODY
     old = registered(state)
     clean = decide(old, Wish(), rules_of(state, LastResort.NOBODY, is_elr_enabled))[1]
     if clean.leader != NOBODY:
         why = "it is in sync" if clean.how is How.IN_SYNC else "it is eligible"
-        return Plan(state.at, kind, Candidate(Outcome.CLEAN, clean.leader, why), told)
-    known = known_answers(state, told, designated)
+        return Plan(state.at, kind, Candidate(Outcome.CLEAN, clean.leader, why), reports)
+    known = known_answers(state, reports, designated)
     best = None if kind is Kind.UNCLEAN else choice(recovery_of(kind, designated), old, (), known, Instant(0))
     resort = LastResort.ANYBODY if kind is Kind.UNCLEAN else LastResort.NOBODY
     leader = decide(old, Wish(designated=best), rules_of(state, resort, is_elr_enabled))[1].leader
     if leader == NOBODY:
-        return Plan(state.at, kind, Candidate(Outcome.NOBODY, NOBODY, why_nobody(state, kind, designated, known)), told)
+        return Plan(
+            state.at, kind, Candidate(Outcome.NOBODY, NOBODY, why_nobody(state, kind, designated, known)), reports
+        )
     candidate = Candidate(Outcome.UNCLEAN, leader, why_candidate(state, kind, leader, known))
     if best is not None and loses_nothing(old, best, known):
-        return Plan(state.at, kind, candidate, told)
-    log = log_of(told, leader)
+        return Plan(state.at, kind, candidate, reports)
+    log = log_of(reports, leader)
     loss = loss_of(
         leader,
         last_led=state.leader_epoch - 1,  # nobody leads now
@@ -116,7 +120,7 @@ def plan_election(
         time_ms=0,
         cause=candidate.why,
     )
-    return Plan(state.at, kind, candidate, told, loss)
+    return Plan(state.at, kind, candidate, reports, loss)
 
 
 def rules_of(state: PartitionState, last_resort: LastResort, is_elr_enabled: bool) -> Rules:
@@ -135,12 +139,12 @@ def recovery_of(kind: Kind, designated: int) -> Recovery:
     return Recovery(strategy, Instant(0), "", NodeId(designated), is_manual=True)
 
 
-def known_answers(state: PartitionState, told: Iterable[Told], designated: int) -> dict[NodeId, Answer]:
+def known_answers(state: PartitionState, reports: Iterable[LogReport], designated: int) -> dict[NodeId, Answer]:
     """What the controller would believe: of replicas that are online, and have heard of the latest election."""
     asked = (*candidates(registered(state)), designated)
     return {
         NodeId(log.replica): Answer(0, log.current_epoch, log.evidence, log.is_whole)
-        for log in logs(told)
+        for log in logs(reports)
         if log.replica in asked and log.replica in state.online and log.current_epoch == state.leader_epoch
     }
 
@@ -193,12 +197,12 @@ def is_growing(state: PartitionState) -> bool:
 # --- what replicas say
 
 
-def logs(told: Iterable[Told]) -> list[ReplicaLog]:
-    return [row for row in told if isinstance(row, ReplicaLog)]
+def logs(reports: Iterable[LogReport]) -> list[ReplicaLog]:
+    return [row for row in reports if isinstance(row, ReplicaLog)]
 
 
-def log_of(told: Iterable[Told], node: int) -> ReplicaLog | None:
-    return next((log for log in logs(told) if log.replica == node), None)
+def log_of(reports: Iterable[LogReport], node: int) -> ReplicaLog | None:
+    return next((log for log in logs(reports) if log.replica == node), None)
 
 
 # --- in words
@@ -212,8 +216,8 @@ def lines_of(plan: Plan) -> list[str]:
     lines = [f"{plan.at}: {headline(plan)}"]
     if log is not None:
         lines.append(f"  it has: {words(log).partition(': ')[2]}")
-    lines += [f"  answered: {words(row)}" for row in logs(plan.told) if row.replica != candidate.node]
-    lines += [f"  not asked: {words(row)}" for row in plan.told if isinstance(row, Unasked)]
+    lines += [f"  answered: {words(row)}" for row in logs(plan.reports) if row.replica != candidate.node]
+    lines += [f"  not asked: {words(row)}" for row in plan.reports if isinstance(row, Unasked)]
     lines += [f"  lost: {text}" for text in losses_of(plan)]
     if plan.kind is Kind.UNCLEAN and plan.loss is not None:
         lines.append("  note: this type asks no replica, so the ledger will not know what was lost; designation does")
@@ -253,7 +257,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "outcome": plan.candidate.outcome.name.lower(),
         "candidate": plan.candidate.node,
         "why": plan.candidate.why,
-        "replicas": [replica_logs.as_json(row) for row in plan.told],
+        "replicas": [replica_logs.as_json(row) for row in plan.reports],
         "loss": None
         if plan.loss is None
         else {

@@ -78,7 +78,7 @@ def reason(standing: Standing, facts: Facts) -> str:
     strategy = f"unclean.recovery.strategy is {state.strategy}"
     match standing:
         case Standing.MEMBER:
-            return f"in sync: {brokers(state.isr)}, with everything that was committed; nobody else may lead"
+            return f"in sync: {brokers(state.isr)}, with everything that was committed; no other replica may lead"
         case Standing.ELIGIBLE:
             return f"nobody is in sync; eligible: {brokers(state.elr)}, with everything that was committed"
         case Standing.RECOVERY if state.isr or state.elr:
@@ -114,7 +114,7 @@ def waits(standing: Standing, awaited: tuple[int, ...], absent: list[Out], facts
         case Standing.LAST_ELIGIBLE if absent:
             return f"{brokers(awaited)} to be there, all of them; missing: {numbers(out.node for out in absent)}"
         case Standing.RECOVERY if there and facts.state.strategy == Strategy.AGGRESSIVE.value:
-            return f"answers of all replicas, or the end of {TIMEOUT}; then whoever has answered is enough"
+            return f"answers of all replicas, or the end of {TIMEOUT}; then the answers so far are enough"
         case Standing.RECOVERY | Standing.LAST_ELIGIBLE if there:
             return f"answers of {brokers(awaited)}, all of them; and of other replicas until {TIMEOUT} is over"
         case _ if there:
@@ -144,12 +144,12 @@ def elections(facts: Facts) -> list[Way]:
     found: list[Way] = []
     named: set[int] = set()
     for kind in (Kind.LONGEST_LOG_BALANCED, Kind.LONGEST_LOG_AGGRESSIVE):
-        plan = plan_election(facts.state, facts.told, kind)
+        plan = plan_election(facts.state, facts.reports, kind)
         if plan.candidate.outcome is Outcome.UNCLEAN and plan.candidate.node not in named:
             named.add(plan.candidate.node)
             found.append(election(plan, f"--election-type {kind.name.lower()}", facts))
     for node in facts.state.online:
-        plan = plan_election(facts.state, facts.told, Kind.DESIGNATION, node)
+        plan = plan_election(facts.state, facts.reports, Kind.DESIGNATION, node)
         if plan.candidate.outcome is Outcome.UNCLEAN and node not in named:
             found.append(election(plan, f"--election-type designation --designated-leader {node}", facts))
     return found
@@ -167,4 +167,4 @@ def election(plan: Plan, options: str, facts: Facts) -> Way:
 
 def is_silent(node: int, facts: Facts) -> bool:
     """A replica that could lead, and did not say what it has."""
-    return not any(isinstance(row, ReplicaLog) and row.replica == node for row in facts.told)
+    return not any(isinstance(row, ReplicaLog) and row.replica == node for row in facts.reports)

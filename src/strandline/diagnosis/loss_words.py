@@ -8,7 +8,7 @@ CERTAINTIES = {0: "unknown", AT_MOST: "at most", EXACTLY: "exactly"}
 
 
 def range_words(start: int, end: int, certainty: int) -> str:
-    """ "exactly 3 records, offsets 5 to 7"; a range is half-open, people are told its last offset."""
+    """ "exactly 3 records, offsets 5 to 7"; a range is half-open, but people read its last offset."""
     if certainty not in (AT_MOST, EXACTLY):
         where = f"perhaps some from offset {start} on" if start > 0 else "nobody can say which records"
         return f"unknown: {where}"

@@ -33,7 +33,7 @@ def recovery(state: PartitionState) -> str:
 
 
 def registered(state: PartitionState) -> Partition:
-    """As the controller has it, as far as the metadata is told to clients."""
+    """As the controller has it, as far as clients see the metadata."""
     return Partition(
         replicas=nodes(state.replicas),
         directories=(MIGRATING_DIRECTORY,) * len(state.replicas),

@@ -2,32 +2,32 @@
 
 from typing import Any
 
-from strandline.client.admin.replica_logs import Told, Unasked
+from strandline.client.admin.replica_logs import LogReport, Unasked
 
 
-def as_json(told: Told) -> dict[str, Any]:
-    if isinstance(told, Unasked):
-        return {"replica": told.replica, "error": told.why}
+def as_json(report: LogReport) -> dict[str, Any]:
+    if isinstance(report, Unasked):
+        return {"replica": report.replica, "error": report.why}
     return {
-        "replica": told.replica,
-        "last_epoch": told.last_epoch,
-        "end_offset": told.end_offset,
-        "high_watermark": told.high_watermark,
-        "current_epoch": told.current_epoch,
-        "log_start_offset": told.log_start_offset,
-        "last_stable_offset": told.last_stable_offset,
-        "recovered_uncleanly": told.recovered_uncleanly,
-        "is_whole": told.is_whole,
-        "damaged": told.damaged,
+        "replica": report.replica,
+        "last_epoch": report.last_epoch,
+        "end_offset": report.end_offset,
+        "high_watermark": report.high_watermark,
+        "current_epoch": report.current_epoch,
+        "log_start_offset": report.log_start_offset,
+        "last_stable_offset": report.last_stable_offset,
+        "recovered_uncleanly": report.recovered_uncleanly,
+        "is_whole": report.is_whole,
+        "damaged": report.damaged,
     }
 
 
-def words(told: Told) -> str:
-    if isinstance(told, Unasked):
-        return f"broker {told.replica} {told.why}"
-    last = f"last epoch {told.last_epoch}" if told.last_epoch >= 0 else "no records"
-    whole = ", but it has all that it had written" if told.is_whole else ""
-    unclean = f"; its last stop was unclean{whole}" if told.recovered_uncleanly else ""
-    rot = "" if told.damaged is None else f"; offsets {told.damaged[0]} to {told.damaged[1] - 1} are damaged"
-    much = f"end offset {told.end_offset}, {last}, high watermark {told.high_watermark}"
-    return f"broker {told.replica}: {much}{unclean}{rot}"
+def words(report: LogReport) -> str:
+    if isinstance(report, Unasked):
+        return f"broker {report.replica} {report.why}"
+    last = f"last epoch {report.last_epoch}" if report.last_epoch >= 0 else "no records"
+    whole = ", but it has all that it had written" if report.is_whole else ""
+    unclean = f"; its last stop was unclean{whole}" if report.recovered_uncleanly else ""
+    rot = "" if report.damaged is None else f"; offsets {report.damaged[0]} to {report.damaged[1] - 1} are damaged"
+    much = f"end offset {report.end_offset}, {last}, high watermark {report.high_watermark}"
+    return f"broker {report.replica}: {much}{unclean}{rot}"

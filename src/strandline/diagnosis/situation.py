@@ -14,7 +14,7 @@ from typing import Any
 from strandline.base.value import Value
 from strandline.client.admin.behind import Behind
 from strandline.client.admin.partitions import PartitionState
-from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
+from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.client.brokers import BrokerAt
 from strandline.diagnosis.behind import words
 from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, Written, withdrawal_words
@@ -28,10 +28,10 @@ WATCHED_S = 3  # how long a replica is watched that is out of sync
 class Facts(Value, frozen=True):
     state: PartitionState
     brokers: dict[int, BrokerAt]  # all that are registered
-    told: tuple[Told, ...] = ()  # what the replicas say of their logs, in their order
+    reports: tuple[LogReport, ...] = ()  # what the replicas say of their logs, in their order
     moved: frozenset[int] = frozenset()  # replicas whose logs have grown since they were first asked
-    behind: dict[int, Behind] | str = ""  # what followers out of sync lack, as their leader tells; or why it does not
-    waits_for: str | None = None  # what a reassignment waits for, as the controller tells
+    behind: dict[int, Behind] | str = ""  # what followers out of sync lack, as their leader reports; or why it does not
+    waits_for: str | None = None  # what a reassignment waits for, as the controller reports
     ledger: Written = NOTHING_WRITTEN
     has_controller: bool = True  # does any broker reach an active one?
     options: str = ""  # that every command needs to reach this cluster
@@ -83,12 +83,12 @@ def judge_control(facts: Facts) -> tuple[Finding, ...]:
 
 
 def judge_led(facts: Facts) -> tuple[Finding, ...]:
-    """Of a partition that has a leader. Nothing: it is healthy."""
+    """For a partition that has a leader. Nothing: it is healthy."""
     state = facts.state
     found: list[Finding] = []
     if state.leader in state.offline:
         why = f"broker {state.leader}, its leader, is not online, and the controller has not elected another yet"
-        found.append(Finding("its leader is gone", (why,), "an election"))
+        found.append(Finding("its leader is offline", (why,), "an election"))
     out = [out_of_sync(node, facts) for node in state.replicas if node not in state.isr and node not in state.adding]
     if state.is_under_min_isr:
         found.append(under_min_isr(facts, out))
@@ -97,7 +97,7 @@ def judge_led(facts: Facts) -> tuple[Finding, ...]:
     if state.adding or state.removing:
         found.append(reassignment(facts))
     if state.is_recovering and set(state.replicas) - set(state.isr):  # else nobody is left who could be unlike it
-        why = f"broker {state.leader} was elected uncleanly; {numbers(state.replicas)} are made equal to its log"
+        why = f"broker {state.leader} was elected uncleanly; the other replicas copy its log"
         found.append(Finding("it recovers from an unclean election", (why,), "its leader"))
     return tuple(found)
 
@@ -123,7 +123,7 @@ def withdrawn(facts: Facts, loss: Loss) -> Finding:
 
 def judge_damage(facts: Facts) -> tuple[Finding, ...]:
     """What has rotted on a disk, and is not repaired yet. Others that have it are asked until one gives it."""
-    rows = [row for row in facts.told if isinstance(row, ReplicaLog) and row.damaged is not None]
+    rows = [row for row in facts.reports if isinstance(row, ReplicaLog) and row.damaged is not None]
     return tuple(damage(facts, row) for row in rows)
 
 
@@ -131,7 +131,7 @@ def damage(facts: Facts, row: ReplicaLog) -> Finding:
     assert row.damaged is not None
     start, end = row.damaged
     what = f"offsets {start} to {end - 1} are damaged on the disk of broker {row.replica}"
-    why = "whoever reads them there gets CORRUPT_MESSAGE"
+    why = "reads of them there get CORRUPT_MESSAGE"
     others = [node for node in facts.state.replicas if node != row.replica]
     if not others:
         return Finding(what, (why, "there is no other replica: they are lost"), needs_action=True)
@@ -142,8 +142,8 @@ def damage(facts: Facts, row: ReplicaLog) -> Finding:
 def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
     state = facts.state
     why = (
-        f"in sync: {numbers(state.isr) or 'nobody'}; min.insync.replicas wants {state.min_isr}",
-        "acks=all is refused (NOT_ENOUGH_REPLICAS), and consumers see nothing of what is written now",
+        f"in sync: {numbers(state.isr) or 'nobody'}; min.insync.replicas is {state.min_isr}",
+        "acks=all is rejected (NOT_ENOUGH_REPLICAS), and consumers do not see new records",
     )
     finding = of_replicas("under min ISR", why, out)
     if not finding.needs_action:
@@ -151,7 +151,7 @@ def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
     config = f"--entity-type topics --entity-name {state.at.topic} --add-config min.insync.replicas={len(state.isr)}"
     lower = Way(
         f"lower min.insync.replicas to {len(state.isr)}",
-        "none now; but what is acknowledged from then on has fewer copies, and nobody but those in sync stays eligible",
+        "none now; but records acknowledged from then on have fewer copies, and only in-sync replicas stay eligible",
         f"strandline configs alter {config}{facts.options}",
     )
     return Finding(finding.what, finding.why, finding.waits_for, True, finding.is_missing, (*finding.ways, lower))
@@ -196,16 +196,16 @@ def out_of_sync(node: int, facts: Facts) -> Out:
     absent = absence(node, facts)
     if absent is not None:
         return absent
-    told = told_by(node, facts)
-    if isinstance(told, Unasked):
-        return Out(node, f"broker {node} should be there, but {told.why}", is_missing=True)
+    report = report_of(node, facts)
+    if isinstance(report, Unasked):
+        return Out(node, f"broker {node} should be there, but {report.why}", is_missing=True)
     lag = f"replica {lacks(facts.behind, node)}"
-    if told is None:
+    if report is None:
         return Out(node, lag)
     if node in facts.moved:
         return Out(node, f"{lag}, and is catching up")
-    leader = told_by(facts.state.leader, facts)
-    if isinstance(leader, ReplicaLog) and told.rank == leader.rank:
+    leader = report_of(facts.state.leader, facts)
+    if isinstance(leader, ReplicaLog) and report.rank == leader.rank:
         late = f"if that lasts, broker {facts.state.leader} does not reach the controller"
         return Out(node, f"replica {node} has all that the leader has, and is about to join the ISR; {late}")
     config = f"--entity-type brokers --entity-name {node} --all{facts.options}"
@@ -219,23 +219,23 @@ def out_of_sync(node: int, facts: Facts) -> Out:
 
 def absence(node: int, facts: Facts) -> Out | None:
     """Why can this replica not lead, nor come into the ISR? None: it is there."""
-    broker, told = facts.brokers.get(node), told_by(node, facts)
+    broker, report = facts.brokers.get(node), report_of(node, facts)
     if broker is None:
         return Out(node, f"broker {node} is not registered", start(node, facts))
     if node not in facts.state.offline:
         return None
-    if isinstance(told, ReplicaLog):
+    if isinstance(report, ReplicaLog):
         return Out(node, *runs_fenced(node, broker, facts))
-    if told is None:
+    if report is None:
         return Out(node, f"broker {node} is offline", start(node, facts))
-    if told.why.startswith("refuses"):
+    if report.why.startswith("refuses"):
         look = Way(
             f"repair the log directory of replica {node}, and restart broker {node}",
             "none, if its files are whole",
             f"strandline log-dirs describe --broker {node}{facts.options}",
         )
-        return Out(node, f"broker {node} {told.why}", look)
-    return Out(node, f"broker {node} {told.why}", restart(node) if told.hangs else start(node, facts))
+        return Out(node, f"broker {node} {report.why}", look)
+    return Out(node, f"broker {node} {report.why}", restart(node) if report.hangs else start(node, facts))
 
 
 def runs_fenced(node: int, broker: BrokerAt, facts: Facts) -> tuple[str, Way]:
@@ -259,8 +259,8 @@ def restart(node: int) -> Way:
     return Way(what, "none", f"strandline node --config FILE_OF_NODE_{node}")
 
 
-def told_by(node: int, facts: Facts) -> Told | None:
-    return next((row for row in facts.told if row.replica == node), None)
+def report_of(node: int, facts: Facts) -> LogReport | None:
+    return next((row for row in facts.reports if row.replica == node), None)
 
 
 def lacks(behind: dict[int, Behind] | str, node: int) -> str:

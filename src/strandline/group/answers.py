@@ -202,6 +202,6 @@ def coordinator_error(error: ErrorCode) -> ErrorCode:
 
 
 def membership_error(error: ErrorCode) -> ErrorCode:
-    """The same for writes of a group itself, whose size is no fault of the member that asks."""
+    """The same for writes of a group itself, whose size is not the fault of the member that asks."""
     found = coordinator_error(error)
     return ErrorCode.UNKNOWN_SERVER_ERROR if found is ErrorCode.INVALID_COMMIT_OFFSET_SIZE else found

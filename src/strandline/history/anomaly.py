@@ -8,7 +8,7 @@ EVIDENCE_MAX = 8  # operations that are shown; the text says how many more there
 
 
 class Anomaly(Value, frozen=True):
-    """`name` is Jepsen's. `writers` made the values concerned, as far as the history tells; `readers` got them."""
+    """`name` is Jepsen's. `writers` made the values concerned, as far as the history shows; `readers` got them."""
 
     name: str
     key: Key
@@ -17,7 +17,7 @@ class Anomaly(Value, frozen=True):
     values: tuple[bytes, ...] = ()
     writers: tuple[Operation, ...] = ()
     readers: tuple[Operation, ...] = ()
-    # What went wrong had been shown to a reader as committed. How it was written is no excuse then.
+    # What went wrong had been shown to a reader as committed. How it was written is not an excuse then.
     was_committed: bool = False
     proved_ms: int = NEVER  # when all of the evidence was there; NEVER: not before the end
 
@@ -27,7 +27,7 @@ def distinct(*operations: Operation) -> tuple[Operation, ...]:
     return tuple({id(operation): operation for operation in operations}.values())
 
 
-def told(anomaly: Anomaly) -> str:
+def described(anomaly: Anomaly) -> str:
     """For people: keys, offsets, values, operations."""
     lines = [f"{anomaly.name} in {anomaly.key}: {anomaly.text}"]
     for what, operations in (("written by", anomaly.writers), ("read by", anomaly.readers)):

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from strandline.base.value import Value
 from strandline.history.anomalies import CHECKS
-from strandline.history.anomaly import Anomaly, told
+from strandline.history.anomaly import Anomaly, described
 from strandline.history.operation import Key, Operation
 from strandline.history.policy import Facts, why_tolerated
 from strandline.history.view import View, views
 
-TOLD_MAX = 10  # anomalies of one name in one key that a report tells in full
+LISTED_MAX = 10  # anomalies of one name in one key that a report lists in full
 
 
 class Judgement(Value, frozen=True):
@@ -23,9 +23,9 @@ class Judgement(Value, frozen=True):
             groups.setdefault((anomaly.name, anomaly.key), []).append(anomaly)
         lines = []
         for (name, key), group in groups.items():
-            lines += [told(anomaly) for anomaly in group[:TOLD_MAX]]
-            if len(group) > TOLD_MAX:
-                lines.append(f"and {len(group) - TOLD_MAX} more: {name} in {key}")
+            lines += [described(anomaly) for anomaly in group[:LISTED_MAX]]
+            if len(group) > LISTED_MAX:
+                lines.append(f"and {len(group) - LISTED_MAX} more: {name} in {key}")
         return "\n".join(lines)
 
     def excused(self) -> dict[tuple[str, str], int]:

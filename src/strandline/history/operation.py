@@ -1,4 +1,4 @@
-"""What clients did, and what they were told: the raw material of every judgement (Jepsen's histories).
+"""What clients did, and which answers they got: the raw material of every judgement (Jepsen's histories).
 
 An operation has one process, two instants and an outcome. `FAIL` says that it certainly did not happen; `UNKNOWN` that
 it may have happened, or may yet. Topics of one name are different keys: a topic that was deleted and made again is
@@ -58,7 +58,7 @@ class Operation(Value, frozen=True):
     is_idempotent: bool = False
     writes: tuple[Write, ...] = ()
     reads: tuple[Read, ...] = ()
-    error: str = ""  # the last one that the client was told
+    error: str = ""  # the last one that the client got
     transactional_id: str = ""
     is_read_committed: bool = False  # a poll's isolation.level
 

@@ -109,7 +109,7 @@ class View:
         return value in self.offsets
 
     def is_committed(self, offset: int) -> bool:
-        """Must a read_committed reader get what stands there? Of an open or aborted transaction nobody can tell."""
+        """Must a read_committed reader get what stands there? For an open or aborted transaction that is unknown."""
         if offset in self.committed:
             return True
         writer = self.writers.get(self.values[offset])

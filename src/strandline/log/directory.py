@@ -54,7 +54,7 @@ def directory_name(at: TopicPartition) -> str:
 
 
 def future_name(at: TopicPartition, topic_id: Uuid) -> str:
-    """Of a log that is to take the place of the partition's, from another log directory."""
+    """The folder of a future log, which will replace the partition's log in another directory."""
     return f"{directory_name(at)}.{topic_id.hex()}{FUTURE_SUFFIX}"
 
 

@@ -164,7 +164,7 @@ class Segment:
             self.size = good
 
     def started(self, now: int) -> None:
-        """Rolling by time goes on where it was, as well as the batches tell."""
+        """Rolling by time goes on where it was, as far as the batches show."""
         assert self.first_append < 0, "nothing was appended yet"
         if self.size:
             self.first_append = self.max_timestamp if self.max_timestamp >= 0 else now

@@ -1,4 +1,4 @@
-"""Which entries of the loss ledger an operator has seen: kept in the metadata log, so that all brokers tell it alike.
+"""Which entries of the loss ledger an operator has seen: kept in the metadata log, so that all brokers agree.
 
 Ledgers only grow, and an acknowledgement changes nothing in them. It is a ConfigRecord of a kind of resource that
 Kafka does not have: its tools and its loader read it, as the configuration of something unknown, and nothing of it is
@@ -39,7 +39,7 @@ def resource_of(topic_id: Uuid, partition: int) -> Resource:
 
 
 def id_of(loss: Loss) -> int:
-    """Of the entry as a broker tells it, without its acknowledgement."""
+    """The key of an entry as a broker reports it, without its acknowledgement."""
     epochs_and_time = (loss.old_epoch, loss.new_epoch, loss.time_ms)
     fields = (loss.topic, loss.where, loss.node_id, loss.start, loss.end, loss.certainty, loss.replica)
     content = repr((*fields, *epochs_and_time, loss.cause)).encode()

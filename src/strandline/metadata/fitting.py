@@ -5,7 +5,7 @@ A sound checksum says that somebody wrote these bytes. It does not say that they
 what they mean, or that their author was right. A record does not fit if
   - it is of a kind, or says a feature's level, that this program does not know;
   - it changes what is not there, or makes a topic that is there;
-  - what it makes is no partition, broker, topic or setting that anybody could work with;
+  - its result is not a valid partition, broker, topic or setting;
   - it has a number that cannot be counted on from: see EPOCH_END.
 
 Invariant: what `why_unfit` lets pass, `Image.apply` takes.
@@ -27,7 +27,7 @@ from strandline.metadata.topic_names import why_illegal
 # this there is room for a million changes.
 EPOCH_END = (1 << 31) - (1 << 20)
 
-TOLD_MAX = 300  # characters
+DESCRIBED_MAX = 300  # characters
 NO_TOPIC = "there is no such topic"
 CHANGES = (-1, 0, 1)  # of whether a broker is fenced
 
@@ -66,7 +66,8 @@ def why_impossible(new: Partition) -> str | None:
     if len(set(eligible)) != len(eligible) or not known.issuperset(eligible):
         return f"ISR {list(new.isr)} and ELR {list(new.elr)} are not distinct replicas of {list(replicas)}"
     if new.leader not in (NOBODY, *new.isr) or new.last_known_leader not in (NOBODY, *replicas):
-        return f"leader {new.leader} is not in the ISR {list(new.isr)}, or {new.last_known_leader}, who led, no replica"
+        last = new.last_known_leader
+        return f"leader {new.leader} is not in the ISR {list(new.isr)}, or the last leader {last} is not a replica"
     if not known.issuperset(new.adding_replicas):
         return f"{list(new.adding_replicas)} are added, and are not among the replicas {list(replicas)}"
     if new.leader_recovery_state not in (RECOVERED, RECOVERING):
@@ -86,7 +87,7 @@ def config(image: Image, record: r.ConfigRecord) -> str | None:
     key = tables.get(record.resource_type, {}).get(record.name)
     if key is None or record.value is None or key.is_readable(record.value):
         return None
-    return f"{record.value!r} is no value of {record.name}"
+    return f"{record.value!r} is not a valid value of {record.name}"
 
 
 def register_broker(image: Image, record: r.RegisterBrokerRecord) -> str | None:
@@ -134,13 +135,13 @@ def no_op(image: Image, record: r.NoOpRecord) -> str | None:
     return None
 
 
-def told(record: Any) -> str:
+def described(record: Any) -> str:
     """For an operator: what of the record is not as in any other of its kind."""
     plain = type(record)()
     fields = [(name, getattr(record, name)) for name in record.__struct_fields__]
     said = ", ".join(f"{name} {shown(value)}" for name, value in fields if value != getattr(plain, name))
     text = f"{type(record).__name__} with {said}" if said else type(record).__name__
-    return text if len(text) <= TOLD_MAX else f"{text[:TOLD_MAX]}…"
+    return text if len(text) <= DESCRIBED_MAX else f"{text[:DESCRIBED_MAX]}…"
 
 
 def shown(value: Any) -> str:

@@ -45,7 +45,7 @@ class Image(State):
         return broker is not None and broker.is_active
 
     def is_online(self, node: NodeId, partition: Partition) -> bool:
-        """Is the directory of this broker's replica online, as far as the controller was told (KIP-858)?"""
+        """Is the directory of this broker's replica online, as far as the controller knows (KIP-858)?"""
         broker = self.brokers.get(node)
         return broker is not None and broker.is_online(directory_of(partition, node))
 

@@ -3,7 +3,7 @@
 An entry is written before what it speaks of happens, and in the same metadata record: there is no unclean election
 without one. What single replicas cut from their logs is in the brokers' own ledgers (`replica.losses.ledger`).
 
-A withdrawal is no loss of the partition: a replica said that it lost records, and was taken from the ISR and the ELR
+A withdrawal is not a loss of the partition: a replica said that it lost records, and was taken from the ISR and the ELR
 before it could be elected.
 """
 

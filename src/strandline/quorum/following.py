@@ -230,7 +230,7 @@ def cut(quorum: QuorumState, role: Follower | Observing, diverging: EpochEnd, no
 def begin_download(quorum: QuorumState, role: Follower | Observing, snapshot: SnapshotId, now: Instant) -> None:
     is_real = snapshot.end_offset <= OFFSET_MAX and snapshot.epoch <= quorum.epoch
     if snapshot.end_offset < quorum.committed_end or not is_real:
-        what = "below the high watermark" if is_real else f"{snapshot} that nobody can have"
+        what = "below the high watermark" if is_real else f"{snapshot}, which cannot exist"
         quorum.out.append(Report("error", f"node {role.leader} offers a snapshot {what}"))
         back_off(quorum, role, now)
         return

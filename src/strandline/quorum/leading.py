@@ -116,7 +116,7 @@ def fetched(quorum: QuorumState, role: Leader, received: Received, asked: Any, n
     if progress is not None:
         progress.directory_id = asked.replica_directory_id
         progress.end_offset = offset
-        advance(quorum, role)  # first, so that the answer tells of what this very Fetch commits
+        advance(quorum, role)  # first, so that the answer has the high watermark that this very Fetch moves
         if offset >= quorum.log.log_end_offset:
             progress.last_caught_up = now
         known = progress.sent_high_watermark

@@ -38,7 +38,7 @@ def only_partition(topics: Sequence[Any]) -> Any | None:
 
 
 class Leading:
-    """Who leads, as every answer tells."""
+    """The leader, which every answer names."""
 
     __slots__ = ("endpoint", "epoch", "leader")
 

@@ -60,7 +60,7 @@ class RaftLog(Protocol):
 
     @property
     def last_epoch(self) -> int:
-        """Of the last record, or of the snapshot below the log; 0 if there is neither."""
+        """The epoch of the last record, or of the snapshot below the log; 0 if there is neither."""
         ...
 
     def read_quorum_state(self) -> bytes | None:

@@ -1,7 +1,7 @@
 """What a node may be, one type per role; each stores only what that role knows.
 
 Voters:     Unattached, Voted, Prospective (asks for pre-votes), Candidate (asks for votes), Leader, Follower, Resigned.
-Observers:  Seeking (knows no leader), Observing (follows one). An observer is no voter: it follows and never votes.
+Observers:  Seeking (knows no leader), Observing (follows one). An observer is not a voter: it follows and never votes.
 
 The epoch, the vote in it and its leader are the quorum's (`ElectionState`), because they outlive every role.
 `TRANSITIONS` says which role may follow which; the causes are in `state.py` and nowhere else.
@@ -209,7 +209,7 @@ def why_not_vote(role: Role, *, candidate: NodeId, voted: NodeId, has_leader: bo
         case Candidate():
             return "votes for itself"
         case Seeking() | Observing():
-            return "is no voter"
+            return "is not a voter"
         case Unattached() | Voted() | Prospective():
             if has_leader:
                 return "the epoch has a leader"
@@ -226,6 +226,6 @@ def why_not_pre_vote(role: Role, *, is_up_to_date: bool) -> str | None:
         case Follower() if role.has_fetched:
             return "hears from the leader"
         case Seeking() | Observing():
-            return "is no voter"
+            return "is not a voter"
         case _:
             return None if is_up_to_date else "the candidate lacks records"

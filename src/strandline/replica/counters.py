@@ -22,7 +22,7 @@ TOO_LARGE = frozenset({E.MESSAGE_TOO_LARGE, E.RECORD_LIST_TOO_LARGE})
 
 
 class TopicCounters:
-    """Of one topic. `bytes_out` is what consumers were sent."""
+    """The counters of one topic. `bytes_out`: the bytes that consumers got."""
 
     __slots__ = (
         "bytes_in",

@@ -46,6 +46,7 @@ from strandline.replica.serving.internal_append import Done
 from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.offsets import Offsets
 from strandline.replica.serving.producing import Producing
+from strandline.replica.serving.transactions.markers import Markers
 from strandline.replica.storage.cleaning import Cleaner
 from strandline.replica.storage.directories import Directories
 from strandline.replica.storage.epoch_files import EpochFiles
@@ -65,6 +66,7 @@ from strandline.replica.tokens import (
     LogFlushed,
     RepairSent,
     RepairSynced,
+    VerificationSent,
 )
 from strandline.wire.messages.records.delete_records import DeleteRecordsRequest
 from strandline.wire.messages.records.fetch import FetchRequest
@@ -90,6 +92,7 @@ class Replicas:
         self.alterations = Alterations(self.host)
         self.fetching = Fetching(self.host, self.alterations, self.hints, rng)
         self.producing = Producing(self.host, self.fetching, self.hints)
+        self.markers = Markers(self.host, self.fetching, self.producing.verifying)
         self.offsets = Offsets(self.host, self.fetching)
         self.storage = Storage(self.host, disk)
         self.assignments = Assignments(self.host)
@@ -241,14 +244,26 @@ class Replicas:
     # --- the broker's own topics
 
     def append_internal(
-        self, topic: str, partition: int, batch: bytearray, now: Instant, done: Done, timeout_ms: int | None = None
+        self,
+        topic: str,
+        partition: int,
+        batch: bytearray,
+        now: Instant,
+        done: Done,
+        timeout_ms: int | None = None,
+        *,
+        transaction: str = "",
+        adds: bool = False,
     ) -> list[Effect]:
         """Append with acks=−1. `done(error, base_offset)` is called when the batch is committed, or certainly or
-        possibly (REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER after the append) is not."""
+        possibly (REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER after the append) is not. `transaction`, `adds`: the
+        transactional id of the batch, which is verified first (`serving.verifying`)."""
         assert batch
         span = self.config.internal_append_timeout_ms if timeout_ms is None else timeout_ms
         assert span > 0
-        return self.producing.append_internal(topic, partition, batch, now, done, span)
+        return self.producing.append_internal(
+            topic, partition, batch, now, done, span, transaction=transaction, adds=adds
+        )
 
     def read_internal(self, topic: str, partition: int, offset: int, max_bytes: int) -> Read | Refused:
         """Read a hosted partition up to its log end: a new coordinator loads what it leads, committed or not yet."""
@@ -273,6 +288,8 @@ class Replicas:
                 return self.isr_answered(event, now)
             case AssignmentSent(), Answered() | Failed():
                 return self.directories_answered(event, now)
+            case VerificationSent(), Answered() | Failed():
+                return self.producing.verifying.step(event, now)
             case RepairSent() | RepairSynced(), _:
                 return self.scrubber.repairs.step(event, now)
             case FutureSynced(), Synced() | SyncFailed():

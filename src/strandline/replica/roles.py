@@ -116,7 +116,7 @@ class Roles:
         return effects
 
     def recompute_all(self, changed: Iterable[Hosted], now: Instant) -> list[Effect]:
-        """Of those that are led here. A directory may fail over what is answered to those before it."""
+        """For partitions that this broker leads. A directory may fail while earlier ones are answered."""
         effects: list[Effect] = []
         for hosted in changed:
             if type(hosted.role) is Leader:

@@ -25,6 +25,11 @@ class AssignmentSent(ReplicaToken, frozen=True):
     sequence: int
 
 
+class VerificationSent(ReplicaToken, frozen=True):
+    leader: NodeId  # who was asked: the coordinator
+    sequence: int
+
+
 class RepairSent(ReplicaToken, frozen=True):
     sequence: int
 

@@ -28,7 +28,7 @@ def reading_end() -> int:
 
 
 def environment() -> dict[str, str]:
-    """What tells a node of it."""
+    """How a node notices it."""
     return {LIFELINE: f"{reading_end()} {os.getpid()}"}
 
 

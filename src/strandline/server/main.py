@@ -138,7 +138,7 @@ class Lives:
         try:
             await driver.start()
         except DiskFull as error:
-            stop(OUT_OF_ROOM, f"there is no room: {error}")
+            stop(OUT_OF_ROOM, f"disk full: {error}")
         except (OSError, DiskError) as error:
             log.error("cannot start: %s", error)
             await driver.close()
@@ -156,7 +156,7 @@ class Lives:
         return status, driver.comes_back and status == 0
 
     async def recall(self, driver: "Driver", began: float) -> None:
-        """Of a directory that the node goes on without: when it has had room for a while, the node stops in order."""
+        """For a directory that the node goes on without: when it has had space for a while, the node stops cleanly."""
         await driver.is_short.wait()
         self.patience_s = next_pause(self.patience_s, self.loop.time() - began, OF_DIRECTORY)
         steady, found = Steady(), None
@@ -173,14 +173,14 @@ class Lives:
         assert pause_s > 0
         roots = sorted({*self.config.log_dirs, self.config.metadata_log_dir})
         node = self.config.node_id
-        why = why_no_room(roots) or f"in {pause_s:.0f} s, for there is room now"
-        log.error("node %d waits, and comes back by itself: %s", node, why)
+        why = why_no_room(roots) or f"in {pause_s:.0f} s, since there is space now"
+        log.error("node %d waits, and restarts by itself: %s", node, why)
         while True:
             try:
                 await asyncio.wait_for(self.called_off.wait(), pause_s)
             except TimeoutError:
                 if why_no_room(roots) is None:
-                    log.info("node %d comes back: there is room", node)
+                    log.info("node %d restarts: there is space again", node)
                     return True
             else:
                 return False
@@ -288,7 +288,7 @@ class Driver:
     def come_back(self, path: str) -> None:
         assert path in self.full
         self.comes_back = True
-        self.shut_down(f"there is room in {path}", ", and begins anew")
+        self.shut_down(f"there is space in {path} again", ", and restarts")
 
     def event(self, event: Any) -> None:
         assert self.pump is not None, "nothing happens before the node exists"

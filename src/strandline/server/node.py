@@ -1,4 +1,4 @@
-"""`strandline node --config FILE`: run one node until it is told to stop."""
+"""`strandline node --config FILE`: run one node until a signal stops it."""
 
 import sys
 from collections.abc import Mapping

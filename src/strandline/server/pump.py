@@ -167,7 +167,7 @@ class Pump:
         if isinstance(error, DiskError):
             self.on_disk_error()
             if isinstance(error, DiskFull):
-                self.stop(OUT_OF_ROOM, f"there is no room: {error}")
+                self.stop(OUT_OF_ROOM, f"disk full: {error}")
             else:
                 self.stop(DISK_FAILED, f"it cannot go on without this log directory: {error}")
             return

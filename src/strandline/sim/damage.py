@@ -11,7 +11,7 @@ With Eligible Leader Replicas it is KIP-966's: any min ISR − 1 shutdowns at a 
 no high watermark back. Every stop that is not in order is such a shutdown, for the controller cannot know what it
 cost: until it has seen the next registration, the machine is *suspect*.
 
-A gentle run chooses its faults so that this hardly happens (`faults/turmoil.py`); a ruthless one does not care.
+A gentle run chooses its faults so that this hardly happens (`faults/injector.py`); a ruthless one does not care.
 """
 
 from strandline.base.ids import NodeId, TopicIdPartition
@@ -43,8 +43,8 @@ class Damage:
         self.lossy: dict[TopicIdPartition, dict[NodeId, Loss]] = {}
         self.exceeded: dict[TopicIdPartition, Exceeded] = {}
         self.stopped: dict[NodeId, int] = {}  # the broker epoch in which it stopped, and not in order
-        # Of these a machine had other files than the process left that was killed there. No start can see that in the
-        # same run of the system (docs/losses.md), so the ledger need not know.
+        # The files of these differ from those that the killed process left. No start can see that in the same
+        # run of the system (docs/losses.md), so the ledger need not know.
         self.unseen: dict[TopicIdPartition, None] = {}
 
     def stops(self, node: NodeId) -> None:

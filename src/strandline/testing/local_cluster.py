@@ -190,7 +190,7 @@ class NodeProcess:
         self.environment |= {DURABLE: str(self.durable_path), WRITE_BACK_MS: str(write_back_ms)}
 
     def cut_power(self) -> None:
-        """The process is gone at once, and with it all that its disk was not told to sync."""
+        """The process ends at once, and all that its disk did not sync is lost."""
         assert DURABLE in self.environment
         self.kill()
         restore(self.durable_path)

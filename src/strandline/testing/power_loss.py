@@ -5,7 +5,7 @@ and writes lies a second copy of them, `durable`, which gets only what a loss of
 when that is synced, and names when their directory is. Power is cut from outside: SIGKILL, then `restore`, which makes
 the files what the durable copy says. Nothing in the process knows of it.
 
-What a system may write back by itself it writes back when told: all of it on SIGUSR1; with a period in the
+What a system may write back by itself it writes back on request: all of it on SIGUSR1; with a period in the
 environment, again and again a random part. A process finds at its start only what is durable.
 
 Strict where a file system may be: a file that was synced, in a directory that was not, is gone. Names and cuts are one

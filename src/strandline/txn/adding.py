@@ -17,6 +17,7 @@ from strandline.base.ids import OFFSETS_TOPIC, TopicPartition
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import partition_for
 from strandline.metadata.image import Image
+from strandline.txn.client_errors import for_client
 from strandline.txn.shards import TxnShards
 from strandline.txn.states import DECIDED, State
 from strandline.txn.transaction import BUMPS_EPOCHS
@@ -32,7 +33,7 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
 )
 
 BATCHED_SINCE = 4
-FENCED_SINCE = 2  # clients before know INVALID_PRODUCER_EPOCH
+FENCED_SINCE = 2
 Errors = dict[TopicPartition, ErrorCode]
 Told = Callable[[ErrorCode], list[Effect]]
 
@@ -53,7 +54,7 @@ class Adding:
         unknown = {at for at in wanted if not self.exists(at)}
 
         def done(error: ErrorCode) -> list[Effect]:
-            known = for_client(error, received.to.api_version)
+            known = for_client(error, received.to.api_version, FENCED_SINCE)
             rest = ErrorCode.OPERATION_NOT_ATTEMPTED if unknown else known
             errors = {at: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if at in unknown else rest for at in wanted}
             return [Reply(received.to, AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results(errors)))]
@@ -103,7 +104,7 @@ class Adding:
         request: AddOffsetsToTxnRequest = received.message
 
         def done(error: ErrorCode) -> list[Effect]:
-            known = for_client(error, received.to.api_version)
+            known = for_client(error, received.to.api_version, FENCED_SINCE)
             return [Reply(received.to, AddOffsetsToTxnResponse(error_code=known))]
 
         topic = self.image.topic_named(OFFSETS_TOPIC)
@@ -185,9 +186,3 @@ def results(errors: Errors) -> tuple[AddPartitionsToTxnTopicResult, ...]:
     return tuple(
         AddPartitionsToTxnTopicResult(name=name, results_by_partition=tuple(rows)) for name, rows in topics.items()
     )
-
-
-def for_client(error: ErrorCode, version: int, since: int = FENCED_SINCE) -> ErrorCode:
-    """PRODUCER_FENCED is known to clients since some version; before, it was INVALID_PRODUCER_EPOCH."""
-    is_new = error is ErrorCode.PRODUCER_FENCED and version < since
-    return ErrorCode.INVALID_PRODUCER_EPOCH if is_new else error

@@ -11,6 +11,7 @@ Rules:
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.txn.client_errors import for_client
 from strandline.txn.markers import Markers
 from strandline.txn.ports import ProducerIdSource
 from strandline.txn.shard import Entry, Shard
@@ -19,6 +20,7 @@ from strandline.txn.states import COMPLETE, DECIDED, State
 from strandline.txn.transaction import BUMPS_EPOCHS, EPOCH_LAST, Transaction
 from strandline.wire.messages.transactions.end_txn import EndTxnRequest, EndTxnResponse
 
+FENCED_SINCE = 2
 BUMPS_SINCE = 5  # the EndTxn version by which a client says that it knows of transaction.version 2
 
 
@@ -107,9 +109,8 @@ def judge(current: Transaction, request: EndTxnRequest, version: int) -> ErrorCo
     if current.state in DECIDED:
         if not is_again:
             return ErrorCode.PRODUCER_FENCED
-        return (
-            ErrorCode.CONCURRENT_TRANSACTIONS if request.committed == current.commits else ErrorCode.INVALID_TXN_STATE
-        )
+        is_same = request.committed == current.commits
+        return ErrorCode.CONCURRENT_TRANSACTIONS if is_same else ErrorCode.INVALID_TXN_STATE
     if current.state in COMPLETE and is_again:
         return current if request.committed == current.commits else ErrorCode.INVALID_TXN_STATE
     if named != current.client:
@@ -140,4 +141,4 @@ def answer(received: Received, transaction: Transaction) -> Reply:
 
 def refusal(received: Received, error: ErrorCode) -> Reply:
     assert error is not ErrorCode.NONE
-    return Reply(received.to, EndTxnResponse(error_code=error))
+    return Reply(received.to, EndTxnResponse(error_code=for_client(error, received.to.api_version, FENCED_SINCE)))

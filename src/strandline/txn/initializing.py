@@ -11,6 +11,7 @@ Rules:
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.txn.client_errors import for_client
 from strandline.txn.config import TxnConfig
 from strandline.txn.ending import Ending
 from strandline.txn.ports import ProducerIdSource
@@ -19,6 +20,8 @@ from strandline.txn.shards import TxnShards
 from strandline.txn.states import DECIDED, State
 from strandline.txn.transaction import EPOCH_LAST, NEVER_TIMES_OUT, NO_EPOCH, NO_PRODUCER_ID, Transaction
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+FENCED_SINCE = 4
 
 
 class Initializing:
@@ -123,6 +126,8 @@ class Initializing:
             following = current.kept(now, fresh_id if current.is_exhausted else None)
             return self.write(received, shard, entry, following, now)
         effects = self.ending.abort(shard, entry, now)
+        if entry.current is current and not entry.is_busy:
+            return [*effects, refusal(received, ErrorCode.CONCURRENT_TRANSACTIONS)]
         return [*effects, *self.handle(received, now, may_wait=True, fresh_id=fresh_id)]
 
     def fetch_id(self, received: Received, now: Instant) -> list[Effect]:
@@ -170,4 +175,5 @@ def answer(received: Received, transaction: Transaction) -> Reply:
 
 def refusal(received: Received, error: ErrorCode) -> Reply:
     assert error is not ErrorCode.NONE
-    return Reply(received.to, InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1))
+    known = for_client(error, received.to.api_version, FENCED_SINCE)
+    return Reply(received.to, InitProducerIdResponse(error_code=known, producer_id=-1, producer_epoch=-1))

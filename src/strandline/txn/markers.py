@@ -139,9 +139,7 @@ class Markers:
             error = errors.get((transaction.producer_id, at), ErrorCode.NETWORK_EXCEPTION)
             if error in WRITTEN:
                 decision.missing.pop(at, None)
-            elif error is ErrorCode.TRANSACTION_COORDINATOR_FENCED:
-                self.decisions.pop(decision.entry, None)  # another coordinator carries it out; metadata will say so
-            else:
+            else:  # also TRANSACTION_COORDINATOR_FENCED: metadata will say soon that another broker coordinates it
                 is_refused = True
         if not is_refused:
             return self.go_on(now)

@@ -1,4 +1,4 @@
-"""What is known of one transactional id, as a value. Each transition makes the next one, which counts once it is written.
+"""What is known of one transactional id, as a value. A transition makes the next one, which counts once it is written.
 
 Epochs. Each value that a producer may use next is larger than all that were used before: `InitProducerId` and, with
 transaction.version 2, each end of a transaction take the next epoch. When epochs are exhausted the producer gets a new
@@ -25,8 +25,8 @@ BUMPS_EPOCHS = 2  # the transaction.version from which each end of a transaction
 
 
 class Transaction(Value, frozen=True):
-    """`last_epoch`: the one before, for an InitProducerId that is sent again; no record has it. `next_producer_id`, `next_epoch`: of the client
-    that may decide a kept prepared transaction, or of the one that follows an exhausted producer id."""
+    """`last_epoch`: the one before, for an InitProducerId that is sent again; no record has it. `next_producer_id` and
+    `next_epoch`: of the client that may decide a kept prepared transaction, or follows an exhausted producer id."""
 
     transactional_id: str
     producer_id: int

@@ -35,7 +35,7 @@ SETS = [((1,), ()), ((1,), (2,)), ((), (1,)), ((), (1, 2)), ((), ()), ((1, 2, 3)
 
 
 @pytest.mark.parametrize("dead", [(1,), (1, 2), (1, 2, 3)], ids=str)
-def test_t8_no_path_elects_who_lives_without_the_directory_that_the_replica_is_in(dead: tuple[int, ...]) -> None:
+def test_t8_no_path_elects_a_replica_whose_directory_is_offline(dead: tuple[int, ...]) -> None:
     """All brokers live, and have a second directory that does, too. Every state, every kind of election."""
     homes = {node: directory(node, 0) for node in (1, 2, 3)}
     online = {(node, directory(node, 1)) for node in (1, 2, 3)} | {(n, homes[n]) for n in (1, 2, 3) if n not in dead}
@@ -187,7 +187,7 @@ def test_t41_a_replica_that_is_back_where_metadata_has_it_asks_for_nothing(jbod:
     assert assignments.flush() == []
 
 
-def test_t41_a_replica_that_went_there_and_back_is_told_where_it_is(jbod: Jbod) -> None:
+def test_t41_a_replica_that_went_there_and_back_learns_where_it_is(jbod: Jbod) -> None:
     """The controller hears of the way there when the replica is back already."""
     node = jbod.nodes[NodeId(1)]
     jbod.controller_answers = False

@@ -208,7 +208,7 @@ AT = TopicIdPartition(Uuid(b"t" * 16), 0)
 
 
 @pytest.mark.parametrize("alive", [(), (3,), (2, 3)], ids=str)
-def test_t8_no_path_elects_who_is_not_alive(alive: tuple[int, ...]) -> None:
+def test_t8_no_path_elects_a_broker_that_is_not_alive(alive: tuple[int, ...]) -> None:
     """Every state, every kind of election, with and without ELR, unclean allowed or not."""
     sets = [((1,), ()), ((1,), (2,)), ((), (1,)), ((), (1, 2)), ((), ()), ((1, 2, 3), ())]
     elected = 0
@@ -310,7 +310,7 @@ def test_t9_no_event_forgets_the_elr(event: Callable[[Cluster], None]) -> None:
         assert cluster.partition("t").leader == 1
 
 
-def test_t9_who_is_elected_from_the_elr_is_no_longer_in_it() -> None:
+def test_t9_a_leader_that_is_elected_from_the_elr_is_no_longer_in_it() -> None:
     cluster = with_elr()
     cluster.create("t", (1, 2))
     cluster.fence(2)
@@ -331,7 +331,7 @@ def test_t9_a_record_that_leaves_a_replica_in_isr_and_elr_is_found() -> None:
         image.check()
 
 
-def test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads() -> None:
+def test_t10_last_known_elr_is_kept_until_there_is_a_leader() -> None:
     """Who led last, set when the leader goes; and who was eligible last, set when they lose their tails. Nothing clears
     them that leaves nobody in the lead."""
     cluster = with_elr()
@@ -427,7 +427,7 @@ def test_l8_the_last_known_leader_is_elected_by_strategy_alone_and_uncleanly() -
     assert (loss.replica, loss.certainty, loss.new_epoch) == (1, UNKNOWN, partition.leader_epoch)
 
 
-def test_l8_who_led_last_waits_for_an_eligible_replica() -> None:
+def test_l8_the_last_leader_waits_for_an_eligible_replica() -> None:
     cluster = with_elr()
     cluster.create("t", (1, 2))
     cluster.fence(2)
@@ -443,7 +443,7 @@ def ids(*numbers: int) -> tuple[NodeId, ...]:
     return tuple(NodeId(number) for number in numbers)
 
 
-def test_l9_nobody_is_never_remembered_as_the_last_leader() -> None:
+def test_l9_no_leader_is_never_recorded_as_the_last_leader() -> None:
     """A partition without a leader loses the replica that led last, and another one that never did."""
     rules = Rules(lambda *_: False, LastResort.NOBODY, 2, True, 0)
     old = replace(a_partition((), (2,), (3,), NOBODY), last_known_leader=NodeId(1))

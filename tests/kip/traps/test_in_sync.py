@@ -77,7 +77,7 @@ def test_t15_what_a_member_fetched_as_is_proposed_and_not_what_it_has_registered
 
 
 @pytest.mark.parametrize("state", [{"fenced": True}, {"in_controlled_shutdown": True}], ids=str)
-def test_t16_a_leader_does_not_propose_who_is_fenced_or_shuts_down(state: dict[str, bool]) -> None:
+def test_t16_a_leader_does_not_propose_a_broker_that_is_fenced_or_shuts_down(state: dict[str, bool]) -> None:
     leading = Leading(1, records=10)
     leading.fetch(2, 10)
     leading.registered[NodeId(2)] = leading.broker(2, **state)
@@ -86,7 +86,7 @@ def test_t16_a_leader_does_not_propose_who_is_fenced_or_shuts_down(state: dict[s
     assert leading.leader.propose_expansion(NodeId(2), leading.now) is not None
 
 
-def test_t16_a_controller_refuses_who_is_fenced_or_shuts_down() -> None:
+def test_t16_a_controller_rejects_a_broker_that_is_fenced_or_shuts_down() -> None:
     cluster = Cluster(brokers=3)
     cluster.create("t", (1, 2, 3))
     cluster.create("led", (3, 1))

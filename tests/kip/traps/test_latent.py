@@ -83,7 +83,7 @@ def something_happens(cluster: Cluster, rng: Random, names: list[str]) -> str:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_l1_who_is_eligible_where_is_known_as_it_would_be_computed_anew(seed: int) -> None:
+def test_l1_the_index_of_eligible_replicas_equals_a_new_computation(seed: int) -> None:
     """Kafka keeps an index of its own, and a cleared ELR stays in it."""
     rng, cluster, names = Random(seed), with_elr(4), ["a", "b"]
     for name in names:
@@ -139,7 +139,7 @@ def test_l2_replicas_that_are_only_being_added_do_not_count() -> None:
     assert cluster.partition("t").elr == (), "2 of 2 are in sync"
 
 
-def test_l3_who_is_a_replica_no_more_is_eligible_no_more() -> None:
+def test_l3_a_removed_replica_is_not_eligible() -> None:
     """4 is being added and has been in sync, as 2 and 3 have; then the move is cancelled."""
     cluster = with_elr(5, **{MIN_ISR: 3})
     cluster.create("t", (1, 2, 3))
@@ -153,7 +153,7 @@ def test_l3_who_is_a_replica_no_more_is_eligible_no_more() -> None:
     assert (partition.replicas, partition.isr, set(partition.elr)) == ((1, 2, 3), (1,), {2, 3})
 
 
-def test_l3_a_cancelled_move_leaves_the_empty_isr_empty_and_who_is_eligible_eligible() -> None:
+def test_l3_a_cancelled_move_keeps_the_empty_isr_and_the_elr() -> None:
     """Kafka puts the first replica into the ISR, if losses are allowed, and forgets the ELR."""
     cluster = with_elr(4)
     cluster.create("t", (1, 2))
@@ -187,7 +187,7 @@ def test_l4_an_unregistered_broker_is_neither_in_sync_nor_eligible(is_in_sync: b
 # --- L6, L7: another min ISR
 
 
-def test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible() -> None:
+def test_l6_a_new_min_isr_keeps_the_last_leader_and_the_eligible_replicas_of_a_partition_without_a_leader() -> None:
     """Nobody commits while nobody leads: whoever was eligible is so by any min ISR."""
     cluster = with_elr()
     cluster.create("t", (1, 2))

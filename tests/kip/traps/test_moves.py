@@ -83,7 +83,7 @@ def test_t40_all_that_are_added_must_be_in_sync() -> None:
     assert not is_moving(made)
 
 
-def test_t40_nobody_stays_eligible_whom_a_cancel_takes_away() -> None:
+def test_t40_a_replica_that_a_cancel_removes_is_not_eligible() -> None:
     """The end of a move that is not cancelled leaves nobody eligible: its ISR is large enough."""
     made = cluster(1, 2, 3, min_isr=3, elr=True)
     assert move(made, 1, 4, 5) is E.NONE
@@ -122,7 +122,7 @@ def test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs() -> Non
     assert (set(made.partition("t").replicas), made.partition("t").elr) == ({1, 2, 3}, ())
 
 
-def test_t40_a_cancel_leaves_somebody_who_can_lead_without_loss() -> None:
+def test_t40_a_cancel_leaves_a_replica_that_can_lead_without_loss() -> None:
     """The only one that is eligible is being added: to cancel is to lose all."""
     made = cluster(1, 2, 3, elr=True, min_isr=1)
     assert move(made, 4, 5, 6) is E.NONE

@@ -65,7 +65,7 @@ def test_t42_after_an_unclean_election_transactions_without_an_end_are_noted_and
     assert (event.replica, event.old_epoch, event.new_epoch) == (2, 1, 2)
 
 
-def test_t42_where_every_transaction_has_its_end_nothing_is_told(world: World) -> None:
+def test_t42_where_every_transaction_has_its_end_nothing_is_reported(world: World) -> None:
     plain = build(
         [(0, None, b"v", ())], base_offset=4, leader_epoch=0, producer_id=9, producer_epoch=0, base_sequence=0
     )
@@ -103,7 +103,7 @@ def test_t42_what_is_written_after_the_election_is_not_looked_at(world: World) -
     assert found(world) == []
 
 
-def test_t42_who_leads_no_longer_looks_no_further(world: World) -> None:
+def test_t42_a_broker_that_no_longer_leads_looks_no_further(world: World) -> None:
     fill(world, data(0, 7))
     lead_uncleanly(world)
     world.change(leader=NOBODY)

@@ -20,7 +20,7 @@ BROKER = table(
         Breaks.ANSWERS,
         (
             "unit/broker/test_handlers.py::"
-            "test_who_asks_for_no_topic_is_answered_at_once_and_who_may_be_told_of_leaders_a_moment_later",
+            "test_a_metadata_request_without_topics_is_answered_at_once_and_one_about_leaders_a_moment_later",
         ),
     ),
     Mutant(
@@ -53,7 +53,7 @@ BROKER = table(
         "            offline_log_dirs=self.offline,\n",
         "",
         Breaks.AGREEMENT,
-        ("unit/broker/test_lifecycle.py::test_a_lost_directory_is_told_at_once_though_a_heartbeat_is_out",),
+        ("unit/broker/test_lifecycle.py::test_a_lost_directory_is_reported_at_once_though_a_heartbeat_is_out",),
     ),
     Mutant(
         "a broker that leaves does not wait for the controller",
@@ -82,7 +82,7 @@ BROKER = table(
         "        return self.log_end_offset - self.high_watermark if self.is_under_min_isr else 0",
         "        return 0",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_t24_records_that_cannot_be_read_are_told_while_too_few_are_in_sync",),
+        ("unit/broker/test_gauges.py::test_t24_records_that_cannot_be_read_are_reported_while_too_few_are_in_sync",),
         ("Records above it while the ISR is too small are counted in a gauge",),
     ),
     Mutant(
@@ -91,7 +91,7 @@ BROKER = table(
         "    electable = 0 if state is None else len(state.isr) + len(state.elr)",
         "    electable = 0 if state is None else len(state.isr)",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_who_may_lead_without_loss_is_counted_by_all_replicas",),
+        ("unit/broker/test_gauges.py::test_all_replicas_count_the_replicas_that_may_lead_without_loss",),
         ("Electable leaders: a metric counts ISR and ELR",),
     ),
     Mutant(
@@ -119,7 +119,7 @@ BROKER = table(
             "unit/broker/test_get_replica_log_info.py::"
             "test_what_it_does_not_know_or_have_is_refused_with_the_partitions_index",
         ),
-        ("Has the KIP's fields, and errors with the partition that they are about",),
+        ("Has the KIP's fields, and each error names its partition",),
     ),
     Mutant(
         "LastKnownELR is not described",
@@ -127,8 +127,8 @@ BROKER = table(
         "                last_known_elr=p.last_known_elr,\n",
         "",
         Breaks.ANSWERS,
-        ("kip/test_kip_966_api.py::test_it_says_who_is_in_sync_who_is_eligible_and_who_was_last",),
-        ("Tells ISR, ELR and LastKnownELR",),
+        ("kip/test_kip_966_api.py::test_it_reports_isr_elr_and_last_known_elr",),
+        ("Returns ISR, ELR and LastKnownELR of the named topics, or of all",),
     ),
     Mutant(
         "pages end with the topic at the limit",

@@ -28,7 +28,7 @@ CONTROLLER = table(
         "lost_tail=True",
         Breaks.AGREEMENT,
         ("kip/test_kip_966_shutdown.py::test_the_same_epoch_as_is_registered_is_a_clean_shutdown_end_to_end",),
-        ("The epoch that is registered means a clean shutdown, end to end",),
+        ("A registration with the previous broker epoch means a clean shutdown, end",),
     ),
     Mutant(
         "every stop counts as clean",
@@ -43,7 +43,7 @@ CONTROLLER = table(
             ),
             ("kip/test_kip_966_shutdown.py::test_an_epoch_that_is_not_the_registered_one_means_an_unclean_shutdown"),
         ),
-        ("The epoch that is registered means a clean shutdown, end to end",),
+        ("A registration with the previous broker epoch means a clean shutdown, end",),
     ),
     Mutant(
         "a registration that names no epoch counts as clean",
@@ -55,7 +55,7 @@ CONTROLLER = table(
             "kip/test_kip_966_shutdown.py::"
             "test_a_registration_that_cannot_say_an_epoch_is_one_after_an_unclean_shutdown",
         ),
-        ("The epoch that is registered means a clean shutdown, end to end",),
+        ("A registration with the previous broker epoch means a clean shutdown, end",),
     ),
     Mutant(
         "finished recoveries are counted once",
@@ -73,7 +73,7 @@ CONTROLLER = table(
         "    shutdown = 0\n",
         Breaks.AGREEMENT,
         ("unit/controller/test_brokers.py::test_who_has_consent_to_stop_is_not_let_in_by_what_it_said_before",),
-        ("A controlled shutdown is not taken back",),
+        ("A controlled shutdown is not cancelled",),
     ),
     Mutant(
         "a shutdown is taken back",
@@ -88,7 +88,7 @@ CONTROLLER = table(
             "unit/controller/test_brokers.py::"
             "test_a_broker_that_is_fenced_while_it_shuts_down_is_not_unfenced_by_a_heartbeat_that_has_overtaken_its_wish",
         ),
-        ("A controlled shutdown is not taken back",),
+        ("A controlled shutdown is not cancelled",),
     ),
     Mutant(
         "a proposal of who leads no longer is accepted",
@@ -97,7 +97,7 @@ CONTROLLER = table(
         "",
         Breaks.DURABILITY,
         ("kip/test_kip_497.py::test_a_deposed_leader_is_fenced",),
-        ("Who leads no longer, or never did, is refused",),
+        ("A broker that does not lead, or no longer leads, is rejected",),
     ),
     Mutant(
         "who does not lead may propose",
@@ -105,8 +105,8 @@ CONTROLLER = table(
         "    if broker != old.leader:\n        return E.INVALID_REQUEST\n",
         "",
         Breaks.AGREEMENT,
-        ("kip/test_kip_497.py::test_who_is_not_the_leader_has_nothing_to_propose",),
-        ("Who leads no longer, or never did, is refused",),
+        ("kip/test_kip_497.py::test_a_broker_that_is_not_the_leader_proposes_nothing",),
+        ("A broker that does not lead, or no longer leads, is rejected",),
     ),
     Mutant(
         "a leader that knows more than the controller is fenced",
@@ -129,8 +129,8 @@ CONTROLLER = table(
         Breaks.DURABILITY,
         (
             "kip/test_kip_841.py::test_the_controller_refuses_an_isr_with_an_ineligible_broker_as_a_whole",
-            "kip/test_kip_841.py::test_whoever_leads_next_as_controller_refuses_it_too",
-            "kip/traps/test_in_sync.py::test_t16_a_controller_refuses_who_is_fenced_or_shuts_down",
+            "kip/test_kip_841.py::test_the_next_controller_rejects_it_too",
+            "kip/traps/test_in_sync.py::test_t16_a_controller_rejects_a_broker_that_is_fenced_or_shuts_down",
             (
                 "kip/test_kip_903.py::"
                 "test_the_controller_compares_the_epoch_of_every_member_and_not_only_of_the_newcomer"
@@ -138,7 +138,7 @@ CONTROLLER = table(
             ("unit/controller/test_isr.py::test_a_follower_that_was_restarted_after_it_caught_up_is_not_admitted"),
         ),
         (
-            "An ISR with a broker that is fenced or shuts down is refused as a whole",
+            "An ISR with a broker that is fenced or shuts down is rejected as a whole",
             "The epoch of every proposed member must be that of its registration",
         ),
     ),
@@ -172,8 +172,8 @@ CONTROLLER = table(
             "        return True\n"
         ),
         Breaks.DURABILITY,
-        ("kip/test_kip_903.py::test_minus_one_does_not_help_who_is_fenced",),
-        ("is not compared, and helps nobody who is fenced",),
+        ("kip/test_kip_903.py::test_a_fenced_broker_is_rejected_with_minus_one_too",),
+        ("−1 is not compared, and a fenced broker is rejected with it too",),
     ),
     Mutant(
         "a restarted broker stays in the ISR until it is fenced",
@@ -197,9 +197,9 @@ CONTROLLER = table(
             ),
         ),
         (
-            "A new incarnation leaves every ISR with its registration",
+            "A broker that registers again leaves every ISR, so a change accepted just",
             "T29",
-            "Who stopped uncleanly leaves ISR and ELR in the batch that registers it",
+            "A broker that stopped uncleanly leaves ISR and ELR in the batch that",
         ),
     ),
     Mutant(
@@ -214,7 +214,9 @@ CONTROLLER = table(
             " (have_all_answered or is_over)"
         ),
         Breaks.DURABILITY,
-        ("unit/controller/test_recovery.py::test_balanced_waits_for_all_who_were_eligible_last_beyond_the_timeout",),
+        (
+            "unit/controller/test_recovery.py::test_balanced_waits_for_all_replicas_that_were_eligible_last_beyond_the_timeout",
+        ),
         ("Balanced elects when all of LastKnownELR have answered",),
     ),
     Mutant(
@@ -247,8 +249,8 @@ CONTROLLER = table(
             ),
         ),
         (
-            "answers that are stale by one of them are not taken",
-            "Who fails after its answer",
+            "A replica reports its broker epoch and the leader epoch that it knows",
+            "If a broker fails after its answer, the answer is ignored once it has",
         ),
     ),
     Mutant(
@@ -258,7 +260,7 @@ CONTROLLER = table(
         "",
         Breaks.DURABILITY,
         ("unit/controller/test_recovery.py::test_an_answer_from_before_the_partitions_epoch_does_not_count",),
-        ("answers that are stale by one of them are not taken",),
+        ("A replica reports its broker epoch and the leader epoch that it knows",),
     ),
     Mutant(
         "Aggressive waits for all answers for ever",
@@ -279,7 +281,7 @@ CONTROLLER = table(
         "        return recovery.designated",
         Breaks.AGREEMENT,
         ("unit/controller/test_manual_elections.py::test_by_hand_a_designated_replica_leads_though_another_has_more",),
-        ("A leader can be designated, or the longest log sought",),
+        ("An operator can designate a leader, or elect the longest log in the",),
     ),
     Mutant(
         "an ISR need not have its leader",
@@ -288,7 +290,7 @@ CONTROLLER = table(
         " or not set(isr) <= set(old.replicas):",
         Breaks.AGREEMENT,
         ("unit/controller/test_isr.py::test_a_proposal_is_refused",),
-        ("The controller's refusals, each with its error",),
+        ("The controller rejects proposals, each reason with its error",),
     ),
     Mutant(
         "an ISR may have others than replicas",
@@ -297,7 +299,7 @@ CONTROLLER = table(
         " or old.leader not in isr:",
         Breaks.AGREEMENT,
         ("unit/controller/test_isr.py::test_a_proposal_is_refused",),
-        ("The controller's refusals, each with its error",),
+        ("The controller rejects proposals, each reason with its error",),
     ),
     Mutant(
         "a recovering leader may add members",
@@ -310,7 +312,7 @@ CONTROLLER = table(
         "",
         Breaks.AGREEMENT,
         ("unit/controller/test_isr.py::test_a_recovering_leader_stays_alone_until_it_says_recovered",),
-        ("A recovering leader stays alone until it says that it has recovered",),
+        ("A recovering leader is alone in the ISR until it reports that it has",),
     ),
     Mutant(
         "who was replaced by its own proposal is not told",
@@ -331,7 +333,7 @@ CONTROLLER = table(
             "kip/traps/test_moves.py::test_t40_a_cancel_must_leave_an_isr_that_carries_the_replicas_of_before",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
             "unit/controller/test_reassignments.py::test_a_cancel_that_would_leave_too_few_in_sync_is_refused",
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
         ),
         ("A reassignment ends, or is cancelled, with min ISR members in sync", "T40"),
     ),
@@ -351,7 +353,7 @@ CONTROLLER = table(
         "",
         Breaks.DURABILITY,
         ("unit/controller/test_recovery.py::test_none_asks_nobody_until_the_strategy_is_another",),
-        ("None attempts nothing, and waits for an operator",),
+        ("None elects no leader, and waits for an operator",),
     ),
     Mutant(
         "answers outlive their controller",

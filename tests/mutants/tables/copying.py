@@ -19,7 +19,7 @@ COPYING = table(
                 "the_follower_begins_anew_and_not_at_its_high_watermark"
             ),
         ),
-        ("No follower falls back on its high watermark",),
+        ("No follower falls back on its high watermark: every batch has an epoch",),
     ),
     Mutant(
         "a log that is thrown away begins at the high watermark",
@@ -33,7 +33,7 @@ COPYING = table(
                 "test_t23_after_a_whole_log_is_thrown_away_the_high_watermark_lies_within_the_new_one"
             ),
         ),
-        ("No follower falls back on its high watermark",),
+        ("No follower falls back on its high watermark: every batch has an epoch",),
     ),
     Mutant(
         "a follower with an empty log does not begin at its leader's first batch",
@@ -65,7 +65,7 @@ COPYING = table(
         "        return asked.offset == self.log.log_end_offset\n",
         Breaks.DURABILITY,
         ("kip/traps/test_logs.py::test_t31_what_a_leader_of_before_answers_is_dropped",),
-        ("A new leader epoch means asking the new leader",),
+        ("In a new leader epoch a follower fetches from the new leader, from its own",),
     ),
     Mutant(
         "what is new comes before what is deleted",
@@ -74,7 +74,7 @@ COPYING = table(
         "        effects: list[Effect] = []\n",
         Breaks.DURABILITY,
         ("kip/traps/test_logs.py::test_t39_a_topic_that_is_created_anew_under_its_name_has_nothing_of_the_old_log",),
-        ("Deletions come first",),
+        ("Deletions come first, so that a new topic of the same name is not affected",),
         (
             (
                 "replica/assigned.py",
@@ -226,7 +226,7 @@ COPYING = table(
         "                self.open.pop(header.producer_id, None)\n",
         "                pass\n",
         Breaks.ANSWERS,
-        ("kip/traps/test_transactions.py::test_t42_where_every_transaction_has_its_end_nothing_is_told",),
+        ("kip/traps/test_transactions.py::test_t42_where_every_transaction_has_its_end_nothing_is_reported",),
         ("T42",),
     ),
 )

@@ -10,7 +10,7 @@ DIRECTORIES = table(
         "                hosted.leave()\n",
         Breaks.AGREEMENT,
         ("unit/replica/storage/test_directories.py::test_a_follower_whose_directory_fails_copies_no_longer",),
-        ("Its replicas are copied no longer",),
+        ("Its replicas no longer fetch, its checkpoints are not changed, and the",),
     ),
     Mutant(
         "checkpoints are written to a failed directory",
@@ -29,7 +29,7 @@ DIRECTORIES = table(
         ),
         Breaks.DURABILITY,
         ("kip/test_chapter_details.py::test_the_checkpoints_of_a_failed_directory_are_left_alone",),
-        ("Its replicas are copied no longer",),
+        ("Its replicas no longer fetch, its checkpoints are not changed, and the",),
     ),
     Mutant(
         "the controller is not told where the replicas of a failed directory are",
@@ -40,7 +40,7 @@ DIRECTORIES = table(
         (
             "unit/replica/storage/test_future.py::test_the_old_directory_fails_when_the_controller_has_the_replica_in_the_new_one_already",
         ),
-        ("Its replicas are copied no longer",),
+        ("Its replicas no longer fetch, its checkpoints are not changed, and the",),
     ),
     Mutant(
         "what was to be told of a replica is forgotten with its directory",
@@ -51,10 +51,10 @@ DIRECTORIES = table(
         (
             (
                 "unit/replica/storage/test_directories.py::"
-                "test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_told"
+                "test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_reported"
             ),
         ),
-        ("Its replicas are copied no longer",),
+        ("Its replicas no longer fetch, its checkpoints are not changed, and the",),
         (("replica/replicas.py", "        if self.has_caught_up:\n            self.offline.report_absent()\n", ""),),
     ),
     Mutant(
@@ -64,7 +64,7 @@ DIRECTORIES = table(
         "",
         Breaks.DURABILITY,
         ("unit/controller/test_directories.py::test_a_replica_in_a_lost_directory_may_not_come_back_into_the_isr",),
-        ("Its replicas are copied no longer",),
+        ("Its replicas no longer fetch, its checkpoints are not changed, and the",),
     ),
     Mutant(
         "cordoned brokers get new replicas",
@@ -122,8 +122,8 @@ DIRECTORIES = table(
         Breaks.AGREEMENT,
         (
             "kip/traps/test_directories.py::test_t41_an_answer_settles_only_what_it_is_the_answer_to",
-            "unit/replica/storage/test_directories.py::test_an_assignment_that_is_overtaken_is_told_anew",
-            "kip/traps/test_directories.py::test_t41_a_replica_that_went_there_and_back_is_told_where_it_is",
+            "unit/replica/storage/test_directories.py::test_an_assignment_that_is_overtaken_is_reported_anew",
+            "kip/traps/test_directories.py::test_t41_a_replica_that_went_there_and_back_learns_where_it_is",
         ),
         ("T41",),
     ),

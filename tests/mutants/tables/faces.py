@@ -10,9 +10,9 @@ FACES = table(
         "            waiting += standing is Standing.RECOVERY\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_gauges.py::test_a_recovery_that_waits_for_who_was_eligible_last_counts_as_one_and_on_the_active_controller_alone",
+            "unit/broker/test_gauges.py::test_a_recovery_that_waits_for_last_known_elr_counts_as_one_and_only_on_the_active_controller",
         ),
-        ("unclean_recovery_partitions_count",),
+        ("unclean_recovery_partitions_count also counts partitions that wait for",),
     ),
     Mutant(
         "recoveries that an operator asked for are not counted",
@@ -21,7 +21,7 @@ FACES = table(
         "    recovering = waiting if controller.is_active else 0\n",
         Breaks.ANSWERS,
         ("unit/broker/test_gauges.py::test_what_an_operator_has_asked_for_is_a_recovery_and_waits_for_no_operator",),
-        ("unclean_recovery_partitions_count",),
+        ("unclean_recovery_partitions_count also counts partitions that wait for",),
     ),
     Mutant(
         "an operator is called for whoever is eligible",
@@ -118,7 +118,7 @@ FACES = table(
         "                effective_min_isr=node.image.min_isr(topic),\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_handlers.py::test_t44_what_counts_of_min_isr_is_told_and_clients_that_do_not_know_the_field_skip_it",
+            "unit/broker/test_handlers.py::test_t44_what_counts_of_min_isr_is_reported_and_clients_that_do_not_know_the_field_skip_it",
         ),
         ("T44",),
     ),
@@ -131,7 +131,7 @@ FACES = table(
         (
             "unit/broker/test_handlers.py::test_partitions_without_a_leader_are_described_like_others_with_empty_arrays_and_no_error",
         ),
-        ("What describes topics shows ELR and LastKnownELR",),
+        ("Commands that describe topics show ELR and LastKnownELR; a partition",),
     ),
     Mutant(
         "a described partition has no ELR",
@@ -139,8 +139,10 @@ FACES = table(
         '\\tElr: {elr}\\tLastKnownElr: {known}"',
         '\\tLastKnownElr: {known}"',
         Breaks.ANSWERS,
-        ("unit/cli/test_topics.py::test_a_described_partition_is_a_line_with_its_whole_name_and_who_may_lead_it",),
-        ("What describes topics shows ELR and LastKnownELR",),
+        (
+            "unit/cli/test_topics.py::test_a_described_partition_is_a_line_with_its_whole_name_and_the_replicas_that_may_lead_it",
+        ),
+        ("Commands that describe topics show ELR and LastKnownELR; a partition",),
     ),
     Mutant(
         "one of the KIP's names of a leader is not known",
@@ -160,7 +162,7 @@ FACES = table(
         "",
         Breaks.ANSWERS,
         ("unit/cli/test_election_plan.py::test_a_plan_names_the_candidate_who_answered_who_did_not_and_what_is_lost",),
-        ("Who would lead, and what that loses, is told before it is done",),
+        ("The command shows before the election which replica would lead and what",),
     ),
     Mutant(
         "what is certainly lost is not told",
@@ -169,9 +171,9 @@ FACES = table(
         "    if False:\n",
         Breaks.ANSWERS,
         (
-            "unit/cli/test_election_plan.py::test_what_others_have_beyond_the_candidate_is_told_and_what_of_it_was_certainly_committed",
+            "unit/cli/test_election_plan.py::test_what_others_have_beyond_the_candidate_is_reported_and_what_of_it_was_certainly_committed",
         ),
-        ("Who would lead, and what that loses, is told before it is done",),
+        ("The command shows before the election which replica would lead and what",),
     ),
     Mutant(
         "a new cluster begins with Eligible Leader Replicas whatever the key says",
@@ -247,8 +249,8 @@ FACES = table(
         Breaks.ANSWERS,
         ("kip/test_chapter_details.py::test_eligible_replicas_are_written_only_where_there_are_some",),
         (
-            "ELR and LastKnownELR are tagged fields",
-            "ELR and last known ELR are written only where there are some",
+            "ELR and LastKnownELR are tagged fields that are written only if they are",
+            "ELR and last known ELR are written only if they are not empty",
         ),
     ),
     Mutant(

@@ -10,7 +10,7 @@ LEADERS = table(
         "if partition.partition_epoch > self.partition_epoch:",
         Breaks.AGREEMENT,
         (
-            "unit/replica/serving/test_alterations.py::test_metadata_that_the_answer_has_overtaken_still_says_who_is_a_replica",
+            "unit/replica/serving/test_alterations.py::test_metadata_that_the_answer_has_overtaken_still_has_the_replicas",
         ),
     ),
     Mutant(
@@ -35,7 +35,7 @@ LEADERS = table(
             ),
             "unit/replica/serving/test_offsets.py::test_deletion_waits_for_a_silent_replica_until_its_time_is_over",
         ),
-        ("The low watermark of DeleteRecords is the least log start of the replicas that live",),
+        ("The low watermark of DeleteRecords is the smallest log start of the live",),
     ),
     Mutant(
         "deletion waits for replicas that are not alive",
@@ -44,7 +44,7 @@ LEADERS = table(
         "            if True:\n                is_known",
         Breaks.ANSWERS,
         ("unit/replica/serving/test_offsets.py::test_deletion_does_not_wait_for_a_replica_whose_broker_is_fenced",),
-        ("The low watermark of DeleteRecords is the least log start of the replicas that live",),
+        ("The low watermark of DeleteRecords is the smallest log start of the live",),
     ),
     Mutant(
         "a leader that begins does not note its epoch",
@@ -65,13 +65,13 @@ LEADERS = table(
         "        self.isr = PendingShrink(kept, self.proposal(kept))\n        return self.isr",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_497.py::test_while_a_shrink_is_pending_the_high_watermark_counts_who_is_to_leave",
+            "kip/test_kip_497.py::test_while_a_shrink_is_pending_the_high_watermark_counts_the_removed_replica",
             "kip/traps/test_in_sync.py::test_t21_a_member_that_is_about_to_leave_still_counts",
             "kip/traps/test_in_sync.py::test_t21_a_refused_shrink_has_committed_nothing",
             "unit/replica/test_scripts.py::test_script",
         ),
         (
-            "While a change is pending, the high watermark counts the union of both ISRs",
+            "While a change is pending, the high watermark uses the union of both ISRs",
             "A pending expansion counts at once, a pending shrink only when it is committed",
         ),
     ),
@@ -94,7 +94,7 @@ LEADERS = table(
             "kip/test_kip_497.py::test_metadata_that_an_answer_has_overtaken_brings_no_older_isr_back",
             "kip/traps/test_in_sync.py::test_t21_metadata_that_is_older_than_the_answer_changes_nothing",
         ),
-        ("The answer counts before its metadata comes, and older metadata after it changes nothing",),
+        ("The answer counts before its metadata arrives, and older metadata that",),
     ),
     Mutant(
         "fenced replicas hold the high watermark back",
@@ -109,7 +109,7 @@ LEADERS = table(
             ),
             (
                 "kip/test_kip_841.py::"
-                "test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_one_who_lacked_a_record"
+                "test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_replica_that_lacked_a_record"
             ),
             (
                 "kip/test_kip_841.py::"
@@ -131,7 +131,7 @@ LEADERS = table(
             ),
             "unit/replica/test_scripts.py::test_script",
         ),
-        ("It waits for replicas that are caught up and eligible though not in the ISR yet",),
+        ("It waits for replicas that are caught up and eligible, but not in the ISR",),
     ),
     Mutant(
         "the leader proposes with the registered epoch",
@@ -152,7 +152,7 @@ LEADERS = table(
         "        return True",
         Breaks.AGREEMENT,
         ("kip/test_kip_903.py::test_until_fetch_and_metadata_name_the_same_incarnation_the_leader_proposes_nothing",),
-        ("While Fetch and metadata name different incarnations it proposes nothing",),
+        ("While Fetch and metadata have different broker epochs it proposes nothing",),
     ),
     Mutant(
         "any number may be a broker epoch",
@@ -203,7 +203,7 @@ LEADERS = table(
         (
             "A late Fetch of an earlier incarnation overwrites nothing",
             "T15",
-            "A Fetch with an older broker epoch than is known, by another Fetch or by metadata",
+            "A Fetch with an older broker epoch than another Fetch or metadata had is",
         ),
     ),
     Mutant(
@@ -235,7 +235,7 @@ LEADERS = table(
             "T24",
             "The rule for the high watermark needs no feature",
             "The last replica standing, T0–T4",
-            "stands still below the effective min ISR",
+            "It is the smallest log end of the maximal ISR, and does not move below the",
         ),
     ),
     Mutant(
@@ -261,7 +261,7 @@ LEADERS = table(
             "test_t18_a_laggard_that_crawls_through_a_frozen_partition_is_proposed_once_when_it_is_there",
         ),
         (
-            "While it stands still, passing it is no proof of being in sync",
+            "While it does not move, a replica that has passed it need not be in sync",
             "T18",
         ),
     ),
@@ -281,7 +281,7 @@ LEADERS = table(
         "        maximal = isr.isr\n        for node, state",
         Breaks.DURABILITY,
         ("unit/replica/test_scripts.py::test_script",),
-        ("A pending expansion counts at once",),
+        ("A pending expansion counts at once, a pending shrink only when it is",),
     ),
     Mutant(
         "a replica joins an ISR as soon as it is caught up with the high watermark of before",
@@ -303,13 +303,13 @@ LEADERS = table(
             "unit/replica/test_scripts.py::test_script",
             (
                 "kip/test_chapter_details.py::"
-                "test_who_is_silent_is_proposed_to_leave_after_the_lag_and_at_most_half_of_it_later"
+                "test_a_silent_follower_is_removed_after_the_lag_time_and_at_most_half_of_it_later"
             ),
             ("kip/test_chapter_details.py::test_a_slow_follower_that_fetches_and_never_reaches_the_end_leaves_too"),
         ),
         (
-            "Who lags longer than replica.lag.time.max.ms leaves the ISR",
-            "Looked for every half replica.lag.time.max.ms",
+            "A follower that lags longer than replica.lag.time.max.ms leaves the ISR",
+            "Checked every half replica.lag.time.max.ms; stuck and slow followers both",
         ),
     ),
     Mutant(
@@ -319,7 +319,7 @@ LEADERS = table(
         "            caught_up = now\n",
         Breaks.ANSWERS,
         ("unit/replica/test_scripts.py::test_script",),
-        ("Caught up is who has the leader's log end now",),
+        ("A follower is caught up if it has the leader's log end now, or had at its",),
     ),
     Mutant(
         "a slow follower never leaves",
@@ -328,7 +328,7 @@ LEADERS = table(
         "        elif old.fetched_at > caught_up:\n",
         Breaks.AGREEMENT,
         ("kip/test_chapter_details.py::test_a_slow_follower_that_fetches_and_never_reaches_the_end_leaves_too",),
-        ("Looked for every half replica.lag.time.max.ms",),
+        ("Checked every half replica.lag.time.max.ms; stuck and slow followers both",),
     ),
     Mutant(
         "a new leader names its end before it knows it",

@@ -81,7 +81,7 @@ LOG = table(
             "kip/test_kip_101.py::test_an_epoch_of_which_the_leader_knows_nothing_has_no_end",
             "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
         ),
-        ("An epoch of which the leader knows nothing has no end",),
+        ("An epoch that the leader does not know has no end offset (−1)",),
     ),
     Mutant(
         "the entries of what retention deletes stay",
@@ -104,7 +104,7 @@ LOG = table(
         ),
         (
             "Entries of segments that retention deletes are removed",
-            "Entries whose records compaction removes",
+            "Entries whose records compaction removes: the text removes them; as in",
         ),
     ),
     Mutant(
@@ -143,7 +143,7 @@ LOG = table(
             "unit/log/test_proof.py::"
             "test_a_follower_is_not_told_to_cut_what_only_a_file_of_another_partition_says_is_not_there",
         ),
-        ("A follower knows its epochs again from the file",),
+        ("A follower reads its epochs from the file; an invalid file, or one that",),
     ),
     Mutant(
         "behind a file of epochs that is wrong nothing is learned of trusted segments",
@@ -235,8 +235,8 @@ LOG = table(
         "    return epochs if epochs.entries == entries else Epochs()",
         "    return epochs",
         Breaks.DURABILITY,
-        ("unit/log/test_log.py::test_epochs_are_read_from_the_batches_if_their_file_makes_no_sense",),
-        ("A follower knows its epochs again from the file",),
+        ("unit/log/test_log.py::test_epochs_are_read_from_the_batches_if_their_file_is_invalid",),
+        ("A follower reads its epochs from the file; an invalid file, or one that",),
     ),
     Mutant(
         "the end of an epoch is that of the next larger one",
@@ -249,7 +249,7 @@ LOG = table(
             "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
             "property/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
         ),
-        ("The answer is where the first larger epoch begins",),
+        ("The answer is where the first larger epoch begins, or the log end if the",),
     ),
     Mutant(
         "an epoch that began at the end outlives a cut there",
@@ -259,7 +259,7 @@ LOG = table(
         Breaks.DURABILITY,
         ("kip/traps/test_logs.py::test_t33_an_epoch_that_began_at_the_end_goes_with_a_cut_that_takes_no_record",),
         (
-            "The follower takes its epochs back to that offset",
+            "The follower truncates its epochs to that offset, in the file too, even if",
             "T33",
         ),
     ),
@@ -278,7 +278,7 @@ LOG = table(
             "kip/test_kip_101.py::"
             "test_scenario_1_a_follower_that_restarts_and_leads_at_once_keeps_what_it_did_not_know_was_committed",
         ),
-        ("A follower that restarts cuts nothing for its old high watermark",),
+        ("A follower that restarts does not truncate to its old high watermark, and",),
     ),
     Mutant(
         "a torn batch is kept at recovery",
@@ -423,6 +423,6 @@ LOG = table(
             "unit/replica/storage/test_storage.py::"
             "test_with_flush_messages_no_record_is_acknowledged_before_replicas_have_it_on_disk",
         ),
-        ("With `flush.messages=1` what is acknowledged outlives a power cut",),
+        ("With `flush.messages=1` acknowledged records survive a power cut of all",),
     ),
 )

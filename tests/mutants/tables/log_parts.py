@@ -42,7 +42,7 @@ LOG_PARTS = table(
             ),
             "kip/test_kip_101_compaction.py::test_entries_go_when_the_logs_start_passes_them",
         ),
-        ("Entries whose records compaction removes",),
+        ("Entries whose records compaction removes: the text removes them; as in",),
     ),
     Mutant(
         "the marker stays when the broker has started",
@@ -60,7 +60,7 @@ LOG_PARTS = table(
         ),
         (
             "A broker that starts puts that epoch into its registration, and removes the file",
-            "The marker is written last at a stop",
+            "The marker is written last at a stop, with the broker epoch, and deleted",
         ),
     ),
     Mutant(
@@ -70,7 +70,7 @@ LOG_PARTS = table(
         "            disk.remove(path)\n",
         Breaks.DURABILITY,
         ("kip/traps/test_registration.py::test_t27_the_marker_is_taken_away_durably_and_believed_once",),
-        ("The marker is written last at a stop",),
+        ("The marker is written last at a stop, with the broker epoch, and deleted",),
     ),
     Mutant(
         "a marker of another node or cluster is believed",
@@ -83,7 +83,7 @@ LOG_PARTS = table(
         Breaks.DURABILITY,
         ("kip/traps/test_registration.py::test_t28_all_directories_must_have_a_marker_of_the_same_stop_of_this_node",),
         (
-            "Nor does a marker of another stop, node, cluster or set of directories",
+            "A marker of another stop, node, cluster or set of directories does not",
             "T28",
         ),
     ),

@@ -45,7 +45,7 @@ METADATA = table(
             ),
             "unit/controller/test_brokers.py::test_no_later_change_of_its_registration_takes_a_shutdown_back",
         ),
-        ("A controlled shutdown is not taken back",),
+        ("A controlled shutdown is not cancelled",),
     ),
     Mutant(
         "a broker that shuts down may be in an ISR",
@@ -55,14 +55,14 @@ METADATA = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_841.py::test_the_controller_refuses_an_isr_with_an_ineligible_broker_as_a_whole",
-            "kip/test_kip_841.py::test_whoever_leads_next_as_controller_refuses_it_too",
-            "kip/traps/test_in_sync.py::test_t16_a_controller_refuses_who_is_fenced_or_shuts_down",
+            "kip/test_kip_841.py::test_the_next_controller_rejects_it_too",
+            "kip/traps/test_in_sync.py::test_t16_a_controller_rejects_a_broker_that_is_fenced_or_shuts_down",
             ("kip/test_kip_841.py::test_t16_a_leader_does_not_propose_a_broker_that_its_metadata_calls_ineligible"),
-            "kip/traps/test_in_sync.py::test_t16_a_leader_does_not_propose_who_is_fenced_or_shuts_down",
+            "kip/traps/test_in_sync.py::test_t16_a_leader_does_not_propose_a_broker_that_is_fenced_or_shuts_down",
         ),
         (
-            "An ISR with a broker that is fenced or shuts down is refused as a whole",
-            "It proposes nobody whom its metadata calls fenced or shutting down",
+            "An ISR with a broker that is fenced or shuts down is rejected as a whole",
+            "It proposes no broker that is fenced or shuts down in its metadata",
             "T16",
         ),
     ),
@@ -99,7 +99,7 @@ METADATA = table(
         "            if not (old.elr or old.last_known_elr):",
         Breaks.AGREEMENT,
         ("unit/metadata/test_image.py::test_the_elr_of_a_partition_without_an_isr_is_not_cleared",),
-        ("Another min ISR leaves a partition without a leader who led last and who is eligible",),
+        ("A change of min ISR keeps the last leader and the eligible replicas of a",),
     ),
     Mutant(
         "a change of an unnamed leader begins a leader epoch",
@@ -131,7 +131,7 @@ METADATA = table(
         "        losses=kept(old.losses + change.losses) if change.losses else old.losses,",
         "        losses=kept(change.losses) if change.losses else old.losses,",
         Breaks.ANSWERS,
-        ("unit/metadata/test_image.py::test_a_loss_is_told_beside_those_before_it",),
+        ("unit/metadata/test_image.py::test_a_loss_is_reported_beside_those_before_it",),
     ),
     Mutant(
         "a deleted topic stays indexed",
@@ -161,7 +161,7 @@ METADATA = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_966_elr.py::"
-            "test_whom_a_recovery_must_ask_and_who_led_last_stand_in_the_metadata_log_and_in_its_snapshots",
+            "test_last_known_elr_and_the_last_leader_are_in_the_metadata_log_and_in_its_snapshots",
         ),
         ("LastKnownELR and the last known leader are in the metadata log",),
     ),
@@ -173,7 +173,7 @@ METADATA = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_966_elr.py::"
-            "test_whom_a_recovery_must_ask_and_who_led_last_stand_in_the_metadata_log_and_in_its_snapshots",
+            "test_last_known_elr_and_the_last_leader_are_in_the_metadata_log_and_in_its_snapshots",
         ),
         ("LastKnownELR and the last known leader are in the metadata log",),
     ),

@@ -37,7 +37,7 @@ MOVES = table(
         (
             "kip/test_kip_966_api.py::test_an_election_by_designation_or_by_the_longest_log_is_only_for_partitions_without_a_leader",
         ),
-        ("only where nobody leads",),
+        ("… only for partitions without a leader",),
     ),
     Mutant(
         "metadata.version alone switches Eligible Leader Replicas on",
@@ -72,7 +72,7 @@ MOVES = table(
         (
             "unit/controller/test_reassignments.py::test_cancelled_the_order_is_that_of_before_the_first_of_several_moves",
         ),
-        ("Begun, listed with what it waits for, and cancelled by clients",),
+        ("Clients start it, list it with what it waits for, and cancel it, which",),
     ),
     Mutant(
         "another move starts from what the first one was to make",
@@ -83,7 +83,7 @@ MOVES = table(
         (
             "unit/controller/test_reassignments.py::test_another_move_in_the_middle_starts_from_what_there_was_before_the_first",
         ),
-        ("Begun, listed with what it waits for, and cancelled by clients",),
+        ("Clients start it, list it with what it waits for, and cancel it, which",),
     ),
     Mutant(
         "a move that costs nothing cannot be cancelled under min ISR",
@@ -106,7 +106,7 @@ MOVES = table(
         ),
         (
             "T30",
-            "Preferred leaders by hand and in time",
+            "Preferred leaders are elected on request and automatically",
         ),
     ),
     Mutant(
@@ -119,7 +119,7 @@ MOVES = table(
             "unit/controller/test_controller.py::test_leadership_returns_to_the_preferred_replica_in_time",
             "unit/controller/test_controller.py::test_a_balancer_that_finds_more_than_it_elects_at_once_goes_on_soon",
         ),
-        ("Preferred leaders by hand and in time",),
+        ("Preferred leaders are elected on request and automatically",),
     ),
     Mutant(
         "leadership returns though that is switched off",
@@ -128,7 +128,7 @@ MOVES = table(
         "        if True:\n",
         Breaks.ANSWERS,
         ("unit/controller/test_controller.py::test_leadership_does_not_return_by_itself_where_that_is_switched_off",),
-        ("Preferred leaders by hand and in time",),
+        ("Preferred leaders are elected on request and automatically",),
     ),
     Mutant(
         "partitions without a leader are not looked at in time",
@@ -137,7 +137,7 @@ MOVES = table(
         "        self.next_unclean = NEVER\n",
         Breaks.ANSWERS,
         ("unit/controller/test_controller.py::test_partitions_without_a_leader_are_looked_at_in_a_span_of_their_own",),
-        ("Where a topic allows the loss, partitions without a leader get one in time",),
+        ("If a topic allows the loss, partitions without a leader get one after a",),
     ),
     Mutant(
         "leave for unclean elections elects the first ones alone",
@@ -149,7 +149,7 @@ MOVES = table(
         "        self.next_unclean = after(now, self.config.unclean_election_check_ms)\n",
         Breaks.ANSWERS,
         ("unit/controller/test_controller.py::test_allowing_unclean_elections_elects_all_though_not_all_at_once",),
-        ("Where a topic allows the loss, partitions without a leader get one in time",),
+        ("If a topic allows the loss, partitions without a leader get one after a",),
     ),
     Mutant(
         "a broker that was fenced stays so",
@@ -172,7 +172,7 @@ MOVES = table(
         ),
         (
             "T45",
-            "Begun, listed with what it waits for, and cancelled by clients",
+            "Clients start it, list it with what it waits for, and cancel it, which",
         ),
     ),
     Mutant(
@@ -181,7 +181,7 @@ MOVES = table(
         "        lag_bytes = log.bytes_from(has)\n",
         "        lag_bytes = log.size_bytes\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_log_dirs.py::test_a_leader_tells_how_far_a_follower_out_of_sync_is_behind_its_log",),
+        ("unit/broker/test_log_dirs.py::test_a_leader_reports_how_far_a_follower_out_of_sync_is_behind_its_log",),
         ("T45",),
     ),
     Mutant(
@@ -226,6 +226,6 @@ MOVES = table(
         "            if node in self.under_way or node in self.again_at or node in self.asked:\n",
         Breaks.ANSWERS,
         ("kip/test_kip_966_recovery.py::test_a_replica_that_restarts_before_it_was_asked_answers_in_its_new_epoch",),
-        ("Who fails before it is asked answers in its new epoch",),
+        ("A broker that fails before it is asked answers with its new broker epoch",),
     ),
 )

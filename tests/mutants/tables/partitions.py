@@ -10,7 +10,7 @@ PARTITIONS = table(
         "    return (missing, lacking) if missing else None",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
             "kip/traps/test_moves.py::test_t40_a_move_does_not_end_with_an_isr_that_does_not_carry_its_target",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
             "unit/controller/test_partition.py::test_a_reassignment_waits",
@@ -35,8 +35,8 @@ PARTITIONS = table(
         ),
         Breaks.AGREEMENT,
         (
-            "kip/traps/test_moves.py::test_t40_nobody_stays_eligible_whom_a_cancel_takes_away",
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
+            "kip/traps/test_moves.py::test_t40_a_replica_that_a_cancel_removes_is_not_eligible",
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
         ),
         ("A reassignment ends, or is cancelled, with min ISR members in sync",),
     ),
@@ -50,7 +50,7 @@ PARTITIONS = table(
             "kip/test_kip_497.py::test_an_isr_as_it_is_begins_no_epoch",
             "kip/traps/test_eligible.py::test_t12_the_last_member_that_cannot_leave_makes_no_record",
         ),
-        ("A change of the ISR begins a partition epoch and no leader epoch; no change begins none", "T12"),
+        ("A change of the ISR begins a partition epoch but no leader epoch; a", "T12"),
     ),
     Mutant(
         "without ELR the last member leaves the ISR",
@@ -77,12 +77,12 @@ PARTITIONS = table(
         "    candidates = set(old.elr)\n",
         Breaks.AGREEMENT,
         (
-            "kip/test_kip_966_elr.py::test_the_isr_can_be_empty_and_whoever_is_fenced_leaves_it",
-            "kip/test_kip_966_elr.py::test_who_lags_leaves_the_isr_as_before_and_stays_eligible_below_min_isr",
+            "kip/test_kip_966_elr.py::test_the_isr_can_be_empty_and_a_fenced_broker_leaves_it",
+            "kip/test_kip_966_elr.py::test_a_lagging_follower_leaves_the_isr_as_before_and_stays_eligible_below_min_isr",
             "kip/test_kip_966_elr.py::test_fencing_updates_the_elr_with_the_isr_that_is_left",
             (
                 "kip/test_kip_966_elr.py::"
-                "test_below_min_isr_who_is_eligible_stays_who_leaves_the_isr_joins_and_who_is_in_sync_is_not_eligible"
+                "test_below_min_isr_the_elr_stays_and_gets_replicas_that_leave_the_isr_but_none_in_sync"
             ),
             "kip/test_kip_966_elr.py::test_a_proposed_isr_updates_the_elr_though_no_broker_speaks_of_it",
             "kip/test_kip_966_elr.py::test_the_example_4_brokers_with_min_isr_3",
@@ -93,13 +93,13 @@ PARTITIONS = table(
             "kip/test_kip_966_api.py::test_partitions_of_before_have_an_empty_elr_and_the_next_change_records_one",
         ),
         (
-            "who lags or is fenced leaves it as before",
+            "The ISR can be empty; replicas that lag or are fenced leave it as before",
             "Fencing updates it",
-            "A smaller one keeps the ELR, adds who leaves the ISR",
+            "A smaller one keeps the ELR, adds replicas that leave the ISR, and removes",
             "AlterPartition's new ISR updates it",
             "4 brokers with min ISR 3",
             "A member has the data up to the high watermark",
-            "Partitions of before have an empty ELR; the next change records one",
+            "Partitions from before have an empty ELR; the next change records one",
         ),
     ),
     Mutant(
@@ -110,7 +110,7 @@ PARTITIONS = table(
         Breaks.DURABILITY,
         (
             "kip/test_kip_966_elr.py::test_a_proposed_isr_that_is_large_enough_empties_the_elr",
-            ("kip/test_kip_966_elr.py::test_only_who_is_in_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"),
+            ("kip/test_kip_966_elr.py::test_only_members_of_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"),
             ("kip/test_kip_966_elr.py::test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable"),
         ),
         (
@@ -126,9 +126,9 @@ PARTITIONS = table(
         Breaks.DURABILITY,
         (
             "kip/traps/test_latent.py::"
-            "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible",
+            "test_l6_a_new_min_isr_keeps_the_last_leader_and_the_eligible_replicas_of_a_partition_without_a_leader",
         ),
-        ("Another min ISR leaves a partition without a leader who led last and who is eligible",),
+        ("A change of min ISR keeps the last leader and the eligible replicas of a",),
     ),
     Mutant(
         "an unclean shutdown leaves eligibility",
@@ -161,7 +161,7 @@ PARTITIONS = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_966_elr.py::test_an_eligible_replica_that_is_unfenced_leads_if_the_isr_is_empty",
-            "kip/traps/test_eligible.py::test_t9_who_is_elected_from_the_elr_is_no_longer_in_it",
+            "kip/traps/test_eligible.py::test_t9_a_leader_that_is_elected_from_the_elr_is_no_longer_in_it",
             "unit/controller/test_partition.py::test_change",
         ),
         (
@@ -178,17 +178,14 @@ PARTITIONS = table(
         Breaks.AGREEMENT,
         (
             "kip/traps/test_eligible.py::test_t8_a_broker_that_shuts_down_is_not_elected_either",
-            "kip/traps/test_eligible.py::test_t8_no_path_elects_who_is_not_alive",
-            (
-                "kip/traps/test_directories.py::"
-                "test_t8_no_path_elects_who_lives_without_the_directory_that_the_replica_is_in"
-            ),
+            "kip/traps/test_eligible.py::test_t8_no_path_elects_a_broker_that_is_not_alive",
+            ("kip/traps/test_directories.py::test_t8_no_path_elects_a_replica_whose_directory_is_offline"),
             "kip/test_kip_966_election.py::test_the_first_eligible_replica_to_be_unfenced_leads",
             "kip/test_kip_966_election.py::test_the_decision_is_made_in_the_order_of_the_kip",
         ),
         (
             "Every election asks whether the broker lives",
-            "Fenced members of the ELR are waited for",
+            "The partition waits for fenced members of the ELR, and the first to be",
             "The decision in the KIP's order, for each strategy",
         ),
     ),
@@ -200,7 +197,7 @@ PARTITIONS = table(
         Breaks.AGREEMENT,
         (
             "kip/test_kip_966_elr.py::"
-            "test_who_was_eligible_and_lost_its_tail_is_remembered_until_the_isr_has_min_isr_members",
+            "test_an_eligible_replica_that_lost_its_tail_is_in_last_known_elr_until_the_isr_has_min_isr_members",
         ),
         ("Members that had an unclean shutdown are remembered as LastKnownELR",),
     ),
@@ -212,7 +209,7 @@ PARTITIONS = table(
         Breaks.AGREEMENT,
         (
             ("kip/test_kip_966_elr.py::test_the_leader_that_is_fenced_is_remembered_until_another_one_is_elected"),
-            "kip/traps/test_eligible.py::test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads",
+            "kip/traps/test_eligible.py::test_t10_last_known_elr_is_kept_until_there_is_a_leader",
         ),
         (
             "The leader that is fenced is recorded as last known leader",
@@ -225,8 +222,8 @@ PARTITIONS = table(
         "    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader\n",
         "    last_leader = old.leader\n",
         Breaks.AGREEMENT,
-        ("kip/traps/test_eligible.py::test_l9_nobody_is_never_remembered_as_the_last_leader",),
-        ("Nobody is never remembered as the last leader",),
+        ("kip/traps/test_eligible.py::test_l9_no_leader_is_never_recorded_as_the_last_leader",),
+        ('"No leader" is never recorded',),
     ),
     Mutant(
         "an unclean election does not say so",
@@ -239,8 +236,8 @@ PARTITIONS = table(
             "unit/controller/test_partition.py::test_change",
         ),
         (
-            "Uncleanness is said by the election",
-            "the leader is RECOVERING and stands alone",
+            "The election records that it was unclean",
+            "Only if allowed; the leader is RECOVERING and alone in the ISR",
         ),
     ),
     Mutant(
@@ -253,7 +250,7 @@ PARTITIONS = table(
             "unit/controller/test_recovery.py::test_the_ledger_says_from_where_on_records_may_be_lost",
             "unit/controller/test_recovery.py::test_the_ledger_trusts_an_older_log_up_to_its_high_watermark",
         ),
-        ("Every unclean election is on record with what it may lose",),
+        ("Every unclean election is recorded with what it may lose, in the record",),
     ),
     Mutant(
         "a downgrade keeps who was eligible",

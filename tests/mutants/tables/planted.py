@@ -11,7 +11,7 @@ PLANTED = table(
             ("kip/traps/test_eligible.py::test_t2_a_new_min_isr_ends_eligibility_in_the_very_batch_that_changes_it"),
         ),
         (
-            "A min ISR that the ISR has removes the ELR",
+            "If the ISR has the new min ISR, the ELR is emptied; otherwise it stays",
             "T2",
         ),
     ),
@@ -40,7 +40,7 @@ PLANTED = table(
             "kip/traps/test_in_sync.py::test_t14_only_a_broker_that_says_no_epoch_is_not_asked_for_it",
         ),
         (
-            "The six steps, in which an empty log would enter the ISR",
+            "The six steps by which an empty log would enter the ISR end with a",
             "T14",
         ),
     ),
@@ -58,7 +58,7 @@ PLANTED = table(
             ),
             (
                 "kip/test_kip_841.py::"
-                "test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_one_who_lacked_a_record"
+                "test_t17_the_high_watermark_moves_in_the_very_step_that_fences_the_last_replica_that_lacked_a_record"
             ),
         ),
         ("T17",),
@@ -192,14 +192,14 @@ PLANTED = table(
         (
             "kip/traps/test_moves.py::test_t40_a_move_does_not_end_with_an_isr_that_does_not_carry_its_target",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_nobody_eligible_who_is_no_replica",
+            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
         ),
         ("A reassignment ends, or is cancelled, with min ISR members in sync", "T40"),
     ),
     planted(
         "removed-replica-stays-eligible",
         Breaks.AGREEMENT,
-        ("kip/traps/test_latent.py::test_l3_who_is_a_replica_no_more_is_eligible_no_more",),
+        ("kip/traps/test_latent.py::test_l3_a_removed_replica_is_not_eligible",),
         ("L3",),
     ),
     planted(
@@ -223,9 +223,9 @@ PLANTED = table(
         (
             (
                 "kip/traps/test_latent.py::"
-                "test_l6_a_new_min_isr_leaves_a_partition_without_a_leader_who_led_last_and_who_is_eligible"
+                "test_l6_a_new_min_isr_keeps_the_last_leader_and_the_eligible_replicas_of_a_partition_without_a_leader"
             ),
-            "kip/test_kip_966_elr.py::test_a_min_isr_that_the_isr_lacks_leaves_who_is_eligible_and_who_is_remembered",
+            "kip/test_kip_966_elr.py::test_a_min_isr_that_the_isr_lacks_keeps_elr_and_last_known_elr",
         ),
         ("L6",),
     ),
@@ -260,7 +260,7 @@ PLANTED = table(
         "eligible-replicas-not-indexed",
         Breaks.AGREEMENT,
         (
-            "kip/traps/test_latent.py::test_l1_who_is_eligible_where_is_known_as_it_would_be_computed_anew",
+            "kip/traps/test_latent.py::test_l1_the_index_of_eligible_replicas_equals_a_new_computation",
             (
                 "kip/traps/test_latent.py::"
                 "test_l1_a_cleared_elr_does_not_come_back_when_its_topic_is_gone_and_its_broker_crashes"
@@ -308,7 +308,7 @@ PLANTED = table(
             ),
             "kip/traps/test_in_sync.py::test_t17_an_isr_that_shrinks_opens_no_leader_epoch",
         ),
-        ("A change of the ISR begins a partition epoch and no leader epoch",),
+        ("A change of the ISR begins a partition epoch but no leader epoch; a",),
     ),
     planted(
         "unclean-election-unsaid",
@@ -320,11 +320,8 @@ PLANTED = table(
         "fenced-member-elected",
         Breaks.AGREEMENT,
         (
-            "kip/traps/test_eligible.py::test_t8_no_path_elects_who_is_not_alive",
-            (
-                "kip/traps/test_directories.py::"
-                "test_t8_no_path_elects_who_lives_without_the_directory_that_the_replica_is_in"
-            ),
+            "kip/traps/test_eligible.py::test_t8_no_path_elects_a_broker_that_is_not_alive",
+            ("kip/traps/test_directories.py::test_t8_no_path_elects_a_replica_whose_directory_is_offline"),
             (
                 "kip/traps/test_directories.py::"
                 "test_t8_a_broker_that_lives_does_not_lead_from_a_directory_that_it_has_lost"
@@ -337,11 +334,8 @@ PLANTED = table(
         Breaks.AGREEMENT,
         (
             "kip/traps/test_eligible.py::test_t8_a_broker_that_shuts_down_is_not_elected_either",
-            "kip/traps/test_eligible.py::test_t8_no_path_elects_who_is_not_alive",
-            (
-                "kip/traps/test_directories.py::"
-                "test_t8_no_path_elects_who_lives_without_the_directory_that_the_replica_is_in"
-            ),
+            "kip/traps/test_eligible.py::test_t8_no_path_elects_a_broker_that_is_not_alive",
+            ("kip/traps/test_directories.py::test_t8_no_path_elects_a_replica_whose_directory_is_offline"),
         ),
         ("T8",),
     ),
@@ -374,21 +368,21 @@ PLANTED = table(
             ),
         ),
         (
-            "Only if allowed; the leader is RECOVERING",
-            "Where it is not allowed the partition waits for a member of its ISR",
+            "Only if allowed; the leader is RECOVERING and alone in the ISR",
+            "If it is not allowed, the partition waits for a member of its ISR",
         ),
     ),
     planted(
         "recovery-without-all-who-were-eligible",
         Breaks.DURABILITY,
         (
-            "unit/controller/test_recovery.py::test_balanced_waits_until_all_who_were_eligible_last_are_there",
+            "unit/controller/test_recovery.py::test_balanced_waits_until_all_replicas_that_were_eligible_last_are_there",
             (
                 "kip/test_kip_966_recovery.py::"
-                "test_a_recovery_is_not_begun_before_all_who_were_eligible_last_are_unfenced"
+                "test_a_recovery_is_not_begun_before_all_replicas_that_were_eligible_last_are_unfenced"
             ),
         ),
-        ("Balanced recovers once all of LastKnownELR",),
+        ("Balanced recovers once all of LastKnownELR are unfenced, and never if",),
     ),
     planted(
         "consumers-read-uncommitted",
@@ -408,11 +402,11 @@ PLANTED = table(
         (
             (
                 "unit/replica/test_cluster.py::"
-                "test_a_waiting_produce_is_told_when_the_isr_is_committed_too_small_and_not_when_it_is_only_proposed"
+                "test_a_waiting_produce_learns_when_the_isr_is_committed_too_small_and_not_when_it_is_only_proposed"
             ),
-            ("unit/replica/test_cluster.py::test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr"),
+            ("unit/replica/test_cluster.py::test_a_waiting_produce_learns_when_min_isr_is_raised_above_the_isr"),
         ),
-        ("What waits when the ISR becomes too small is told so",),
+        ("A Produce that waits when the ISR becomes too small gets",),
     ),
     planted(
         "pending-replica-counts-for-acks-all",
@@ -436,7 +430,7 @@ PLANTED = table(
         "new-leader-believes-followers-have-its-log",
         Breaks.DURABILITY,
         ("unit/replica/test_scripts.py::test_script",),
-        ("Only a newer leader epoch begins anew",),
+        ("Only a newer leader epoch starts again: its start offset is recorded, and",),
     ),
     planted(
         "epoch-end-off-by-one",
@@ -446,7 +440,7 @@ PLANTED = table(
             "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
             "property/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
         ),
-        ("The answer is where the first larger epoch begins",),
+        ("The answer is where the first larger epoch begins, or the log end if the",),
     ),
     planted(
         "epoch-without-records-survives-truncation",
@@ -464,14 +458,14 @@ PLANTED = table(
         "empty-log-in-place-of-an-offline-one",
         Breaks.DURABILITY,
         ("unit/replica/storage/test_directories.py::test_after_a_restart_without_it_nothing_is_begun_in_its_place",),
-        ("Nothing is begun in its place, and nobody is elected out of it",),
+        ("No new log takes its place, and no replica in it is elected",),
     ),
     planted(
         "eligible-while-isr-suffices",
         Breaks.DURABILITY,
         (
             "kip/test_kip_966_elr.py::test_a_proposed_isr_that_is_large_enough_empties_the_elr",
-            ("kip/test_kip_966_elr.py::test_only_who_is_in_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"),
+            ("kip/test_kip_966_elr.py::test_only_members_of_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"),
         ),
         ("An ISR of min ISR members or more empties the ELR",),
     ),
@@ -479,8 +473,8 @@ PLANTED = table(
         "last-leader-overwritten-by-nobody",
         Breaks.AGREEMENT,
         (
-            "kip/traps/test_eligible.py::test_t10_whom_a_recovery_must_ask_is_remembered_until_somebody_leads",
-            "kip/traps/test_eligible.py::test_l9_nobody_is_never_remembered_as_the_last_leader",
+            "kip/traps/test_eligible.py::test_t10_last_known_elr_is_kept_until_there_is_a_leader",
+            "kip/traps/test_eligible.py::test_l9_no_leader_is_never_recorded_as_the_last_leader",
         ),
         (
             "T10",

@@ -18,7 +18,7 @@ PRODUCERS = table(
             ANSWERED + "test_a_duplicate_of_what_timed_out_waits_again",
             ANSWERED + "test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed_it",
         ),
-        ("With acks=all it is answered when the batch is committed, and no sooner",),
+        ("With acks=all it is answered only when the batch is committed",),
     ),
     Mutant(
         "a duplicate is answered under min ISR",
@@ -30,7 +30,7 @@ PRODUCERS = table(
             ANSWERED
             + "test_a_duplicate_after_too_few_replicas_after_append_is_refused_then_waits_then_has_the_first_offset",
         ),
-        ("After NOT_ENOUGH_REPLICAS_AFTER_APPEND it is refused while the ISR is too small",),
+        ("After NOT_ENOUGH_REPLICAS_AFTER_APPEND it is rejected while the ISR is too",),
     ),
     Mutant(
         "six batches are remembered",
@@ -40,9 +40,9 @@ PRODUCERS = table(
         Breaks.ANSWERS,
         (
             KNOWN + "test_each_of_the_last_five_batches_is_a_duplicate_and_none_before",
-            ANSWERED + "test_what_is_older_than_five_batches_is_claimed_by_nobody",
+            ANSWERED + "test_a_batch_older_than_the_last_five_is_not_a_duplicate",
         ),
-        ("What is older than the last five batches is claimed by nobody",),
+        ("A batch older than the last five is not acknowledged as a duplicate",),
     ),
     Mutant(
         "four batches are remembered",
@@ -74,8 +74,8 @@ PRODUCERS = table(
     Mutant(
         "batches that a leader sent make no producer known",
         "log/log.py",
-        "            self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))\n",
-        "            pass\n",
+        "self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))\n",
+        "pass\n",
         Breaks.DURABILITY,
         (
             ANSWERED + "test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed_it",
@@ -106,7 +106,7 @@ PRODUCERS = table(
             LOGGED + "test_a_producer_that_a_snapshot_alone_knows_begins_anew",
             LOGGED + "test_a_batch_of_another_producer_or_epoch_is_not_the_one",
         ),
-        ("The batch that is named is there: a snapshot that says otherwise is believed no longer",),
+        ("The batch that the answer names is there: a producer snapshot that",),
     ),
     Mutant(
         "a snapshot may say more than its name",
@@ -115,7 +115,7 @@ PRODUCERS = table(
         "                if False:",
         Breaks.DURABILITY,
         (LOGGED + "test_a_snapshot_that_says_more_than_its_name_is_damaged",),
-        ("The batch that is named is there: a snapshot that says otherwise is believed no longer",),
+        ("The batch that the answer names is there: a producer snapshot that",),
     ),
     Mutant(
         "what was deleted is no duplicate any more",
@@ -124,7 +124,7 @@ PRODUCERS = table(
         "log.has_gaps",
         Breaks.DURABILITY,
         (LOGGED + "test_what_was_deleted_since_is_still_a_duplicate",),
-        ("What was deleted or compacted since is still a duplicate",),
+        ("A batch that was deleted or compacted since is still a duplicate",),
     ),
     Mutant(
         "what was compacted is no duplicate any more",
@@ -133,7 +133,7 @@ PRODUCERS = table(
         "said.base_offset < log.log_start_offset",
         Breaks.DURABILITY,
         (LOGGED + "test_what_was_compacted_since_is_still_a_duplicate",),
-        ("What was deleted or compacted since is still a duplicate",),
+        ("A batch that was deleted or compacted since is still a duplicate",),
     ),
     Mutant(
         "a batch behind one that was refused is taken",
@@ -146,7 +146,7 @@ PRODUCERS = table(
             ANSWERED + "test_a_partition_that_is_not_known_yet_awaits_what_it_refused",
             ANSWERED + "test_the_first_that_was_refused_is_awaited_and_not_the_last",
         ),
-        ("What comes behind a batch that was refused is refused until that one comes",),
+        ("Batches behind a rejected batch are rejected until it is sent again",),
     ),
     Mutant(
         "the last batch that was refused is awaited",
@@ -155,7 +155,7 @@ PRODUCERS = table(
         "now > known[1]:",
         Breaks.DURABILITY,
         (ANSWERED + "test_the_first_that_was_refused_is_awaited_and_not_the_last",),
-        ("What comes behind a batch that was refused is refused until that one comes",),
+        ("Batches behind a rejected batch are rejected until it is sent again",),
     ),
     Mutant(
         "what was refused is awaited for ever",
@@ -164,7 +164,7 @@ PRODUCERS = table(
         "",
         Breaks.ANSWERS,
         (ANSWERED + "test_a_refusal_is_forgotten_when_nothing_can_be_under_way_any_more",),
-        ("No other producer or epoch is held up by that, nor one that the log knows, nor anybody for long",),
+        ("This does not affect other producers or epochs, nor producers that the log",),
     ),
     Mutant(
         "a producer that the log knows is held up, too",
@@ -173,6 +173,6 @@ PRODUCERS = table(
         "",
         Breaks.ANSWERS,
         (ANSWERED + "test_a_producer_that_the_log_knows_is_judged_by_the_log",),
-        ("No other producer or epoch is held up by that, nor one that the log knows, nor anybody for long",),
+        ("This does not affect other producers or epochs, nor producers that the log",),
     ),
 )

@@ -96,7 +96,7 @@ QUORUM = table(
             "unit/quorum/test_elections.py::test_who_votes_for_an_up_to_date_candidate",
             "unit/quorum/test_scripts.py::test_transcript[pre_vote]",
         ),
-        ("Who hears from the leader grants none",),
+        ("A node that hears from the leader grants no pre-vote, nor does any node to",),
     ),
     Mutant(
         "a leader that hears nobody goes on",
@@ -178,7 +178,7 @@ QUORUM = table(
         "    if asked.replica_epoch > quorum.epoch:",
         Breaks.AGREEMENT,
         ("unit/quorum/test_hostile.py::test_one_packet_to_each_voter_leaves_the_quorum_as_it_was",),
-        ("A pre-vote changes nobody's epoch",),
+        ("A pre-vote changes no node's epoch (Kafka's code takes a later epoch from",),
     ),
     Mutant(
         "a stored epoch that nobody voted in is taken",
@@ -187,7 +187,7 @@ QUORUM = table(
         "        self.election = stored if stored.epoch >= last_epoch else ElectionState(last_epoch)\n",
         Breaks.AGREEMENT,
         ("unit/quorum/test_hostile.py::test_a_poisoned_quorum_begins_again",),
-        ("A stored epoch that nobody can have voted in is repaired",),
+        ("A stored epoch in which no vote is possible is repaired, and no vote is",),
     ),
     Mutant(
         "a leader does not hear of later epochs from who refuses it",
@@ -197,9 +197,9 @@ QUORUM = table(
         Breaks.AGREEMENT,
         (
             "unit/quorum/test_hostile.py::"
-            "test_who_was_cut_off_in_a_later_epoch_comes_back_though_its_pre_votes_move_nobody",
+            "test_a_node_that_was_cut_off_in_a_later_epoch_returns_though_its_pre_votes_change_no_epoch",
         ),
-        ("Who was cut off and is in a later epoch comes back all the same",),
+        ("A node that was cut off and has a later epoch can return",),
     ),
     Mutant(
         "a pre-vote is granted to who lacks records",
@@ -208,7 +208,7 @@ QUORUM = table(
         "    return why_not_pre_vote(quorum.role, is_up_to_date=True) is None",
         Breaks.ANSWERS,
         ("unit/quorum/test_scripts.py::test_transcript[pre_vote]",),
-        ("Who hears from the leader grants none; nobody grants one to who lacks records",),
+        ("A node that hears from the leader grants no pre-vote, nor does any node to",),
     ),
     Mutant(
         "an epoch begins without a pre-vote",
@@ -230,7 +230,7 @@ QUORUM = table(
             "unit/quorum/test_epochs.py::test_a_laggard_may_be_moved_by_two_million_epochs_at_once",
             "unit/quorum/test_scripts.py::test_transcript[hostile_epoch]",
         ),
-        ("A message moves the epoch only as far as a real voter can have come",),
+        ("A message raises the epoch only as far as a real voter can have come, and",),
     ),
     Mutant(
         "a message without a cluster is heard",
@@ -239,7 +239,7 @@ QUORUM = table(
         "    if request.cluster_id not in (None, quorum.cluster_id):",
         Breaks.AGREEMENT,
         ("unit/quorum/test_scripts.py::test_transcript[hostile_epoch]",),
-        ("A message moves the epoch only as far as a real voter can have come",),
+        ("A message raises the epoch only as far as a real voter can have come, and",),
     ),
     Mutant(
         "who is no voter is heard",
@@ -248,7 +248,7 @@ QUORUM = table(
         "    if not quorum.is_voter:",
         Breaks.AGREEMENT,
         ("unit/quorum/test_scripts.py::test_transcript[hostile_epoch]",),
-        ("A message moves the epoch only as far as a real voter can have come",),
+        ("A message raises the epoch only as far as a real voter can have come, and",),
     ),
     Mutant(
         "an election begins in the last epoch",
@@ -257,7 +257,7 @@ QUORUM = table(
         "        if self.epoch > EPOCH_MAX:\n",
         Breaks.AGREEMENT,
         ("unit/quorum/test_scripts.py::test_transcript[last_epoch]",),
-        ("Without an epoch that is left, no election begins",),
+        ("If no epoch is left, no election begins, and no node crashes",),
     ),
     Mutant(
         "a voter that has lost what it promised votes",
@@ -268,7 +268,7 @@ QUORUM = table(
         (
             (
                 "unit/quorum/test_impaired.py::"
-                "test_with_the_vote_of_a_damaged_voter_nobody_wins_who_lacks_committed_metadata"
+                "test_with_the_vote_of_a_damaged_voter_no_candidate_wins_that_lacks_committed_metadata"
             ),
             "unit/quorum/test_impaired.py::test_the_impairment_outlives_a_restart",
         ),
@@ -350,6 +350,6 @@ QUORUM = table(
         "        if self.verdict:\n",
         "        if self.verdict and False:\n",
         Breaks.AGREEMENT,
-        ("unit/quorum/test_unfit.py::test_who_has_nobody_to_copy_from_stops_and_leads_nobody",),
+        ("unit/quorum/test_unfit.py::test_a_voter_without_others_to_copy_from_stops_and_does_not_lead",),
     ),
 )

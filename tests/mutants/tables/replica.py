@@ -48,7 +48,7 @@ REPLICA = table(
         ),
         Breaks.ANSWERS,
         ("unit/replica/losses/test_losing.py::test_a_cut_of_a_single_committed_record_is_noted_too",),
-        ("Loss is counted, and written down durably, before the cut",),
+        ("Loss is counted, and recorded durably, before the truncation; if that",),
     ),
     Mutant(
         "an answer about another leader epoch is taken",
@@ -151,7 +151,7 @@ REPLICA = table(
             "test_t20_acks_all_is_acknowledged_by_the_answer_to_a_shrink_without_any_further_fetch",
         ),
         (
-            "The high watermark is looked at again with every change of the committed ISR",
+            "The high watermark is computed again with every change of the committed ISR",
             "T20",
         ),
     ),
@@ -171,7 +171,7 @@ REPLICA = table(
                 "test_t20_acks_all_is_acknowledged_by_the_metadata_of_a_shrink_without_any_answer"
             ),
         ),
-        ("The high watermark is looked at again with every change of the committed ISR",),
+        ("The high watermark is computed again with every change of the committed ISR",),
     ),
     Mutant(
         "a follower takes its leader's high watermark before it cuts",
@@ -197,7 +197,7 @@ REPLICA = table(
         ),
         (
             "T22",
-            "The follower cuts first and raises its high watermark then",
+            "The follower truncates first, and then raises its high watermark",
         ),
     ),
     Mutant(
@@ -231,8 +231,8 @@ REPLICA = table(
         ),
         (
             "The divergence that KIP-101 leaves after two unclean elections is found",
-            "Who fetches with the epoch of its last record is told of a divergence",
-            "The leader finds the divergence in Fetch, and answers no records with it",
+            "A Fetch with the epoch of the last record learns of a divergence",
+            "The leader finds the divergence in Fetch, and returns no records with it",
         ),
     ),
     Mutant(
@@ -277,7 +277,7 @@ REPLICA = table(
                 "test_scenario_2_message_sets_whose_offsets_straddle_each_other_leave_no_replica_stuck"
             ),
         ),
-        ("It cuts its log there", "Logs that differ after all replicas lost power agree again"),
+        ("It truncates its log there", "Logs that differ after all replicas lost power become equal again"),
     ),
     Mutant(
         "who asks in an older leader epoch is served",
@@ -286,13 +286,10 @@ REPLICA = table(
         "    if current_leader_epoch < role.epoch:\n        return None\n",
         Breaks.AGREEMENT,
         (
-            (
-                "kip/test_chapter_details.py::"
-                "test_a_client_whose_leader_epoch_is_another_is_told_which_of_both_is_behind"
-            ),
-            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_told_so",
+            ("kip/test_chapter_details.py::test_a_client_whose_leader_epoch_is_another_learns_which_of_both_is_behind"),
+            "kip/test_kip_101.py::test_a_request_in_another_leader_epoch_is_rejected",
         ),
-        ("Who asks in an older or a newer leader epoch is told so",),
+        ("A request with an older or a newer leader epoch is rejected: Fetch",),
     ),
     Mutant(
         "who asks in a newer leader epoch is served",
@@ -301,13 +298,10 @@ REPLICA = table(
         "    return None\n",
         Breaks.AGREEMENT,
         (
-            (
-                "kip/test_chapter_details.py::"
-                "test_a_client_whose_leader_epoch_is_another_is_told_which_of_both_is_behind"
-            ),
-            "kip/test_kip_101.py::test_who_asks_in_another_leader_epoch_is_told_so",
+            ("kip/test_chapter_details.py::test_a_client_whose_leader_epoch_is_another_learns_which_of_both_is_behind"),
+            "kip/test_kip_101.py::test_a_request_in_another_leader_epoch_is_rejected",
         ),
-        ("Who asks in an older or a newer leader epoch is told so",),
+        ("A request with an older or a newer leader epoch is rejected: Fetch",),
     ),
     Mutant(
         "ends of epochs are told by followers",
@@ -350,7 +344,7 @@ REPLICA = table(
         "        self.outbox.take()\n        self.outbox.back_off(now)\n",
         Breaks.AGREEMENT,
         ("kip/test_kip_497.py::test_without_an_answer_the_proposal_stays_and_is_asked_again_until_there_is_one",),
-        ("A proposal is repeated until it is answered or overtaken by metadata",),
+        ("A proposal is repeated until it is answered, or newer metadata arrives",),
     ),
     Mutant(
         "the answer waits for its metadata",
@@ -362,7 +356,7 @@ REPLICA = table(
             ("kip/test_kip_497.py::test_an_answer_before_its_metadata_counts_and_the_metadata_then_says_nothing_new"),
             "kip/test_kip_497.py::test_metadata_that_an_answer_has_overtaken_brings_no_older_isr_back",
         ),
-        ("The answer counts before its metadata comes, and older metadata after it changes nothing",),
+        ("The answer counts before its metadata arrives, and older metadata that",),
     ),
     Mutant(
         "what may have been done is taken for refused",
@@ -400,7 +394,7 @@ REPLICA = table(
         ),
         (
             "Each error has its meaning: certainly not done, perhaps done, ask again",
-            "Refused, it falls back to the committed ISR",
+            "If rejected, it falls back to the committed ISR, and proposes again once",
             "On INELIGIBLE_REPLICA it goes back to the committed ISR",
         ),
     ),
@@ -448,7 +442,7 @@ REPLICA = table(
             "unit/replica/test_cluster.py::"
             "test_too_small_an_isr_refuses_acks_all_before_writing_and_freezes_the_high_watermark",
         ),
-        ("Below min ISR it is refused before anything is written",),
+        ("Below min ISR it is rejected before anything is written",),
     ),
     Mutant(
         "a parked produce is not looked at",
@@ -460,7 +454,7 @@ REPLICA = table(
             "kip/traps/test_in_sync.py::"
             "test_t20_acks_all_is_answered_with_the_change_that_commits_it_and_not_with_the_next_fetch",
         ),
-        ("Parked produces are looked at when the high watermark moves",),
+        ("Parked Produce requests are checked when the high watermark moves",),
     ),
     Mutant(
         "high watermarks are not saved",
@@ -484,8 +478,8 @@ REPLICA = table(
         "        self.fetchers.leave(hosted)\n        leader = Leader(",
         "        leader = Leader(",
         Breaks.AGREEMENT,
-        ("kip/test_chapter_details.py::test_who_becomes_leader_copies_from_nobody_any_more",),
-        ("Who leads copies from nobody",),
+        ("kip/test_chapter_details.py::test_a_broker_that_becomes_leader_stops_fetching",),
+        ("A leader fetches from no replica; a follower fetches only from the leader",),
     ),
     Mutant(
         "a leader hands out what it has not committed",
@@ -512,7 +506,9 @@ REPLICA = table(
         "waiting[0].required <= leader.high_watermark:",
         "waiting[0].required <= leader.high_watermark + 1:",
         Breaks.DURABILITY,
-        ("unit/replica/serving/test_requests.py::test_who_waits_for_a_record_is_not_answered_with_the_one_before_it",),
+        (
+            "unit/replica/serving/test_requests.py::test_a_fetch_that_waits_for_a_record_is_not_answered_with_the_one_before_it",
+        ),
     ),
     Mutant(
         "who waits is not told that the leadership is over",
@@ -555,7 +551,7 @@ REPLICA = table(
         "        leader.configure(self.host.image.effective_min_isr(topic, topic.partitions[hosted.at.partition]))\n",
         "",
         Breaks.DURABILITY,
-        ("unit/replica/test_cluster.py::test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr",),
+        ("unit/replica/test_cluster.py::test_a_waiting_produce_learns_when_min_isr_is_raised_above_the_isr",),
     ),
     Mutant(
         "a truncated log's high watermark is kept",
@@ -601,7 +597,7 @@ REPLICA = table(
         "        return effects\n",
         Breaks.AGREEMENT,
         ("kip/test_chapter_details.py::test_a_new_leader_whose_isr_is_itself_has_committed_its_log_at_once",),
-        ("The high watermark is looked at at once: an ISR of one may commit its log",),
+        ("The high watermark is computed at once: an ISR of one may commit its log",),
     ),
     Mutant(
         "a replica out of range begins at offset 0",
@@ -610,7 +606,7 @@ REPLICA = table(
         '            return Cut(0, True, "the leader\'s log has none of its offsets")',
         Breaks.AGREEMENT,
         ("sim/test_scenarios.py::test_a_new_replica_of_a_log_that_starts_inside_a_batch_catches_up",),
-        ("A new replica begins at the start, without an epoch",),
+        ("A new replica begins at offset 0, without an epoch; if the leader has",),
     ),
     Mutant(
         "other acks are taken for 1",
@@ -619,6 +615,6 @@ REPLICA = table(
         "        if acks < ACKS_ALL:",
         Breaks.ANSWERS,
         ("unit/replica/serving/test_requests.py::test_other_acks_are_refused",),
-        ("0: no answer. 1: when the leader has it.",),
+        ("0: no answer. 1: when the leader has it. −1: when it is committed; other",),
     ),
 )

@@ -13,7 +13,7 @@ RETURNED = table(
             "kip/traps/test_registration.py::test_t28_but_then_too_all_that_stopped_are_here_and_nothing_else_is",
             "kip/traps/test_registration.py::test_t28_all_directories_must_have_a_marker_of_the_same_stop_of_this_node",
         ),
-        ("Nor does a marker of another stop, node, cluster or set of directories",),
+        ("A marker of another stop, node, cluster or set of directories does not",),
     ),
     Mutant(
         "a directory that nobody knows is one that is back",
@@ -98,7 +98,7 @@ RETURNED = table(
             "unit/replica/storage/test_returned.py::test_its_replicas_are_in_doubt_and_no_others",
             "unit/replica/storage/test_returned.py::test_its_logs_are_checked_from_where_they_may_not_be_durable",
         ),
-        ("What was offline at a stop in order, and is back, is out of ISR and ELR, and nothing else is",),
+        ("Only replicas in a directory that was offline at a clean stop, and is",),
     ),
     Mutant(
         "what comes back with a directory stays eligible",

@@ -76,7 +76,7 @@ STOPS = table(
         (
             "unit/replica/losses/test_withdrawing.py::test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata",
         ),
-        ("a clean stop says how it left each log",),
+        ("Beyond the text: a clean stop records the state of each log, and the next",),
     ),
     Mutant(
         "a log that is not as the stop left it is believed",
@@ -88,7 +88,7 @@ STOPS = table(
             "unit/replica/losses/test_withdrawing.py::test_what_is_not_as_the_stop_left_it_is_found_before_there_is_metadata",
             "kip/test_lost_replicas.py::test_the_last_one_in_sync_is_not_elected_cleanly_when_it_has_lost_records",
         ),
-        ("a clean stop says how it left each log",),
+        ("Beyond the text: a clean stop records the state of each log, and the next",),
     ),
     Mutant(
         "a stop says how it left the logs of one directory",
@@ -97,7 +97,7 @@ STOPS = table(
         "    logs = dict([(directory, marker.logs) for directory, marker in found.items()][:1])\n",
         Breaks.DURABILITY,
         ("unit/log/test_files.py::test_a_stop_says_how_it_left_the_logs_in_all_directories",),
-        ("a clean stop says how it left each log",),
+        ("Beyond the text: a clean stop records the state of each log, and the next",),
     ),
     Mutant(
         "a registration takes nothing of what was lost",
@@ -106,7 +106,7 @@ STOPS = table(
         "    changes = basis.departure(node, lost_tail=not is_clean)\n",
         Breaks.DURABILITY,
         ("unit/controller/test_withdrawals.py::test_a_registration_takes_only_what_was_lost_from_the_elr",),
-        ("a replica that lost records leaves ISR and ELR, it alone",),
+        ("… only a replica that lost records leaves ISR and ELR, in the batch that",),
     ),
     Mutant(
         "with one lost replica all of its broker's leave",
@@ -115,7 +115,7 @@ STOPS = table(
         "    changes = basis.departure(node, lost_tail=not is_clean or bool(withdrawn), withdrawn=withdrawn)\n",
         Breaks.AGREEMENT,
         ("unit/controller/test_withdrawals.py::test_a_registration_takes_only_what_was_lost_from_the_elr",),
-        ("a replica that lost records leaves ISR and ELR, it alone",),
+        ("… only a replica that lost records leaves ISR and ELR, in the batch that",),
     ),
     Mutant(
         "a heartbeat lets a broker in before it takes what was lost",
@@ -126,7 +126,7 @@ STOPS = table(
         (
             "unit/controller/test_withdrawals.py::test_a_fenced_broker_is_not_let_in_by_the_heartbeat_that_says_what_it_lost",
         ),
-        ("or before a heartbeat lets the broker in",),
+        ("… or before a heartbeat unfences the broker",),
     ),
     Mutant(
         "a replica that lost records takes part before metadata says so",
@@ -148,7 +148,7 @@ STOPS = table(
         (
             "unit/replica/losses/test_withdrawing.py::test_a_follower_that_is_in_neither_waits_too_for_it_may_be_proposed_already",
         ),
-        ("also where it is in neither",),
+        ("… also if it is in neither, since its leader may have proposed it already",),
     ),
     Mutant(
         "what a replica fetched before it lost records counts",
@@ -157,7 +157,7 @@ STOPS = table(
         " or counts_more(old, sets, rules)\n",
         Breaks.DURABILITY,
         ("unit/controller/test_withdrawals.py::test_a_proposal_by_what_it_had_before_is_of_an_earlier_leader_epoch",),
-        ("that word opens a leader epoch",),
+        ("… and this change begins a leader epoch, so that its earlier fetches no",),
     ),
     Mutant(
         "a clean stop vouches for a file of epochs that somebody replaced while the broker ran",

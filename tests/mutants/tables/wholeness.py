@@ -167,7 +167,7 @@ WHOLENESS = table(
         " or partition.replicas",
         "",
         ANSWERS,
-        (f"{ELECTIONS}test_where_it_is_not_known_who_was_eligible_last_all_replicas_must_be_whole",),
+        (f"{ELECTIONS}test_if_last_known_elr_is_unknown_all_replicas_must_be_whole",),
     ),
     Mutant(
         "another one may have more",

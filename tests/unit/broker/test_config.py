@@ -127,7 +127,7 @@ def test_a_wrong_configuration_is_refused_with_its_reason(changes: dict[str, str
     assert any(expected in problem for problem in problems(**changes)), problems(**changes)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     assert len(problems(num_partitions="0", node_id=None, message_max_bytes="-1")) == 3
 
 

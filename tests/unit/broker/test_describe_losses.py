@@ -57,7 +57,7 @@ def ask(jbod: Jbod, **fields: Any) -> Any:
     return decode_all(type(reply.message), 0, memoryview(bytearray(encode_bytes(reply.message, 0))))
 
 
-def test_replicas_and_elections_are_told_by_time_and_each_says_where_it_is_known(jbod: Jbod) -> None:
+def test_replicas_and_elections_are_reported_by_time_and_each_says_where_it_is_known(jbod: Jbod) -> None:
     answer = ask(jbod)
     assert [(loss.where, loss.node_id, loss.topic, loss.partition, loss.cause) for loss in answer.losses] == [
         ("replica", 1, "gone", 7, "of old"),
@@ -94,7 +94,7 @@ def test_an_entry_that_was_acknowledged_says_by_whom_and_when(jbod: Jbod) -> Non
 
 
 @pytest.mark.parametrize("value", ["", "x", "{}", '{"by":1,"timeMs":2}'])
-def test_an_acknowledgement_that_makes_no_sense_is_none(jbod: Jbod, value: str) -> None:
+def test_an_invalid_acknowledgement_does_not_count(jbod: Jbod, value: str) -> None:
     before = ask(jbod).losses
     kind, name = resource_of(AT.topic_id, AT.partition)
     for loss in before:
@@ -120,7 +120,7 @@ def test_a_directory_whose_ledger_could_not_be_read_is_named() -> None:
     ("topics", "causes"),
     [(("t",), ["elected", "cut"]), (("gone", "never"), ["of old"]), ((), []), (None, ["of old", "elected", "cut"])],
 )
-def test_only_the_topics_that_are_asked_for_are_told(
+def test_only_the_topics_that_are_asked_for_are_reported(
     jbod: Jbod, topics: tuple[str, ...] | None, causes: list[str]
 ) -> None:
     assert [loss.cause for loss in ask(jbod, topics=topics).losses] == causes
@@ -129,7 +129,7 @@ def test_only_the_topics_that_are_asked_for_are_told(
 @pytest.mark.parametrize(
     ("limit", "causes", "left_out"), [(3, 3, 0), (2, ["elected", "cut"], 1), (1, ["cut"], 2), (0, ["cut"], 2)]
 )
-def test_the_latest_are_told_up_to_the_limit_and_how_many_are_not(
+def test_the_latest_are_reported_up_to_the_limit_and_how_many_are_not(
     jbod: Jbod, limit: int, causes: Any, left_out: int
 ) -> None:
     answer = ask(jbod, limit=limit)

@@ -116,7 +116,7 @@ def test_an_election_by_hand_is_waited_for_until_the_controller_has_said_that_it
     assert asked(forwarding.forward(TO, by_hand, 3, by_hand.timeout_ms, T)).timeout_ms == 60_000 + ANSWER_MS
 
 
-def test_who_asked_is_named_in_a_short_line() -> None:
+def test_the_client_is_named_in_a_short_line() -> None:
     assert Caller("an\nadmin", "10.0.0.1", "PLAINTEXT").named == "anadmin at 10.0.0.1"
     assert Caller("", "10.0.0.1", "PLAINTEXT").named == "somebody at 10.0.0.1"
     assert len(Caller("x" * 9000, "h", "PLAINTEXT").named) == NAME_SHOWN + len(" at h")

@@ -90,7 +90,7 @@ def test_a_lost_follower_makes_a_partition_under_replicated_and_at_its_min_isr(w
     assert (now["InSyncReplicasCount"], now["ReplicasCount"]) == (2, 3)
 
 
-def test_t24_records_that_cannot_be_read_are_told_while_too_few_are_in_sync(world: World) -> None:
+def test_t24_records_that_cannot_be_read_are_reported_while_too_few_are_in_sync(world: World) -> None:
     """T24: acks=1 writes go on below min ISR, and are not to be read; an operator sees how many."""
     world.create(min_insync_replicas="2")
     world.run(1_000)
@@ -223,7 +223,7 @@ def test_the_counters_of_a_topic_go_with_it(world: World) -> None:
     assert now["ReplicationBytesOut"] > 0
 
 
-def test_a_follower_tells_how_far_it_is_behind_what_is_committed() -> None:
+def test_a_follower_reports_how_far_it_is_behind_what_is_committed() -> None:
     world = a_world("follower")  # slowed down, so that it can be watched
     fall_behind(world, 200)
     assert gauges(world, 3)["MaxLag"] == 0, "it was not told yet"
@@ -248,7 +248,7 @@ def by_label(world: World, node: int, name: str) -> dict[str, Any]:
     return {labels[0]: value for labels, value in family.samples}
 
 
-def test_what_counted_for_a_quota_is_told_beside_what_it_allows() -> None:
+def test_what_counted_for_a_quota_is_reported_beside_what_it_allows() -> None:
     world = a_world("follower", rate=2_000)
     fall_behind(world, 20)
     world.run(30_000)
@@ -262,7 +262,7 @@ def test_what_counted_for_a_quota_is_told_beside_what_it_allows() -> None:
     assert allowed == dict.fromkeys(allowed, (1 << 63) - 1) | {"FollowerReplication": 2_000}
 
 
-def test_who_waits_for_followers_or_records_is_counted(world: World) -> None:
+def test_requests_that_wait_for_followers_or_records_are_counted(world: World) -> None:
     world.create()
     world.run(1_000)
     purgatory = "kafka_server_DelayedOperationPurgatory_NumDelayedOperations"
@@ -314,7 +314,7 @@ def test_partitions_under_min_isr_are_counted_with_what_counts_of_min_isr(world:
     assert under_min_isr(alone.image) == 0, "one replica cannot be two"
 
 
-def test_who_may_lead_without_loss_is_counted_by_all_replicas(world: World) -> None:
+def test_all_replicas_count_the_replicas_that_may_lead_without_loss(world: World) -> None:
     """KIP-966: electable leaders. Nobody leads in the end, and who is left tells it still."""
     world.create(min_insync_replicas="3")
     electable = "strandline_partition_electable_leaders"
@@ -338,7 +338,7 @@ def leaderless(cluster: Cluster) -> tuple[int, int]:
     return recovering.samples[0][1], manual.samples[0][1]
 
 
-def test_a_recovery_that_waits_for_who_was_eligible_last_counts_as_one_and_on_the_active_controller_alone() -> None:
+def test_a_recovery_that_waits_for_last_known_elr_counts_as_one_and_only_on_the_active_controller() -> None:
     cluster = with_elr(is_recovery_managed=True)
     cluster.register(2)
     cluster.fence(1)

@@ -71,7 +71,7 @@ def row(*args: Any, **named: Any) -> PartitionLogInfo:
     return only
 
 
-def test_a_replica_tells_how_much_of_the_log_it_has_and_which_incarnation_says_so(jbod: Jbod) -> None:
+def test_a_replica_reports_how_much_of_the_log_it_has_and_which_incarnation_says_so(jbod: Jbod) -> None:
     jbod.cut = {NodeId(3)}
     jbod.produce(1, 4)
     assert ask(jbod).broker_epoch == jbod.nodes[NodeId(1)].broker_epoch
@@ -99,7 +99,7 @@ def test_the_current_epoch_is_that_of_the_metadata_and_the_last_written_one_that
     assert (told.current_leader_epoch, told.last_written_leader_epoch) == (2, 2)
 
 
-def test_who_has_not_heard_of_the_latest_election_says_so_by_its_epoch(jbod: Jbod) -> None:
+def test_a_replica_that_does_not_know_the_latest_election_answers_with_an_older_epoch(jbod: Jbod) -> None:
     jbod.change(leader=NOBODY, skip=(2,))
     assert [row(jbod, node).current_leader_epoch for node in (1, 2, 3)] == [1, 0, 1]
 
@@ -117,7 +117,7 @@ def test_a_process_that_began_after_an_unclean_stop_says_so(jbod: Jbod, previous
     assert row(jbod, previous_epoch=previous).recovered_uncleanly is uncleanly
 
 
-def test_a_broker_that_was_not_meant_tells_nothing(jbod: Jbod) -> None:
+def test_a_broker_that_was_not_meant_reports_nothing(jbod: Jbod) -> None:
     told = row(jbod, 1, broker_id=2)
     assert (told.error_code, told.log_end_offset) == (E.INVALID_REQUEST, -1)
     assert told.error_message == "this is broker 1, and broker 2 was asked"
@@ -194,13 +194,13 @@ def test_2000_partitions_are_answered_and_each_one_more_is_to_be_asked_for_again
     assert {told.error_code for told in topic.partition_log_info} == {E.NONE}
 
 
-def test_who_asks_for_nothing_in_particular_gets_all_that_the_broker_has(jbod: Jbod) -> None:
+def test_a_request_without_topics_gets_all_that_the_broker_has(jbod: Jbod) -> None:
     (topic,) = ask(jbod, at=None).topic_partition_log_info_list
     assert (topic.topic_id, [told.partition for told in topic.partition_log_info]) == (AT.topic_id, [0])
     assert ask(jbod, at=()).topic_partition_log_info_list == ()
 
 
-def test_what_the_disk_has_damaged_is_told_until_it_is_repaired(jbod: Jbod) -> None:
+def test_what_the_disk_has_damaged_is_reported_until_it_is_repaired(jbod: Jbod) -> None:
     disk: Any = jbod.disks[NodeId(1)]
     hosted = jbod.nodes[NodeId(1)].host.partitions.find(AT)
     assert hosted is not None

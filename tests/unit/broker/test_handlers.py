@@ -137,7 +137,7 @@ def test_null_asks_for_all_topics_and_empty_does_so_in_version_0_only() -> None:
     ("version", "topics", "at_once"),
     [(1, (), True), (12, (), True), (0, (), False), (12, None, False), (12, (MetadataRequestTopic(name="t"),), False)],
 )
-def test_who_asks_for_no_topic_is_answered_at_once_and_who_may_be_told_of_leaders_a_moment_later(
+def test_a_metadata_request_without_topics_is_answered_at_once_and_one_about_leaders_a_moment_later(
     version: int, topics: Any, at_once: bool
 ) -> None:
     """kafka-python forgets a subscription that is made while such a question is under way: it shall not take long."""
@@ -248,7 +248,7 @@ NOT_ASKED = -(1 << 31)
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_without_an_authorizer_whoever_asks_what_he_may_do_may_do_all(is_asked: bool) -> None:
+def test_without_an_authorizer_every_client_may_do_all(is_asked: bool) -> None:
     node = FakeNode()
     node.topic("t", A, 1, THREE)
     cluster, topics = (CLUSTER_OPERATIONS, TOPIC_OPERATIONS) if is_asked else (NOT_ASKED, NOT_ASKED)
@@ -271,7 +271,7 @@ def test_without_an_authorizer_whoever_asks_what_he_may_do_may_do_all(is_asked: 
 
 
 @pytest.mark.parametrize("listener", ["PLAINTEXT", "CONTROLLER"])
-def test_who_would_authenticate_learns_that_the_listener_does_not(listener: str) -> None:
+def test_a_client_that_authenticates_learns_that_the_listener_does_not(listener: str) -> None:
     """Kafka's answers on a PLAINTEXT listener, of brokers and of controllers."""
     routes = CONTROLLER_ROUTES if listener == "CONTROLLER" else BROKER_ROUTES
     caller = Caller("c", "127.0.0.1", listener)
@@ -325,7 +325,7 @@ def test_a_cursor_whose_topic_was_deleted_hides_nothing_of_the_next_one() -> Non
     assert [p.partition_index for p in answer.topics[1].partitions] == [0, 1, 2]
 
 
-def test_t44_what_counts_of_min_isr_is_told_and_clients_that_do_not_know_the_field_skip_it() -> None:
+def test_t44_what_counts_of_min_isr_is_reported_and_clients_that_do_not_know_the_field_skip_it() -> None:
     """T44: a tool that goes by the raw setting would call a partition short that never has so many replicas."""
     node = FakeNode()
     node.topic("t", A, 1)  # two replicas
@@ -349,7 +349,7 @@ def test_partitions_without_a_leader_are_described_like_others_with_empty_arrays
     assert (row.isr_nodes, row.eligible_leader_replicas, row.last_known_elr) == ((), (), (2,))
 
 
-def test_what_operators_need_for_a_recovery_is_told_in_fields_of_our_own() -> None:
+def test_what_operators_need_for_a_recovery_is_reported_in_fields_of_our_own() -> None:
     node = FakeNode()
     node.image.topics[A] = Topic(
         "t",

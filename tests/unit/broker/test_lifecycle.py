@@ -168,7 +168,7 @@ def test_a_registration_that_the_controller_forgot_is_made_again() -> None:
         assert again.incarnation_id == IDENTITY.incarnation_id
 
 
-def test_a_new_controller_is_told_at_once_and_the_old_ones_answer_is_ignored() -> None:
+def test_a_new_controller_gets_the_report_at_once_and_the_old_ones_answer_is_ignored() -> None:
     lifecycle = running()
     old = sent(lifecycle.expire(at(2000)))
     lifecycle.controller_changed(at(2100))
@@ -212,7 +212,7 @@ def test_leaving_replaces_a_heartbeat_that_is_out() -> None:
     assert isinstance(lifecycle.role, Leaving), "that was no answer to the wish to leave"
 
 
-def test_who_never_registered_leaves_at_once() -> None:
+def test_a_broker_that_never_registered_stops_at_once() -> None:
     lifecycle, _ = fresh()
     lifecycle.leave(T)
     assert lifecycle.role == Left(clean=False)
@@ -223,7 +223,7 @@ def test_who_never_registered_leaves_at_once() -> None:
 LOST = (Uuid(b"d" * 16),)
 
 
-def test_a_lost_directory_is_told_at_once_though_a_heartbeat_is_out() -> None:
+def test_a_lost_directory_is_reported_at_once_though_a_heartbeat_is_out() -> None:
     lifecycle = running()
     out = sent(lifecycle.expire(lifecycle.deadline()))
     lifecycle.directories_failed(LOST, at(5000))
@@ -235,7 +235,7 @@ def test_a_lost_directory_is_told_at_once_though_a_heartbeat_is_out() -> None:
     assert lifecycle.report_until == NEVER
 
 
-def test_it_is_told_with_every_heartbeat_and_left_out_of_every_registration() -> None:
+def test_it_is_reported_with_every_heartbeat_and_left_out_of_every_registration() -> None:
     lifecycle = running()
     lifecycle.directories_failed(LOST, at(5000))
     answer(lifecycle, sent(lifecycle.expire(at(5000))), BrokerHeartbeatResponse(is_fenced=False), at(5001))
@@ -245,7 +245,7 @@ def test_it_is_told_with_every_heartbeat_and_left_out_of_every_registration() ->
     assert sent(lifecycle.expire(at(9000))).message.log_dirs == ()
 
 
-def test_a_loss_that_cannot_be_told_ends_the_node() -> None:
+def test_a_loss_that_cannot_be_reported_ends_the_node() -> None:
     lifecycle = running()
     lifecycle.directories_failed(LOST, at(5000))
     until = 5000 + lifecycle.config.directory_failure_timeout_ms

@@ -62,7 +62,7 @@ def rows(answer: Any) -> dict[str, list[tuple[str, int, bool, int]]]:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
-def test_every_directory_is_told_and_what_lies_in_it(jbod: Jbod, version: int) -> None:
+def test_every_directory_is_reported_and_what_lies_in_it(jbod: Jbod, version: int) -> None:
     jbod.disks[NodeId(1)].capacity = 1_000_000  # type: ignore[attr-defined]
     answer = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None), version)
     assert rows(answer) == {"/d0": [("t", 0, False, 0)], "/d1": []}
@@ -75,7 +75,7 @@ def test_every_directory_is_told_and_what_lies_in_it(jbod: Jbod, version: int) -
 
 
 @pytest.mark.parametrize(("asked", "found"), [((), 0), ((DescribableLogDirTopic(topic="t", partitions=(0, 7)),), 1)])
-def test_only_what_is_asked_for_is_told(jbod: Jbod, asked: Any, found: int) -> None:
+def test_only_what_is_asked_for_is_reported(jbod: Jbod, asked: Any, found: int) -> None:
     answer = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=asked))
     assert sum(map(len, rows(answer).values())) == found
     assert len(answer.results) == 2
@@ -120,7 +120,7 @@ def followers(jbod: Jbod, request: DescribeLogDirsRequest = ALL_WITH_FOLLOWERS, 
     return [(f.replica_id, f.log_end_offset, f.lag_records, f.lag_bytes) for f in row.followers]
 
 
-def test_a_leader_tells_how_far_a_follower_out_of_sync_is_behind_its_log() -> None:
+def test_a_leader_reports_how_far_a_follower_out_of_sync_is_behind_its_log() -> None:
     jbod = Jbod()
     jbod.create_in(*HOME)
     jbod.produce(1, 3)
@@ -149,7 +149,7 @@ def test_of_a_follower_that_has_never_fetched_nothing_is_known() -> None:
     assert followers(jbod) == [(3, -1, -1, -1)]
 
 
-def test_who_does_not_ask_for_followers_is_told_what_kafka_tells(jbod: Jbod) -> None:
+def test_a_client_that_does_not_ask_for_followers_gets_kafkas_answer(jbod: Jbod) -> None:
     assert followers(jbod, DescribeLogDirsRequest(topics=None)) is None
     assert followers(jbod, ALL_WITH_FOLLOWERS, 1) is None  # there are no tagged fields yet
     jbod.change(leader=NodeId(2))

@@ -52,7 +52,7 @@ def test_only_one_block_is_asked_for_at_a_time_and_another_if_it_was_too_small()
     assert isinstance(ids.expire(T)[0], ToController)
 
 
-def test_without_a_controller_those_who_wait_are_told_to_try_again() -> None:
+def test_without_a_controller_waiting_clients_get_a_retriable_error() -> None:
     ids = ProducerIds(NodeId(3), lambda: 50)
     for event in (
         Failed(BlockAsked(), Failure.CLOSED),

@@ -2,7 +2,7 @@ from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.wire.api import APIS
 
 
-def test_clients_are_told_of_exactly_the_apis_that_have_a_route_but_for_those_of_our_own() -> None:
+def test_clients_see_exactly_the_apis_that_have_a_route_without_our_own() -> None:
     told = {api.request for api in APIS if api.advertised is not None}
     own = {api.request for api in APIS if api.is_own}
     assert own
@@ -10,6 +10,6 @@ def test_clients_are_told_of_exactly_the_apis_that_have_a_route_but_for_those_of
     assert set(BROKER_ROUTES) == told | own
 
 
-def test_the_controller_listener_tells_of_exactly_the_apis_that_have_a_route() -> None:
+def test_the_controller_listener_reports_exactly_the_apis_that_have_a_route() -> None:
     told = {api.request for api in APIS if api.on_controller}
     assert set(CONTROLLER_ROUTES) == told

@@ -33,7 +33,7 @@ def strandline(*arguments: str, **environment: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of() -> None:
+def test_a_reader_that_has_seen_enough_is_not_an_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "strandline", "sim", "--seed", "1", "--json"]
@@ -102,7 +102,7 @@ def test_a_local_cluster_is_laid_out_with_kafkas_property_names(tmp_path: Path) 
     assert {(tmp_path / f"node-{i}/data/meta.properties").read_text() for i in (1, 2, 3)} == metas
 
 
-def test_the_nodes_of_a_local_cluster_serve_metrics_only_where_they_are_told_to(tmp_path: Path) -> None:
+def test_the_nodes_of_a_local_cluster_serve_metrics_only_where_they_are_asked_to(tmp_path: Path) -> None:
     for ports, lines in (((), 0), ((9404, 9405), 1)):
         cluster = LocalCluster(tmp_path, 2, metrics_ports=ports)
         cluster.lay_out()
@@ -170,7 +170,7 @@ def test_what_a_process_used_is_read_behind_its_name(tmp_path: Path) -> None:
     "arguments",
     [("up", "--nodes", "0"), ("up", "--port", "65534"), ("demo", "--rate", "0"), ("demo", "--seconds", "1")],
 )
-def test_numbers_that_make_no_sense_are_refused_before_anything_starts(arguments: tuple[str, ...]) -> None:
+def test_numbers_that_are_invalid_are_refused_before_anything_starts(arguments: tuple[str, ...]) -> None:
     status, _, errors = strandline(*arguments)
     assert (status, errors.startswith("error: --")) == (2, True)
 

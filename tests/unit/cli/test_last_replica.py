@@ -99,12 +99,12 @@ def test_the_demonstration_shows_something_only_if_both_ends_are_as_they_should(
 def test_remarks_say_what_was_seen() -> None:
     assert "nobody leads" in remark(OFF, "T3")
     assert "10 offsets that were acknowledged hold other records now" in remark(OFF, "T4")
-    assert "so broker 1 still has all that ever was" in remark(ON, "T1")
+    assert "so broker 1 still has everything that was committed" in remark(ON, "T1")
     assert "eligible are 1 and 2" in remark(ON, "T2")
     assert "gets what it lost from broker 1" in remark(ON, "T4")
 
 
-def test_the_ledger_tells_what_is_lost_apart_from_what_one_broker_missed() -> None:
+def test_the_ledger_distinguishes_what_is_lost_from_what_one_broker_missed() -> None:
     assert ledger_words(OFF) == "The loss ledger says: exactly 10 records lost; 10 that broker 2 missed."
     assert ledger_words(ON) == "The loss ledger says: exactly 0 records lost; 10 that broker 2 missed, and got again."
     assert ledger_words(judged(True, [], [], {}, NONE)) == "The loss ledger is empty."
@@ -116,10 +116,11 @@ def shown(width: int) -> str:
     return written.getvalue()
 
 
-def test_the_terminal_shows_both_side_by_side_at_any_width() -> None:
-    for width in (80, 120, 200):
+def test_the_terminal_shows_both_stories_whole_at_any_width() -> None:
+    for width in (60, 80, 120, 200):
         text = shown(width)
         assert all(len(line) <= width for line in text.splitlines())
+        assert "…" not in text
         assert "10 lost of 20 " in text
         assert "0 lost of 30 " in text
         assert text.count("ELR off") == text.count("ELR on") == len(HAPPENS) + 1

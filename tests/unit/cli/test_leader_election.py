@@ -97,7 +97,7 @@ def test_all_partitions_are_asked_for_by_naming_none(kind: Kind) -> None:
         (Kind.LONGEST_LOG_BALANCED, {"designatedLeader": 1}, "only --election-type designation takes"),
     ],
 )
-def test_a_file_whose_leaders_make_no_sense_is_refused_before_anything_is_asked(
+def test_a_file_whose_leaders_are_invalid_is_refused_before_anything_is_asked(
     kind: Kind, named: dict[str, object], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -139,8 +139,8 @@ def test_the_ledgers_entry_is_the_one_of_this_election() -> None:
     for other in (Loss(replica=2, new_epoch=5), Loss(replica=1, new_epoch=7)):
         assert entry_for(state, other) is None
     clean = plan_election(replace(state, leader=-1), (), Kind.DESIGNATION, 1)
-    told = (ReplicaLog(1, last_epoch=6, end_offset=4, current_epoch=7),)
-    unclean = plan_election(replace(state, leader=-1, isr=()), told, Kind.DESIGNATION, 1)
+    reports = (ReplicaLog(1, last_epoch=6, end_offset=4, current_epoch=7),)
+    unclean = plan_election(replace(state, leader=-1, isr=()), reports, Kind.DESIGNATION, 1)
     whole = plan_election(replace(state, leader=-1, isr=()), WHOLE, Kind.DESIGNATION, 1)
     assert outcome_lines(T0, True, (state, loss), unclean) == [
         "t-0: broker 2 was elected, and leads in epoch 7",

@@ -50,7 +50,7 @@ def told(node: int, *losses: Loss, left_out: int = 0) -> DescribeLossesResponse:
     return DescribeLossesResponse(node_id=node, losses=losses, left_out=left_out)
 
 
-def test_what_all_brokers_tell_of_the_metadata_is_one_entry_and_entries_follow_each_other_in_time() -> None:
+def test_what_all_brokers_report_of_the_metadata_is_one_entry_and_entries_follow_each_other_in_time() -> None:
     ledger = merged({1: told(1, ELECTED, cut(1, 10, 12)), 2: told(2, ELECTED), 3: told(3, cut(3, 9, 12, 500))})
     assert ledger.losses == (cut(3, 9, 12, 500), ELECTED, cut(1, 10, 12))
     assert ledger.is_complete
@@ -121,7 +121,7 @@ def test_a_range_in_words(start: int, end: int, certainty: int, words: str) -> N
     assert range_words(start, end, certainty) == words
 
 
-def test_an_entry_is_a_line_that_says_who_lost_what_and_why() -> None:
+def test_an_entry_is_a_line_with_the_replica_its_loss_and_the_cause() -> None:
     assert line_of(as_json(Entry((ELECTED,)))) == (
         "1970-01-01T00:00:01Z t-0: at most what was committed from offset 10 on; broker 2 was elected, epoch 3 to 4; …"
     )
@@ -145,7 +145,7 @@ def beginning(node: int, time_ms: int, new_epoch: int = 4, start: int = 10) -> L
     return replace(cut(node, start, NO_END, time_ms, new_epoch, new_epoch - 1), certainty=AT_MOST, cause="elected")
 
 
-def test_what_an_election_may_lose_and_its_leader_tells_too_is_one_entry() -> None:
+def test_what_an_election_may_lose_and_its_leader_reports_too_is_one_entry() -> None:
     (entry,) = entries([beginning(2, 1005), ELECTED])
     row = as_json(entry)
     assert (row["where"], row["time_ms"], row["count"], row["last_time_ms"]) == ("metadata", 1000, 1, 1005)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from strandline.bench.scale_steps import Scaled, Step, fenced_at
-from strandline.cli.lab.scale import as_json, cell, growth, sizes_of
+from strandline.cli.lab.scale import as_json, cell, growth, sizes_of, table_of
 from strandline.testing.local_cluster import NodeProcess
 
 
@@ -49,7 +49,13 @@ def test_one_size_or_no_time_at_all_has_no_growth() -> None:
     assert growth([scaled(100, 0.0), scaled(1000, 1.0)], "create") is None
 
 
-def test_a_step_is_told_with_its_processor_time_and_how_long_a_node_was_deaf() -> None:
+def test_a_narrow_terminal_keeps_the_largest_number_of_partitions_and_the_growth() -> None:
+    table = table_of([scaled(size, 1.0 + size) for size in (250, 1000, 4000)])
+    shown = {width: [table.columns[i].title for i in table.fitting(width)][1:] for width in (60, 110)}
+    assert shown == {60: ["4,000", "growth"], 110: ["250", "1,000", "4,000", "growth"]}
+
+
+def test_a_step_has_its_processor_time_and_how_long_a_node_was_deaf() -> None:
     assert cell(Step(1.234, 2.0, 0.056)) == "1.23 (2.00; 0.06)"
 
 

@@ -50,14 +50,14 @@ def run(*arguments: str) -> tuple[int, str, str]:
         (("--plan", "/no/such/plan.json"), "/no/such/plan.json"),
     ],
 )
-def test_bad_input_is_told_and_runs_nothing(arguments: tuple[str, ...], says: str) -> None:
+def test_bad_input_is_reported_and_runs_nothing(arguments: tuple[str, ...], says: str) -> None:
     status, out, err = sim(*arguments)
     assert status == 2
     assert says in err
     assert out == ""
 
 
-def test_a_plan_that_makes_no_sense_is_told(tmp_path: Path) -> None:
+def test_a_plan_that_is_invalid_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text('{"seed": "seven"}')
     status, _, err = sim("--plan", str(path))
@@ -138,11 +138,11 @@ def test_the_history_of_a_run_that_was_broken_off_says_so_once(tmp_path: Path) -
     arguments = (PLANTED, "--seed", str(SEED), "--history", str(path), "--out", str(tmp_path))
     status, _, err = planted(*arguments)
     assert status == 1
-    assert err.count("what nobody had the time to read will count as unseen") == 1
+    assert err.count("records that were not read count as unseen") == 1
     assert path.stat().st_size > 1000
 
 
-def test_a_history_that_cannot_be_written_is_told() -> None:
+def test_a_history_that_cannot_be_written_is_reported() -> None:
     status, _, err = sim("--seed", "18", "--history", "/no/such/folder/h.jsonl")
     assert status == 1
     assert "/no/such/folder/h.jsonl cannot be written" in err

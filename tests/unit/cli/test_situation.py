@@ -9,7 +9,7 @@ from strandline.cli.admin.explain import is_healthy, judge, lines_of, max_status
 from strandline.client.admin.behind import Behind
 from strandline.client.admin.loss_ledger import WITHDRAWN, Ledger
 from strandline.client.admin.partitions import PartitionState, Place
-from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked
+from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.client.brokers import BrokerAt
 from strandline.diagnosis.ledger_facts import Written, written
 from strandline.diagnosis.replica_logs import words
@@ -46,12 +46,12 @@ def leaderless(
 ) -> Facts:
     """`logs`: (last epoch, end offset, high watermark); the others that are not down say nothing."""
     logs = {node: (4, 10 * node, 10) for node in ALL if node not in down} if logs is None else logs
-    told: list[Told] = []
+    reports: list[LogReport] = []
     for node in ALL:
         if node in logs:
-            told.append(ReplicaLog(node, *logs[node], current_epoch=5))
+            reports.append(ReplicaLog(node, *logs[node], current_epoch=5))
         else:
-            told.append(Unasked(node, DOWN if node in down else "says nothing"))
+            reports.append(Unasked(node, DOWN if node in down else "says nothing"))
     state = PartitionState(
         Place("t", 0),
         ALL,
@@ -67,7 +67,7 @@ def leaderless(
         strategy=strategy,
         is_managed=managed,
     )
-    return Facts(state, {node: BROKERS[node] for node in registered}, tuple(told))
+    return Facts(state, {node: BROKERS[node] for node in registered}, tuple(reports))
 
 
 def one(facts: Facts) -> Finding:
@@ -200,7 +200,7 @@ def test_none_with_everybody_there_offers_the_balanced_election_first() -> None:
     )
 
 
-def test_without_a_manager_balanced_waits_for_who_led_last() -> None:
+def test_without_a_manager_balanced_waits_for_the_last_leader() -> None:
     """The KIP's delivery plan."""
     finding = one(leaderless(known=(1, 2), managed=False, last=3, down=(3,)))
     assert (finding.waits_for, finding.needs_action) == ("broker 3 to return", True)
@@ -235,8 +235,8 @@ def led(isr: tuple[int, ...], *, down: tuple[int, ...] = (), min_isr: int = 2, *
     state = PartitionState(
         Place("t", 0), ALL, isr, isr[0], 5, offline=down, min_isr=min_isr, partition_epoch=9, strategy="Balanced"
     )
-    told = tuple(Unasked(node, DOWN) if node in down else ReplicaLog(node, 5, 10 + node, 10, 5) for node in ALL)
-    return Facts(**{"state": state, "brokers": BROKERS, "told": told, **facts})
+    reports = tuple(Unasked(node, DOWN) if node in down else ReplicaLog(node, 5, 10 + node, 10, 5) for node in ALL)
+    return Facts(**{"state": state, "brokers": BROKERS, "reports": reports, **facts})
 
 
 def test_a_healthy_partition_is_one_line() -> None:
@@ -263,8 +263,8 @@ def test_under_min_isr_says_what_that_means_and_both_ways_out() -> None:
     finding = one(led((1,), down=(2, 3)))
     assert finding.what == "under min ISR"
     assert finding.why[:2] == (
-        "in sync: 1; min.insync.replicas wants 2",
-        "acks=all is refused (NOT_ENOUGH_REPLICAS), and consumers see nothing of what is written now",
+        "in sync: 1; min.insync.replicas is 2",
+        "acks=all is rejected (NOT_ENOUGH_REPLICAS), and consumers do not see new records",
     )
     assert commands(finding) == [
         "node --config FILE_OF_NODE_2",
@@ -298,7 +298,7 @@ def test_a_follower_that_does_not_move_is_stuck() -> None:
 def test_a_follower_with_everything_is_about_to_be_let_in_or_the_leader_cannot_say_so() -> None:
     facts = led((1, 2), behind={3: Behind(3, 0)})
     same = tuple(ReplicaLog(node, 5, 10, 10, 5) for node in ALL)
-    finding = one(replace(facts, told=same))
+    finding = one(replace(facts, reports=same))
     assert finding.why == (
         "replica 3 has all that the leader has, and is about to join the ISR; "
         "if that lasts, broker 1 does not reach the controller",
@@ -306,13 +306,13 @@ def test_a_follower_with_everything_is_about_to_be_let_in_or_the_leader_cannot_s
     assert not finding.needs_action
 
 
-def test_a_broker_that_runs_and_is_fenced_or_hangs_or_has_lost_its_directory_is_told_apart() -> None:
+def test_a_broker_that_runs_and_is_fenced_or_hangs_or_has_lost_its_directory_is_distinguished() -> None:
     facts = led((1, 2), down=(3,))
-    mine = facts.told[:2]
+    mine = facts.reports[:2]
 
-    def why(told: Told, is_fenced: bool = True) -> tuple[str, str]:
+    def why(report: LogReport, is_fenced: bool = True) -> tuple[str, str]:
         brokers = {**BROKERS, 3: replace(BROKERS[3], is_fenced=is_fenced)}
-        finding = one(replace(facts, told=(*mine, told), brokers=brokers))
+        finding = one(replace(facts, reports=(*mine, report), brokers=brokers))
         assert finding.needs_action
         return finding.why[0], finding.ways[0].what
 
@@ -326,7 +326,9 @@ def test_a_broker_that_runs_and_is_fenced_or_hangs_or_has_lost_its_directory_is_
 
 def test_a_follower_that_is_there_and_does_not_answer_is_a_missing_fact() -> None:
     facts = led((1, 2))
-    finding = one(replace(facts, told=(*facts.told[:2], Unasked(3, "does not answer at h:1 within 5 s", hangs=True))))
+    finding = one(
+        replace(facts, reports=(*facts.reports[:2], Unasked(3, "does not answer at h:1 within 5 s", hangs=True)))
+    )
     assert (finding.needs_action, finding.is_missing) == (False, True)
     assert status_of((finding,)) == MISSING
 
@@ -359,7 +361,7 @@ def test_a_leader_that_was_elected_uncleanly_says_so() -> None:
 def test_a_leader_that_is_gone_is_about_to_be_replaced() -> None:
     facts = led((1, 2, 3))
     finding = one(replace(facts, state=replace(facts.state, offline=(1,))))
-    assert (finding.what, finding.waits_for, finding.needs_action) == ("its leader is gone", "an election", False)
+    assert (finding.what, finding.waits_for, finding.needs_action) == ("its leader is offline", "an election", False)
 
 
 def test_without_a_controller_nothing_is_healthy_and_no_election_comes_by_itself() -> None:
@@ -403,9 +405,9 @@ def test_what_is_printed_has_each_way_with_its_costs_and_the_whole_command(optio
 
 
 def damaged(replicas: tuple[int, ...] = ALL) -> Facts:
-    told = tuple(ReplicaLog(node, 4, 10, 10, damaged=(5, 8) if node == 2 else None) for node in replicas)
+    reports = tuple(ReplicaLog(node, 4, 10, 10, damaged=(5, 8) if node == 2 else None) for node in replicas)
     state = PartitionState(Place("t", 0), replicas, replicas, 2, 5, min_isr=1)
-    return Facts(state, BROKERS, told)
+    return Facts(state, BROKERS, reports)
 
 
 def test_what_is_damaged_on_a_disk_is_repaired_by_itself_where_there_are_others() -> None:
@@ -480,7 +482,7 @@ def test_a_cluster_without_a_controller_may_wait_for_a_voter_that_lost_metadata(
     assert "lost metadata" in found.ways[1].what
 
 
-def test_a_log_that_is_whole_after_a_kill_is_told_so() -> None:
+def test_a_log_that_is_whole_after_a_kill_is_reported() -> None:
     log = ReplicaLog(1, 4, 10, 10, recovered_uncleanly=True)
     doubt = "its last stop was unclean"
     assert words(log).endswith(doubt)

@@ -41,7 +41,7 @@ def test_t44_filters_have_kafkas_meaning_with_the_min_isr_that_counts(
     assert tuple(state for state in ALL if is_shown(state, *filters)) == shown
 
 
-def test_a_described_partition_is_a_line_with_its_whole_name_and_who_may_lead_it() -> None:
+def test_a_described_partition_is_a_line_with_its_whole_name_and_the_replicas_that_may_lead_it() -> None:
     long = PartitionState(Place("t" * 200, 3), (1, 2), (2,), 2, min_isr=2, elr=(1,))
     assert line_of(as_json(long)) == (
         f"Topic: {'t' * 200}\tPartition: 3\tLeader: 2\tReplicas: 1,2\tIsr: 2\tMinIsr: 2\tElr: 1\tLastKnownElr: "

@@ -40,7 +40,7 @@ def test_keys_are_known_whatever_their_case_and_others_are_not_looked_at() -> No
         ({"kafka.bootstrap.servers": "h:port"}, "'h:port' is not host:port"),
         ({"kafka.bootstrap.servers": "h:70000"}, "is not host:port"),
         ({"kafka.bootstrap.servers": ","}, "no host:port is named"),
-        ({**SERVERS, "kafka.acks": "2"}, "'2' is none of all, -1, 0, 1"),
+        ({**SERVERS, "kafka.acks": "2"}, "'2' is not all, -1, 0 or 1"),
         ({**SERVERS, "kafka.request.timeout.ms": "soon"}, r"kafka\.request\.timeout\.ms: 'soon' is not a whole number"),
         ({**SERVERS, "kafka.fetch.max.bytes": "0"}, "0 lies outside of 1 to"),
         ({**SERVERS, "kafka.compression.type": "brotli"}, "'brotli' is none of none, gzip, snappy, lz4, zstd"),
@@ -57,12 +57,12 @@ def test_keys_are_known_whatever_their_case_and_others_are_not_looked_at() -> No
         ),
     ],
 )
-def test_values_that_make_no_sense(options: dict[str, str], message: str) -> None:
+def test_values_that_are_invalid(options: dict[str, str], message: str) -> None:
     with pytest.raises(BadOption, match=message):
         ClientConfig.of(options)
 
 
-def test_a_misspelt_key_is_told_its_neighbours() -> None:
+def test_the_error_for_a_misspelt_key_names_similar_keys() -> None:
     with pytest.raises(BadOption, match=r"there is no option kafka\.max\.partition\.fetch\.byte") as caught:
         ClientConfig.of({**SERVERS, "kafka.max.partition.fetch.byte": "1"})
     assert "kafka.max.partition.fetch.bytes" in caught.value.advice
@@ -86,7 +86,7 @@ def test_what_has_no_effect_is_accepted(key: str) -> None:
     assert ClientConfig.of({**SERVERS, f"kafka.{key}": "1"}) == ClientConfig.of(SERVERS)
 
 
-def test_who_asks_for_fewer_acknowledgements_gets_no_idempotence() -> None:
+def test_a_producer_with_fewer_acknowledgements_is_not_idempotent() -> None:
     assert ClientConfig.of(SERVERS).enable_idempotence
     assert not ClientConfig.of({**SERVERS, "kafka.acks": "1"}).enable_idempotence
     many = {**SERVERS, "kafka.max.in.flight.requests.per.connection": "6"}

@@ -88,15 +88,15 @@ def test_a_connection_that_was_closed_while_idle_is_opened_anew() -> None:
 # --- refusals that pass by themselves
 
 
-class Town(ScriptedBroker):
+class LateLeader(ScriptedBroker):
     """A broker with one topic, whose leader is not known for the first few questions, or refuses them."""
 
     def __init__(self, leaderless: int = 0, refusals: list[ErrorCode] | None = None) -> None:
-        super().__init__({3: self.town, 2: self.offsets})
+        super().__init__({3: self.metadata, 2: self.offsets})
         self.leaderless = leaderless
         self.refusals = refusals or []
 
-    def town(self, session: Session, request: Any) -> MetadataResponse:
+    def metadata(self, session: Session, request: Any) -> MetadataResponse:
         self.leaderless -= 1
         leader = -1 if self.leaderless >= 0 else 1
         partition = MetadataResponsePartition(leader_id=leader, leader_epoch=4)
@@ -112,25 +112,25 @@ class Town(ScriptedBroker):
 
 
 def test_a_leader_is_waited_for() -> None:
-    with Town(leaderless=2) as broker, Cluster(config_of(broker, retry_backoff_ms="10")) as cluster:
+    with LateLeader(leaderless=2) as broker, Cluster(config_of(broker, retry_backoff_ms="10")) as cluster:
         assert cluster.list_offsets({("t", 0): -1})["t", 0].offset == 7
 
 
 def test_what_passes_by_itself_is_asked_again() -> None:
     codes = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.OFFSET_NOT_AVAILABLE]
-    with Town(refusals=codes) as broker, Cluster(config_of(broker, retry_backoff_ms="10")) as cluster:
+    with LateLeader(refusals=codes) as broker, Cluster(config_of(broker, retry_backoff_ms="10")) as cluster:
         assert cluster.list_offsets({("t", 0): -1})["t", 0].offset == 7
 
 
 def test_what_does_not_pass_is_an_error_with_its_name() -> None:
-    with Town(refusals=[ErrorCode.TOPIC_AUTHORIZATION_FAILED]) as broker, Cluster(config_of(broker)) as cluster:
+    with LateLeader(refusals=[ErrorCode.TOPIC_AUTHORIZATION_FAILED]) as broker, Cluster(config_of(broker)) as cluster:
         with pytest.raises(KafkaError, match="offsets of t-0: TOPIC_AUTHORIZATION_FAILED") as caught:
             cluster.list_offsets({("t", 0): -1})
         assert pickle.loads(pickle.dumps(caught.value)).code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def test_a_broker_that_leaves_a_partition_out_is_not_asked_for_ever() -> None:
-    with Town() as broker, Cluster(config_of(broker)) as cluster:
+    with LateLeader() as broker, Cluster(config_of(broker)) as cluster:
         broker.answers[2] = lambda session, request: ListOffsetsResponse()
         with pytest.raises(KafkaError, match="no broker answers for t-0"):
             cluster.list_offsets({("t", 0): -1})
@@ -145,7 +145,7 @@ def test_a_name_that_no_host_can_have_is_not_reached() -> None:
 def test_patience_ends_with_the_last_refusal() -> None:
     chosen = {"retry_backoff_ms": "10", "default_api_timeout_ms": "200"}
     with (
-        Town(leaderless=10_000) as broker,
+        LateLeader(leaderless=10_000) as broker,
         Cluster(config_of(broker, **chosen)) as cluster,
         pytest.raises(TimedOut, match="t-0 has no leader now"),
     ):

@@ -79,7 +79,7 @@ def test_a_reader_of_committed_records_waits_for_the_last_stable_offset() -> Non
         assert broker.asked[0][2].isolation_level == 1
 
 
-def test_aborted_transactions_are_told() -> None:
+def test_aborted_transactions_are_reported() -> None:
     aborted = (AbortedTransaction(producer_id=7, first_offset=3),)
     row = PartitionData(high_watermark=5, last_stable_offset=5, aborted_transactions=aborted, records=b"")
     with Partition(row) as broker, opened(broker) as cluster:
@@ -149,7 +149,7 @@ def test_a_topic_that_is_gone_in_mid_read_is_missed_after_a_while(monkeypatch: p
             next(reading)
 
 
-def test_what_is_refused_for_good_is_told_by_name() -> None:
+def test_what_is_refused_for_good_is_reported_by_name() -> None:
     with Partition(ErrorCode.TOPIC_AUTHORIZATION_FAILED) as broker, opened(broker) as cluster:
         with pytest.raises(KafkaError, match="cannot fetch t-0 at offset 0: TOPIC_AUTHORIZATION_FAILED"):
             cluster.fetch("t", 0, 0)

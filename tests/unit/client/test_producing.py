@@ -160,7 +160,7 @@ def test_a_lost_sequence_is_gone_on_with_by_another_producer() -> None:
         assert broker.written == [(0, 100, 0), (0, 200, 0), (0, 200, 1)]
 
 
-def test_what_is_refused_for_good_is_told_with_its_partition() -> None:
+def test_what_is_refused_for_good_is_reported_with_its_partition() -> None:
     with Taker(ErrorCode.TOPIC_AUTHORIZATION_FAILED) as broker, pytest.raises(ProduceFailed) as caught:
         sent(broker)
     assert "cannot write to t-0: TOPIC_AUTHORIZATION_FAILED" in str(caught.value)

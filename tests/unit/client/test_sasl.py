@@ -162,7 +162,7 @@ MECHANISMS = pytest.mark.parametrize(
 
 
 @MECHANISMS
-def test_who_is_known_is_let_in(mechanism: str, module: str) -> None:
+def test_a_known_user_is_let_in(mechanism: str, module: str) -> None:
     with asking(mechanism) as broker:
         for chosen in (
             options(broker, mechanism, sasl_jaas_config=jaas(module)),
@@ -173,7 +173,7 @@ def test_who_is_known_is_let_in(mechanism: str, module: str) -> None:
 
 
 @MECHANISMS
-def test_who_is_not_known_is_told_so_at_once_and_no_secret_is_told(mechanism: str, module: str) -> None:
+def test_an_unknown_user_is_rejected_at_once_and_no_secret_is_printed(mechanism: str, module: str) -> None:
     for user, password in (("alice", "wrong-pass"), ("bob", "wrong-pass")):
         with asking(mechanism) as broker:
             config = ClientConfig.of(options(broker, mechanism, sasl_jaas_config=jaas(module, user, password)))
@@ -219,7 +219,7 @@ def test_login_modules_are_read_as_java_reads_them(text: str, found: tuple[str, 
         ({"sasl_jaas_config": jaas("ScramLoginModule")}, "login module ScramLoginModule does not speak PLAIN"),
     ],
 )
-def test_credentials_that_make_no_sense(more: dict[str, str], message: str) -> None:
+def test_credentials_that_are_invalid(more: dict[str, str], message: str) -> None:
     with ScriptedBroker() as broker, pytest.raises(BadOption, match=message) as caught:
         ClientConfig.of(options(broker, "PLAIN", **more))
     assert "s3cret" not in str(caught.value)

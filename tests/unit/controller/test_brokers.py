@@ -85,7 +85,7 @@ def test_a_fenced_broker_may_be_replaced_at_once() -> None:
     assert cluster.epochs[1] > old
 
 
-def test_a_stale_incarnation_is_told_so_and_does_not_prolong_the_session() -> None:
+def test_a_stale_incarnation_is_rejected_and_does_not_prolong_the_session() -> None:
     cluster = Cluster(brokers=1)
     stale = BrokerHeartbeatRequest(broker_id=1, broker_epoch=cluster.epochs[1] - 1, current_metadata_offset=1 << 40)
     cluster.wait(5_000)

@@ -112,7 +112,7 @@ def test_an_assignment_is_refused(jbod: Jbod, title: str, at: TopicIdPartition |
     assert len(jbod.log.records) == before + 1, "the other row is done all the same"
 
 
-def test_who_is_no_replica_has_nothing_to_say(jbod: Jbod) -> None:
+def test_a_broker_that_is_not_a_replica_reports_nothing(jbod: Jbod) -> None:
     jbod.create("u", (1, 2))
     assert jbod.assign(3, directory(3, 0), jbod.at("u")) == [E.NOT_LEADER_OR_FOLLOWER]
 
@@ -208,7 +208,7 @@ def test_a_broker_that_has_lost_all_is_fenced_and_stays_so(jbod: Jbod) -> None:
     assert jbod.lose(1, directory(1, 0), directory(1, 1)).is_fenced
 
 
-def test_a_shutdown_waits_for_a_loss_to_be_told(jbod: Jbod) -> None:
+def test_a_shutdown_waits_for_a_loss_to_be_reported(jbod: Jbod) -> None:
     assert not jbod.lose(1, directory(1, 0), want_shut_down=True).should_shut_down
     assert jbod.leads(0) == (2, (2, 3))
     jbod.beat(1, want_shut_down=True)

@@ -107,7 +107,7 @@ def test_t11_what_makes_it_safe_is_written_in_the_same_batch() -> None:
     assert MIN_ISR_KEY in made.image.configs[(BROKER_RESOURCE, "")]
 
 
-def test_after_a_downgrade_the_next_change_drops_who_was_eligible() -> None:
+def test_after_a_downgrade_the_next_change_drops_the_elr() -> None:
     made = Cluster(brokers=3, static={MIN_ISR_KEY: 2}, elr=False)
     update(made, (ELR_FEATURE, 1))
     made.create("t", (1, 2, 3), (1, 2, 3))

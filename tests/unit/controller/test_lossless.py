@@ -75,7 +75,7 @@ def test_members_of_isr_and_elr_count_like_those_that_were_eligible_last() -> No
     assert not judged(1, doubtful, partition((2,), elr=(3,)))
 
 
-def test_where_it_is_not_known_who_was_eligible_last_all_replicas_must_be_whole() -> None:
+def test_if_last_known_elr_is_unknown_all_replicas_must_be_whole() -> None:
     assert judged(1, WHOLE, partition(()))
     for node in NODES:
         assert not judged(1, WHOLE | {node: Answer(1, 1, WHOLE[node].evidence)}, partition(()))
@@ -130,7 +130,7 @@ def test_the_next_election_is_judged_anew() -> None:
     assert found.leader_epoch > lossless
 
 
-def test_one_who_is_designated_and_has_less_than_another_one_has_an_entry() -> None:
+def test_a_designated_leader_that_has_less_than_another_replica_has_an_entry() -> None:
     cluster = Recovered(strategy="None").outage()
     cluster.ask(elect(DESIGNATION, 3), 3)
     for node in (2, 1, 3):

@@ -29,7 +29,7 @@ def told(cluster: Cluster, sequence: int) -> ErrorCode | None:
     return answer and E(answer.replica_election_results[0].partition_result[0].error_code)
 
 
-def test_balanced_does_not_take_who_lost_its_tail_while_another_is_eligible_and_away() -> None:
+def test_balanced_does_not_elect_a_replica_that_lost_its_tail_while_an_eligible_one_is_away() -> None:
     """By hand too it waits as needed for a better result: whoever is in the ELR has everything."""
     cluster = Recovered()
     cluster.alter("t", (1, 2))
@@ -48,7 +48,7 @@ def test_balanced_does_not_take_who_lost_its_tail_while_another_is_eligible_and_
     assert told(cluster, sequence) is E.NONE, "at once, not when the time is up"
 
 
-def test_who_waits_is_told_at_once_that_the_topic_was_deleted() -> None:
+def test_a_waiting_request_learns_at_once_that_the_topic_was_deleted() -> None:
     cluster = leaderless()
     assert cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=LONG_MS), 3) is None
     sequence = cluster.sequence
@@ -71,7 +71,7 @@ def test_of_two_requests_for_a_partition_the_later_one_counts() -> None:
     assert (cluster.leader, told(cluster, second)) == (3, E.NONE)
 
 
-def test_who_is_designated_counts_in_a_designation_only() -> None:
+def test_the_designated_broker_counts_only_in_a_designation() -> None:
     cluster = leaderless()
     assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE, 3), 3) is None
     cluster.say(3, (0, 20))
@@ -79,7 +79,7 @@ def test_who_is_designated_counts_in_a_designation_only() -> None:
     assert cluster.leader == 2
 
 
-def test_nobody_is_elected_for_who_has_gone() -> None:
+def test_no_election_is_held_for_a_client_that_has_gone() -> None:
     cluster = leaderless()
     assert cluster.ask(elect(LONGEST_LOG_AGGRESSIVE, timeout_ms=LONG_MS), 3, connection=77) is None
     cluster.say(2, (0, 30))
@@ -106,7 +106,7 @@ def test_a_recovery_goes_on_by_its_own_time_after_a_vain_election_by_hand() -> N
     assert cluster.leader == 2
 
 
-def test_who_does_not_wait_at_all_is_told_at_once_that_the_time_is_up() -> None:
+def test_a_request_without_wait_time_times_out_at_once() -> None:
     """The field of the request may have any number."""
     cluster = leaderless()
     cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=-1), 3)
@@ -114,7 +114,7 @@ def test_who_does_not_wait_at_all_is_told_at_once_that_the_time_is_up() -> None:
     assert not cluster.controller.manual.asked
 
 
-def test_who_waits_for_an_election_counts_among_all_who_wait() -> None:
+def test_partitions_that_wait_for_an_election_count_among_all_that_wait() -> None:
     """Their answers wait for a commit like all others, as soon as there are any."""
     cluster = leaderless()
     cluster.controller.config = replace(cluster.controller.config, max_waiting=2)

@@ -30,7 +30,7 @@ def test_by_hand_the_longest_log_leads_of_those_that_are_there() -> None:
     assert cluster.partition("t").losses[0].cause.startswith("longest_log_aggressive election, asked for by")
 
 
-def test_by_hand_balanced_waits_no_longer_than_who_asks() -> None:
+def test_a_manual_balanced_election_waits_no_longer_than_its_client() -> None:
     cluster = Recovered(strategy="None", is_managed=False)
     cluster.alter("t", (1, 2))
     cluster.lose(1, 2)
@@ -45,7 +45,7 @@ def test_by_hand_balanced_waits_no_longer_than_who_asks() -> None:
     assert (cluster.leader, cluster.controller.recoveries.partitions) == (NOBODY, {})
 
 
-def test_by_hand_who_has_answered_when_the_time_is_up_is_chosen_from() -> None:
+def test_a_manual_election_chooses_at_its_timeout_among_the_replicas_that_answered() -> None:
     cluster = Recovered(strategy="None", is_managed=False)
     cluster.alter("t", (1, 2))
     cluster.lose(1, 2)
@@ -60,7 +60,7 @@ def test_by_hand_who_has_answered_when_the_time_is_up_is_chosen_from() -> None:
     assert cluster.answer_to(sequence).replica_election_results[0].partition_result[0].error_code == E.NONE
 
 
-def test_by_hand_balanced_chooses_when_the_time_is_up_if_all_who_were_eligible_last_have_answered() -> None:
+def test_a_manual_balanced_election_chooses_at_its_timeout_if_all_of_last_known_elr_have_answered() -> None:
     cluster = Recovered(4, strategy="None", is_managed=False).outage()
     assert cluster.ask(elect(LONGEST_LOG_BALANCED), 3) is None
     for node, end in ((1, 20), (2, 30), (3, 5)):

@@ -35,7 +35,7 @@ def configure(cluster: Cluster, value: str) -> None:
 # --- Balanced
 
 
-def test_balanced_waits_until_all_who_were_eligible_last_are_there() -> None:
+def test_balanced_waits_until_all_replicas_that_were_eligible_last_are_there() -> None:
     cluster = Recovered()
     cluster.alter("t", (1, 2))
     cluster.lose(1, 2)
@@ -47,7 +47,7 @@ def test_balanced_waits_until_all_who_were_eligible_last_are_there() -> None:
     assert cluster.asked() == [1, 2, 3]
 
 
-def test_balanced_elects_the_most_data_once_all_who_are_there_have_answered() -> None:
+def test_balanced_elects_the_most_data_once_all_live_replicas_have_answered() -> None:
     cluster = Recovered().outage()
     cluster.say(1, (0, 70))
     assert cluster.leader == NOBODY
@@ -69,7 +69,7 @@ def test_balanced_does_not_wait_for_others_longer_than_the_timeout() -> None:
     assert cluster.leader == 1
 
 
-def test_balanced_waits_for_all_who_were_eligible_last_beyond_the_timeout() -> None:
+def test_balanced_waits_for_all_replicas_that_were_eligible_last_beyond_the_timeout() -> None:
     cluster = Recovered().outage()
     cluster.say(1, (0, 70))
     cluster.say(3, (0, 50))
@@ -93,7 +93,7 @@ def test_balanced_begins_anew_if_one_of_them_goes_again() -> None:
     assert cluster.leader == 1, "it answered anew, and still has the most"
 
 
-def test_balanced_never_elects_where_it_is_not_known_who_was_eligible_last() -> None:
+def test_balanced_never_elects_if_last_known_elr_is_unknown() -> None:
     cluster = Recovered()
     cluster.alter("t", (1, 2))
     cluster.lose(1, 2)

@@ -50,7 +50,7 @@ def test_who_was_named_may_have_been_taken_away_in_the_meantime() -> None:
     assert cluster.leader == NOBODY
 
 
-def test_who_may_have_the_most_is_not_taken_away_while_nobody_leads() -> None:
+def test_a_replica_that_may_have_the_most_is_not_removed_without_a_leader() -> None:
     """4 was being added, and in sync with 1. Balanced waits for both: to cancel would throw away the log of one."""
     cluster = Recovered(4)
     move(cluster, (1, 2))

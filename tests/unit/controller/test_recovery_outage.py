@@ -21,7 +21,7 @@ def all_back() -> Recovered:
     return cluster
 
 
-def test_who_has_registered_is_waited_for_until_it_can_answer() -> None:
+def test_a_recovery_waits_until_a_registered_broker_can_answer() -> None:
     cluster = all_back()
     assert cluster.leader == NOBODY
     cluster.beat(1)

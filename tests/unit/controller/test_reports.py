@@ -14,7 +14,7 @@ def lines(cluster: Cluster, level: str) -> list[str]:
     return found
 
 
-def test_an_unclean_election_is_a_warning_that_names_who_knew_more() -> None:
+def test_an_unclean_election_is_a_warning_that_names_replicas_that_knew_more() -> None:
     cluster = Cluster(brokers=2, static={"unclean.recovery.strategy": "Aggressive"})
     cluster.create("t", (1, 2))
     cluster.alter("t", (1,))
@@ -52,7 +52,7 @@ def test_a_recovering_leader_that_is_back_was_not_elected_uncleanly() -> None:
     assert lines(cluster, "warning") == []
 
 
-def test_a_leaderless_partition_says_who_is_missing() -> None:
+def test_a_leaderless_partition_names_the_missing_brokers() -> None:
     cluster = Cluster(brokers=1)
     cluster.create("t", (1,))
     cluster.effects = []

@@ -65,25 +65,25 @@ def test_aggressive_waits_for_nobody_in_particular() -> None:
 
 
 @EVERY_WAY
-def test_with_none_an_operator_is_waited_for_where_nobody_is_eligible(is_managed: bool) -> None:
+def test_with_none_a_partition_without_eligible_replicas_waits_for_an_operator(is_managed: bool) -> None:
     found = standing(NONE, is_managed, last_known_elr=(1, 2), last_known_leader=1, alive=(1, 2, 3))
     assert found is Standing.OPERATOR
 
 
-def test_a_balanced_recovery_waits_for_all_who_were_eligible_last() -> None:
+def test_a_balanced_recovery_waits_for_all_replicas_that_were_eligible_last() -> None:
     for alive, expected in (((1, 3), Standing.LAST_ELIGIBLE), ((1, 2), Standing.RECOVERY)):
         found = standing(BALANCED, MANAGED, last_known_elr=(1, 2), last_known_leader=1, alive=alive)
         assert found is expected
         assert found.is_recovery
 
 
-def test_a_balanced_recovery_never_begins_where_nobody_is_known() -> None:
+def test_a_balanced_recovery_never_begins_if_last_known_elr_is_unknown() -> None:
     found = standing(BALANCED, MANAGED, last_known_leader=1, alive=(1, 2, 3))
     assert found is Standing.OPERATOR
     assert not found.is_recovery
 
 
-def test_without_a_manager_balanced_waits_for_who_led_last() -> None:
+def test_without_a_manager_balanced_waits_for_the_last_leader() -> None:
     found = standing(BALANCED, NOT_MANAGED, last_known_elr=(1, 2), last_known_leader=1)
     assert found is Standing.LAST_LEADER
     assert not found.is_recovery

@@ -35,6 +35,6 @@ def test_the_strategy_in_force(
 
 
 @pytest.mark.parametrize(("value", "strategy"), [(True, "Aggressive"), (False, "Balanced")])
-def test_a_file_with_the_older_key_is_told_of_the_newer(value: bool, strategy: str) -> None:
+def test_a_file_with_the_older_key_learns_of_the_newer(value: bool, strategy: str) -> None:
     warnings = [e.text for e in Cluster(static={U: value}).effects if isinstance(e, Report) and e.level == "warning"]
     assert warnings == [f"{U} is deprecated: set {S}={strategy} instead"]

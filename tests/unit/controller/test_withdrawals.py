@@ -134,7 +134,7 @@ def test_who_is_in_neither_is_heard_with_whatever_else_a_heartbeat_says(how: str
     assert [event.time_ms for event in cluster.partition("t").withdrawals] == [7, 8]
 
 
-def test_a_registration_says_nothing_of_who_is_in_neither() -> None:
+def test_a_registration_does_not_name_replicas_that_are_in_neither() -> None:
     """It begins a broker epoch: nothing of before counts."""
     cluster = Cluster(brokers=3)
     cluster.create("t", (1, 2, 3))
@@ -209,7 +209,7 @@ def test_what_concerns_no_replica_is_nothing() -> None:
     assert cluster.log.records[before:] == []
 
 
-def test_numbers_that_make_no_sense_are_bounded() -> None:
+def test_numbers_that_are_invalid_are_bounded() -> None:
     cluster = Cluster(brokers=2)
     cluster.create("t", (1, 2))
     row = LostPartition(partition_index=0, start=-5, end=-9, cause=99, time_ms=1)

@@ -205,7 +205,7 @@ def java_hash(text: str) -> int:
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_without_an_authorizer_whoever_asks_what_he_may_do_with_a_group_may_do_all(is_asked: bool) -> None:
+def test_without_an_authorizer_every_client_may_do_all_with_a_group(is_asked: bool) -> None:
     c = Coordination()
     c.stable()
     answer = c.ask(DescribeGroupsRequest(groups=("g", "none"), include_authorized_operations=is_asked), 6)

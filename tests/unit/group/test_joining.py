@@ -230,7 +230,7 @@ def test_a_member_that_leaves_makes_the_others_join_again() -> None:
     assert c.joined(c.join(a)).generation_id == 3
 
 
-def test_who_leaves_while_parked_is_answered() -> None:
+def test_a_member_that_leaves_while_parked_is_answered() -> None:
     c = Coordination()
     c.stable()
     b, b_joins = c.enter()

@@ -117,7 +117,7 @@ def test_a_session_ends_without_heartbeats_and_not_before() -> None:
     assert c.reload().groups["g"].state is State.EMPTY
 
 
-def test_a_leader_that_never_assigns_is_out_and_the_others_are_told() -> None:
+def test_a_leader_that_never_assigns_is_out_and_the_others_are_reported() -> None:
     c, a, b = pair()
     b_syncs = c.sync(b, 2)
     c.wait(10_000)

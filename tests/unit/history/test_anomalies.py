@@ -2,7 +2,7 @@
 
 from tests.unit.history.making import KEY, OTHER, assign, found, names, poll, send
 
-from strandline.history.anomaly import told
+from strandline.history.anomaly import described
 from strandline.history.operation import Outcome
 
 
@@ -244,6 +244,6 @@ def test_the_report_names_key_offsets_values_and_operations() -> None:
     assert lost.key == KEY
     assert lost.offsets == (0,)
     assert lost.values == (b"a",)
-    text = told(lost)
+    text = described(lost)
     for part in ("lost-write in orders-0", "b'a'", "offset 0", "written by p", "acks=-1"):
         assert part in text

@@ -139,7 +139,7 @@ def test_the_judgement_parts_what_is_tolerated_from_what_is_not() -> None:
     assert judge([], Facts()).report() == ""
 
 
-def test_a_report_of_many_anomalies_tells_the_first_and_counts_the_others() -> None:
+def test_a_report_of_many_anomalies_lists_the_first_and_counts_the_others() -> None:
     values = [str(i) for i in range(100)]
     judgement = judge([send("p", *values, at=0), send("p", "z", at=100), poll("c", (100, "z"))], Facts())
     assert len(judgement.violations) == 100

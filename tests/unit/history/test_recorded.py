@@ -62,6 +62,6 @@ def damaged(**fields: object) -> str:
         ('{"record": "key", "key": {"topic": "t", "topic_id": "AAAA", "partition": 0}}', "not of 16 bytes"),
     ],
 )
-def test_a_line_that_makes_no_sense_is_refused_with_the_reason(line: str, problem: str) -> None:
+def test_a_line_that_is_invalid_is_refused_with_the_reason(line: str, problem: str) -> None:
     with pytest.raises(msgspec.MsgspecError, match=problem):
         read_line(line)

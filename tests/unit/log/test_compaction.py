@@ -151,7 +151,7 @@ def test_a_record_without_a_key_goes_where_the_log_was_not_always_compacted(disk
     assert pairs(log) == [(1, "a", "1")]
 
 
-def test_long_keys_are_told_apart(disk: SimDisk, log: Log) -> None:
+def test_long_keys_are_distinguished(disk: SimDisk, log: Log) -> None:
     write(log, ("k" * 40 + "1", "1"), ("k" * 40 + "2", "1"), ("k" * 40 + "1", "2"))
     roll(log, disk)
     compact(log, disk)

@@ -72,7 +72,7 @@ def test_meta_properties_come_back_and_may_be_written_by_kafka() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "version=0\n", "version=1\n", "version=1\ncluster.id=x\nnode.id=y\n", "\x00"])
-def test_meta_properties_that_make_no_sense_are_an_error_with_the_path(text: str) -> None:
+def test_meta_properties_that_are_invalid_are_an_error_with_the_path(text: str) -> None:
     disk = SimDisk()
     disk.write_file("/d/meta.properties", text.encode())
     with pytest.raises(DiskError, match=r"/d/meta\.properties"):

@@ -274,7 +274,7 @@ def test_leftovers_of_deletions_go_and_a_foreign_file_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("content_of_file", [None, b"", b"0\n9\n1 1\n", b"0\n2\n3 0\n1 4\n"])
-def test_epochs_are_read_from_the_batches_if_their_file_makes_no_sense(content_of_file: bytes | None) -> None:
+def test_epochs_are_read_from_the_batches_if_their_file_is_invalid(content_of_file: bytes | None) -> None:
     disk = SimDisk()
     log = open_log(disk, small())
     for epoch in (1, 1, 2, 5, 5, 5, 5, 9):

@@ -249,7 +249,7 @@ def test_a_follower_that_begins_anew_forgets_all() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_who_wrote_what_retention_deleted_is_known_after_a_restart(clean: bool) -> None:
+def test_a_producer_of_deleted_records_is_known_after_a_restart(clean: bool) -> None:
     disk = SimDisk()
     log = open_log(disk, small())
     send(log, 0, pid=1)
@@ -267,7 +267,7 @@ def test_who_wrote_what_retention_deleted_is_known_after_a_restart(clean: bool) 
     assert send(log, 2, pid=1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_who_has_no_record_left_and_is_idle_is_forgotten_at_a_restart() -> None:
+def test_an_idle_producer_without_records_is_forgotten_at_a_restart() -> None:
     disk = SimDisk()
     log = open_log(disk, small())
     append(log, produced(1, timestamp=NOW - DAY_MS - 1, producer=(1, 0, 0)))

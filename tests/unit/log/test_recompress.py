@@ -226,7 +226,7 @@ RECORDS = PLAIN[HEADER_SIZE:]
     ],
     ids=["not in that codec", "cut off", "a byte too many", "a byte too few", "half of them", "twice"],
 )
-def test_records_that_make_no_sense_are_refused_for_good(codec: Codec, records: bytes) -> None:
+def test_records_that_are_invalid_are_refused_for_good(codec: Codec, records: bytes) -> None:
     """A right CRC over wrong records: CORRUPT_MESSAGE would make the producer send the same again and again."""
     batch = repacked(read_header(PLAIN), PLAIN, codec, records)
     done = refusal_of(open_log(SimDisk(), LogConfig(compression_type=other_than(codec))), batch)

@@ -95,7 +95,7 @@ def test_with_kafkas_defaults_no_record_is_read() -> None:
     assert refusal_of(open_log(SimDisk()), at(NOW + 3_600_001)).error is ErrorCode.INVALID_TIMESTAMP
 
 
-def test_records_that_make_no_sense_are_refused_where_they_must_be_read() -> None:
+def test_records_that_are_invalid_are_refused_where_they_must_be_read() -> None:
     assert refusal_of(open_log(SimDisk(), BOUNDED), unreadable(NOW)).error is ErrorCode.INVALID_RECORD
     append(open_log(SimDisk(), BOUNDED), bytes(unreadable(NOW, count=1)))  # its header says all
 
@@ -121,7 +121,7 @@ def test_a_stamped_batch_differs_in_attributes_time_and_crc_alone(codec: Codec) 
     assert why_invalid(header, stored) is None
 
 
-def test_a_duplicate_is_told_the_time_of_the_first_append_also_after_a_restart() -> None:
+def test_a_duplicate_gets_the_time_of_the_first_append_also_after_a_restart() -> None:
     config = LogConfig(message_timestamp_type="LogAppendTime")
     log = open_log(SimDisk(), config)
     batch = produced(producer=(7, 0, 0))

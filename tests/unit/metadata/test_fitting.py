@@ -9,7 +9,7 @@ from tests.unit.metadata.test_image import T, broker, change, config, image_of, 
 from strandline.base.ids import METADATA_TOPIC_ID, OFFSET_MAX, ZERO_UUID, Uuid
 from strandline.metadata import records as r
 from strandline.metadata.features import METADATA_LEVEL, METADATA_VERSION
-from strandline.metadata.fitting import EPOCH_END, TOLD_MAX, WHY_UNFIT, told, why_unfit
+from strandline.metadata.fitting import DESCRIBED_MAX, EPOCH_END, WHY_UNFIT, described, why_unfit
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image
 from strandline.metadata.replay import APPLY
 
@@ -51,7 +51,7 @@ ROWS = [
     ),
     Row(partition(partition_id=1, leader=3), "leader 3 is not in the ISR", [partition(leader=-1, isr=())]),
     Row(partition(partition_id=1, leader=-2), "leader -2 is not in the ISR"),
-    Row(partition(leader=-1, last_known_leader=4), "4, who led", [partition(leader=-1, last_known_leader=3)]),
+    Row(partition(leader=-1, last_known_leader=4), "the last leader 4", [partition(leader=-1, last_known_leader=3)]),
     Row(partition(partition_id=1, adding_replicas=(4,)), "[4] are added", [partition(adding_replicas=(3,))]),
     Row(partition(partition_id=1, leader_recovery_state=2), "recovery state 2", [partition(leader_recovery_state=1)]),
     Row(partition(partition_id=1, leader_epoch=-1), "leader epoch -1", [partition(leader_epoch=0)]),
@@ -67,10 +67,10 @@ ROWS = [
     Row(change(directories=(U,)), "in 1 directories", [change(directories=(T, U, ZERO_UUID))]),
     Row(change(eligible_leader_replicas=(1,)), "ELR [1]", [change(eligible_leader_replicas=(3,))]),
     Row(r.RemoveTopicRecord(topic_id=U), "no such topic", [r.RemoveTopicRecord(topic_id=T)]),
-    Row(config(TOPIC_RESOURCE, "t", "retention.ms", "soon"), "'soon' is no value of retention.ms"),
+    Row(config(TOPIC_RESOURCE, "t", "retention.ms", "soon"), "'soon' is not a valid value of retention.ms"),
     Row(
         config(BROKER_RESOURCE, "", "log.retention.ms", "9" * 30),
-        "is no value of log.retention.ms",
+        "is not a valid value of log.retention.ms",
         [
             config(BROKER_RESOURCE, "", "log.retention.ms", "9"),
             config(BROKER_RESOURCE, "1", "log.retention.ms", None),
@@ -108,7 +108,7 @@ ROWS = [
 
 
 @each("row", ROWS, ids=lambda row: row.why)
-def test_what_does_not_fit_is_told_with_the_reason_and_what_is_like_it_and_fits_is_applied(row: Row) -> None:
+def test_what_does_not_fit_is_reported_with_the_reason_and_what_is_like_it_and_fits_is_applied(row: Row) -> None:
     why = why_unfit(known(), row.record)
     assert why is not None
     assert row.why in why
@@ -131,9 +131,10 @@ def test_one_change_less_than_the_last_epoch_can_be_made() -> None:
     assert why_unfit(image, change(isr=(2,))) is not None
 
 
-def test_an_operator_is_told_what_is_particular_to_a_record() -> None:
+def test_an_operator_learns_what_is_particular_to_a_record() -> None:
     assert (
-        told(change(isr=(1,))) == "PartitionChangeRecord with partition_id 0, topic_id dHR0dHR0dHR0dHR0dHR0dA, isr (1,)"
+        described(change(isr=(1,)))
+        == "PartitionChangeRecord with partition_id 0, topic_id dHR0dHR0dHR0dHR0dHR0dA, isr (1,)"
     )
-    assert told(r.NoOpRecord()) == "NoOpRecord"
-    assert len(told(topic("t" * 5000))) == TOLD_MAX + 1
+    assert described(r.NoOpRecord()) == "NoOpRecord"
+    assert len(described(topic("t" * 5000))) == DESCRIBED_MAX + 1

@@ -279,7 +279,7 @@ def test_a_snapshot_says_all_of_a_partition_whatever_happens_to_it() -> None:
     assert empty == [], "a field without a value would say nothing"
 
 
-def test_a_loss_is_told_beside_those_before_it() -> None:
+def test_a_loss_is_reported_beside_those_before_it() -> None:
     first, second = (r.LossEvent(start=at, end=at + 1, time_ms=at) for at in (3, 7))
     image = image_of(topic(), partition(losses=(first,)), change(losses=(second,)), change(isr=(1,)))
     after = image.partition(AT)

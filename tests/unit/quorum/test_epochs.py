@@ -31,7 +31,7 @@ def test_a_mad_peer_needs_months_for_all_epochs() -> None:
     assert epochs < EPOCH_MAX
 
 
-def test_the_operator_is_told_once_in_a_minute() -> None:
+def test_the_operator_gets_one_report_a_minute() -> None:
     allowance = Allowance(Instant(0))
     assert [allowance.is_news(Instant(ms)) for ms in (0, 1, 59_999, 60_000, 60_001)] == [
         True,
@@ -63,7 +63,7 @@ def test_a_poisoned_epoch_becomes_one_after_all_in_which_this_voter_voted(poison
     assert repaired(poisoned, 5) == ElectionState(5 + MARGIN)
 
 
-def test_the_other_voters_can_follow_whoever_was_repaired() -> None:
+def test_the_other_voters_can_follow_a_repaired_voter() -> None:
     assert MARGIN <= REACH // 2  # so a voter may lack as many epochs again
 
 

@@ -103,7 +103,7 @@ def test_a_poisoned_quorum_begins_again(states: tuple[ElectionState | None, ...]
     world.run_until(world.is_caught_up, 5_000)
 
 
-def test_who_was_cut_off_in_a_later_epoch_comes_back_though_its_pre_votes_move_nobody() -> None:
+def test_a_node_that_was_cut_off_in_a_later_epoch_returns_though_its_pre_votes_change_no_epoch() -> None:
     """Its answer to the leader's BeginQuorumEpoch says how far it is."""
     world = running()
     leader = world.leader()
@@ -126,6 +126,6 @@ def test_a_snapshot_that_nobody_can_have_is_not_fetched(end: int, later: int) ->
     quorum.state.out.clear()
     begin_download(quorum.state, role, SnapshotId(end, quorum.leader_epoch + later), world.now)
     assert role.fetching.download is None
-    assert "that nobody can have" in repr(quorum.state.out)
+    assert "which cannot exist" in repr(quorum.state.out)
     begin_download(quorum.state, role, SnapshotId(100, quorum.leader_epoch), world.now)
     assert role.fetching.download is not None

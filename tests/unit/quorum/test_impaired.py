@@ -77,7 +77,9 @@ def make_older(log: Any) -> None:
 
 
 @pytest.mark.parametrize("harm", [shorten, forget, damage, make_older])
-def test_with_the_vote_of_a_damaged_voter_nobody_wins_who_lacks_committed_metadata(harm: Callable[[Any], None]) -> None:
+def test_with_the_vote_of_a_damaged_voter_no_candidate_wins_that_lacks_committed_metadata(
+    harm: Callable[[Any], None],
+) -> None:
     world, first, second, third = committed_on_two()
     world.kill(second)
     world.kill(first)

@@ -156,7 +156,7 @@ def test_an_observer_promised_nothing_and_cuts_at_once() -> None:
     world.run_until(lambda: world.committed_values(4) == VALUES, 3000)
 
 
-def test_who_has_nobody_to_copy_from_stops_and_leads_nobody() -> None:
+def test_a_voter_without_others_to_copy_from_stops_and_does_not_lead() -> None:
     world = World(1, 1)
     world.start()
     world.run_until(lambda: isinstance(world.quorum(1).state.role, Leader), 3000)

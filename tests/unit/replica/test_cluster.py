@@ -120,7 +120,7 @@ def test_too_small_an_isr_refuses_acks_all_before_writing_and_freezes_the_high_w
     assert world.row(1)[2:4] == (2, 2)
 
 
-def test_a_waiting_produce_is_told_when_the_isr_is_committed_too_small_and_not_when_it_is_only_proposed(
+def test_a_waiting_produce_learns_when_the_isr_is_committed_too_small_and_not_when_it_is_only_proposed(
     world: Any,
 ) -> None:
     world.create(min_insync_replicas="3")
@@ -136,7 +136,7 @@ def test_a_waiting_produce_is_told_when_the_isr_is_committed_too_small_and_not_w
     assert world.row(1)[3] == 1  # it is written, and is committed when a replica is back
 
 
-def test_a_waiting_produce_is_told_when_min_isr_is_raised_above_the_isr(world: Any) -> None:
+def test_a_waiting_produce_learns_when_min_isr_is_raised_above_the_isr(world: Any) -> None:
     world.create(min_insync_replicas="2")
     world.change(isr=(1, 2))
     world.cut = {2, 3}

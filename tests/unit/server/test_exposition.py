@@ -68,7 +68,7 @@ def test_a_long_page_comes_in_pieces_and_metrics_with_equal_labels_do_not_mix() 
     assert found["c"] == [("c", {"y": str(n)}, float(n)) for n in values]
 
 
-def test_the_process_tells_its_cpu_memory_and_files() -> None:
+def test_the_process_reports_its_cpu_memory_and_files() -> None:
     found = {name: samples[0][2] for name, samples in both(list(process.families())).items()}
     assert found["process_cpu_seconds"] > 0
     assert 1e6 < found["process_resident_memory_bytes"] < found["process_virtual_memory_bytes"]

@@ -85,7 +85,7 @@ def in_thread(act: Callable[[], None]) -> threading.Thread:
 
 
 @pytest.mark.parametrize("turn", [Writers.taking_turns, Writers.saving])
-def test_who_saves_a_file_waits_for_the_thread_that_does(
+def test_a_save_waits_for_the_thread_that_writes_the_same_file(
     turn: Callable[[Writers, str], AbstractContextManager[None]],
 ) -> None:
     writers, order = Writers(), []

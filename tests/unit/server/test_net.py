@@ -40,7 +40,7 @@ def test_a_reply_without_a_message_leaves_no_trace_and_holds_nobody_up() -> None
     run(scenario)
 
 
-def test_the_node_learns_who_asked_and_on_which_listener() -> None:
+def test_the_node_learns_the_client_and_the_listener() -> None:
     async def scenario() -> None:
         async with rig() as it:
             client = await it.client()

@@ -136,7 +136,7 @@ def test_an_answer_to_another_request_is_malformed() -> None:
     run(scenario)
 
 
-def test_a_probe_tells_a_listening_port_from_one_where_nobody_is() -> None:
+def test_a_probe_distinguishes_a_listening_port_from_a_closed_one() -> None:
     async def scenario() -> None:
         async with rig() as it, rig() as other:
             nobody = await port_of_nobody()

@@ -218,7 +218,7 @@ time.sleep(60)
 """
 
 
-def test_a_process_is_killed_and_keeps_what_it_was_told_to_write_back(data: str, durable: Path) -> None:
+def test_a_process_is_killed_and_keeps_what_it_was_asked_to_write_back(data: str, durable: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, data]
     environment = {**os.environ, DURABLE: str(durable)}
     log = f"{data}/log"

@@ -134,7 +134,7 @@ def test_a_node_without_room_stops_and_is_no_crash(tmp_path: Path, caplog: pytes
         async with rig() as it:
             it.pump.crash(DiskFull(f"{tmp_path}/a: No space left on device"), "an event")
             it.pump.shutdown()
-            assert it.stops == [(OUT_OF_ROOM, f"there is no room: {tmp_path}/a: No space left on device")]
+            assert it.stops == [(OUT_OF_ROOM, f"disk full: {tmp_path}/a: No space left on device")]
 
     with caplog.at_level(logging.INFO, "strandline"):
         run(scenario)
@@ -142,7 +142,7 @@ def test_a_node_without_room_stops_and_is_no_crash(tmp_path: Path, caplog: pytes
     assert "crashed" not in caplog.text
 
 
-def test_a_save_without_room_is_told_as_such_where_the_node_can_survive_it(tmp_path: Path) -> None:
+def test_a_save_on_a_full_disk_is_reported_as_such_where_the_node_can_survive_it(tmp_path: Path) -> None:
     class Full(RealDisk):
         def replace(self, path: str, content: bytes) -> None:
             raise DiskFull(f"{path}: No space left on device")
@@ -163,7 +163,7 @@ def test_a_save_without_room_is_told_as_such_where_the_node_can_survive_it(tmp_p
     run(scenario)
 
 
-def test_a_flush_that_the_node_can_survive_fails_for_those_alone_whom_it_concerns(tmp_path: Path) -> None:
+def test_a_flush_that_the_node_can_survive_fails_only_for_the_logs_that_it_concerns(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing" / "a")
     wanted = [Save(missing, b"1", ("m", 1)), Save(str(tmp_path / "b"), b"2", ("m", 2)), Sync((missing,), ("m", 3))]
 

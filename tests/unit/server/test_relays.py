@@ -83,7 +83,7 @@ def test_bytes_pass_both_ways_and_none_is_lost(relays: Relays, echo: int) -> Non
 
 @pytest.mark.parametrize("cut_off", [1, 2])
 @pytest.mark.parametrize("client_id", [b"strandline-2", b"rdkafka"])
-def test_who_is_cut_off_reaches_nobody_and_is_not_reached(
+def test_a_node_that_is_cut_off_reaches_no_other_and_is_not_reached(
     relays: Relays, echo: int, cut_off: int, client_id: bytes
 ) -> None:
     """Node 2, or a client, speaks with node 1."""
@@ -111,7 +111,7 @@ def test_where_nobody_listens_the_connection_ends(relays: Relays) -> None:
         received(connection, 1)
 
 
-def test_who_goes_away_without_a_word_leaves_nothing(relays: Relays, echo: int) -> None:
+def test_a_client_that_disconnects_leaves_nothing(relays: Relays, echo: int) -> None:
     port = before(relays, 1, echo)
     socket.create_connection((HOST, port)).close()
     with connected(port, b"x") as connection:

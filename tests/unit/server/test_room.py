@@ -91,7 +91,7 @@ def test_there_is_room_when_enough_is_free_and_a_file_of_that_size_is_taken(
     assert why_no_room([str(tmp_path)]) is None
     system(monkeypatch, free=1 * MIB)
     assert why_no_room([str(tmp_path)]) == (
-        f"{tmp_path} has 1.0 MiB of 8.0 MiB free, and 2.0 MiB are needed: make room there"
+        f"{tmp_path} has 1.0 MiB of 8.0 MiB free, and 2.0 MiB are needed: free space there"
     )
     system(monkeypatch, free=4 * MIB, files=0)
     assert why_no_room([str(tmp_path)]) == f"{tmp_path} can take no more files: remove some there"
@@ -231,17 +231,17 @@ def test_a_node_without_room_begins_anew_in_its_process_when_there_is_some(
     assert play.nodes[0].file.fd == -1, "nothing of the first life is left open"  # type: ignore[attr-defined]
     lines = [record.message for record in caplog.records]
     assert lines[:6] == [
-        "node 1 stops: there is no room: /d/a: No space left on device",
-        "node 1 waits, and comes back by itself: /d is full",
-        "node 1 comes back: there is room",
-        "node 1 stops: there is no room: /d/b: No space left on device",
-        "node 1 waits, and comes back by itself: in 0 s, for there is room now",
-        "node 1 comes back: there is room",
+        "node 1 stops: disk full: /d/a: No space left on device",
+        "node 1 waits, and restarts by itself: /d is full",
+        "node 1 restarts: there is space again",
+        "node 1 stops: disk full: /d/b: No space left on device",
+        "node 1 waits, and restarts by itself: in 0 s, since there is space now",
+        "node 1 restarts: there is space again",
     ]
     assert "Traceback" not in caplog.text
 
 
-def test_who_ends_the_process_while_it_waits_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_ends_a_waiting_process_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play(tmp_path, monkeypatch, ["finds no room"], ["/d is full"] * 1000)
     play.on_look = lambda: os.kill(os.getpid(), signal.SIGTERM)
     assert play.run() == OUT_OF_ROOM
@@ -271,7 +271,7 @@ def test_a_node_stops_in_order_when_a_directory_has_room_again_and_begins_anew(
     assert play.lives == play.lacks == []
     lines = [record.message for record in caplog.records if "listens" not in record.message]
     assert lines[:2] == [
-        "there is room in /d/full: node 1 shuts down, and begins anew",
+        "there is space in /d/full again: node 1 shuts down, and restarts",
         "node 1 stops: asked to",
     ]
 

@@ -189,7 +189,7 @@ def test_a_request_without_end_is_not_read_for_ever() -> None:
     run(scenario)
 
 
-def test_a_page_that_cannot_be_made_is_told_and_the_node_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_page_that_cannot_be_made_is_reported_and_the_node_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with rig() as it, serving(it) as (server, at):
             server.node = "no node"  # type: ignore[assignment]

@@ -135,7 +135,7 @@ def test_steps_stay_in_their_track_though_an_earlier_leader_had_more() -> None:
             assert all(0 <= y <= 19 for y in heights)
 
 
-def test_what_failed_is_told_in_red_and_the_machine_that_it_names_is_ringed() -> None:
+def test_what_failed_is_reported_in_red_and_the_machine_that_it_names_is_ringed() -> None:
     text = svg(small(), (0, 210))
     assert [one.text for one in elements(text, "text", "violation")] == ["n2 lost a record of orders-0"]
     assert [one.get("data-lane") for one in elements(text, "circle", "violation-ring")] == ["2"]

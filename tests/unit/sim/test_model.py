@@ -165,7 +165,7 @@ def test_a_reassignment_that_adds_replicas_ends_with_an_isr_that_is_large_enough
     assert found is None, "\n".join(found or ())
 
 
-def test_a_cancel_that_takes_away_whom_min_isr_needs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancel_that_removes_a_replica_that_min_isr_needs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug: whatever it costs, what an operator wants is done."""
     monkeypatch.setattr(reassignments, "why_unsafe", lambda *_: None)
     lines = told(replace(REASSIGNED, symmetry=True))

@@ -29,7 +29,7 @@ def test_a_size_without_a_violation() -> None:
     assert result.endswith("s: no violation")
 
 
-def test_a_counterexample_is_told_and_fails_the_command() -> None:
+def test_a_counterexample_is_reported_and_fails_the_command() -> None:
     status, shown, errors = model("--no-elr", "--brokers", "3", "--no-reassign", "--last-standing")
     assert status == 1
     assert "1. leader 1 proposes the ISR [1]" in shown

@@ -300,7 +300,7 @@ def first_answer(_: object, partition: Partition, __: object, known: dict[NodeId
     return recovery.best_of(partition, known) if known else None
 
 
-def test_a_recovery_that_does_not_wait_for_all_who_were_eligible_last_is_noticed(
+def test_a_recovery_that_does_not_wait_for_all_replicas_that_were_eligible_last_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Balanced: whoever is not there may be the one who has everything."""

@@ -2,7 +2,7 @@
 
 import re
 
-from strandline.sim.runs.story import concerned, story, tell
+from strandline.sim.runs.story import concerned, story, story_lines
 from strandline.sim.world.trace import Kind, Moment, Passage, Trace
 
 
@@ -18,7 +18,7 @@ def watermark(at_ms: int, offset: int, machine: str = "n1", partition: str = "or
 
 
 def lines_of(trace: Trace, *partitions: str, limit: int = 200) -> list[tuple[int, str, str, int]]:
-    return [(line.at_ms, line.machine, line.text, line.times) for line in tell(trace, partitions, limit).lines]
+    return [(line.at_ms, line.machine, line.text, line.times) for line in story_lines(trace, partitions, limit).lines]
 
 
 def test_it_begins_with_what_failed_and_how_to_see_it_again() -> None:
@@ -79,7 +79,7 @@ def test_an_election_ends_the_line_of_its_own_partition_only() -> None:
     ]
 
 
-def test_just_before_the_end_every_step_is_told() -> None:
+def test_just_before_the_end_every_step_is_reported() -> None:
     moments = [watermark(at, at) for at in (*range(10, 20), *range(1600, 1603))]
     assert [line[0] for line in lines_of(trace_of(*moments))] == [10, 1600, 1601, 1602]
 
@@ -129,7 +129,7 @@ def test_with_little_room_reports_go_first_then_steps_and_what_is_gone_is_counte
         moments.append(Moment(at + 1, "", Kind.FAULT, f"fault {at}"))
         moments.append(watermark(at + 2, at))
     moments.append(Moment(9000, "", Kind.VIOLATION, "x"))
-    telling = tell(trace_of(*moments), (), 120)
+    telling = story_lines(trace_of(*moments), (), 120)
     kinds = [line.kind for line in telling.lines]
     assert len(kinds) == 120
     assert (kinds.count(Kind.FAULT), kinds.count(Kind.REPORT), kinds.count(Kind.HIGH_WATERMARK)) == (100, 0, 18)
@@ -150,7 +150,7 @@ def test_long_texts_are_folded_under_their_own_column_and_odd_letters_do_no_harm
     assert len({re.search("word", line).start() for line in folded[1:]}) == 1  # type: ignore[union-attr]
 
 
-def test_the_same_trace_tells_the_same_story() -> None:
+def test_the_same_trace_prints_the_same_story() -> None:
     trace = trace_of(*(watermark(at, at, f"n{at % 3}", f"orders-{at % 5}") for at in range(500)))
     told = {story(trace, title="t", verdict_text="orders-1", replay="r") for _ in range(3)}
     assert len(told) == 1

@@ -98,7 +98,7 @@ def emit(
             topic=topic,
             lanes=lanes,
             verify=verify,
-            tell=lambda text: print(text, file=sys.stderr),
+            notify=lambda text: print(text, file=sys.stderr),
         )
     show(topic, finished, json_output)
 

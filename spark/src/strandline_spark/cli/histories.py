@@ -78,7 +78,7 @@ def print_summary(found: "Summary", out: Path | None) -> None:
 
 
 def anomaly(row: dict[str, Any]) -> str:
-    """As `history.anomaly.told` has it."""
+    """As `history.anomaly.described` has it."""
     lines = [f"{row['name']} in {where(row)}{row['text']}"]
     for what in ("writers", "readers"):
         verb = "written by" if what == "writers" else "read by"

@@ -167,7 +167,7 @@ def sampling(
                 topics=topics,
                 isolation=int(read_committed),
                 commit_to=commit_to,
-                tell=lambda sentence: print(sentence, file=sys.stderr),
+                notify=lambda sentence: print(sentence, file=sys.stderr),
             )
     except StrandlineError as error:
         fail(error.problem, error.advice)
@@ -250,7 +250,7 @@ def show(
         print(json.dumps([to_builtins(sample) for sample in samples]), flush=True)
         return
     if not samples and not is_whole:
-        return  # what is lacking was told
+        return  # what is missing was reported
     if not samples:
         print("no group has committed offsets, and no --topic is given", file=sys.stderr)
         return
@@ -313,7 +313,7 @@ def require_whole(lacking: Sequence[str]) -> None:
 
 
 def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
-    """Ends the command with status 2 if somebody is too far behind, and with 1 if that cannot be told of all. `rows`:
+    """Ends the command with status 2 if somebody is too far behind, and with 1 if that is unknown for one. `rows`:
     the last samples. Lags of one reader and topic are added up."""
     if max_lag is None:
         return

@@ -12,14 +12,14 @@ import pyarrow as pa
 HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 
 TYPES: dict[str, pa.DataType] = {
-    # Of a record.
+    # Columns of a record.
     "key": pa.binary(),
     "value": pa.binary(),
     "offset": pa.int64(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "headers": HEADERS,
     "sequence": pa.int32(),
-    # Of its batch.
+    # Columns of its batch.
     "timestampType": pa.int32(),
     "position": pa.int64(),
     "leader_epoch": pa.int32(),
@@ -27,7 +27,7 @@ TYPES: dict[str, pa.DataType] = {
     "producer_epoch": pa.int32(),
     "is_control": pa.bool_(),
     "is_transactional": pa.bool_(),
-    # Of where it came from: the same in all rows of a call.
+    # Where it came from: the same in all rows of a call.
     "topic": pa.string(),
     "partition": pa.int32(),
     "topic_id": pa.string(),

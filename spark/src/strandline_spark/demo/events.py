@@ -90,7 +90,7 @@ class ShopWriter:
         self.producer.produce(self.topic, value, key, on_delivery=self.delivered)
 
     def rest(self, span_s: float) -> None:
-        """Write nothing for a while. That nothing is acknowledged then is no interruption."""
+        """Write nothing for a while. Nothing is acknowledged then, and this does not count as an interruption."""
         self.producer.poll(span_s)
         self.noted.write()
         self.last_s = 0.0

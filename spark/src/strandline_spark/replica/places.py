@@ -132,6 +132,6 @@ def epochs_content(replica: Replica) -> bytes | None:
 
 
 def content_of(path: str) -> bytes | None:
-    """Of a small file; None if there is none. Raises `UnreadableLog`."""
+    """The content of a small file; None if there is none. Raises `UnreadableLog`."""
     with naming(path):
         return RealDisk().read_file(path)

@@ -45,7 +45,7 @@ class Pieces(InputPartition):
 
 
 class Unplanned(InputPartition):
-    """One log that could not even be looked at, where that is to be told in its place."""
+    """One log that could not even be looked at, where that is reported in its place."""
 
     def __init__(self, replica: Replica, why: StrandlineError) -> None:
         super().__init__(None)
@@ -63,7 +63,7 @@ class Logs(InputPartition):
 
 def plan(request: Request) -> list[InputPartition]:
     """The splits; none if nothing is there. Raises `StrandlineError`: for a log that cannot be read, `UnreadableLog` or
-    `LogChanged`, unless the request wants to be told of it in a row."""
+    `LogChanged`, unless the request wants it as a row."""
     found = replicas(request)
     check_brokers(found)
     if request.level not in ("batch", "record"):

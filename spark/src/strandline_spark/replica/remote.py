@@ -75,7 +75,7 @@ class Doubts(NamedTuple):
 
 def plan(request: Request, config: ClientConfig) -> list[InputPartition]:
     """One split for each replica that is wanted, more for large ones. Raises `KafkaError`: `Unreachable` for a broker
-    that has a replica and does not answer, unless the request wants to be told of it in a row."""
+    that has a replica and does not answer, unless the request wants it as a row."""
     with Cluster(config) as cluster:
         topics = cluster.topics(list(asked_for(request)) or None)
         missing = [name for name in asked_for(request) if name not in topics]

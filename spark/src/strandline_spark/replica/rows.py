@@ -99,7 +99,7 @@ class BatchRows:
         self.count += self.parts[-1].num_rows
 
     def add_missing(self, part: Piece | Offsets, fault: str) -> None:
-        """Of a part that could not be read: all its bytes in one row."""
+        """A part that could not be read: all its bytes in one row."""
         known: dict[str, object] = {"fault": fault}
         if isinstance(part, Piece):
             known |= {"position": part.start, "size": part.end - part.start}

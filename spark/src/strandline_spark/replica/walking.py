@@ -43,7 +43,7 @@ GRACE_SECONDS = (0.02, 0.1, 0.3)  # how long a write may be under way
 
 
 class Damage(NamedTuple):
-    """Bytes that are no batch. `position` is in the file; over the wire it is the offset that was asked for."""
+    """Bytes that are not a batch. `position` is in the file; over the wire it is the offset that was asked for."""
 
     position: int
     size: int
@@ -177,7 +177,7 @@ def last_offset(found: Judged, last: int) -> int:
     return max(last, int((found.table[sound, BASE] + found.table[sound, DELTA]).max())) if sound.any() else last
 
 
-# --- what is no batch
+# --- what is not a batch
 
 
 def damage_at(file: File, piece: Piece, position: int, last: int, why: Tail | None) -> Damage | None:

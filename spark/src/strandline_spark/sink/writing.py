@@ -31,7 +31,7 @@ NO_PARTITIONS: I32 = np.empty(0, np.int32)
 
 
 class Reached(NamedTuple):
-    """What one partition got. Offsets are −1 if the broker does not tell (acks=0)."""
+    """What one partition got. Offsets are −1 if the broker does not answer (acks=0)."""
 
     topic: str
     partition: int

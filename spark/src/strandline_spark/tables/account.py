@@ -56,7 +56,7 @@ class Account(Value, frozen=True):
 
     @property
     def ends(self) -> dict[str, dict[int, int]]:
-        """Where the next record of each partition begins, as far as rows tell."""
+        """Where the next record of each partition begins, as far as rows show."""
         return {topic: {number: span.end for number, span in sorted(of.items())} for topic, of in self.spans.items()}
 
     @property

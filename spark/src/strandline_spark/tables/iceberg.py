@@ -205,7 +205,7 @@ class IcebergTable(Table):
 
 
 def open_catalog(name: str, properties: Mapping[str, str] | None) -> tuple[Any, tuple[str, ...], str | None]:
-    """The catalog, the table's identifier in it, and where a new table shall be."""
+    """The catalog, the table's identifier in it, and the place of a new table."""
     from pyiceberg.catalog import load_catalog
 
     if properties:

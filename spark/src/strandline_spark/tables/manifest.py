@@ -8,7 +8,7 @@ looking through folders:
   - `Replaced`, then the renames and deletions of a compaction, then `Settled`. Without that: they are done again.
 
 Invariants:
-  - lines are only appended; a last line that is not whole is no line, and is cut before the next is written
+  - lines are only appended; a last line that is not complete does not count, and is cut before the next is written
   - an application's batches rise; a file is in the table once
 """
 
@@ -154,7 +154,7 @@ def read_lines(path: str) -> Iterator[tuple[Line, int]]:
             if end + len(text) < len(data):
                 raise StrandlineError(
                     f"{path} is damaged at byte {end}: {error}",
-                    "restore it from a copy; the table's files alone do not tell which batches are whole",
+                    "restore it from a copy; the table's files alone do not show which batches are complete",
                 ) from None
             line = None
         if line is None:

@@ -1,6 +1,6 @@
 """What a task does with its rows: into Parquet files, split by partition, each row counted.
 
-The task names its files itself, with a random part, and tells of them in its one row of result. So the files of a task
+The task names its files itself, with a random part, and names them in its one row of result. So the files of a task
 that failed, was repeated, or ran twice are in nobody's list, and no committer has to move folders about.
 
 Memory is bounded: rows wait in Arrow until a row group is full, and the largest group is written when all together are
@@ -46,7 +46,7 @@ class Plan(Value, frozen=True):
 
 
 class WriteResult(Value, frozen=True):
-    """What one task tells: its files, and what it counted."""
+    """The result of one task: its files, and what it counted."""
 
     table: tuple[DataFile, ...] = ()
     quarantine: tuple[DataFile, ...] = ()
@@ -271,7 +271,7 @@ def out_of_years(names: str) -> StrandlineError:
 
 
 def in_utc(schema: pa.Schema) -> pa.Schema:
-    """Without metadata, and with all times in UTC: Spark names the session's time zone, which is no part of a table."""
+    """Without metadata, with all times in UTC: Spark names the session's time zone, which is not part of a table."""
 
     def plain(kind: Any) -> Any:
         if pa.types.is_timestamp(kind) and kind.tz is not None:
@@ -319,7 +319,7 @@ RESULT_SCHEMA = "result string"
 
 
 def writer_of(plan: Plan, names: Sequence[str]) -> Any:
-    """The function that `mapInArrow` runs in each task: one row, what the task tells as JSON. `names`: the columns'."""
+    """The function that `mapInArrow` runs in each task: one row, the task's result as JSON. `names`: the columns'."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext

@@ -1,7 +1,7 @@
 """A topic as a DataFrame: which offsets a query reads, narrowed by its filters.
 
 Invariants:
-  - two actions on one DataFrame read the same records: ends that are no named offsets are those of the time of `load`,
+  - two actions on one DataFrame read the same records: ends that are not named offsets are those of the time of `load`,
     if the topics were there
   - a filter is taken over only where offsets answer it exactly; any other is left to Spark
 """
@@ -53,7 +53,7 @@ class Pushing:
     """`pushFilters` of one reader.
 
     Spark refuses a reader with a `pushFilters` of its own while spark.sql.python.filterPushdown.enabled is false, which
-    is its default. It tells by `__func__`; so this one looks inherited, and is called only where that is true.
+    is its default. It decides by `__func__`; so this one looks inherited, and is called only where that is true.
     """
 
     __func__ = staticmethod(DataSourceReader.pushFilters)
@@ -90,7 +90,7 @@ class TopicReader(DataSourceReader):
         starts = looking.resolve(self.options.starting, "starting")
         named = named_ends(self.options.ending)
         ends = looking.resolve(self.options.ending, "ending") if named or self.ends is None else Resolved({}, [])
-        self.tell([*starts.lost, *ends.lost])
+        self.notify([*starts.lost, *ends.lost])
         wanted = []
         for topic, partition in partitions_of(view):
             at = (topic, partition)
@@ -111,7 +111,7 @@ class TopicReader(DataSourceReader):
         known_id, ends = self.ends.get(topic, (topic_id, {}))
         if known_id != topic_id:
             what = f"topic {topic} was deleted and created anew since load(): its id was {known_id} and is {topic_id}"
-            self.tell([Lost(topic, partition, "recreated", what, None)])
+            self.notify([Lost(topic, partition, "recreated", what, None)])
             return 0
         return ends.get(partition, 0)
 
@@ -128,7 +128,7 @@ class TopicReader(DataSourceReader):
             for each, first in zip(ranges, firsts, strict=True)
         ]
 
-    def tell(self, lost: list[Lost]) -> None:
+    def notify(self, lost: list[Lost]) -> None:
         if lost and self.options.fail_on_data_loss:
             raise data_loss(lost)
         for each in lost:

@@ -61,7 +61,7 @@ class Looking:
         try:
             return self.look_once(may_be_gone)
         except UnknownTopic:
-            return self.look_once(may_be_gone)  # deleted between two questions: now the first one tells it
+            return self.look_once(may_be_gone)  # deleted between two requests: now the first one reports it
 
     def look_once(self, may_be_gone: Iterable[str] | None) -> View:
         topics = self.topics(may_be_gone)

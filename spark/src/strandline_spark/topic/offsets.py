@@ -1,7 +1,7 @@
 """How far a query has read, as Spark keeps it in a checkpoint; and what of a topic is lost to it.
 
 A position is an offset and the leader epoch of the record before it: with the topic's id, these name one history. So
-these are told apart exactly:
+these are distinguished exactly:
   - recreated: the topic has another id
   - deleted: there is no such topic, or no such partition
   - truncated: the log has no record of that epoch as far as the position any more (an unclean election, a lost disk)

@@ -119,15 +119,15 @@ class Reading(Value, frozen=True):
                 lost = deleted(work.topic, work.partition, is_topic=True)
             except TimedOut as error:
                 lost = self.timed_out(cluster, work, here, error)
-            self.tell(lost)
+            self.notify(lost)
             if lost.resume is None:
                 return
             here, epoch = lost.resume.offset, UNKNOWN
         cut = truncated(cluster, work)
         if cut is not None:
-            self.tell(cut)
+            self.notify(cut)
 
-    def tell(self, lost: Lost) -> None:
+    def notify(self, lost: Lost) -> None:
         if self.fail_on_data_loss:
             raise data_loss([lost])
         warn(lost.what)

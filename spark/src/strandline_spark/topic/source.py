@@ -63,7 +63,7 @@ class DefaultSource(DataSource):
 
 def ends_at_load(options: Mapping[str, str]) -> Snapshot | None:
     """None for a stream, and for topics that are not there. Raises BadOption where the options make no sense, and
-    KafkaError where the cluster does not tell: each action would read to another end then."""
+    KafkaError if the cluster does not report them: each action would read to another end then."""
     try:
         batch_options(options)
     except BadOption:

@@ -86,7 +86,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             try:
                 looking.look()
                 resolved = looking.resolve(self.options.starting, "starting")
-                self.tell(resolved.lost)
+                self.notify(resolved.lost)
                 self.initial = Offsets(positions(looking, resolved.offsets), is_fresh=True)
             except KafkaError:
                 raise
@@ -103,7 +103,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # PySpark's name
         looking = self.look_again()
-        view = looking.look(may_be_gone=None)  # What is gone is told where a batch should have read it.
+        view = looking.look(may_be_gone=None)  # Missing records are reported where a batch should have read them.
         self.target = Offsets(ends_of(view))
 
     # --- how far a trigger reads
@@ -148,7 +148,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = Offsets(with_ids(topics, view), with_ids(moved, view))
         if end.topics == since.topics and not moved and not since.is_fresh:
             return None
-        self.tell(lost)  # Only now: with failOnDataLoss=false the next trigger begins behind it.
+        self.notify(lost)  # Only now: with failOnDataLoss=false the next trigger begins behind it.
         if any(given.values()):
             self.triggered_s = self.clock()
         return end
@@ -216,7 +216,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return share(waiting, limit.max_rows)
         return dict(waiting)
 
-    def tell(self, lost: list[Lost]) -> None:
+    def notify(self, lost: list[Lost]) -> None:
         if lost and self.options.fail_on_data_loss:
             raise data_loss(lost)
         for each in lost:

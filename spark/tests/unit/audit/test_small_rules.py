@@ -118,7 +118,7 @@ def test_an_epoch_begins_at_one_offset_where_that_can_be_said(
     assert bool(found) == is_found
 
 
-def test_who_knows_of_the_latest_epoch_leads_and_of_several_who_has_most() -> None:
+def test_the_replica_with_the_latest_epoch_leads_and_among_several_the_longest_log() -> None:
     (lead,) = leading([known(1, end=20), known(2, latest=4, end=11), known(3, latest=4, end=12)])
     assert lead["lead_broker"] == 3
 
@@ -159,7 +159,7 @@ def test_directories_that_cannot_be_read_are_named_with_the_reason(tmp_path: Pat
     ]
 
 
-def test_small_files_that_make_no_sense_are_named_and_the_directory_is_read_nevertheless(tmp_path: Path) -> None:
+def test_small_files_that_are_invalid_are_named_and_the_directory_is_read_nevertheless(tmp_path: Path) -> None:
     path = log_directory(tmp_path / "d", "t-0", "u-0")
     (path / "replication-offset-checkpoint").write_bytes(format_offsets({TopicPartition("t", 0): 7}))
     (path / "t-0" / "leader-epoch-checkpoint").write_bytes(format_epochs([EpochStart(3, 0)]))
@@ -201,7 +201,7 @@ def test_a_closed_file_behind_a_log_that_is_gone_is_seen(tmp_path: Path) -> None
     assert readable_directories([str(path)]) == ((), (f"{path}: t-0/{closed.name} cannot be read",))
 
 
-def test_ledgers_of_directories_are_read_and_lines_that_make_no_sense_are_told(tmp_path: Path) -> None:
+def test_ledgers_of_directories_are_read_and_lines_that_are_invalid_are_reported(tmp_path: Path) -> None:
     event = {
         "start": 5,
         "end": 9,

@@ -82,7 +82,7 @@ def test_what_failed_has_its_evidence_and_the_command_that_shows_it(processes: d
     assert (processes[7].error, processes[7].replay) == ("", "")
 
 
-def test_faults_that_struck_are_told_apart_from_what_else_was_seen(processes: dict[int, SeedRow]) -> None:
+def test_faults_that_struck_are_distinguished_from_what_else_was_seen(processes: dict[int, SeedRow]) -> None:
     assert processes[1].faults == {"kill": 2}
     assert processes[1].seen == {"leads": 1}
 

@@ -74,7 +74,7 @@ def test_the_code_has_one_version_as_long_as_it_stays() -> None:
     assert len(code_version()) == 12
 
 
-def test_what_differs_between_campaigns_is_told_by_name() -> None:
+def test_what_differs_between_campaigns_is_reported_by_name() -> None:
     was = Campaign("aaa", "3.11", prepare="tests.planted:votes-twice")
     now = Campaign("bbb", "3.11", eligible="gentle")
     assert differences(was, now) == [

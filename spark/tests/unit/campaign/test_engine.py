@@ -91,7 +91,7 @@ def test_more_seeds_join_those_that_are_there(tmp_path: Path) -> None:
     assert summary_of(tmp_path, CAMPAIGN, range(2, 4)).seeds == 2
 
 
-def test_failures_and_seeds_that_differ_are_told_with_their_commands(tmp_path: Path) -> None:
+def test_failures_and_seeds_that_differ_are_reported_with_their_commands(tmp_path: Path) -> None:
     differing = sampled(list(range(10)), 2000)[0]
     summary = run_campaign(CAMPAIGN, range(10), tmp_path, Quick(4, differing=differing), 2)
     assert [(f.seed, f.verdict, f.check) for f in summary.failures] == [(4, "failed", "a law")]
@@ -135,7 +135,7 @@ def test_processes_of_this_machine_run_a_campaign(tmp_path: Path) -> None:
     assert len({row.place for row in rows}) == 3
 
 
-def test_a_bar_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:
+def test_a_bar_reports_what_is_done_and_what_failed(tmp_path: Path) -> None:
     run_campaign(CAMPAIGN, range(2), tmp_path, Quick(), 2)
     seen = watch.Watch(tmp_path, range(8))
     assert (seen.done, seen.ran) == (2, 0)

@@ -110,9 +110,9 @@ class Process:
         for batch in self.leader.log:
             if batch.producer == self.producer and batch.base_offset >= offset and batch.end <= self.leader.shown:
                 last = (batch.sequence + len(batch.rows) - 1) % MODULO
-                self.tell(Found(batch.sequence, last, batch.base_offset, batch.end - 1, batch.epoch))
+                self.notify(Found(batch.sequence, last, batch.base_offset, batch.end - 1, batch.epoch))
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         for decision in self.track.step(event):
             match decision:
                 case Send(first, count, sequence):
@@ -132,13 +132,13 @@ class Process:
         count = min(self.random.randint(1, 6), self.rows - self.read)
         if count and not self.dead:
             self.read += count
-            self.tell(Offered(count))
+            self.notify(Offered(count))
 
     def do_search(self) -> None:
         if self.search is not None and not self.dead:
             offset, self.search = self.search.offset, None
             self.report(offset)
-            self.tell(Searched(self.leader.shown))
+            self.notify(Searched(self.leader.shown))
 
     def deliver(self) -> None:
         """The oldest request of some channel reaches the leader."""
@@ -165,11 +165,11 @@ class Process:
             request = self.waiting[0]
             if request.taken is None:
                 self.waiting.pop(0)
-                self.tell(Refused(request.first, len(request.rows), ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
+                self.notify(Refused(request.first, len(request.rows), ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
             elif request.taken.end <= self.leader.high_watermark:
                 self.waiting.pop(0)
                 taken = request.taken
-                self.tell(Acknowledged(request.first, len(request.rows), taken.base_offset, taken.epoch))
+                self.notify(Acknowledged(request.first, len(request.rows), taken.base_offset, taken.epoch))
             else:
                 return
 

@@ -61,7 +61,7 @@ def test_the_same_topic_with_more_in_it_is_gone_on_with() -> None:
     assert why(now(log_start_offsets={0: 100, 1: 0}, end_offsets={0: 100, 1: 0})) == "None"
 
 
-def test_what_a_search_could_not_tell_is_refused() -> None:
+def test_what_a_search_could_not_find_is_rejected() -> None:
     assert "'orders' does not exist any more" in why(None)
     assert "deleted and created anew" in why(now(topic_id="BAAAAAAAAAAAAAAAAAAAAA"))
     assert "had 2 partitions when the run began, and has 3" in why(now(end_offsets={0: 130, 1: 7, 2: 0}))

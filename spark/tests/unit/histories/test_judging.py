@@ -112,7 +112,7 @@ def test_runs_are_judged_apart() -> None:
     assert verdicts(spread(recorded([*history, *other], Facts())))
 
 
-def test_lines_that_say_nothing_are_told_and_the_others_are_judged() -> None:
+def test_lines_that_say_nothing_are_reported_and_the_others_are_judged() -> None:
     rows = spread([*recorded([send("p", "a", at=0)], Facts()), "", "{", '{"record": "operation", "process": 1}'])
     problems = [(row.problem or "").partition(":")[0] for row in rows if row.problem]
     assert sorted(problems) == ["Expected `str`, got `int` - at `$.process`", "Input data was truncated"]
@@ -135,7 +135,7 @@ def test_a_file_that_is_given_twice_is_no_anomaly_but_a_mistake() -> None:
     ]
 
 
-def test_two_lines_that_say_different_things_of_a_key_are_told() -> None:
+def test_two_lines_that_say_different_things_of_a_key_are_reported() -> None:
     history = [send("p", "a", at=0)]
     lines = recorded(history, Facts()) + recorded(history, Facts(gone=(KEY,)))[:1]
     assert "two lines contradict each other about this key" in [row.problem for row in spread(lines)]

@@ -50,7 +50,7 @@ def test_columns_of_one_line() -> None:
         ({"a": "int", "b": {"type": "string", "path": "a"}}, "a is declared as int and as string"),
     ],
 )
-def test_a_declaration_that_makes_no_sense_is_refused(told: dict[str, Any], why: str) -> None:
+def test_a_declaration_that_is_invalid_is_refused(told: dict[str, Any], why: str) -> None:
     with pytest.raises(StrandlineError, match=why):
         columns_of(told)
 

@@ -53,7 +53,7 @@ def test_a_query_without_a_name_is_called_by_its_id_and_one_without_topics_has_n
     assert not listener.samples
 
 
-def test_a_failure_is_told_once_and_stops_nothing(tmp_path: Path) -> None:
+def test_a_failure_is_reported_once_and_stops_nothing(tmp_path: Path) -> None:
     listener = LagListener(file=str(tmp_path / "missing" / "lag.jsonl"))
     with pytest.warns(RuntimeWarning, match="lag of query etl is unknown"):
         listener.onQueryProgress(event(0, KAFKA))

@@ -29,7 +29,7 @@ def test_a_partition_without_a_leader_is_left_out_and_told_once() -> None:
     told: list[str] = []
     with ScriptedCluster(a=OURS, b=NOBODY) as scripted, opened(scripted) as cluster:
         scripted.positions["g"] = {"a": 4, "b": 4}
-        sampler = Sampler(cluster, groups=["g"], tell=told.append)
+        sampler = Sampler(cluster, groups=["g"], notify=told.append)
         assert lags(sampler) == lags(sampler) == {("", "a"): None, ("g", "a"): 6}
         assert told == ["no sample of b-0: no leader now; `strandline explain b:0` says why"]
         assert list(sampler.lacking.values()) == told
@@ -44,7 +44,7 @@ def test_a_partition_without_a_leader_is_left_out_and_told_once() -> None:
 def test_a_leader_that_does_not_answer_hides_no_other() -> None:
     told: list[str] = []
     with ScriptedCluster(a=OURS, b=OTHER) as scripted, opened(scripted) as cluster:
-        sampler = Sampler(cluster, topics=["a", "b"], tell=told.append)
+        sampler = Sampler(cluster, topics=["a", "b"], notify=told.append)
         assert lags(sampler) == {("", "a"): None}
     assert len(told) == 1
     assert told[0].startswith("no sample of b-0 (broker 2): ")
@@ -66,14 +66,14 @@ def test_a_group_without_a_coordinator_hides_no_other() -> None:
     with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
         scripted.positions["g"] = {"a": 4}
         scripted.silent.add("h")
-        assert lags(Sampler(cluster, groups=["h", "g"], tell=told.append)) == {("", "a"): None, ("g", "a"): 6}
+        assert lags(Sampler(cluster, groups=["h", "g"], notify=told.append)) == {("", "a"): None, ("g", "a"): 6}
         assert [line.partition(":")[0] for line in told] == ["no sample of group h"]
         sampler = Sampler(cluster, groups=None)
         assert ("g", "a") in lags(sampler), "broker 2 is dead, and its groups are with others"
         assert set(sampler.lacking) == {"no sample of group h", "no groups of broker 2"}
 
 
-def test_a_broker_that_still_loads_its_groups_is_told_of() -> None:
+def test_a_broker_that_still_loads_its_groups_is_reported() -> None:
     with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
         scripted.group_error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         sampler = Sampler(cluster, groups=None, topics=["a"])
@@ -81,7 +81,7 @@ def test_a_broker_that_still_loads_its_groups_is_told_of() -> None:
         assert "COORDINATOR_LOAD_IN_PROGRESS" in sampler.lacking["no groups of broker 1"]
 
 
-def test_a_checkpoint_that_goes_away_is_told_and_one_that_never_was_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_that_goes_away_is_reported_and_one_that_never_was_is_refused(tmp_path: Path) -> None:
     (tmp_path / "offsets").mkdir()
     with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
         sampler = Sampler(cluster, queries={"etl": str(tmp_path)}, topics=["a"])

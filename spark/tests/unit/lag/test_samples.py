@@ -23,7 +23,7 @@ def test_what_was_deleted_unread_is_no_lag() -> None:
     assert (sample.lag, sample.expired) == (50, 10)
 
 
-def test_who_has_committed_nothing_has_no_lag() -> None:
+def test_a_group_without_commits_has_no_lag() -> None:
     sample = at(0, 100, None)
     assert (sample.position, sample.lag, sample.expired) == (None, None, None)
 

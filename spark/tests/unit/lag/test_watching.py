@@ -42,7 +42,7 @@ def test_a_slow_sample_leaves_out_what_it_missed() -> None:
     assert [samples[0].time_ms // 1000 for samples in made] == [100, 101, 103, 104, 105]
 
 
-def test_the_first_failure_ends_it_and_a_later_one_is_told() -> None:
+def test_the_first_failure_ends_it_and_a_later_one_is_reported() -> None:
     time, told = Time(), list[StrandlineError]()
 
     def broken() -> list[Sample]:

@@ -206,6 +206,6 @@ def test_paths_are_one_text_or_a_list() -> None:
         ({"path": "/x", "level": "record", "whenChanged": "report"}, "whenChanged"),
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, str], problem: str) -> None:
+def test_options_that_are_invalid(options: dict[str, str], problem: str) -> None:
     with pytest.raises(BadOption, match=problem):
         parse({name.lower(): value for name, value in options.items()})

@@ -117,7 +117,7 @@ def test_damaged_records_are_refused_or_left_out(tmp_path: Path) -> None:
     assert [row["offset"] for row in rows(at, "record", mode="dropMalformed")] == [*range(8, 20)]
 
 
-def test_records_that_make_no_sense_under_a_right_crc(tmp_path: Path) -> None:
+def test_records_that_are_invalid_under_a_right_crc(tmp_path: Path) -> None:
     from crc32c import crc32c
 
     at = directory(tmp_path)

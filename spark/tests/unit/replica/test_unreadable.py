@@ -81,7 +81,7 @@ def test_an_index_that_cannot_be_read(at: Path) -> None:
     ("name", "level"),
     [(f"{0:020d}.timeindex", "segment"), ("leader-epoch-checkpoint", "epoch"), (f"{40:020d}.log", "checkpoint")],
 )
-def test_small_files_that_cannot_be_read_are_told_with_their_names(at: Path, name: str, level: str) -> None:
+def test_small_files_that_cannot_be_read_are_reported_with_their_names(at: Path, name: str, level: str) -> None:
     spoil(at / "u-0" / name)
     told: dict[Key, Unread] = {}
     assert {row["topic"] for row in small({"path": str(at)}, level, told)} == {"t"}
@@ -90,7 +90,7 @@ def test_small_files_that_cannot_be_read_are_told_with_their_names(at: Path, nam
     assert why == f"{at}/u-0/{name}: Too many levels of symbolic links"
 
 
-def test_what_is_raised_in_a_process_of_spark_is_told_in_its_own_words(at: Path) -> None:
+def test_what_is_raised_in_a_process_of_spark_is_reported_in_its_own_words(at: Path) -> None:
     spoil(log_file(at / "u-0"))
     with pytest.raises(UnreadableLog) as raised:
         rows(at)

@@ -125,7 +125,7 @@ def test_an_offset_that_is_named_is_the_end_though_the_log_did_not_reach_it_at_l
     assert len(rows(reader)) == 2
 
 
-def test_a_cluster_that_does_not_tell_the_ends_at_load_is_an_error_then() -> None:
+def test_a_cluster_that_does_not_report_the_ends_at_load_is_an_error_then() -> None:
     """Later actions would each read to another end."""
     with Partition() as broker:
         broker.answers[2] = lambda session, request: refusal(request, ErrorCode.LEADER_NOT_AVAILABLE)

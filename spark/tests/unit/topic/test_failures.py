@@ -63,7 +63,7 @@ def lose_power(topic: Topic) -> None:
     until(lambda: leads(topic.cluster, topic.name))
 
 
-def test_records_that_were_read_and_then_lost_are_told_although_others_took_their_offsets(frail: Topic) -> None:
+def test_records_that_were_read_and_then_lost_are_reported_although_others_took_their_offsets(frail: Topic) -> None:
     frail.write(*range(10))
     with closing(Query(frail.options)) as strict, closing(Query({**frail.options, "failOnDataLoss": "false"})) as query:
         assert len(strict.trigger() or []) == 10

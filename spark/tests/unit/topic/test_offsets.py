@@ -84,7 +84,7 @@ def test_a_gap_of_compaction_is_not_loss() -> None:
     assert Log((0, 0), (4, 900), start=0, end=1000).losses(Position(17, 0)) == []
 
 
-def test_retention_that_overtakes_the_reader_is_told_with_its_range() -> None:
+def test_retention_that_overtakes_the_reader_is_reported_with_its_range() -> None:
     found = Log((0, 0), start=40, end=120).losses(Position(25, 0))
     assert kinds(found) == [("expired", 40)]
     assert "from 25 on (15 offsets)" in found[0].what
@@ -98,7 +98,7 @@ def test_retention_up_to_the_position_is_not_loss() -> None:
     assert log.losses(Position(110, 2)) == []
 
 
-def test_a_topic_created_anew_is_told_even_if_it_is_longer_than_the_old_one() -> None:
+def test_a_topic_created_anew_is_reported_even_if_it_is_longer_than_the_old_one() -> None:
     found = Log((0, 0), end=1000).losses(Position(10, 0), now="id2")
     assert kinds(found) == [("recreated", 0)]
     assert "its id was id1 and is id2" in found[0].what
@@ -108,13 +108,13 @@ def test_clusters_without_topic_ids_are_read_by_name() -> None:
     assert Log((0, 0), end=1000).losses(Position(10, 0), was="") == []
 
 
-def test_a_topic_that_is_gone_is_told() -> None:
+def test_a_topic_that_is_gone_is_reported() -> None:
     found = losses({"t": TopicPositions("x", {0: Position(1)})}, {}, Log(end=0).ask)
     assert kinds(found) == [("deleted", None)]
     assert "topic t does not exist any more" in found[0].what
 
 
-def test_a_truncation_is_told_although_the_log_has_grown_beyond_the_position_again() -> None:
+def test_a_truncation_is_reported_although_the_log_has_grown_beyond_the_position_again() -> None:
     """Epoch 5 began at 80 in a log without the records from 80 to 100: they were read, and are others now."""
     found = Log((0, 0), (5, 80), end=300).losses(Position(100, 0))
     assert kinds(found) == [("truncated", 80)]
@@ -146,7 +146,7 @@ def test_an_answer_from_before_the_present_leader_says_nothing() -> None:
     assert Log((0, 0), end=50).losses(Position(100, 2)) == []
 
 
-def test_many_losses_are_told_in_one_sentence_each_and_once() -> None:
+def test_many_losses_are_reported_in_one_sentence_each_and_once() -> None:
     known = {"t": TopicPositions("id1", dict.fromkeys(range(20), Position(5)))}
     error = data_loss(losses(known, {}, Log(end=0).ask))
     assert error.problem == "topic t does not exist any more"

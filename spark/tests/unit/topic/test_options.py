@@ -104,7 +104,7 @@ def test_ends_have_the_same_order() -> None:
         ({**EVENTS, "kafkaConsumer.pollTimeoutMs": "1s"}, "kafkaConsumer.pollTimeoutMs must be"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, str], words: str) -> None:
+def test_invalid_input_is_rejected(given: dict[str, str], words: str) -> None:
     for options in (batch_options, stream_options):
         with pytest.raises(BadOption) as refused:
             options(given)

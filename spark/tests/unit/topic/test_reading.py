@@ -152,7 +152,7 @@ def test_a_task_that_finds_what_was_planned_asks_for_no_metadata_at_its_end() ->
     assert script.looked == 0
 
 
-def test_a_cluster_that_answers_nothing_more_is_told_by_what_was_to_be_read() -> None:
+def test_a_cluster_that_answers_nothing_more_is_reported_by_what_was_to_be_read() -> None:
     with pytest.raises(StrandlineError, match="Cannot fetch records of t-0 from offset 4 on"):
         read(Script(batch(0, 4), TimedOut("nobody leads"), epoch=TimedOut("silence")))
 
@@ -169,7 +169,7 @@ def test_a_silent_cluster_whose_log_was_cut_has_lost_records() -> None:
         read(Script(batch(0, 4), TimedOut("the end does not come"), epoch=(2, 4)))
 
 
-def test_damage_is_told_with_its_place() -> None:
+def test_damage_is_reported_with_its_place() -> None:
     rotten = bytearray(batch(0, 8))
     rotten[-1] ^= 1
     with pytest.raises(StrandlineError) as failed:

@@ -332,7 +332,7 @@ def test_a_topic_that_goes_between_two_questions_is_gone_like_any_other(
     assert query.values() == []
 
 
-def test_a_query_that_goes_on_with_other_topics_is_told_what_it_leaves(
+def test_a_query_that_goes_on_with_other_topics_learns_what_it_leaves(
     make_topic: MakeTopic, start_query: StartQuery
 ) -> None:
     topic, other = make_topic(), make_topic()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from strandline.base.effects import Effect
-from strandline.base.ids import LeaderEpoch
+from strandline.base.ids import TRANSACTION_TOPIC, LeaderEpoch
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
@@ -17,6 +17,7 @@ from strandline.wire.control import EndTxnMarker, decode_control
 from strandline.wire.record import records
 
 READ_BYTES = 1 << 20
+NO_TIMEOUT_MS = 1 << 40
 
 
 class InternalTopics:
@@ -35,8 +36,11 @@ class InternalTopics:
         transaction: str = "",
         adds: bool = False,
     ) -> list[Effect]:
-        del transaction, adds  # nobody asks for it yet
-        return self.replicas.append_internal(topic, partition, batch, now, done)
+        # What becomes of a transaction's record must be known: its coordinator waits for it, however long that takes.
+        timeout_ms = NO_TIMEOUT_MS if topic == TRANSACTION_TOPIC else None
+        return self.replicas.append_internal(
+            topic, partition, batch, now, done, timeout_ms, transaction=transaction, adds=adds
+        )
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.replicas.leads(topic, partition)

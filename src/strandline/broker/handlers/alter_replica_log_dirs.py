@@ -13,7 +13,7 @@ from strandline.wire.messages.cluster.alter_replica_log_dirs import (
 
 
 def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
-    """A move has begun when it is answered; DescribeLogDirs tells how far it is."""
+    """A move has begun when it is answered; DescribeLogDirs shows how far it is."""
     broker = broker_of(node)
     request: AlterReplicaLogDirsRequest = received.message
     futures = broker.replicas.futures

@@ -1,7 +1,7 @@
 """DescribeLosses: what this broker's replicas lost, or may have lost, and what the metadata log says of elections.
 
 Every broker has the same of the metadata log; of replicas each knows its own alone, in the directories that it could
-read. A topic that is gone is still told by its name.
+read. A deleted topic still has its name here.
 """
 
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ from strandline.client.admin.behind import out_of_sync
 from strandline.client.admin.control import has_active_controller, waits_for
 from strandline.client.admin.loss_ledger import ask_ledger
 from strandline.client.admin.partitions import PartitionState, chosen
-from strandline.client.admin.replica_logs import ReplicaLog, Told, Unasked, ask_replicas, moved_since
+from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked, ask_replicas, moved_since
 from strandline.client.brokers import brokers_of
 from strandline.diagnosis import replica_logs, situation
 from strandline.diagnosis.leaderless import judge_leaderless
@@ -32,7 +32,7 @@ def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_out
     """Say what is wrong with a partition, which replica has which records, and what can be done.
 
     Each way out is shown with its cost in records and its command. Exit status 0 if there is nothing to do, 2 if
-    somebody must act, 3 if a broker did not answer.
+    an operator must act, 3 if a broker did not answer.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
 
 
 def max_status(statuses: list[int]) -> int:
-    """That somebody must act goes before that facts are missing."""
+    """That an operator must act goes before that facts are missing."""
     return next((status for status in (situation.ACTION, situation.MISSING) if status in statuses), situation.HEALTHY)
 
 
@@ -68,13 +68,15 @@ def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
     """Of healthy partitions nothing is asked but their replicas."""
     brokers = brokers_of(bootstrap)
     ill = [state for state in states if not is_healthy(state)]
-    told = ask_replicas(states, brokers)
+    reports = ask_replicas(states, brokers)
     lagging = [state for state in ill if state.leader >= 0 and missing(state)]
-    alive = [state for state in lagging if any(is_log(row) and row.replica in missing(state) for row in told[state.at])]
-    moved = moved_since(told, {state: missing(state) for state in alive}, brokers, WATCHED_S) if alive else {}
+    alive = [
+        state for state in lagging if any(is_log(row) and row.replica in missing(state) for row in reports[state.at])
+    ]
+    moved = moved_since(reports, {state: missing(state) for state in alive}, brokers, WATCHED_S) if alive else {}
     behind = out_of_sync(bootstrap, [state.at for state in lagging]) if lagging else {}
     waits = waits_for(bootstrap, [state.at for state in ill if state.adding or state.removing])
-    hanging = {row.replica for rows in told.values() for row in rows if isinstance(row, Unasked) and row.hangs}
+    hanging = {row.replica for rows in reports.values() for row in rows if isinstance(row, Unasked) and row.hangs}
     answering = {node: at for node, at in brokers.items() if node not in hanging}
     ledger = written(ask_ledger(answering, dict.fromkeys(state.at.topic for state in states)))
     has_controller = has_active_controller(brokers)
@@ -83,7 +85,7 @@ def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
         Facts(
             state=state,
             brokers=brokers,
-            told=told.get(state.at, ()),
+            reports=reports.get(state.at, ()),
             moved=moved.get(state.at, frozenset()),
             behind=behind.get(state.at, ""),
             waits_for=waits.get(state.at),
@@ -99,7 +101,7 @@ def is_healthy(state: PartitionState) -> bool:
     return not (state.is_unavailable or missing(state) or state.adding or state.removing or state.is_recovering)
 
 
-def is_log(row: Told) -> bool:
+def is_log(row: LogReport) -> bool:
     return isinstance(row, ReplicaLog)
 
 
@@ -121,10 +123,10 @@ def lines_of(facts: Facts, findings: tuple[Finding, ...]) -> list[str]:
         lines.append(f"{state.at}: {finding.what}")
         lines += [f"  why: {text}" for text in finding.why]
         lines += [f"  waits for: {finding.waits_for}"] if finding.waits_for else []
-    told = [words(row) for row in facts.told if isinstance(row, ReplicaLog)]
-    lines += [f"  data: {text}" for text in told]
+    logged = [words(row) for row in facts.reports if isinstance(row, ReplicaLog)]
+    lines += [f"  data: {text}" for text in logged]
     known = {text for finding in findings for text in finding.why}
-    unasked = [words(row) for row in facts.told if isinstance(row, Unasked)]
+    unasked = [words(row) for row in facts.reports if isinstance(row, Unasked)]
     lines += [f"  not asked: {text}" for text in unasked if text not in known]
     lines += ledger
     for finding in findings:
@@ -149,7 +151,7 @@ def as_json(facts: Facts, findings: tuple[Finding, ...]) -> dict[str, Any]:
         **state_as_json(facts.state),
         "status": status_of(findings),
         "findings": [situation.as_json(finding) for finding in findings],
-        "logs": [replica_logs.as_json(row) for row in facts.told],
+        "logs": [replica_logs.as_json(row) for row in facts.reports],
         "ledger_entries": facts.ledger.open + facts.ledger.acknowledged,
         "acknowledged_entries": facts.ledger.acknowledged,
         "withdrawn": [loss.replica for loss in facts.ledger.withdrawn],

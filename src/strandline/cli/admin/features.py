@@ -61,7 +61,7 @@ def downgrade(
     feature
         NAME=LEVEL; may be repeated
     unsafe
-        even if that loses metadata
+        downgrade even if that loses metadata
     dry_run
         check whether it is possible, and change nothing
     """
@@ -80,7 +80,7 @@ def disable(
     feature
         the feature's name; may be repeated
     unsafe
-        even if that loses metadata
+        downgrade even if that loses metadata
     dry_run
         check whether it is possible, and change nothing
     """

@@ -1,6 +1,6 @@
 """`strandline leader-election`: have leaders elected now, as kafka-leader-election does, and as KIP-966 wants it to.
 
-Every election but the preferred one may lose records. Such a one is told as a plan before it is done.
+Every election but the preferred one may lose records. The command shows a plan before it asks for one.
 """
 
 import json
@@ -31,7 +31,7 @@ from strandline.wire.messages.own.describe_losses import Loss
 from strandline.wire.messages.topics.elect_leaders import PARTITIONS_MAX, ElectLeadersRequest, TopicPartitions
 
 E = ErrorCode
-Wanted = dict[Place, int]  # partitions, and who shall lead each; -1: whoever it turns out to be
+Wanted = dict[Place, int]  # partitions, and the broker that leads each; -1: any
 Type = Literal[
     "preferred", "unclean", "designation", "longest_log_balanced", "longest_log_aggressive", "longest_log_agressive"
 ]
@@ -77,7 +77,7 @@ def leader_election(
     yes
         do not ask for confirmation
     dry_run
-        show the plan, and elect nobody
+        show the plan, and hold no election
     """
     kind = Kind[MISSPELT.get(election_type, election_type).upper()]
     ways = (topic is not None, all_topic_partitions, path_to_json_file is not None)
@@ -138,7 +138,7 @@ def wanted_of(
 
 
 def plans_of(bootstrap: str, kind: Kind, wanted: Wanted | None) -> list[Plan]:
-    """Of the named partitions; or of all that have no leader."""
+    """The named partitions, or all without a leader."""
     states = chosen(bootstrap, wanted)
     if kind.value > Kind.UNCLEAN.value and not all(state.is_of_our_own for state in states):
         fail(
@@ -147,11 +147,13 @@ def plans_of(bootstrap: str, kind: Kind, wanted: Wanted | None) -> list[Plan]:
             status=2,
         )
     leaderless = [state for state in states if state.leader < 0]
-    told = ask_replicas(leaderless, brokers_of(bootstrap)) if leaderless else {}
+    reports = ask_replicas(leaderless, brokers_of(bootstrap)) if leaderless else {}
     is_elr_enabled = feature_levels(bootstrap).get(ELR_FEATURE, 0) > 0
     shown = leaderless if wanted is None else states
     return [
-        plan_election(state, told.get(state.at, ()), kind, -1 if wanted is None else wanted[state.at], is_elr_enabled)
+        plan_election(
+            state, reports.get(state.at, ()), kind, -1 if wanted is None else wanted[state.at], is_elr_enabled
+        )
         for state in shown
     ]
 

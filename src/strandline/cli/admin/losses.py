@@ -1,4 +1,4 @@
-"""`strandline losses`: what was lost of what had been acknowledged, or may have been; and whether all brokers told."""
+"""`strandline losses`: acknowledged records that were lost, or may be; and whether all brokers answered."""
 
 import getpass
 import json
@@ -82,15 +82,15 @@ def print_entries(
     rows = [as_json(entry, acknowledgement(entry, ledger.acknowledged)) for entry in every]
     open_rows = [row for row in rows if not row["acknowledged"]]
     if show_all:
-        shown, told = rows, chosen
+        shown, listed = rows, chosen
     else:
         shown = open_rows
-        told = [loss for entry, row in zip(every, rows, strict=True) if row in shown for loss in entry.losses]
-    counts = {"exactly_lost_records": exactly_lost(told), "missing_copies": missing_copies(told)}
+        listed = [loss for entry, row in zip(every, rows, strict=True) if row in shown for loss in entry.losses]
+    counts = {"exactly_lost_records": exactly_lost(listed), "missing_copies": missing_copies(listed)}
     if json_output:
         print(json.dumps({"losses": shown, **counts, **gaps_of(ledger)}))
     else:
-        tell(shown, len(rows) - len(shown), counts, ledger, brokers)
+        show_ledger(shown, len(rows) - len(shown), counts, ledger, brokers)
         if acknowledge and open_rows:
             print(f"{counted(len(open_rows))} {'is' if len(open_rows) == 1 else 'are'} acknowledged now")
     return len(open_rows)
@@ -111,17 +111,17 @@ def gaps_of(ledger: Ledger) -> dict[str, Any]:
     return {"not_asked": silent, "left_out": ledger.left_out, "unread": unread}
 
 
-def tell(rows: list[dict[str, Any]], hidden: int, counts: dict[str, int], ledger: Ledger, brokers: int) -> None:
+def show_ledger(rows: list[dict[str, Any]], hidden: int, counts: dict[str, int], ledger: Ledger, brokers: int) -> None:
     show(rows, ledger)
-    told = summary(rows, ledger, **counts)
+    text = summary(rows, ledger, **counts)
     if hidden:
-        told = f"{told if rows else 'nothing else was lost'}; not shown (--all): {counted(hidden, 'acknowledged ')}"
-    print(f"{told} ({brokers - len(ledger.silent)} of {brokers} brokers asked)")
+        text = f"{text if rows else 'nothing else was lost'}; not shown (--all): {counted(hidden, 'acknowledged ')}"
+    print(f"{text} ({brokers - len(ledger.silent)} of {brokers} brokers asked)")
 
 
 def is_there(bootstrap: str, topic: str, index: int | None) -> bool:
-    told = pages(lambda request: ask_any(bootstrap, request, 0), [topic])
-    found = [row.partition_index for page in told if page.error_code == ErrorCode.NONE for row in page.partitions]
+    answers = pages(lambda request: ask_any(bootstrap, request, 0), [topic])
+    found = [row.partition_index for page in answers if page.error_code == ErrorCode.NONE for row in page.partitions]
     return bool(found) if index is None else index in found
 
 
@@ -148,8 +148,8 @@ def summary(rows: list[dict[str, Any]], ledger: Ledger, exactly_lost_records: in
         return f"{told_of}: it is not known exactly how much was lost"
     copies = f"; {records(missing_copies)} that a single replica missed, copied again if its leader had them"
     unknown = f"; of {loose} it is not known exactly how much"
-    told = f"exactly {records(exactly_lost_records)} lost"
-    return f"{told_of}: {told}{copies if missing_copies else ''}{unknown if loose else ''}"
+    text = f"exactly {records(exactly_lost_records)} lost"
+    return f"{told_of}: {text}{copies if missing_copies else ''}{unknown if loose else ''}"
 
 
 def line_of(row: dict[str, Any]) -> str:

@@ -58,7 +58,7 @@ def metrics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = Fal
 
 
 def urls(bootstrap: str) -> dict[int, str | None]:
-    """Where each broker serves metrics, as its own configuration tells; None: nowhere that can be known."""
+    """Where each broker serves metrics, by its own configuration; None: unknown."""
     return {node: url_of(node, broker.host, broker.port) for node, broker in live_brokers(bootstrap).items()}
 
 

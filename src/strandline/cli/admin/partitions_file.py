@@ -21,8 +21,10 @@ def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str
     """Ends the command if the file is not of this form."""
     try:
         content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        fail(f"{path}: {error}", status=2)
+    except OSError as error:
+        fail(f"cannot read {path}: {error.strerror}", status=2)
+    except ValueError as error:
+        fail(f"{path} is not valid JSON: {error}", status=2)
     rows = content.get("partitions") if isinstance(content, dict) else None
     if not isinstance(rows, list) or not rows:
         fail(f'{path} needs {{"partitions": [{{"topic": …, "partition": …}}]}}', status=2)
@@ -41,7 +43,7 @@ def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str
 
 
 def designated_leader(path: Path, row: dict[str, Any]) -> int | None:
-    """Whom a row names, by either name. Ends the command if that is no broker id, or two."""
+    """The broker that a row names, by either name. Ends the command if that is not a broker id, or two."""
     named = [row[key] for key in DESIGNATED if key in row]
     if any(type(node) is not int or node < 0 for node in named) or len(set(named)) > 1:
         fail(f"{path}: {row['topic']}-{row['partition']} names {' and '.join(map(repr, named))} to lead", status=2)

@@ -59,15 +59,15 @@ def bench(
     batch_bytes
         largest size of a batch in bytes
     partitions
-        of the topic that is created for this
+        number of partitions of the topic that the bench creates
     replication_factor
-        of that topic
+        number of replicas of each partition
     rate
         records a second; 0: as many as possible
     seconds
         duration of one measurement, after the warm-up
     warmup
-        seconds before it that do not count
+        seconds of warm-up before it, which do not count
     rounds
         number of measurements of each cluster
     consume
@@ -118,7 +118,7 @@ def measure_in_turn(
     except KafkaException as error:
         fail(why(error))
     except FileNotFoundError as error:
-        fail(f"a process of --pids is gone: no {error.filename}")
+        fail(f"a process of --pids has ended: {error.filename} does not exist")
     return results
 
 

@@ -53,7 +53,7 @@ def demo(
     rate
         records a second
     partitions
-        of the topic; the leader of partition 0 is killed
+        number of partitions of the topic; the leader of partition 0 is killed
     """
     if seconds < RESTART_AFTER_S + 1:
         fail(
@@ -102,8 +102,8 @@ def shown(cluster: LocalCluster, console: Console, seconds: float, rate: int, pa
 def show(outcome: Outcome, console: Console) -> None:
     verdict = outcome.verdict
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column()
+    table.add_column(style="dim", overflow="fold")
+    table.add_column(overflow="fold")
     good = "green" if verdict.holds else "red"
     table.add_row("acknowledged", f"{verdict.acknowledged:,}")
     table.add_row("read back", f"{verdict.read:,}")

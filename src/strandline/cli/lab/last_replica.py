@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from confluent_kafka import KafkaException
 from cyclopts import Parameter
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
@@ -25,6 +25,7 @@ from strandline.demo.last_replica.page import page
 from strandline.demo.last_replica.story import HAPPENS, Moment, Seen, Story, ledger_words, play, remark
 from strandline.testing.local_cluster import StartFailed
 
+SIDE_BY_SIDE_MIN = 80  # columns of a terminal
 MARKS = {
     "leader": ("★", "bold green"),
     "in sync": ("●", "green"),
@@ -108,7 +109,7 @@ def show(off: Story, on: Story, console: Console) -> None:
     most = max(
         seen.log_end + seen.missing for story in (off, on) for moment in story.moments for seen in moment.brokers
     )
-    bar = max(8, min(30, console.width // 2 - 32))
+    bar = max(8, min(30, room(console) - 32))
     console.print()
     console.print(
         Text.assemble(
@@ -125,17 +126,24 @@ def show(off: Story, on: Story, console: Console) -> None:
         title = before.step if before.step != "before" else "At first"
         console.print()
         console.print(Text.assemble((f" {title} ", "reverse bold"), "  ", (HAPPENS[before.step], "bold")))
-        table = Table.grid(padding=(0, 2), expand=True)
-        table.add_column(ratio=1)
-        table.add_column(ratio=1)
-        table.add_row(cell(off, before, most, bar), cell(on, after, most, bar))
-        console.print(table)
+        console.print(pair(console, cell(off, before, most, bar), cell(on, after, most, bar)))
     console.print()
-    verdicts = Table.grid(padding=(0, 2), expand=True)
-    verdicts.add_column(ratio=1)
-    verdicts.add_column(ratio=1)
-    verdicts.add_row(verdict(off), verdict(on))
-    console.print(verdicts)
+    console.print(pair(console, verdict(off), verdict(on)))
+
+
+def room(console: Console) -> int:
+    """The width of a panel: two stand side by side, or one below the other on a narrow terminal."""
+    return console.width if console.width < SIDE_BY_SIDE_MIN else console.width // 2
+
+
+def pair(console: Console, off: Panel, on: Panel) -> RenderableType:
+    if console.width < SIDE_BY_SIDE_MIN:
+        return Group(off, on)
+    table = Table.grid(padding=(0, 2), expand=True)
+    table.add_column(ratio=1)
+    table.add_column(ratio=1)
+    table.add_row(off, on)
+    return table
 
 
 def cell(story: Story, moment: Moment, most: int, bar: int) -> Panel:

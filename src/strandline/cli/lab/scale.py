@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich import box
 from rich.console import Console
 from rich.status import Status
-from rich.table import Table
 
 from strandline.bench.scale_cluster import NotMeasured
 from strandline.bench.scale_steps import Say, ScaleConfig, Scaled, Step, measure
 from strandline.cli.connect import Json, fail
 from strandline.cli.lab.bench import WIDTH
+from strandline.cli.show import Column, Fitted
 from strandline.testing.local_cluster import StartFailed
 
 ROWS = {
@@ -113,23 +112,29 @@ def growth(results: list[Scaled], name: str) -> float | None:
 def show(console: Console, results: list[Scaled]) -> None:
     if not console.is_terminal:
         console = Console(width=WIDTH)  # a pipe has no width of its own
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("seconds (processor time; longest deaf)")
-    for scaled in results:
-        table.add_column(f"{scaled.partitions:,}", justify="right")
-    if len(results) > 1:
-        table.add_column("growth", justify="right")
+    console.print(table_of(results))
+
+
+def table_of(results: list[Scaled]) -> Fitted:
+    largest = max(scaled.partitions for scaled in results)
+    table = Fitted(
+        Column("seconds (processor time; longest wait for an answer)", is_text=True),
+        *(Column(f"{s.partitions:,}", "right", drops=largest - s.partitions) for s in results),
+        *([Column("growth", "right")] if len(results) > 1 else []),
+    )
     for name, title in ROWS.items():
         power = [] if len(results) < 2 else [f"n^{grown:g}" if (grown := growth(results, name)) is not None else "–"]
         table.add_row(title, *(cell(getattr(scaled, name)) for scaled in results), *power)
         if name == "leaders":
-            table.add_row("  of that until it is known to be dead", *(f"{s.detected_s:.2f}" for s in results))
+            table.add_row("  part of it: until the node counts as dead", *(f"{s.detected_s:.2f}" for s in results))
         if name == "controller":
-            table.add_row("  of that until another one serves", *(f"{s.controller_s:.2f}" for s in results))
+            table.add_row(
+                "  part of it: until another controller is active", *(f"{s.controller_s:.2f}" for s in results)
+            )
     table.add_row("memory of a node per partition", *(f"{s.kib_per_partition:.1f} KiB" for s in results))
     table.add_row("open files of a node", *(f"{s.open_files:,}" for s in results))
-    table.add_row("a node at rest, of a core", *(f"{s.idle_percent:.2f} %" for s in results))
-    console.print(table)
+    table.add_row("processor use of an idle node", *(f"{s.idle_percent:.2f} %" for s in results))
+    return table
 
 
 def cell(step: Step) -> str:

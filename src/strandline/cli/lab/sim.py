@@ -24,7 +24,8 @@ from strandline.sim.runs.shrink import Shrinker
 from strandline.sim.runs.story import story
 from strandline.sim.world.trace import Trace
 
-LISTED_MAX = 50  # failed seeds that are told one by one
+LISTED_MAX = 50  # failed seeds that are listed one by one
+WIDE, BAR_WIDTH = 90, 40  # on a narrower terminal the bar takes what the words leave
 
 
 def sim(
@@ -95,7 +96,7 @@ def read(path: Path) -> Plan:
 def parse_seeds(text: str) -> range:
     first, dots, last = text.partition("..")
     if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
-        fail(f"--seeds needs FIRST..LAST, as 1..1000, not {text!r}", status=2)
+        fail(f"--seeds needs FIRST..LAST, such as 1..1000, not {text!r}", status=2)
     return range(int(first), int(last if dots else first) + 1)
 
 
@@ -125,7 +126,7 @@ def one(
         seen = Trace()
         again = run_plan(plan, seen, keep)
         assert again.digest == outcome.digest, "the same plan ran differently"
-        replay = tell(plan, outcome, seen, replay, out, is_shrunk=shrink_runs > 0, quiet=json_output)
+        replay = write_run(plan, outcome, seen, replay, out, is_shrunk=shrink_runs > 0, quiet=json_output)
     if history is not None:
         write_history(history, f"sim seed {plan.seed}", *kept[0])
     if json_output:
@@ -143,7 +144,7 @@ def write_history(path: Path, run: str, operations: Sequence[Operation], materia
         fail(f"{path} cannot be written: {error.strerror}")
     if not material.finals:
         print(
-            "the run was broken off before everything was read: what nobody had the time to read will count as unseen",
+            "the run stopped before all records were read: records that were not read count as unseen",
             file=sys.stderr,
         )
 
@@ -156,13 +157,15 @@ def verdict(outcome: RunResult) -> str:
 def shrunk(plan: Plan, outcome: RunResult, runs: int, console: Console) -> tuple[Plan, RunResult]:
     with console.status("shrinking") as status:
 
-        def told(smaller: Plan, left: int) -> None:
+        def progress(smaller: Plan, left: int) -> None:
             status.update(f"shrinking: {len(smaller.faults)} of {len(plan.faults)} faults, {left} runs left")
 
-        return Shrinker(run_plan, plan, outcome, runs_max=runs, tell=told).shrink()
+        return Shrinker(run_plan, plan, outcome, runs_max=runs, progress=progress).shrink()
 
 
-def tell(plan: Plan, outcome: RunResult, seen: Trace, replay: str, out: Path, *, is_shrunk: bool, quiet: bool) -> str:
+def write_run(
+    plan: Plan, outcome: RunResult, seen: Trace, replay: str, out: Path, *, is_shrunk: bool, quiet: bool
+) -> str:
     """Write plan, story and diagram; print the story. How to replay what they show."""
     out.mkdir(parents=True, exist_ok=True)
     stem = out / f"sim-{plan.seed}"
@@ -173,13 +176,13 @@ def tell(plan: Plan, outcome: RunResult, seen: Trace, replay: str, out: Path, *,
     title = f"seed {plan.seed}: {'ok' if outcome.is_ok else 'a law was broken'}"
     text = f"{outcome.check}\n{outcome.evidence}".strip() or "nothing failed"
     partitions = tuple(sorted({m.partition for m in seen.moments if m.partition and m.partition in outcome.check}))
-    told = story(seen, title=title, verdict_text=text, replay=replay, partitions=partitions)
-    stem.with_suffix(".txt").write_text(told)
+    text_of_story = story(seen, title=title, verdict_text=text, replay=replay, partitions=partitions)
+    stem.with_suffix(".txt").write_text(text_of_story)
     write_page(
         str(stem.with_suffix(".html")), seen, title=title, verdict_text=text, replay=replay, partitions=partitions
     )
     if not quiet:
-        print(told)
+        print(text_of_story)
         print(f"\nstory: {stem.with_suffix('.txt')}   diagram: {stem.with_suffix('.html')}\nreplay: {replay}")
     return replay
 
@@ -222,15 +225,16 @@ def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool)
 
 def followed(found: Iterator[RunResult], total: int, title: str, failures: Callable[[], int]) -> Iterator[RunResult]:
     """The same, with a bar on a terminal."""
+    console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=BAR_WIDTH if console.width >= WIDE else None),
         MofNCompleteColumn(),
         TextColumn("{task.fields[failed]} failed"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=console) as progress:
         task = progress.add_task(title, total=total, failed=0)
         for outcome in found:
             yield outcome

@@ -153,7 +153,7 @@ def greet(cluster: LocalCluster, console: Console) -> None:
 
 
 def hints(address: str) -> list[str]:
-    """Commands to begin with. They go to this cluster, whatever they would go to without being told."""
+    """Commands to begin with. They name this cluster, if it is not the default."""
     is_default = os.environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP) == address
     where = "" if is_default else f" --bootstrap-server {address}"
     return [
@@ -164,7 +164,7 @@ def hints(address: str) -> list[str]:
 
 
 def watch(cluster: LocalCluster, console: Console) -> None:
-    """Show the cluster until Ctrl-C; on something that is no terminal, one line when something changes."""
+    """Show the cluster until Ctrl-C; if that is not a terminal, one line for each change."""
     if not console.is_terminal:
         known: dict[int, str] = {}
         while True:
@@ -204,7 +204,7 @@ def view(cluster: LocalCluster) -> Group:
 
 
 def described(cluster: LocalCluster) -> list[PartitionState]:
-    """As the first node tells that answers; nothing if none does."""
+    """From the first node that answers; empty if none does."""
     for node in cluster.nodes:
         if node.is_up:
             with suppress(OSError, Malformed):

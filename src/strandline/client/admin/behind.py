@@ -31,7 +31,7 @@ class Behind(Value, frozen=True):
 
 
 def out_of_sync(bootstrap: str, places: Iterable[Place]) -> dict[Place, dict[int, Behind] | str]:
-    """Of each of these partitions the followers out of sync; or why nobody can tell."""
+    """The out-of-sync followers of each of these partitions, or why they are unknown."""
     indexes: dict[str, list[int]] = {}
     for name, index in places:
         indexes.setdefault(name, []).append(index)

@@ -1,6 +1,6 @@
 """The loss ledger of a cluster: DescribeLosses asked of every broker, what they say put together.
 
-Each broker tells what its own replicas lost; what unclean elections may have lost all of them tell alike, from the
+Each broker reports what its own replicas lost; all of them report what unclean elections may have lost, from the
 metadata log, and it counts once.
 """
 
@@ -23,7 +23,7 @@ LIMIT = 100_000  # more than a broker keeps
 class Ledger(Value, frozen=True):
     losses: tuple[Loss, ...]  # by time
     silent: dict[int, str]  # brokers that could not be asked, and why
-    left_out: int = 0  # older entries that brokers did not tell
+    left_out: int = 0  # older entries that brokers did not send
     unread: tuple[tuple[int, str], ...] = ()  # brokers, and log directories whose ledgers they could not read
     acknowledged: Mapping[Loss, Acknowledged] = {}
 
@@ -38,7 +38,7 @@ def ask_ledger(brokers: Mapping[int, BrokerAt], topics: Iterable[str] | None = N
 
 
 def merged(answers: Mapping[int, DescribeLossesResponse | Silence]) -> Ledger:
-    """Of brokers that tell of the same thing it is one entry."""
+    """If several brokers report the same, it is one entry."""
     silent: dict[int, str] = {}
     losses: dict[Loss, None] = {}
     left_out, unread = 0, list[tuple[int, str]]()
@@ -126,13 +126,13 @@ def union(ranges: list[tuple[int, int]]) -> int:
 
 
 class Entry(Value, frozen=True):
-    """What is told as one: everything that says the same of a replica, however often it happened."""
+    """What counts as one entry: everything that says the same about a replica, however often it happened."""
 
     losses: tuple[Loss, ...]  # by time
 
     @property
     def count(self) -> int:
-        """How often. What an election may lose its leader tells too, as it begins: that is once."""
+        """How often. The new leader also reports what its election may lose: together that is once."""
         return len({(loss.new_epoch, loss.time_ms if is_of_one_replica(loss) else -1) for loss in self.losses})
 
 
@@ -148,7 +148,7 @@ def entries(losses: Iterable[Loss]) -> list[Entry]:
 
 
 def beginning(loss: Loss) -> tuple[Any, ...]:
-    """Of a leader, and what it may lack."""
+    """An event of a leader, and what it may lack."""
     return (loss.topic_id, loss.partition, loss.replica, loss.new_epoch, loss.start, loss.end, loss.certainty)
 
 

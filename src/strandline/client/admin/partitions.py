@@ -40,8 +40,8 @@ class PartitionState(Value, frozen=True):
     offline: tuple[int, ...] = ()  # replicas of brokers that are fenced or gone, or whose directory is
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
-    min_isr: int = -1  # what of min.insync.replicas counts; -1: not told
-    partition_epoch: int = -1  # -1: not told
+    min_isr: int = -1  # what of min.insync.replicas counts; -1: unknown
+    partition_epoch: int = -1  # -1: unknown
     is_recovering: bool = False  # its leader was elected uncleanly
     strategy: str = ""
     is_managed: bool = False
@@ -70,7 +70,7 @@ class PartitionState(Value, frozen=True):
 
 
 def describe_partitions(bootstrap: str, names: Iterable[str] = ()) -> list[PartitionState]:
-    """Of these topics, or of all, by name and index. Raises StrandlineError if one that is named is not there."""
+    """These topics' partitions, or all, by name and index. Raises StrandlineError if a named one is not there."""
     wanted, found = tuple(names), []
     for topic in pages(lambda request: ask_any(bootstrap, request, 0), wanted):
         error = ErrorCode(topic.error_code)

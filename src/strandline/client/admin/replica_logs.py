@@ -50,31 +50,35 @@ class Unasked(Value, frozen=True):
     hangs: bool = False  # its broker listens, and does not answer
 
 
-Told = ReplicaLog | Unasked
+LogReport = ReplicaLog | Unasked
 
 
-def ask_replicas(states: Iterable[PartitionState], brokers: Mapping[int, BrokerAt]) -> dict[Place, tuple[Told, ...]]:
+def ask_replicas(
+    states: Iterable[PartitionState], brokers: Mapping[int, BrokerAt]
+) -> dict[Place, tuple[LogReport, ...]]:
     """What each replica of these partitions says, in the order of the replicas."""
     states = list(states)
     hosted: dict[int, list[PartitionState]] = {}
     for state in states:
         for node in state.replicas:
             hosted.setdefault(node, []).append(state)
-    told: dict[tuple[Place, int], Told] = {}
+    reports: dict[tuple[Place, int], LogReport] = {}
     for first in range(0, max(map(len, hosted.values()), default=0), PARTITIONS_MAX):
         asked = {node: found[first : first + PARTITIONS_MAX] for node, found in hosted.items() if found[first:]}
         answers = ask_each(brokers, {node: request_of(node, ids(found)) for node, found in asked.items()}, 0)
         for node, found in asked.items():
             rows = read(node, found, answers[node])
-            told |= {(state.at, node): row for state, row in zip(found, rows, strict=True)}
-    return {state.at: tuple(told[state.at, node] for node in state.replicas) for state in states}
+            reports |= {(state.at, node): row for state, row in zip(found, rows, strict=True)}
+    return {state.at: tuple(reports[state.at, node] for node in state.replicas) for state in states}
 
 
 def ids(states: Iterable[PartitionState]) -> Iterator[TopicIdPartition]:
     return (TopicIdPartition(state.topic_id, state.at.partition) for state in states)
 
 
-def read(node: int, states: Iterable[PartitionState], answer: GetReplicaLogInfoResponse | Silence) -> Iterator[Told]:
+def read(
+    node: int, states: Iterable[PartitionState], answer: GetReplicaLogInfoResponse | Silence
+) -> Iterator[LogReport]:
     if isinstance(answer, Silence):
         yield from (Unasked(node, answer.why, answer.hangs) for _ in states)
         return
@@ -88,7 +92,7 @@ def read(node: int, states: Iterable[PartitionState], answer: GetReplicaLogInfoR
         yield Unasked(node, "reports nothing about the partition") if row is None else said(node, row)
 
 
-def said(node: int, row: PartitionLogInfo) -> Told:
+def said(node: int, row: PartitionLogInfo) -> LogReport:
     if row.error_code:
         return Unasked(node, f"refuses: {row.error_message or ErrorCode(row.error_code).name}")
     return ReplicaLog(
@@ -106,7 +110,7 @@ def said(node: int, row: PartitionLogInfo) -> Told:
 
 
 def moved_since(
-    before: Mapping[Place, tuple[Told, ...]],
+    before: Mapping[Place, tuple[LogReport, ...]],
     awaited: Mapping[PartitionState, Collection[int]],
     brokers: Mapping[int, BrokerAt],
     looks: int,
@@ -116,13 +120,13 @@ def moved_since(
     for _ in range(looks):
         time.sleep(BETWEEN_S)
         after = ask_replicas(awaited, brokers)
-        found = {at: found.get(at, frozenset()) | grown(before[at], told) for at, told in after.items()}
+        found = {at: found.get(at, frozenset()) | grown(before[at], reports) for at, reports in after.items()}
         if all(found[state.at].issuperset(nodes) for state, nodes in awaited.items()):
             break
     return found
 
 
-def grown(before: tuple[Told, ...], after: tuple[Told, ...]) -> frozenset[int]:
+def grown(before: tuple[LogReport, ...], after: tuple[LogReport, ...]) -> frozenset[int]:
     return frozenset(
         new.replica
         for old, new in zip(before, after, strict=True)

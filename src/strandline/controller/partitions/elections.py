@@ -58,7 +58,7 @@ def plan_elections(request: ElectLeadersRequest, basis: Basis) -> Plan:
 
 
 def sought(name: str, index: int, basis: Basis) -> tuple[Topic, Partition] | Refusal:
-    """The partition of which a leader shall be elected."""
+    """The partition that needs a leader."""
     topic = basis.image.topic_named(name)
     if topic is None:
         return Refusal(E.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")

@@ -135,7 +135,7 @@ def wanted(request: ElectLeadersRequest, basis: Basis) -> Iterator[tuple[str, in
 def why_not(
     name: str, index: int, designated: int | None, request: ElectLeadersRequest, basis: Basis
 ) -> Refusal | TopicIdPartition:
-    """The partition that shall have a leader, or why there is none to be elected."""
+    """The partition that needs a leader, or why none can be elected."""
     found = sought(name, index, basis)
     if isinstance(found, Refusal):
         return found
@@ -154,7 +154,7 @@ def why_not(
     elif request.election_type == LONGEST_LOG_BALANCED and not (
         partition.isr or partition.elr or partition.last_known_elr
     ):
-        why = f"It is not known who was eligible last to lead {name}-{index}, so nobody can be waited for"
+        why = f"The replicas of {name}-{index} that were eligible last are unknown, so Balanced cannot wait for them"
         return Refusal(E.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
     return TopicIdPartition(topic.topic_id, index)
 

@@ -110,8 +110,8 @@ def plan_one(
 
 
 def towards(old: Partition, target: Nodes, original: Nodes, basis: Basis) -> Assignment:
-    """The way from what a partition had to what it shall have. Replicas that an earlier reassignment was adding, and
-    that are not wanted now, go at once."""
+    """From the replicas that a partition had to those that it will have. Replicas that an earlier reassignment
+    was adding, and that are not wanted now, go at once."""
     assert target
     removing = without(original, target)
     replicas = (*target, *removing)

@@ -36,7 +36,7 @@ from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoR
 
 
 class Recovery:
-    """Of one partition. `designated`: who shall lead, if somebody said so."""
+    """The recovery of one partition. `designated`: the broker that an operator named, if any."""
 
     def __init__(
         self, strategy: Strategy, ends: Instant, cause: str, designated: NodeId = NOBODY, is_manual: bool = False
@@ -88,7 +88,7 @@ class Recoveries:
         self.answers.pop(at, None)
         recovery = self.partitions.pop(at, None)
         if recovery is not None and recovery.is_manual:
-            self.is_due = True  # who asked for it is told at once
+            self.is_due = True  # the client gets its answer at once
 
     # --- by hand
 

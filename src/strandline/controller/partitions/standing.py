@@ -19,8 +19,8 @@ class Standing(Enum):
     MEMBER = "a member of the ISR"  # 1: without Eligible Leader Replicas the last one stays in it
     ELIGIBLE = "an eligible replica"  # 2 and 3.2: whichever of them is there first
     RECOVERY = "an unclean recovery"  # 3.1, 4.1 and 4.2: replicas are asked what they have
-    LAST_ELIGIBLE = "all who were eligible last"  # 4.2: a Balanced recovery begins when they are all unfenced
-    LAST_LEADER = "who led last"  # Delivery plan: Balanced, and no recovery is managed
+    LAST_ELIGIBLE = "all replicas that were eligible last"  # 4.2: a Balanced recovery begins when they are all unfenced
+    LAST_LEADER = "the last leader"  # Delivery plan: Balanced, and no recovery is managed
     ANYBODY = "any replica"  # Delivery plan: Aggressive, and no recovery is managed
     OPERATOR = "an operator"  # 4.3, or whoever could be waited for is not known, or will not come
 
@@ -65,7 +65,7 @@ def standing_in(image: Image, partition: Partition, strategy: Strategy, is_manag
 def standings(
     image: Image, static: Mapping[str, ConfigValue], is_managed: bool
 ) -> Iterator[tuple[TopicIdPartition, Standing]]:
-    """Of all partitions that nobody leads. `static`: the configuration of the node, as its file has it."""
+    """For all partitions without a leader. `static`: the configuration of the node, as its file has it."""
     for topic in image.topics.values():
         without = [(index, partition) for index, partition in topic.partitions.items() if partition.leader == NOBODY]
         if not without:

@@ -203,7 +203,7 @@ class Stage(LocalCluster):
         return acknowledged
 
     def high_watermark(self) -> int | None:
-        """As a consumer is told; None: nobody leads."""
+        """As consumers see it; None: no leader."""
         if self.partition(self.image()).leader < 0:
             return None
         consumer = Consumer(client_config(self.reachable, **{"group.id": TOPIC}))

@@ -49,7 +49,7 @@ class Moment(Value, frozen=True):
     leader_epoch: int
     isr: tuple[int, ...]
     elr: tuple[int, ...]
-    high_watermark: int | None  # as a consumer is told; None: nobody leads
+    high_watermark: int | None  # as consumers see it; None: no leader
     sent: int
     acknowledged: int
     committed: int  # acknowledged in all steps so far
@@ -217,16 +217,20 @@ def remark(story: Story, step: str) -> str:
         case "before":
             return f"{at.acknowledged:,} records are acknowledged, and on all three disks."
         case "T0":
-            return f"In sync: {isr}, as many as min ISR wants. {at.acknowledged:,} more records are acknowledged."
+            return f"In sync: {isr}, as many as min ISR requires. {at.acknowledged:,} more records are acknowledged."
         case "T1" if story.is_elr_on:
             return (
-                f"Below min ISR nothing is committed, so broker {elr} still has all that ever was: it is eligible."
-                f" {at.sent - at.acknowledged:,} records are refused."
+                f"Below min ISR nothing is committed, so broker {elr} still has everything that was committed:"
+                " it is eligible."
+                f" {at.sent - at.acknowledged:,} records are rejected."
             )
         case "T1":
-            return f"In sync: {isr}. Nobody notes who else has all. {at.sent - at.acknowledged:,} records are refused."
+            return (
+                f"In sync: {isr}. No record says which other replicas have everything."
+                f" {at.sent - at.acknowledged:,} records are rejected."
+            )
         case "T2" if story.is_elr_on:
-            return f"The ISR may be empty: eligible are {elr}. Who comes back first with its data will lead."
+            return f"The ISR may be empty: eligible are {elr}. The first broker that returns with its data will lead."
         case "T2":
             return f"The ISR keeps its last member, broker {isr}. Only it may lead again, with what is left of its log."
         case "T3" if story.is_elr_on:
@@ -237,7 +241,7 @@ def remark(story: Story, step: str) -> str:
         case "T3":
             return (
                 "All records are there, on broker 1, but it is not in the ISR: nobody leads."
-                f" {at.sent - at.acknowledged:,} records are refused."
+                f" {at.sent - at.acknowledged:,} records are rejected."
             )
         case "T4" if at.leader == LAST:
             return (

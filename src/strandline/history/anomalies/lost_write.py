@@ -40,12 +40,12 @@ def find(view: View) -> list[Anomaly]:
             if not passed.is_final and item.acknowledged_ms >= passed.began_ms:
                 continue
             missed.add(vanished(view, item, passed))
-    return [*found, *missed.told()]
+    return [*found, *missed.anomalies()]
 
 
 class Missed:
-    """A value is lost once, and told once: by what has the fewest excuses. That a reader had been told it is committed
-    is one that counts, an early proof is another; where none has both, both are told."""
+    """A value is lost once, and reported once: by what has the fewest excuses. That a reader had seen it as committed
+    is one that counts, an early proof is another; where none has both, both are reported."""
 
     def __init__(self) -> None:
         self.committed: dict[bytes, Anomaly] = {}
@@ -57,7 +57,7 @@ class Missed:
         if value not in known or anomaly.proved_ms < known[value].proved_ms:
             known[value] = anomaly
 
-    def told(self) -> Iterable[Anomaly]:
+    def anomalies(self) -> Iterable[Anomaly]:
         yield from self.committed.values()
         for value, anomaly in self.others.items():
             if value not in self.committed or anomaly.proved_ms < self.committed[value].proved_ms:
@@ -65,7 +65,7 @@ class Missed:
 
 
 class Due:
-    """A value that was read. `acknowledged_ms` is NEVER if nobody told its writer that it stands there."""
+    """A value that was read. `acknowledged_ms` is NEVER if its writer got no success."""
 
     __slots__ = ("acknowledged_ms", "offset", "read_ms", "value", "writer")
 

@@ -72,10 +72,10 @@ def is_too_young(log: Log, segment: Segment, now: Instant) -> bool:
 
 
 def first_timestamp(segment: Segment) -> int:
-    """Of its first batch; one without a time is not waited for."""
+    """The time of its first batch; a batch without a time is not waited for."""
     first = segment.file.read(0, HEADER_SIZE)
     if len(first) < HEADER_SIZE:
-        return LONG_MAX  # damage: the pass will tell
+        return LONG_MAX  # damage: the pass will find it
     header = read_header(first)
     stamp = header.max_timestamp if header.has_delete_horizon or not header.record_count else header.base_timestamp
     return stamp if stamp > 0 else LONG_MAX

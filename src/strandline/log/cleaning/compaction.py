@@ -11,7 +11,7 @@ for `delete.retention.ms` after the first pass that saw it: then its batch gets 
 which nothing stays is kept as an empty one if it is one that is remembered of a producer, the first of a leader
 epoch, the last below the high watermark, or the last of its group: what says where a producer stands, where a log ends,
 and where its epochs begin, stays, also for a replica that has nothing but a copy; and a segment ends where the next one
-begins. So recovery can tell a segment that was lost from a gap, however old its checkpoints are.
+begins. So recovery can distinguish a lost segment from a gap, however old its checkpoints are.
 
 What becomes of transactions and their markers, `decided` says.
 

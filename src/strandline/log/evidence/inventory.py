@@ -63,7 +63,7 @@ class Left(Value, frozen=True, array_like=True):
 
     @classmethod
     def in_doubt(cls, at: TopicIdPartition, start: int, end: int) -> Self:
-        """Of a log that has lost records already, or is not there: no log is like that."""
+        """For a log that has lost records already, or is not there: no log is equal to it."""
         return cls("", uuid_text(at.topic_id), at.partition, start, end, 0, None, (), IN_DOUBT)
 
     @property

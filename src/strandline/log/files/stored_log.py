@@ -313,7 +313,7 @@ class StoredLog:
     # --- durability
 
     def flush_if_due(self) -> None:
-        """By flush.messages: the disk is waited for, so that nobody is told of records before they are durable."""
+        """For flush.messages: this waits for the disk, so that records are durable before anybody sees them."""
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             end = self.log_end_offset
             self.disk.sync(self.unsynced())

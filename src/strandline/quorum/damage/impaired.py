@@ -12,7 +12,7 @@ stands. Its Fetches count for the leader's commit, since it has those records no
   - a leader told it, in the epoch that it is in, of a high watermark behind the beginning of that epoch, and the log is
     durable here up to there. Nobody was elected with a vote of ours in the meantime, so this leader has everything that
     was committed before its epoch, whoever acknowledged it; and what it commits with us now, we have;
-  - if votes are lost: every other voter has told its epoch since the start, and we are in none that is earlier. A
+  - if votes are lost: every other voter has sent its epoch since the start, and none is later than ours. A
     candidate that had our vote is in that epoch, or in a later one. So the forgotten vote is of our epoch, which has a
     leader and needs no votes, or of an earlier one. (The epoch may be the one that the file had, for the same reason.)
 The impairment outlives restarts: as long as it lasts, the file says so in place of the offset.

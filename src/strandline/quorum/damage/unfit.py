@@ -47,9 +47,9 @@ def report(quorum: QuorumState) -> None:
 
 def waiting(quorum: QuorumState) -> str:
     return (
-        f"This node compares it with the leader's before it goes on. Where the others"
-        f" ({', '.join(str(voter) for voter in quorum.others)}) say the same of their logs, nobody can lead: start the"
-        f" version that wrote it"
+        f"This node compares it with the leader's before it goes on. If the others"
+        f" ({', '.join(str(voter) for voter in quorum.others)}) report the same, no voter can lead: start the version"
+        f" that wrote it"
     )
 
 

@@ -53,7 +53,7 @@ def repaired(stored: ElectionState, last_epoch: int) -> ElectionState:
 
     Versions without an allowance could be moved to the last epochs by one message. Two states that they left are not
     believed, because nothing that this voter promised in them matters to anybody:
-      - an epoch that no message can hold: its voter made it up and voted for itself, and could tell nobody;
+      - an epoch that no message can hold: its voter made it up and voted for itself, and could not send it;
       - the very last epoch, without a vote: nobody was elected in it with a vote of ours, and our log has none of its
         records.
     But the file has also forgotten the vote in the last real epoch, and that vote must not be given twice. So the voter

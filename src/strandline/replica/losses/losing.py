@@ -237,7 +237,7 @@ def at_beginning(hosted: Hosted, partition: Partition, now: Instant, *, is_whole
                 old_epoch=epoch - 1,
                 new_epoch=epoch,
                 time_ms=now,
-                cause="it leads on after an unclean stop: what it had not flushed may be gone",
+                cause="it leads again after an unclean stop: records that were not flushed may be lost",
             )
         ]
     return []

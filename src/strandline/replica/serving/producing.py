@@ -8,6 +8,7 @@ Rules:
   - a batch that was written before is answered as it was the first time: with its offset, and by the same rules, so
     with acks=−1 not before it is committed. DUPLICATE_SEQUENCE_NUMBER, which names no offset, is never the answer
   - a batch is refused that would come before one that was refused, where the log cannot see that: `awaited`
+  - the first batch of a transaction waits until its coordinator knows of it (`verifying`), and what follows it, too
   - if the committed ISR becomes too small meanwhile, nothing is committed until a replica is back: a producer
     gets NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on, as there is nothing better to do
 """
@@ -29,6 +30,7 @@ from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.internal_append import Done, InternalAppend
 from strandline.replica.serving.leader import Leader
+from strandline.replica.serving.transactions.verifying import AGAIN, Verifying
 from strandline.wire.batch import read_header, why_no_batch
 from strandline.wire.compress import Codec
 from strandline.wire.messages.records.produce import (
@@ -45,6 +47,9 @@ from strandline.wire.messages.records.produce import (
 
 TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
+ADDS_SINCE = 12  # the Produce version by which a client leaves it to the brokers to add partitions to its transaction
+ABORTABLE_SINCE = 11
+VERIFICATION_MS = 5_000  # for the broker's own appends
 ADMIN_CLIENT = "__admin_client"  # Kafka lets one that calls itself so write into internal topics
 ACKS_ALL = -1
 NONE = ErrorCode.NONE
@@ -53,17 +58,32 @@ NONE = ErrorCode.NONE
 class ParkedProduce:
     """A Produce: what its partitions are answered; with acks=−1 it waits until the last of them is."""
 
-    __slots__ = ("acks", "client_id", "done", "failed", "moved", "producing", "rows", "to", "unanswered", "waits")
+    __slots__ = (
+        "acks",
+        "client_id",
+        "done",
+        "failed",
+        "held",
+        "moved",
+        "producing",
+        "request",
+        "rows",
+        "to",
+        "unanswered",
+        "waits",
+    )
 
-    def __init__(self, producing: "Producing", to: ReplyTo, client_id: str | None, acks: int) -> None:
+    def __init__(self, producing: "Producing", to: ReplyTo, client_id: str | None, request: ProduceRequest) -> None:
         self.producing = producing
         self.to = to
         self.client_id = client_id
-        self.acks = acks
+        self.request = request
+        self.acks = request.acks
         self.rows: list[TopicRows] = []
         self.failed = False  # one of its partitions was refused
         self.moved: dict[int, None] = {}  # brokers that lead what is not led here
         self.waits: list[tuple[Hosted, Part]] = []  # for the high watermark; until they are in its queues
+        self.held = 0  # of its partitions, how many wait for the coordinator of their transaction
         self.unanswered = 0
         self.done = False
 
@@ -72,8 +92,8 @@ class ParkedProduce:
         return refusal(data.index, error, message)
 
     def wait(self, now: Instant, timeout_ms: int) -> None:
-        assert self.waits and not self.done
-        self.unanswered = len(self.waits)
+        assert (self.waits or self.held) and not self.done
+        self.unanswered = len(self.waits) + self.held
         for hosted, part in self.waits:
             hosted.wait(part)
         self.waits = []
@@ -89,7 +109,16 @@ class ParkedProduce:
         self.done = True
         self.producing.waiting -= 1
         self.producing.host.timers.entry_done()
-        return [Reply(self.to, self.response())]
+        return self.answers()
+
+    def answers(self) -> list[Effect]:
+        if self.acks:
+            return [Reply(self.to, self.response())]
+        effects: list[Effect] = [Reply(self.to, None)]
+        if self.failed:
+            # No answer can report it; a closed connection makes the client ask for metadata.
+            effects.append(Close(self.to.connection, "a produce request with acks=0 failed"))
+        return effects
 
     def expire(self, now: Instant) -> list[Effect]:
         assert not self.done
@@ -100,7 +129,7 @@ class ParkedProduce:
             for part in parts:
                 if isinstance(part, Part) and not part.done:
                     part.refuse(ErrorCode.REQUEST_TIMED_OUT)
-        return [Reply(self.to, self.response())]
+        return self.answers()
 
     def response(self) -> ProduceResponse:
         responses = [
@@ -137,6 +166,7 @@ class Part:
         assert not self.done
         assert error is not NONE
         self.done = True
+        self.parked.failed = True
         self.row = PartitionProduceResponse(index=self.row.index, error_code=error, base_offset=-1)
 
 
@@ -149,6 +179,7 @@ class Producing:
         self.host = host
         self.fetching = fetching
         self.hints = hints
+        self.verifying = Verifying(host)
         self.awaited = Awaited()
         self.waiting = 0  # Produces
 
@@ -156,7 +187,7 @@ class Producing:
         by_id = to.api_version >= TOPIC_IDS_SINCE
         effects: list[Effect] = []
         partitions = self.host.partitions
-        parked = ParkedProduce(self, to, caller.client_id, request.acks)
+        parked = ParkedProduce(self, to, caller.client_id, request)
         for topic in request.topic_data:
             group = partitions.by_id.get(topic.topic_id) if by_id else partitions.by_name.get(topic.name)
             parts: list[PartitionProduceResponse | Part] = []
@@ -164,18 +195,12 @@ class Producing:
             for data in topic.partition_data:
                 hosted = None if group is None else group.get(data.index)
                 parts.append(self.produce_one(parked, topic, data, hosted, effects, now))
-        if parked.waits:
+        if parked.waits or parked.held:
             parked.wait(now, request.timeout_ms)
-        elif request.acks == 0:
-            effects.append(Reply(to, None))
-            if parked.failed:
-                # There is no answer that could say so; a closed connection makes the client ask for metadata.
-                effects.append(Close(to.connection, "a produce request with acks=0 failed"))
+        elif parked.moved and request.acks:
+            effects.append(Reply(to, self.with_endpoints(parked.response(), parked.moved, caller.listener)))
         else:
-            response = parked.response()
-            if parked.moved:
-                response = self.with_endpoints(response, parked.moved, caller.listener)
-            effects.append(Reply(to, response))
+            effects += parked.answers()
         return effects
 
     def produce_one(
@@ -201,7 +226,27 @@ class Producing:
             return parked.refuse(data, ErrorCode.INVALID_TOPIC_EXCEPTION, why)
         if acks not in (ACKS_ALL, 0, 1):
             return parked.refuse(data, ErrorCode.INVALID_REQUIRED_ACKS, None)
-        appended = self.append(hosted, leader, data.records, acks, effects, now, where=called(topic, data))
+        if parked.request.transactional_id is not None and self.must_hold(hosted, leader, data):
+            return self.hold(parked, topic, data, hosted, leader, effects, now)
+        return self.write(parked, topic, data, hosted, leader, effects, now)
+
+    def write(
+        self,
+        parked: ParkedProduce,
+        topic: TopicProduceData,
+        data: PartitionProduceData,
+        hosted: Hosted,
+        leader: Leader,
+        effects: list[Effect],
+        now: Instant,
+        *,
+        may_begin: bool = False,
+    ) -> PartitionProduceResponse | Part:
+        """The answer, or what waits for the high watermark; it is not in the queue yet."""
+        acks = parked.acks
+        appended = self.append(
+            hosted, leader, data.records, acks, effects, now, where=called(topic, data), may_begin=may_begin
+        )
         if isinstance(appended, Refused):
             parked.failed = True
             hosted.counters.refused(appended.error, len(data.records or ()))
@@ -214,9 +259,62 @@ class Producing:
         )
         if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
             part = Part(parked, appended.last_offset + 1, row)
-            parked.waits.append((hosted, part))
+            if not may_begin:
+                parked.waits.append((hosted, part))
             return part
         return row
+
+    # --- transactions
+
+    def must_hold(self, hosted: Hosted, leader: Leader, data: PartitionProduceData) -> bool:
+        records: Any = data.records
+        is_batch = records is not None and why_no_batch(records, 0) is None
+        return is_batch and self.verifying.must_ask(hosted, leader, read_header(records))
+
+    def hold(
+        self,
+        parked: ParkedProduce,
+        topic: TopicProduceData,
+        data: PartitionProduceData,
+        hosted: Hosted,
+        leader: Leader,
+        effects: list[Effect],
+        now: Instant,
+    ) -> PartitionProduceResponse | Part:
+        """The batch is appended when the coordinator of its transaction has answered."""
+        assert parked.request.transactional_id is not None
+        records: Any = data.records
+        part = Part(parked, 0, PartitionProduceResponse(index=data.index, base_offset=-1))
+        parked.held += 1
+
+        def done(error: ErrorCode, now: Instant) -> list[Effect]:
+            if part.done:
+                return []  # its time is up
+            if error is not NONE:
+                return part.complete(for_producer(error, parked.to.api_version), now)
+            effects: list[Effect] = []
+            found = self.write(parked, topic, data, hosted, leader, effects, now, may_begin=True)
+            if isinstance(found, Part):
+                part.row, part.required = found.row, found.required
+                if leader.high_watermark < part.required:
+                    hosted.wait(part)
+                    return effects
+            else:
+                part.row = found
+            part.done = True
+            return effects + parked.part_done()
+
+        effects += self.verifying.ask(
+            hosted,
+            leader,
+            parked.request.transactional_id,
+            read_header(records),
+            done,
+            now,
+            adds=parked.to.api_version >= ADDS_SINCE,
+            patience_ms=parked.request.timeout_ms,
+        )
+        return part
 
     def append(
         self,
@@ -228,6 +326,7 @@ class Producing:
         now: Instant,
         *,
         where: Where | None = None,
+        may_begin: bool = False,
     ) -> Appended | Refused:
         """Append as the leader, and answer the fetches that wait for it. `where`: as the client's
         request calls it; None: the broker itself appends."""
@@ -243,7 +342,9 @@ class Producing:
             return refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         leader.stamp_caught_up()
         try:
-            appended = leader.log.append_as_leader(records, leader.epoch, now, internal=where is None)
+            appended = leader.log.append_as_leader(
+                records, leader.epoch, now, internal=where is None, may_begin=may_begin
+            )
             if leader.log.must_flush:
                 leader.log.flush_if_due()
         except DiskError as error:
@@ -269,15 +370,37 @@ class Producing:
         return effects
 
     def append_internal(
-        self, topic: str, partition: int, batch: bytearray, now: Instant, then: Done, timeout_ms: int
+        self,
+        topic: str,
+        partition: int,
+        batch: bytearray,
+        now: Instant,
+        then: Done,
+        timeout_ms: int,
+        *,
+        transaction: str = "",
+        adds: bool = False,
+        is_verified: bool = False,
     ) -> list[Effect]:
         assert timeout_ms > 0
         hosted = self.host.partitions.named(topic, partition)
         leader = None if hosted is None else hosted.role
         if hosted is None or type(leader) is not Leader:
             return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, now)
+        header = read_header(batch)
+        if transaction and not is_verified and self.verifying.must_ask(hosted, leader, header):
+
+            def verified(error: ErrorCode, now: Instant) -> list[Effect]:
+                if error is not NONE:
+                    return then(error, -1, now)
+                return self.append_internal(topic, partition, batch, now, then, timeout_ms, is_verified=True)
+
+            patience_ms = min(timeout_ms, VERIFICATION_MS)
+            return self.verifying.ask(
+                hosted, leader, transaction, header, verified, now, adds=adds, patience_ms=patience_ms
+            )
         effects: list[Effect] = []
-        appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now)
+        appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now, may_begin=is_verified)
         if isinstance(appended, Refused):
             return effects + then(appended.error, -1, now)
         if leader.high_watermark > appended.last_offset:
@@ -342,3 +465,13 @@ def refusal(
             BatchIndexAndErrorMessage(batch_index=delta, batch_index_error_message=message) for delta in records
         ),
     )
+
+
+def for_producer(error: ErrorCode, version: int) -> ErrorCode:
+    """What a coordinator has refused, as producers know it."""
+    if error in AGAIN:
+        return ErrorCode.NOT_ENOUGH_REPLICAS  # every client tries again
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    is_new = error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE
+    return ErrorCode.INVALID_TXN_STATE if is_new else error

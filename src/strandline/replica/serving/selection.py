@@ -17,7 +17,7 @@ LEADER_ONLY, RACK_AWARE = REPLICA_SELECTORS
 
 
 class ReplicaView(NamedTuple):
-    """A replica that may be chosen. Of two that are as close, the greater one is better."""
+    """A replica that may be chosen. If two are equally close, the greater one is better."""
 
     log_end_offset: int
     last_caught_up: int

@@ -1,7 +1,7 @@
 """Which of this broker's log directories are cordoned: they keep what is in them, and get no new replicas (KIP-1066).
 
 The broker reports them to the controller, which places no replicas where all directories are cordoned. A name in the
-setting that is no log directory of this broker says nothing.
+name that is not a log directory of this broker has no effect.
 """
 
 from strandline.base.ids import ZERO_UUID, Uuid

@@ -56,9 +56,9 @@ class OfflineReplicas:
         is_awaited = path in self.host.directories.awaited
         then = "must be restarted: another one has failed"
         if is_awaited:
-            then = "restarts in order by itself when there is room"
+            then = "restarts by itself when there is space"
         return (
-            f"the log directory {path} is full, and offline from now on: {why}{rest}. Make room there; this broker"
+            f"the log directory {path} is full, and offline from now on: {why}{rest}. Free space there; this broker"
             f" goes on with the others, and {then}"
         )
 

@@ -81,7 +81,7 @@ class MetricsServer:
             if len(self.connections) <= CONNECTIONS_MAX:
                 await asyncio.wait_for(self.answer(reader, writer), PATIENCE_S)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
-            pass  # the asker is gone, too slow, or no HTTP client: the connection is closed, which tells it
+            pass  # the asker is gone, too slow, or not an HTTP client: closing the connection is the answer
         except asyncio.CancelledError:
             pass  # the node stops; Python 3.11 would report a cancelled task of a server as an error of the loop
         finally:

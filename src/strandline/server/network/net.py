@@ -77,12 +77,12 @@ class Connection(Framed):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert self.number not in self.net.connections
-        self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+        self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are not a subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         peer = transport.get_extra_info("peername") or ("", 0)
         self.caller = Caller("", peer[0], self.listener.name)
         sock = transport.get_extra_info("socket")
-        with suppress(OSError):  # the other side may be gone already, which the transport will tell
+        with suppress(OSError):  # the other side may have closed already; the transport reports that
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.net.config.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.net.config.send_buffer_bytes)

@@ -99,7 +99,7 @@ class Link(Framed):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert self.transport is None
-        self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+        self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are not a subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         if self.closed:
             transport.abort()

@@ -122,7 +122,7 @@ class RealFile:
         self.end = size
 
     def close(self) -> None:
-        """Closing twice is no error."""
+        """Closing twice is not an error."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             with naming(self.path):

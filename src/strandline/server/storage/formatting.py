@@ -29,7 +29,7 @@ def format_node(
     """Write `meta.properties` into each directory of the node, and `bootstrap.checkpoint` into that of the metadata
     log; returns the directories that were written. All are checked before any is.
 
-    `features`: levels that the cluster shall begin with. Where one is not named, the node's file and Kafka's defaults
+    `features`: levels that the cluster begins with. Where one is not named, the node's file and Kafka's defaults
     say it. A directory that is formatted already keeps what it has.
     """
     assert cluster_id

@@ -52,7 +52,7 @@ def has_room(root: str) -> bool:
 
 
 def why_no_room(roots: Sequence[str]) -> str | None:
-    """Of the first directory that lacks room, in words for an operator."""
+    """A message for an operator about the first directory that lacks space."""
     for root in roots:
         try:
             why = why_none_in(root)
@@ -69,7 +69,7 @@ def why_none_in(root: str) -> str | None:
     total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
     needed = needed_room(total)
     if free < needed:
-        return f"has {mib(free)} of {mib(total)} free, and {mib(needed)} are needed: make room there"
+        return f"has {mib(free)} of {mib(total)} free, and {mib(needed)} are needed: free space there"
     if found.f_files and not found.f_favail:
         return "can take no more files: remove some there"
     size = min(max(needed, 1), ROOM_BYTES)  # a file system may not say how large it is

@@ -149,7 +149,7 @@ class Admin(Client):
         yield from self.ask(f"elects leaders uncleanly: {', '.join(map(str, ats))}", request, 2)
 
     def designate(self, stuck: Sequence[tuple[str, int, int]], election_type: int) -> Life:
-        """`stuck`: topic, partition, and who shall lead it."""
+        """`stuck`: topic, partition, and the broker that will lead it."""
         by_topic: dict[str, list[tuple[int, int]]] = {}
         for topic, index, node in stuck:
             by_topic.setdefault(topic, []).append((index, node))

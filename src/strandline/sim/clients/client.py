@@ -1,4 +1,4 @@
-"""Clients that behave as real ones do: they follow Metadata, retry, and write down what they did and were told.
+"""Clients that behave as real ones do: they follow Metadata, retry, record what they did and which answers they got.
 
 A client is a generator and touches nothing: it yields a request and gets the answer (None if there was none), or a list
 of requests to be sent at once and gets a list, or yields milliseconds to wait. So the same client runs in the simulator
@@ -57,7 +57,7 @@ class Stage(Protocol):
     def consumed(self, at: TopicIdPartition, end: int) -> None: ...
 
     def suspect(self, at: TopicIdPartition, why: str) -> None:
-        """A client was told what it must not be told, unless this topic is gone or its faults were too many."""
+        """A client got an answer that is not allowed, unless this topic is deleted or had too many faults."""
         ...
 
     def deleted(self, topic_id: Uuid) -> None:
@@ -86,7 +86,7 @@ class Client:
         self.stage = stage
         self.name = name
         self.rng = stage.random(name)
-        self.is_stopped = False  # it shall come to an end
+        self.is_stopped = False  # so that it ends
         self.is_done = False
         self.leader_epochs: dict[tuple[Uuid, int], int] = {}  # the newest seen
         # As Metadata said last:

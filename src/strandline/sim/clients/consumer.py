@@ -12,7 +12,7 @@ from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest,
 from strandline.wire.record import records
 
 E = ErrorCode
-PATIENCE = 3  # empty answers at the end, before a reader that shall stop believes that it is the end
+PATIENCE = 3  # empty answers at the end, before a reader believes that this is the end
 
 
 class Consumer(Client):

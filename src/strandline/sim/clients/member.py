@@ -1,7 +1,7 @@
 """A member of a classic group: it joins, is assigned partitions, and commits a position in each, always one further.
 
 Now and then it stands still for longer than a rebalance takes, and goes on as if nothing had happened. All members of a
-group share what it was ever told to be committed: no member that speaks for the group sets that back.
+group share what it ever learned to be committed: no member that speaks for the group sets that back.
 """
 
 from collections.abc import Generator
@@ -36,7 +36,7 @@ class Member(Coordinated):
         session_ms: int = SESSION_MS,
     ) -> None:
         super().__init__(stage, name, group, topic)
-        self.told = told  # by partition: what the group was told to be committed, by an answer or by a read
+        self.told = told  # by partition: what the group knows to be committed, by an answer or by a read
         self.instance_id = instance or None
         self.session_ms = session_ms
         self.member_id, self.generation = "", -1

@@ -11,7 +11,7 @@ FAITHFUL = 40  # answers from one replica, on average, before the leader is aske
 
 
 class Nearby(Consumer):
-    """It tells the leader its rack, goes where that sends it, and back to the leader when it is refused there."""
+    """It sends the leader its rack, goes where that sends it, and back to the leader when it is rejected there."""
 
     def __init__(self, stage: Stage, name: str, at: TopicPartition) -> None:
         super().__init__(stage, name, at)

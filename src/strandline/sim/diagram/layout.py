@@ -65,7 +65,7 @@ def tick_ms(span_ms: int, width: int) -> int:
 
 
 def spread(marks: Sequence[tuple[float, float]], rows: int) -> list[int]:
-    """A row for each label at (x, its width), in order; -1 where there is no room in any."""
+    """A row for each label at (x, its width), in order; -1 if no row has space."""
     ends = [float("-inf")] * rows
     found = []
     for x, wide in marks:

@@ -14,13 +14,13 @@ from strandline.sim.diagram.spans import DEATHS, lives, pauses
 from strandline.sim.diagram.svg import document, style, svg
 from strandline.sim.runs.story import (
     CLUSTER,
-    Telling,
+    StoryLines,
     concerned,
     counted,
     end_of,
     machines,
+    story_lines,
     summary,
-    tell,
     violated_at,
     words,
 )
@@ -64,7 +64,7 @@ def page(
     nodes, _ = machines(trace)
     chosen = choose(trace, nodes, 0, max(end, window[1]))
     frame = Frame(trace, window, partitions, chosen, (0, max(end, window[1])))
-    told = tell(trace, (), ROWS)
+    lines = story_lines(trace, (), ROWS)
     values = {
         "title": escaped(title),
         "check": escaped(verdict_text.partition("\n")[0]),
@@ -77,8 +77,8 @@ def page(
         "overview": overview(trace),
         "svg": "".join(document(frame, is_alone=False)),
         "left_out": escaped(left_out(chosen)),
-        "story_left_out": escaped("left out: " + counted(told.left_out)) if told.left_out else "",
-        "rows": rows(told),
+        "story_left_out": escaped("left out: " + counted(lines.left_out)) if lines.left_out else "",
+        "rows": rows(lines),
         "picture_style": style(),
         "page_style": template("page.css"),
         "script": filled(template("page.js"), constants(end)),
@@ -133,13 +133,13 @@ def left_out(chosen: Chosen) -> str:
     return f"{begun} Left out: {'; '.join(missing)}." if missing else begun
 
 
-def rows(told: Telling) -> str:
+def rows(lines: StoryLines) -> str:
     return "\n".join(
         f'<tr class="{escaped(line.kind.replace(" ", "-"))}" data-t="{line.at_ms}" data-until="{line.until_ms}"'
         f' data-who="{escaped(line.machine)}" data-p="{escaped(line.partition)}"><td>{line.at_ms:,}</td>'
         f"<td>{escaped(line.machine or CLUSTER)}</td><td>{escaped(line.kind)}</td>"
         f"<td>{escaped(words(line)[:TEXT_MAX])}</td></tr>"
-        for line in told.lines
+        for line in lines.lines
     )
 
 

@@ -111,7 +111,7 @@ def claims(trace: Trace, heard: Sequence[tuple[Moment, str]], end_ms: int) -> li
 
 
 def is_resignation(moment: Moment) -> bool:
-    """A node's own log is the only place that tells when a controller gives up."""
+    """Only a node's own log shows when a controller gives up."""
     return moment.kind is Kind.REPORT and "no longer the active controller" in moment.text
 
 

@@ -14,8 +14,8 @@ from strandline.base.effects import Answered, Event, Send
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.scripted import when
-from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.world.connection import Station
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.world import World
@@ -31,13 +31,14 @@ from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatReq
 PROPOSAL_VERSION, HEARTBEAT_VERSION, TIMEOUT_MS = 3, 1, 1000
 TAKEN = (ErrorCode.NONE, ErrorCode.NEW_LEADER_ELECTED)
 NEVER_REACHED = -1000  # epochs ahead
+STATION = "liar"  # another name would change what follows from a seed
 
 
-class Liar(Station):
-    """Whatever its proposals are answered must be a refusal."""
+class Forger(Station):
+    """Sends proposals in the name of a leader. The controller must reject each of them."""
 
     def __init__(self, world: World) -> None:
-        super().__init__("liar", world.network)
+        super().__init__(STATION, world.network)
         self.world = world
         self.is_running = True
         self.sent = 0
@@ -55,8 +56,8 @@ class Liar(Station):
             raise self.world.violated(f"the controller takes {event.token[1]}", str(event.message))
 
 
-def absurd_proposal(turmoil: Turmoil, rng: Random) -> None:
-    world = turmoil.world
+def absurd_proposal(injector: FaultInjector, rng: Random) -> None:
+    world = injector.world
     image, controller = world.laws.metadata.image, world.controller()
     if controller is None:
         return
@@ -71,19 +72,19 @@ def absurd_proposal(turmoil: Turmoil, rng: Random) -> None:
         return
     why = rng.choice(list(kinds))
     name, request = rng.choice(kinds[why])
-    turmoil.note(f"somebody proposes {why} for {name}")
-    liar_of(world).say(why, controller, request, PROPOSAL_VERSION)
+    injector.note(f"somebody proposes {why} for {name}")
+    forger_of(world).say(why, controller, request, PROPOSAL_VERSION)
 
 
-def liar_of(world: World) -> Liar:
-    station = world.network.stations.get("liar")
-    return station if isinstance(station, Liar) else Liar(world)
+def forger_of(world: World) -> Forger:
+    station = world.network.stations.get(STATION)
+    return station if isinstance(station, Forger) else Forger(world)
 
 
-def late_heartbeats(turmoil: Turmoil, rng: Random) -> None:
+def late_heartbeats(injector: FaultInjector, rng: Random) -> None:
     """A broker leaves, and what it said before reaches the controller now, and again when it has left."""
-    world = turmoil.world
-    machine = turmoil.someone(rng)
+    world = injector.world
+    machine = injector.someone(rng)
     if machine is None or not machine.is_running or machine.is_paused:
         return
     spans = (0, rng.choice((3, 20)), rng.choice((60, 150, 400)))
@@ -97,16 +98,16 @@ def late_heartbeats(turmoil: Turmoil, rng: Random) -> None:
         if controller is not None and leaves():
             epoch = image.brokers[machine.node_id].epoch
             known = epoch if machine.node is None else min(epoch, machine.node.committed.end - 1)
-            turmoil.note(f"an earlier heartbeat of {machine.name} arrives")
+            injector.note(f"an earlier heartbeat of {machine.name} arrives")
             said = BrokerHeartbeatRequest(broker_id=machine.node_id, broker_epoch=epoch, current_metadata_offset=known)
-            liar_of(world).say("a heartbeat", controller, said, HEARTBEAT_VERSION)
+            forger_of(world).say("a heartbeat", controller, said, HEARTBEAT_VERSION)
 
     def follow() -> None:
         for span in spans:
-            turmoil.later(span, arrive)
+            injector.later(span, arrive)
 
-    turmoil.shut_down(machine)
-    when(turmoil, leaves, follow)
+    injector.shut_down(machine)
+    when(injector, leaves, follow)
 
 
 def is_gone(controller: Machine, image: Image, node: NodeId, machine: Machine) -> bool:

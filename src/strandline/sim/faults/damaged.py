@@ -6,7 +6,7 @@ some time ago. Records that were there may be gone then, so the machine counts a
 concerned. What only helps to find records (an index, epochs, producers, a checkpoint) takes no record away: nothing may
 be lost by it, and the machine's stop is only suspect.
 
-A stop in order leaves an inventory of all files, in its marker. Without one nobody can tell most files that were
+A stop in order leaves an inventory of all files, in its marker. Without one nothing distinguishes most files that were
 swapped with others, so they are swapped only where the marker stays as it was. Topic ids, and folders of two topics,
 are swapped after any stop: a folder bears its topic's name. While a process runs, only a folder is deleted, or files
 that it does not read.
@@ -21,8 +21,8 @@ from random import Random
 from strandline.log.directory import PARTITION_METADATA, parse_directory_name
 from strandline.log.evidence.clean_shutdown import FILE as MARKER
 from strandline.sim.faults.disks import is_metadata
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.scripted import cast, when
-from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.world.disk import is_topic_segment
 from strandline.sim.world.machine import Machine
 
@@ -65,9 +65,9 @@ def acts_on(machine: Machine, *, needs_inventory: bool) -> tuple[str, ...]:
     return ACTS if machine.has_inventory or not needs_inventory else ACTS[:-1]
 
 
-def damaged_files(turmoil: Turmoil, rng: Random) -> None:
+def damaged_files(injector: FaultInjector, rng: Random) -> None:
     """Of one machine, while it is down after a stop in order or a kill, or while it runs; then it is started anew."""
-    machine = turmoil.someone_to_lose_data(rng)
+    machine = injector.someone_to_lose_data(rng)
     if machine is None or machine.is_paused:
         return
     old = machine.disk.snapshot().entries
@@ -75,78 +75,78 @@ def damaged_files(turmoil: Turmoil, rng: Random) -> None:
     age, back = rng.choice(AGE_MS), rng.choice(BACK_MS)
 
     def strike() -> None:
-        if machine.is_paused or not turmoil.may_lose_data(machine):
+        if machine.is_paused or not injector.may_lose_data(machine):
             return
-        damage(turmoil, rng, machine, old)
+        damage(injector, rng, machine, old)
         if machine.is_running:
-            turmoil.suffers_later(rng.choice(AGE_MS), machine, machine.kill)
-        turmoil.later(back if not machine.is_running else AGE_MS[-1], machine.start)
+            injector.suffers_later(rng.choice(AGE_MS), machine, machine.kill)
+        injector.later(back if not machine.is_running else AGE_MS[-1], machine.start)
 
     if is_up:
-        turmoil.later(age, strike)
+        injector.later(age, strike)
         return
 
     def stop() -> None:
-        if rng.randrange(3) == 0 and turmoil.may_be_killed(machine):
+        if rng.randrange(3) == 0 and injector.may_be_killed(machine):
             machine.kill()
         else:
-            turmoil.shut_down(machine)
-        when(turmoil, lambda: not machine.is_running, strike)
+            injector.shut_down(machine)
+        when(injector, lambda: not machine.is_running, strike)
 
-    turmoil.later(age, stop)
+    injector.later(age, stop)
 
 
-def damaged_last(turmoil: Turmoil, rng: Random) -> None:
+def damaged_last(injector: FaultInjector, rng: Random) -> None:
     """All replicas of a partition stop in order, one after another. The files of the last one in sync are damaged, and
     it comes back first."""
-    found = cast(turmoil, rng)
+    found = cast(injector, rng)
     if found is None:
         return
     at, (last, *others) = found
-    name = turmoil.world.laws.partitions.names.get(at)
+    name = injector.world.laws.partitions.names.get(at)
     if name is None:
         return
-    turmoil.note(f"{last.name} is to be the last in sync of {name}, and its files are damaged")
+    injector.note(f"{last.name} is to be the last in sync of {name}, and its files are damaged")
     old = last.disk.snapshot().entries
     gap = rng.choice((50, 600, 3500))
     for number, machine in enumerate(others):
-        turmoil.later(number * gap, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
+        injector.later(number * gap, lambda machine=machine: injector.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
 
     def strike() -> None:
-        if turmoil.may_lose_data(last):
+        if injector.may_lose_data(last):
             folder = next((path for path in folders(last.disk.snapshot().entries) if path.endswith(f"/{name}")), None)
-            damage(turmoil, rng, last, old, folder)
+            damage(injector, rng, last, old, folder)
         last.start()
         for machine in others:
-            turmoil.later(rng.choice(BACK_MS), machine.start)
+            injector.later(rng.choice(BACK_MS), machine.start)
 
     def stop_last() -> None:
-        turmoil.shut_down(last)
-        when(turmoil, lambda: not last.is_running, strike)
+        injector.shut_down(last)
+        when(injector, lambda: not last.is_running, strike)
 
-    turmoil.later(len(others) * gap + rng.choice((0, 200, 3500)), stop_last)
+    injector.later(len(others) * gap + rng.choice((0, 200, 3500)), stop_last)
 
 
-def damage(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries, folder: str | None = None) -> None:
+def damage(injector: FaultInjector, rng: Random, machine: Machine, old: Entries, folder: str | None = None) -> None:
     """One to three files, or whole folders; `folder`: this one at least."""
-    turmoil.world.damage.stops(machine.node_id)
+    injector.world.damage.stops(machine.node_id)
     now = machine.disk.snapshot().entries
     if folder is not None:
-        strike_folder(turmoil, rng, machine, old, folder)
+        strike_folder(injector, rng, machine, old, folder)
     elif rng.randrange(3) == 0:
         found = folders(now)
         if found:
-            strike_folder(turmoil, rng, machine, old, rng.choice(found))
+            strike_folder(injector, rng, machine, old, rng.choice(found))
             return
     for _ in range(rng.randrange(1, 4) if folder is None else rng.randrange(2)):
-        strike_file(turmoil, rng, machine, old)
+        strike_file(injector, rng, machine, old)
 
 
 def folders(entries: Entries) -> list[str]:
     return [path for path, data in entries.items() if data is None and is_folder(path) and not is_metadata(path)]
 
 
-def strike_file(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries) -> None:
+def strike_file(injector: FaultInjector, rng: Random, machine: Machine, old: Entries) -> None:
     now = {path: data for path, data in machine.disk.snapshot().entries.items() if data is not None}
     kind = rng.choice(UNREAD if machine.is_running else tuple(KINDS))
     paths = [path for path in now if KINDS[kind](path) and not is_metadata(path)]
@@ -167,13 +167,13 @@ def strike_file(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries) -
         changed[path] = before
     changed = {one: data for one, data in changed.items() if data != now[one]}
     if changed:
-        turmoil.note(f"on {machine.name} the {kind} is {act}: {', '.join(changed)}")
-        tamper(turmoil, machine, changed, takes_records=kind in ("segment", "topic id"))
+        injector.note(f"on {machine.name} the {kind} is {act}: {', '.join(changed)}")
+        tamper(injector, machine, changed, takes_records=kind in ("segment", "topic id"))
         machine.has_inventory = machine.has_inventory and kind != "marker"
         machine.needs_inventory = machine.needs_inventory or (act == "swapped" and not is_shown)
 
 
-def strike_folder(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries, folder: str) -> None:
+def strike_folder(injector: FaultInjector, rng: Random, machine: Machine, old: Entries, folder: str) -> None:
     """The folder of a partition is gone, is again what it was, is another one's, or its last segment is cut in half."""
     now = machine.disk.snapshot().entries
     inside = {path: data for path, data in now.items() if path.startswith(f"{folder}/") and data is not None}
@@ -203,16 +203,16 @@ def strike_folder(turmoil: Turmoil, rng: Random, machine: Machine, old: Entries,
             act = "cut in half"
     changed = {path: data for path, data in changed.items() if path == folder or data != now.get(path)}
     if changed:
-        turmoil.note(f"on {machine.name} a folder is {act}: {folder}")
-        tamper(turmoil, machine, changed, takes_records=True)
+        injector.note(f"on {machine.name} a folder is {act}: {folder}")
+        tamper(injector, machine, changed, takes_records=True)
 
 
-def tamper(turmoil: Turmoil, machine: Machine, changed: Entries, *, takes_records: bool) -> None:
+def tamper(injector: FaultInjector, machine: Machine, changed: Entries, *, takes_records: bool) -> None:
     if takes_records:
         names = {path.split("/")[2] for path in changed}
-        for at, name in turmoil.world.laws.partitions.names.items():
+        for at, name in injector.world.laws.partitions.names.items():
             if str(name) in names:
-                turmoil.world.damage.lost_of(at, machine.node_id, "has damaged files")
+                injector.world.damage.lost_of(at, machine.node_id, "has damaged files")
                 machine.changed[at] = None
     machine.is_tampered = True
     machine.touches += 1

@@ -26,8 +26,8 @@ from strandline.metadata.records import (
 )
 from strandline.quorum.elections.election_state import SHORT, decode_quorum_state
 from strandline.quorum.storage.metadata_log import DIRECTORY, QUORUM_STATE, parse_snapshot_name
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.scripted import when
-from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.laws.cluster.votes import has_a_say_for_good
 from strandline.sim.world.disk import Image
 from strandline.sim.world.machine import METADATA_DIR, Machine
@@ -44,28 +44,28 @@ ACTS = ("truncated", "truncated", "without its snapshot", "emptied", "without it
 AGE_MS = (50, 1000, 4000)  # how old what comes back is
 
 
-def voters_of(turmoil: Turmoil) -> list[Machine]:
-    machines = turmoil.world.machines
+def voters_of(injector: FaultInjector) -> list[Machine]:
+    machines = injector.world.machines
     known = {voter for machine in machines.values() if machine.node is not None for voter in machine.node.voters}
     return [machines[voter] for voter in sorted(known)]
 
 
-def is_whole(turmoil: Turmoil, machine: Machine) -> bool:
-    if machine.node is None or machine.is_paused or any(machine.name in cut for cut in turmoil.world.network.cuts):
+def is_whole(injector: FaultInjector, machine: Machine) -> bool:
+    if machine.node is None or machine.is_paused or any(machine.name in cut for cut in injector.world.network.cuts):
         return False
     return machine.is_running and has_a_say_for_good(machine.node.quorum)
 
 
-def damaged_metadata(turmoil: Turmoil, rng: Random) -> None:
-    strike_one(turmoil, rng, ACTS)
+def damaged_metadata(injector: FaultInjector, rng: Random) -> None:
+    strike_one(injector, rng, ACTS)
 
 
-def stale_metadata(turmoil: Turmoil, rng: Random) -> None:
-    strike_one(turmoil, rng, (OLDER, OTHER))
+def stale_metadata(injector: FaultInjector, rng: Random) -> None:
+    strike_one(injector, rng, (OLDER, OTHER))
 
 
-def strike_one(turmoil: Turmoil, rng: Random, acts: Sequence[str]) -> None:
-    voters = voters_of(turmoil)
+def strike_one(injector: FaultInjector, rng: Random, acts: Sequence[str]) -> None:
+    voters = voters_of(injector)
     if len(voters) < 3:
         return
     machine = rng.choice(voters)
@@ -75,47 +75,47 @@ def strike_one(turmoil: Turmoil, rng: Random, acts: Sequence[str]) -> None:
 
     def strike() -> None:
         if not machine.is_running and machine.is_powered:
-            damage(turmoil, rng, machine, act, old)
-        turmoil.later(back, machine.start)
+            damage(injector, rng, machine, act, old)
+        injector.later(back, machine.start)
 
     def stop() -> None:
-        if is_killed and turmoil.may_be_killed(machine):
+        if is_killed and injector.may_be_killed(machine):
             machine.kill()
         else:
-            turmoil.shut_down(machine)
-        when(turmoil, lambda: not machine.is_running and all(is_whole(turmoil, other) for other in others), strike)
-        turmoil.later(DOWN_MS_MAX, machine.start)
+            injector.shut_down(machine)
+        when(injector, lambda: not machine.is_running and all(is_whole(injector, other) for other in others), strike)
+        injector.later(DOWN_MS_MAX, machine.start)
 
     def begin() -> None:
-        when(turmoil, lambda: all(is_whole(turmoil, voter) for voter in voters), stop)
+        when(injector, lambda: all(is_whole(injector, voter) for voter in voters), stop)
 
-    turmoil.later(rng.choice(AGE_MS), begin) if act == OLDER else begin()
+    injector.later(rng.choice(AGE_MS), begin) if act == OLDER else begin()
 
 
-def lost_majority(turmoil: Turmoil, rng: Random) -> None:
+def lost_majority(injector: FaultInjector, rng: Random) -> None:
     """The controller and one other voter commit metadata. The files of that one are damaged while it is down, and then
     it is alone with the third, which has none of it: two of three, and neither may be elected. No seed draws this: it
     takes away all of a quorum but one damaged voter."""
-    first = turmoil.world.controller()
-    voters = [voter for voter in voters_of(turmoil) if voter is not first]
-    if first is None or len(voters) != 2 or not all(is_whole(turmoil, voter) for voter in (first, *voters)):
+    first = injector.world.controller()
+    voters = [voter for voter in voters_of(injector) if voter is not first]
+    if first is None or len(voters) != 2 or not all(is_whole(injector, voter) for voter in (first, *voters)):
         return
     second, third = voters if rng.randrange(2) else voters[::-1]
-    turmoil.note(f"{second.name} is to lose metadata that only {first.name} has beside it")
+    injector.note(f"{second.name} is to lose metadata that only {first.name} has beside it")
     third.kill()
 
     def stop_second() -> None:
-        turmoil.shut_down(second)
-        when(turmoil, lambda: not second.is_running, strike)
+        injector.shut_down(second)
+        when(injector, lambda: not second.is_running, strike)
 
     def strike() -> None:
         first.kill()
-        damage(turmoil, rng, second, "truncated")
+        damage(injector, rng, second, "truncated")
         second.start()
         third.start()
-        turmoil.later(2500, first.start)
+        injector.later(2500, first.start)
 
-    turmoil.later(1000, stop_second)
+    injector.later(1000, stop_second)
 
 
 def files_of(machine: Machine) -> dict[str, bytes]:
@@ -128,7 +128,9 @@ def end_of(files: Mapping[str, bytes]) -> int:
     return max((header.last_offset + 1 for data in logs for header in batches(memoryview(data))), default=0)
 
 
-def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str, old: Mapping[str, bytes] | None = None) -> None:
+def damage(
+    injector: FaultInjector, rng: Random, machine: Machine, act: str, old: Mapping[str, bytes] | None = None
+) -> None:
     """`old`: its files some time ago."""
     entries = machine.disk.snapshot().entries
     files = files_of(machine)
@@ -170,9 +172,9 @@ def damage(turmoil: Turmoil, rng: Random, machine: Machine, act: str, old: Mappi
             changed[last] = files[last][: header.position] + unfit(rng, header) + files[last][header.end :]
     if not changed:
         return
-    turmoil.note(f"the metadata of {machine.name} is {act}: {', '.join(changed)}")
-    turmoil.world.seen[f"metadata {act}"] += 1
-    turmoil.world.laws.votes.damaged(machine)
+    injector.note(f"the metadata of {machine.name} is {act}: {', '.join(changed)}")
+    injector.world.seen[f"metadata {act}"] += 1
+    injector.world.laws.votes.damaged(machine)
     kept = {path: data for path, data in entries.items() if path not in changed}
     machine.disk.restore(Image(kept | {path: data for path, data in changed.items() if data is not None}))
 

@@ -4,17 +4,17 @@ from random import Random
 
 from strandline.log.evidence.clean_shutdown import FILE as MARKER
 from strandline.sim.faults.damaged import folders, tamper
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.scripted import when
-from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.world.machine import Machine
 
 BACK_MS = (300, 1500, 4000)
 DRAINED_MS = 60  # a flush that was under way is over
 
 
-def chosen(turmoil: Turmoil, rng: Random) -> tuple[Machine, str] | None:
+def chosen(injector: FaultInjector, rng: Random) -> tuple[Machine, str] | None:
     """A machine that goes on without one of its directories, and which one: it has replicas in it."""
-    machine = turmoil.someone_to_lose_data(rng)
+    machine = injector.someone_to_lose_data(rng)
     if machine is None or machine.is_paused or len(machine.log_dirs) < 2 or machine.has_offline_directories:
         return None
     broker = None if machine.node is None else machine.node.broker
@@ -22,10 +22,10 @@ def chosen(turmoil: Turmoil, rng: Random) -> tuple[Machine, str] | None:
     return (machine, rng.choice(used)) if used else None
 
 
-def full_directory(turmoil: Turmoil, rng: Random) -> None:
+def full_directory(injector: FaultInjector, rng: Random) -> None:
     """It is full. Perhaps a flush that is under way in it fails, or another directory does: then room alone is not
     enough, and somebody has to see to it."""
-    found = chosen(turmoil, rng)
+    found = chosen(injector, rng)
     if found is None:
         return
     machine, root = found
@@ -33,21 +33,21 @@ def full_directory(turmoil: Turmoil, rng: Random) -> None:
     others = [one for one in machine.log_dirs if one != root]
     second = rng.choice(others) if len(others) > 1 and rng.randrange(2) else None
     is_flush_lost = second is None and rng.randrange(2) == 0
-    turmoil.note(f"the directory {root} of {machine.name} is full")
-    turmoil.world.damage.stops(machine.node_id)
+    injector.note(f"the directory {root} of {machine.name} is full")
+    injector.world.damage.stops(machine.node_id)
     machine.disk.filled[root] = None
-    turmoil.later(back, machine.make_room)
+    injector.later(back, machine.make_room)
 
     def fails() -> None:
         if machine.life != life:
             return
         if second is not None:
-            turmoil.note(f"the directory {second} of {machine.name} fails")
+            injector.note(f"the directory {second} of {machine.name} fails")
             machine.disk.fail(second)
-            turmoil.later(back + 900, lambda: machine.disk.mend(second))
-        if is_flush_lost and turmoil.may_lose_data(machine):
-            turmoil.note(f"a flush of {root} on {machine.name} fails")
-            turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
+            injector.later(back + 900, lambda: machine.disk.mend(second))
+        if is_flush_lost and injector.may_lose_data(machine):
+            injector.note(f"a flush of {root} on {machine.name} fails")
+            injector.world.damage.lost(machine.node_id, "had a flush that failed")
 
             faults = machine.disk.sync_faults
 
@@ -59,61 +59,61 @@ def full_directory(turmoil: Turmoil, rng: Random) -> None:
                     faults.remove(which)
 
             faults.append(which)
-            turmoil.later(DRAINED_MS, passes)
+            injector.later(DRAINED_MS, passes)
         if second is not None or is_flush_lost:
-            turmoil.later(back + 2500, machine.repaired)
+            injector.later(back + 2500, machine.repaired)
 
-    when(turmoil, lambda: machine.has_offline_directories or machine.life != life, fails)
+    when(injector, lambda: machine.has_offline_directories or machine.life != life, fails)
 
 
-def stopped_without(turmoil: Turmoil, rng: Random) -> None:
+def stopped_without(injector: FaultInjector, rng: Random) -> None:
     """It fails, and is back when the machine has stopped in order; perhaps without a log, or as a new disk."""
-    found = chosen(turmoil, rng)
+    found = chosen(injector, rng)
     if found is None:
         return
     machine, root = found
     life, back = machine.life, rng.choice((0, 30, 300))
     loss = rng.choice(("a folder", "a folder", "the disk", ""))
-    turmoil.note(f"the directory {root} of {machine.name} fails")
-    turmoil.world.damage.stops(machine.node_id)
+    injector.note(f"the directory {root} of {machine.name} fails")
+    injector.world.damage.stops(machine.node_id)
     machine.disk.fail(root)
 
     def come_back() -> None:
         machine.disk.mend(root)
         if machine.is_running or machine.life != life + 1:
             return
-        if loss == "a folder" and turmoil.may_lose_data(machine):
-            take_folder(turmoil, rng, machine, root)
-        elif loss == "the disk" and turmoil.may_lose_data(machine):
-            replace(turmoil, machine, root)
-        turmoil.later(back, machine.start)
+        if loss == "a folder" and injector.may_lose_data(machine):
+            take_folder(injector, rng, machine, root)
+        elif loss == "the disk" and injector.may_lose_data(machine):
+            replace(injector, machine, root)
+        injector.later(back, machine.start)
 
     def stop() -> None:
-        turmoil.later(rng.choice((0, 100, 1000)), machine.shut_down)
-        when(turmoil, lambda: not machine.is_running or machine.life != life, come_back)
+        injector.later(rng.choice((0, 100, 1000)), machine.shut_down)
+        when(injector, lambda: not machine.is_running or machine.life != life, come_back)
 
-    when(turmoil, lambda: machine.has_offline_directories or machine.life != life, stop)
+    when(injector, lambda: machine.has_offline_directories or machine.life != life, stop)
 
 
-def take_folder(turmoil: Turmoil, rng: Random, machine: Machine, root: str) -> None:
+def take_folder(injector: FaultInjector, rng: Random, machine: Machine, root: str) -> None:
     inside = [path for path in folders(machine.disk.snapshot().entries) if path.startswith(f"{root}/")]
     if not inside:
         return
     folder = rng.choice(inside)
-    turmoil.note(f"on {machine.name} a folder is deleted: {folder}")
-    tamper(turmoil, machine, {folder: None}, takes_records=True)
+    injector.note(f"on {machine.name} a folder is deleted: {folder}")
+    tamper(injector, machine, {folder: None}, takes_records=True)
 
 
-def replace(turmoil: Turmoil, machine: Machine, root: str) -> None:
-    turmoil.note(f"the disk {root} of {machine.name} is replaced after a stop in order")
-    turmoil.world.damage.stops(machine.node_id)
-    turmoil.world.damage.lost(machine.node_id, "has a new disk")
+def replace(injector: FaultInjector, machine: Machine, root: str) -> None:
+    injector.note(f"the disk {root} of {machine.name} is replaced after a stop in order")
+    injector.world.damage.stops(machine.node_id)
+    injector.world.damage.lost(machine.node_id, "has a new disk")
     machine.replace_disk(root)
 
 
-def exchanged(turmoil: Turmoil, rng: Random) -> None:
+def exchanged(injector: FaultInjector, rng: Random) -> None:
     """It is a new disk after a stop in order, or has lost the marker of that stop."""
-    found = chosen(turmoil, rng)
+    found = chosen(injector, rng)
     if found is None:
         return
     machine, root = found
@@ -121,15 +121,15 @@ def exchanged(turmoil: Turmoil, rng: Random) -> None:
 
     def exchange() -> None:
         is_down = not machine.is_running and machine.life == life + 1
-        if is_down and not machine.needs_inventory and turmoil.may_lose_data(machine):
+        if is_down and not machine.needs_inventory and injector.may_lose_data(machine):
             machine.has_inventory = False
             if is_new:
-                replace(turmoil, machine, root)
+                replace(injector, machine, root)
             else:
-                turmoil.note(f"the marker in {root} of {machine.name} is deleted")
-                tamper(turmoil, machine, {f"{root}/{MARKER}": None}, takes_records=False)
-                turmoil.world.damage.stops(machine.node_id)
-        turmoil.later(back, machine.start)
+                injector.note(f"the marker in {root} of {machine.name} is deleted")
+                tamper(injector, machine, {f"{root}/{MARKER}": None}, takes_records=False)
+                injector.world.damage.stops(machine.node_id)
+        injector.later(back, machine.start)
 
-    turmoil.shut_down(machine)
-    when(turmoil, lambda: not machine.is_running or machine.life != life, exchange)
+    injector.shut_down(machine)
+    when(injector, lambda: not machine.is_running or machine.life != life, exchange)

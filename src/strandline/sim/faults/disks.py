@@ -7,7 +7,7 @@ from random import Random
 from strandline.base.effects import Effect
 from strandline.base.time import Instant
 from strandline.broker.node import Node
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.wires import UNPROTECTED
 from strandline.sim.world.disk import Image, is_topic_segment
 from strandline.sim.world.machine import METADATA_DIR, Machine
@@ -16,76 +16,76 @@ from strandline.wire.batch import CRC_AT, HEADER_SIZE, batches
 BACK_MS = (300, 1500, 5000)
 
 
-def full(turmoil: Turmoil, rng: Random) -> None:
+def full(injector: FaultInjector, rng: Random) -> None:
     """No room for what comes next; some time later there is, and the machine comes back by itself. One with several log
     directories may live on without some: it stops in order when there is room, and begins anew. Where one directory is
     a file system of its own, it alone is full."""
-    machine = turmoil.someone_to_kill(rng)
+    machine = injector.someone_to_kill(rng)
     if machine is not None:
-        turmoil.world.damage.stops(machine.node_id)  # it may, at any moment from now on
+        injector.world.damage.stops(machine.node_id)  # it may, at any moment from now on
         room, at, is_alone = rng.choice((0, 100, 2000)), rng.choice(BACK_MS), rng.choice((False, True))
         if is_alone and len(machine.log_dirs) > 1:
-            turmoil.note(f"the directory {machine.log_dirs[-1]} of {machine.name} is full")
+            injector.note(f"the directory {machine.log_dirs[-1]} of {machine.name} is full")
             machine.disk.filled[machine.log_dirs[-1]] = None
         else:
-            turmoil.note(f"the disk of {machine.name} is full")
+            injector.note(f"the disk of {machine.name} is full")
             machine.disk.capacity = machine.disk.used + room
-        turmoil.later(at, machine.make_room)
+        injector.later(at, machine.make_room)
 
 
-def failing_sync(turmoil: Turmoil, rng: Random) -> None:
+def failing_sync(injector: FaultInjector, rng: Random) -> None:
     """The next flush fails. What it had not made durable may be gone, for the kernel forgot it. The process ends, or
     goes on without that directory."""
-    machine = turmoil.someone_to_lose_data(rng)
+    machine = injector.someone_to_lose_data(rng)
     if machine is not None:
-        turmoil.note(f"the next flush of {machine.name} fails")
-        turmoil.world.damage.lost(machine.node_id, "had a flush that failed")
-        turmoil.world.damage.stops(machine.node_id)
+        injector.note(f"the next flush of {machine.name} fails")
+        injector.world.damage.lost(machine.node_id, "had a flush that failed")
+        injector.world.damage.stops(machine.node_id)
         machine.disk.fail_next_sync()
-        turmoil.later(rng.choice(BACK_MS), machine.repaired)
+        injector.later(rng.choice(BACK_MS), machine.repaired)
 
 
-def failing_directory(turmoil: Turmoil, rng: Random) -> None:
+def failing_directory(injector: FaultInjector, rng: Random) -> None:
     """Every access to one log directory fails, for a while. If there is another one the machine lives on, and somebody
     starts it anew some time after."""
-    machine = turmoil.someone_to_kill(rng)
+    machine = injector.someone_to_kill(rng)
     if machine is not None:
         root = rng.choice(machine.log_dirs)
-        turmoil.note(f"the directory {root} of {machine.name} fails")
-        turmoil.world.damage.stops(machine.node_id)
+        injector.note(f"the directory {root} of {machine.name} fails")
+        injector.world.damage.stops(machine.node_id)
         machine.disk.fail(root)
         at = rng.choice(BACK_MS)
-        turmoil.later(at, lambda: machine.disk.mend(root))
-        turmoil.later(at + rng.choice((0, 0, 2000)), machine.repaired)
+        injector.later(at, lambda: machine.disk.mend(root))
+        injector.later(at + rng.choice((0, 0, 2000)), machine.repaired)
 
 
-def replaced(turmoil: Turmoil, rng: Random) -> None:
+def replaced(injector: FaultInjector, rng: Random) -> None:
     """A log directory is a new, empty disk when the machine comes back."""
-    machine = turmoil.someone_to_lose_data(rng)
+    machine = injector.someone_to_lose_data(rng)
     if machine is not None and not machine.needs_inventory:  # a part of which would be on this disk
         root = rng.choice(machine.log_dirs)
-        turmoil.note(f"the disk {root} of {machine.name} is replaced")
-        turmoil.world.damage.lost(machine.node_id, "has a new disk")
+        injector.note(f"the disk {root} of {machine.name} is replaced")
+        injector.world.damage.lost(machine.node_id, "has a new disk")
         machine.kill()
         machine.replace_disk(root)
-        turmoil.later(rng.choice(BACK_MS), machine.start)
+        injector.later(rng.choice(BACK_MS), machine.start)
 
 
-def restored(turmoil: Turmoil, rng: Random) -> None:
+def restored(injector: FaultInjector, rng: Random) -> None:
     """The log directories come back as they were some time ago; what the marker of a clean stop says is old too."""
-    machine = rng.choice(list(turmoil.world.machines.values()))
+    machine = rng.choice(list(injector.world.machines.values()))
     old = machine.disk.snapshot().entries
 
     def restore() -> None:
-        if not turmoil.may_lose_data(machine):
+        if not injector.may_lose_data(machine):
             return
-        turmoil.note(f"an old image of {machine.name} is restored")
-        turmoil.world.damage.lost(machine.node_id, "has an old image of its disk")
+        injector.note(f"an old image of {machine.name} is restored")
+        injector.world.damage.lost(machine.node_id, "has an old image of its disk")
         bring_back(machine, old)
-        machine.changed |= dict.fromkeys(turmoil.world.laws.partitions.names)
-        turmoil.later(rng.choice(BACK_MS), machine.start)
+        machine.changed |= dict.fromkeys(injector.world.laws.partitions.names)
+        injector.later(rng.choice(BACK_MS), machine.start)
 
-    turmoil.later(rng.choice((2000, 5000)), restore)
+    injector.later(rng.choice((2000, 5000)), restore)
 
 
 def bring_back(machine: Machine, old: Mapping[str, bytes | None]) -> None:
@@ -97,14 +97,14 @@ def bring_back(machine: Machine, old: Mapping[str, bytes | None]) -> None:
     machine.disk.restore(Image(kept | {path: data for path, data in old.items() if not is_metadata(path)}))
 
 
-def move_logs(turmoil: Turmoil, rng: Random) -> None:
-    """Some replicas of one machine shall lie elsewhere, or stay where they are."""
-    machine = rng.choice(list(turmoil.world.machines.values()))
+def move_logs(injector: FaultInjector, rng: Random) -> None:
+    """Some replicas of one machine move to another directory, or stay where they are."""
+    machine = rng.choice(list(injector.world.machines.values()))
     if machine.node is None or machine.node.broker is None or machine.is_paused:
         return
     names = sorted(hosted.name for hosted in machine.node.broker.replicas.host.partitions.all())
     wanted = [(name, rng.choice(machine.log_dirs)) for name in names if rng.randrange(2)]
-    turmoil.note(f"logs of {machine.name} move: {', '.join(f'{name} to {root}' for name, root in wanted)}")
+    injector.note(f"logs of {machine.name} move: {', '.join(f'{name} to {root}' for name, root in wanted)}")
 
     def move(node: Node, now: Instant) -> list[Effect]:
         assert node.broker is not None
@@ -119,9 +119,9 @@ def is_metadata(path: str) -> bool:
     return path == METADATA_DIR or path.startswith(f"{METADATA_DIR}/")
 
 
-def rot(turmoil: Turmoil, rng: Random) -> None:
+def rot(injector: FaultInjector, rng: Random) -> None:
     """One bit of a segment flips. Readers must see that; in the end it is repaired, if any replica has what it was."""
-    machine = turmoil.someone_to_lose_data(rng)
+    machine = injector.someone_to_lose_data(rng)
     if machine is None:
         return
     contents = machine.disk.contents()
@@ -133,8 +133,8 @@ def rot(turmoil: Turmoil, rng: Random) -> None:
     for header in batches(memoryview(contents[path])):
         if position - header.position in UNPROTECTED:
             position = header.position + CRC_AT
-    turmoil.note(f"a bit flips on {machine.name}: {path} at {position}")
-    turmoil.world.damage.lost(machine.node_id, "has a bit that flipped")
+    injector.note(f"a bit flips on {machine.name}: {path} at {position}")
+    injector.world.damage.lost(machine.node_id, "has a bit that flipped")
     machine.disk.flip(path, position, rng.randrange(0, 8))
     machine.is_rotten = True
     machine.touches += 1

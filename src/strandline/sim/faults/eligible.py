@@ -6,63 +6,63 @@ from random import Random
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import Partition
 from strandline.sim.faults.disks import bring_back
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.scripted import cast, when
-from strandline.sim.faults.turmoil import Turmoil
 
 BACK_MS = (30, 300, 1500, 4000)
 
 
-def last_replica(turmoil: Turmoil, rng: Random) -> None:
+def last_replica(injector: FaultInjector, rng: Random) -> None:
     """The KIP's motivation: followers go one after another, the leader is left alone, and then it loses its power."""
-    found = cast(turmoil, rng)
+    found = cast(injector, rng)
     if found is None:
         return
     first, *others = found[1]
-    turmoil.note(f"{first.name} is to be the last replica standing")
+    injector.note(f"{first.name} is to be the last replica standing")
     gap = rng.choice((50, 600, 3500))
     for number, machine in enumerate(others):
         span = number * gap
         if rng.randrange(3) == 0:
-            turmoil.suffers_later(span, machine, machine.kill)
+            injector.suffers_later(span, machine, machine.kill)
         else:
-            turmoil.later(span, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
+            injector.later(span, lambda machine=machine: injector.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
 
     def fall() -> None:
-        if turmoil.may_lose_data(first):
+        if injector.may_lose_data(first):
             first.power_cut()
         for machine in rng.sample([first, *others], len(others) + 1):
-            turmoil.later(rng.choice(BACK_MS), machine.start)
+            injector.later(rng.choice(BACK_MS), machine.start)
 
-    turmoil.later(len(others) * gap + rng.choice((0, 200, 3500)), fall)
+    injector.later(len(others) * gap + rng.choice((0, 200, 3500)), fall)
 
 
-def switch(turmoil: Turmoil, rng: Random) -> None:
+def switch(injector: FaultInjector, rng: Random) -> None:
     """The feature off while replicas are eligible, and mostly on again."""
-    admin = turmoil.admin
+    admin = injector.admin
     when(
-        turmoil,
-        lambda: has_eligible(turmoil),
+        injector,
+        lambda: has_eligible(injector),
         lambda: admin.wish(lambda: admin.set_feature(ELR_FEATURE, 0)),
     )
     if rng.randrange(4):
         back = rng.choice((1000, 2000, 5000))
-        turmoil.later(back, lambda: admin.wish(lambda: admin.set_feature(ELR_FEATURE, 1)))
+        injector.later(back, lambda: admin.wish(lambda: admin.set_feature(ELR_FEATURE, 1)))
 
 
-def min_isr(turmoil: Turmoil, rng: Random) -> None:
+def min_isr(injector: FaultInjector, rng: Random) -> None:
     """Another min ISR while replicas are eligible by the one that is (T2, L6, L7)."""
-    admin, value = turmoil.admin, str(rng.choice((1, 2, 3)))
+    admin, value = injector.admin, str(rng.choice((1, 2, 3)))
     key = "min.insync.replicas"
     when(
-        turmoil,
-        lambda: has_eligible(turmoil, "orders"),
+        injector,
+        lambda: has_eligible(injector, "orders"),
         lambda: admin.wish(lambda: admin.configure("orders", key, value)),
     )
 
 
-def unregister(turmoil: Turmoil, rng: Random) -> None:
+def unregister(injector: FaultInjector, rng: Random) -> None:
     """A broker that is gone is unregistered, and comes back as one that nobody knows (L4)."""
-    machine = turmoil.someone_to_lose_data(rng)
+    machine = injector.someone_to_lose_data(rng)
     if machine is None or machine.is_paused:
         return
     if rng.randrange(2):
@@ -72,42 +72,42 @@ def unregister(turmoil: Turmoil, rng: Random) -> None:
     back = rng.choice((1500, 4000))
 
     def forget() -> None:
-        if not machine.is_running and (turmoil.may_lose_data(machine) or not turmoil.has_elr):
-            turmoil.world.damage.stops(machine.node_id)  # the controller will not know it when it is back
-            turmoil.admin.wish(lambda: turmoil.admin.unregister(machine.node_id))
+        if not machine.is_running and (injector.may_lose_data(machine) or not injector.has_elr):
+            injector.world.damage.stops(machine.node_id)  # the controller will not know it when it is back
+            injector.admin.wish(lambda: injector.admin.unregister(machine.node_id))
 
-    turmoil.later(rng.choice((20, 500, 3500)), forget)
-    turmoil.later(back, machine.start)
+    injector.later(rng.choice((20, 500, 3500)), forget)
+    injector.later(back, machine.start)
 
 
-def lost_directory(turmoil: Turmoil, rng: Random) -> None:
+def lost_directory(injector: FaultInjector, rng: Random) -> None:
     """A directory fails, is taken out of the configuration, and its replicas begin empty in another one, after a stop
     that was in order (L5)."""
-    machine = turmoil.someone_to_lose_data(rng)
+    machine = injector.someone_to_lose_data(rng)
     if machine is None or len(machine.log_dirs) < 2 or machine.is_paused:
         return
     root = rng.choice(machine.log_dirs)
-    turmoil.note(f"the directory {root} of {machine.name} fails for good")
-    turmoil.world.damage.lost(machine.node_id, f"loses its directory {root}")
+    injector.note(f"the directory {root} of {machine.name} fails for good")
+    injector.world.damage.lost(machine.node_id, f"loses its directory {root}")
     machine.disk.fail(root)
 
     def take_out() -> None:
         if machine.log_dirs == [root]:
             return  # the other one was taken out meanwhile
-        turmoil.note(f"{machine.name} goes on without {root}")
+        injector.note(f"{machine.name} goes on without {root}")
         machine.disk.mend(root)
         machine.without_directory(root)
         machine.start()
 
     span = rng.choice((30, 400, 3500))
-    turmoil.later(span, machine.shut_down)
-    turmoil.later(span, lambda: when(turmoil, lambda: not machine.is_running, take_out))
+    injector.later(span, machine.shut_down)
+    injector.later(span, lambda: when(injector, lambda: not machine.is_running, take_out))
 
 
-def stale_marker(turmoil: Turmoil, rng: Random) -> None:
+def stale_marker(injector: FaultInjector, rng: Random) -> None:
     """The image of a disk is taken while the machine is down, after a stop that was in order; it goes on, and later the
     image comes back with the marker of that stop (T28)."""
-    machine = turmoil.someone(rng)
+    machine = injector.someone(rng)
     if machine is None or machine.is_paused or not machine.is_running:
         return
     span = rng.choice((1000, 3000))
@@ -115,24 +115,24 @@ def stale_marker(turmoil: Turmoil, rng: Random) -> None:
     def keep() -> None:
         old = machine.disk.snapshot().entries
         machine.start()
-        turmoil.later(span, lambda: restore(old))
+        injector.later(span, lambda: restore(old))
 
     def restore(old: Mapping[str, bytes | None]) -> None:
-        if not turmoil.may_lose_data(machine):
+        if not injector.may_lose_data(machine):
             return
-        turmoil.note(f"the image of {machine.name} from its last stop is restored")
-        turmoil.world.damage.lost(machine.node_id, "has an old image of its disk")
+        injector.note(f"the image of {machine.name} from its last stop is restored")
+        injector.world.damage.lost(machine.node_id, "has an old image of its disk")
         bring_back(machine, old)
-        turmoil.later(rng.choice((0, 300, 3500)), machine.start)
+        injector.later(rng.choice((0, 300, 3500)), machine.start)
 
-    turmoil.shut_down(machine)
-    when(turmoil, lambda: not machine.is_running and machine.has_left, keep)
+    injector.shut_down(machine)
+    when(injector, lambda: not machine.is_running and machine.has_left, keep)
 
 
-def deleted_without_isr(turmoil: Turmoil, rng: Random) -> None:
+def deleted_without_isr(injector: FaultInjector, rng: Random) -> None:
     """All replicas of a topic are gone, and it is deleted while nobody is in sync (L10)."""
-    admin = turmoil.admin
-    world = turmoil.world
+    admin = injector.admin
+    world = injector.world
 
     def brief() -> Partition | None:
         topic = world.laws.metadata.image.topic_named("brief")
@@ -146,18 +146,18 @@ def deleted_without_isr(turmoil: Turmoil, rng: Random) -> None:
     if found is None:
         return
     hosts = [world.machines[node] for node in found.replicas]
-    turmoil.note(f"all that host brief-0 fall: {', '.join(machine.name for machine in hosts)}")
+    injector.note(f"all that host brief-0 fall: {', '.join(machine.name for machine in hosts)}")
     for machine in hosts:
         machine.kill()
-    when(turmoil, is_empty, lambda: admin.wish(lambda: admin.delete("brief"), lambda: admin.create("brief")))
+    when(injector, is_empty, lambda: admin.wish(lambda: admin.delete("brief"), lambda: admin.create("brief")))
     for machine in hosts:
-        turmoil.later(rng.choice((3500, 4000)), machine.start)
+        injector.later(rng.choice((3500, 4000)), machine.start)
 
 
-def has_eligible(turmoil: Turmoil, name: str = "") -> bool:
+def has_eligible(injector: FaultInjector, name: str = "") -> bool:
     """Has a partition an ELR?"""
     return any(
         bool(partition.elr) and name in ("", topic.name)
-        for topic in turmoil.world.laws.metadata.image.topics.values()
+        for topic in injector.world.laws.metadata.image.topics.values()
         for partition in topic.partitions.values()
     )

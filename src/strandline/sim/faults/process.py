@@ -3,7 +3,7 @@
 from random import Random
 
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.world.machine import Machine
 
 BACK_MS = (0, 30, 300, 1500, 4000)
@@ -12,125 +12,125 @@ LONG_JUMP_MS = 130_000
 FUSE_MS = 40  # if the process does nothing to its disk until then, the power fails all the same
 
 
-def kill(turmoil: Turmoil, rng: Random) -> None:
+def kill(injector: FaultInjector, rng: Random) -> None:
     """SIGKILL: the page cache survives."""
-    machine = turmoil.someone_to_kill(rng)
+    machine = injector.someone_to_kill(rng)
     if machine is not None:
         machine.kill()
         if rng.randrange(0, 2) and machine.is_powered:
-            turmoil.later(rng.choice(BACK_MS), machine.start)
+            injector.later(rng.choice(BACK_MS), machine.start)
 
 
-def start(turmoil: Turmoil, rng: Random) -> None:
-    for machine in turmoil.world.machines.values():
+def start(injector: FaultInjector, rng: Random) -> None:
+    for machine in injector.world.machines.values():
         if not machine.is_running and rng.randrange(0, 2):
             machine.start()
 
 
-def shut_down(turmoil: Turmoil, rng: Random) -> None:
-    machine = turmoil.someone(rng)
+def shut_down(injector: FaultInjector, rng: Random) -> None:
+    machine = injector.someone(rng)
     if machine is not None:
-        turmoil.shut_down(machine)
+        injector.shut_down(machine)
 
 
-def pause(turmoil: Turmoil, rng: Random) -> None:
+def pause(injector: FaultInjector, rng: Random) -> None:
     """SIGSTOP: peers see a machine that accepts everything and answers nothing."""
-    machine = turmoil.someone(rng)
+    machine = injector.someone(rng)
     if machine is not None:
         machine.pause()
-        turmoil.later(rng.choice(STILL_MS), machine.go_on)
+        injector.later(rng.choice(STILL_MS), machine.go_on)
 
 
-def power_cut(turmoil: Turmoil, rng: Random) -> None:
+def power_cut(injector: FaultInjector, rng: Random) -> None:
     """What was not synced is lost, torn, or partly kept."""
-    world = turmoil.world
+    world = injector.world
     if world.options.is_ruthless and rng.randrange(0, 6) == 0:
         for machine in world.machines.values():
-            lose_power(turmoil, rng, machine)
+            lose_power(injector, rng, machine)
         return
     stopped = [machine for machine in world.machines.values() if machine.has_left and machine.is_powered]
     if stopped and rng.randrange(2):
-        lose_power(turmoil, rng, rng.choice(stopped))  # it must lose nothing
+        lose_power(injector, rng, rng.choice(stopped))  # it must lose nothing
         return
-    victim = turmoil.someone_to_lose_data(rng)
+    victim = injector.someone_to_lose_data(rng)
     if victim is not None:
-        lose_power(turmoil, rng, victim)
+        lose_power(injector, rng, victim)
 
 
-def lose_power(turmoil: Turmoil, rng: Random, machine: Machine) -> None:
+def lose_power(injector: FaultInjector, rng: Random, machine: Machine) -> None:
     """At once, or in the middle of what the process is about to do to its disk."""
     if not machine.is_powered:
         return
-    turmoil.later(rng.choice(BACK_MS[1:]), machine.start)
+    injector.later(rng.choice(BACK_MS[1:]), machine.start)
     if machine.is_running and rng.randrange(3) == 0:
         machine.disk.fuse = rng.randrange(0, 12)
-        turmoil.world.damage.stops(machine.node_id)
-        turmoil.later(FUSE_MS, lambda: machine.power_cut() if machine.disk.fuse >= 0 else None)
+        injector.world.damage.stops(machine.node_id)
+        injector.later(FUSE_MS, lambda: machine.power_cut() if machine.disk.fuse >= 0 else None)
     else:
         machine.power_cut()
 
 
-def bounce(turmoil: Turmoil, rng: Random) -> None:
+def bounce(injector: FaultInjector, rng: Random) -> None:
     """Leaders of one partition follow one another faster than their logs can agree."""
-    partitions = turmoil.world.laws.metadata.history
+    partitions = injector.world.laws.metadata.history
     if not partitions:
         return
     at = rng.choice(list(partitions))
 
     def strike() -> None:
-        partition = turmoil.world.laws.metadata.image.partition(at)
-        machine = turmoil.world.machines.get(partition.leader) if partition is not None else None
-        if machine is not None and turmoil.may_be_killed(machine):
+        partition = injector.world.laws.metadata.image.partition(at)
+        machine = injector.world.machines.get(partition.leader) if partition is not None else None
+        if machine is not None and injector.may_be_killed(machine):
             machine.kill()
-            turmoil.later(rng.choice((0, 20, 60, 150)), machine.start)
+            injector.later(rng.choice((0, 20, 60, 150)), machine.start)
 
     for step in range(rng.choice((2, 3, 4))):
-        turmoil.later(step * rng.choice((80, 150, 300)), strike)
+        injector.later(step * rng.choice((80, 150, 300)), strike)
 
 
-def rolling_restart(turmoil: Turmoil, rng: Random) -> None:
+def rolling_restart(injector: FaultInjector, rng: Random) -> None:
     """One node after another, as an operator does it, but too fast."""
     at = 0
-    turmoil.note("a rolling restart begins")
-    for machine in turmoil.world.machines.values():
-        turmoil.suffers_later(at, machine, lambda machine=machine: turmoil.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
+    injector.note("a rolling restart begins")
+    for machine in injector.world.machines.values():
+        injector.suffers_later(at, machine, lambda machine=machine: injector.shut_down(machine))  # type: ignore[misc]  # the default's type is not inferred
         at += rng.choice((400, 1000, 3000))
-        turmoil.later(at, machine.start)
+        injector.later(at, machine.start)
 
 
-def double(turmoil: Turmoil, rng: Random) -> None:
+def double(injector: FaultInjector, rng: Random) -> None:
     """A follower comes and goes, and while the ISR changes, so does the controller."""
-    follower, controller = turmoil.someone_to_kill(rng), turmoil.world.controller()
-    if follower is None or controller is None or controller is follower or not turmoil.may_be_killed(controller):
+    follower, controller = injector.someone_to_kill(rng), injector.world.controller()
+    if follower is None or controller is None or controller is follower or not injector.may_be_killed(controller):
         return
     rng.choice((follower.kill, follower.pause))()
     at = rng.choice((60, 300, 2000, 3000))
-    turmoil.later(at, follower.go_on)
-    turmoil.later(at, follower.start)
+    injector.later(at, follower.go_on)
+    injector.later(at, follower.start)
     at += rng.randrange(0, 120)
     act = rng.choice((controller.kill, controller.pause, controller.shut_down))
-    turmoil.suffers_later(at, controller, act)
+    injector.suffers_later(at, controller, act)
     at += rng.choice((0, 10, 700, 2500))
-    turmoil.later(at, controller.go_on)
-    turmoil.later(at, controller.start)
+    injector.later(at, controller.go_on)
+    injector.later(at, controller.start)
 
 
-def clock_jump(turmoil: Turmoil, rng: Random) -> None:
+def clock_jump(injector: FaultInjector, rng: Random) -> None:
     """The clock of a machine goes on from later than it was, as after a suspended laptop."""
-    machine = turmoil.someone(rng)
+    machine = injector.someone(rng)
     if machine is not None:
         span = rng.choice((200, 1000, 5000, 60_000))
-        turmoil.note(f"the clock of {machine.name} jumps by {span} ms")
+        injector.note(f"the clock of {machine.name} jumps by {span} ms")
         machine.clock.jump(span)
         machine.wake()
 
 
-def long_jump(turmoil: Turmoil, rng: Random) -> None:
+def long_jump(injector: FaultInjector, rng: Random) -> None:
     """The same where groups are coordinated, by more than the offsets of a group without members are kept for."""
-    topic = turmoil.world.laws.metadata.image.topic_named(OFFSETS_TOPIC)
+    topic = injector.world.laws.metadata.image.topic_named(OFFSETS_TOPIC)
     leaders = [] if topic is None else [one.leader for one in topic.partitions.values() if one.leader != NOBODY]
     if leaders:
-        machine = turmoil.world.machines[rng.choice(leaders)]
-        turmoil.note(f"the clock of {machine.name} jumps by {LONG_JUMP_MS} ms")
+        machine = injector.world.machines[rng.choice(leaders)]
+        injector.note(f"the clock of {machine.name} jumps by {LONG_JUMP_MS} ms")
         machine.clock.jump(LONG_JUMP_MS)
         machine.wake()

@@ -11,16 +11,16 @@ from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.replica.following.follower import Follower
 from strandline.replica.hosted import Hosted
 from strandline.replica.serving.leader import Leader
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.world.machine import Machine
 
 CONTROLLER_PORT = 9093
 PATIENCE = 4000  # looks, one each millisecond
 
 
-def cast(turmoil: Turmoil, rng: Random) -> tuple[TopicIdPartition, list[Machine]] | None:
+def cast(injector: FaultInjector, rng: Random) -> tuple[TopicIdPartition, list[Machine]] | None:
     """A partition that is whole, and its replicas, the leader first."""
-    image = turmoil.world.laws.metadata.image
+    image = injector.world.laws.metadata.image
     whole = [
         (TopicIdPartition(topic.topic_id, index), partition)
         for topic in image.topics.values()
@@ -31,14 +31,14 @@ def cast(turmoil: Turmoil, rng: Random) -> tuple[TopicIdPartition, list[Machine]
         return None
     at, partition = rng.choice(whole)
     nodes = [partition.leader, *[node for node in partition.replicas if node != partition.leader]]
-    machines = [turmoil.world.machines[NodeId(node)] for node in nodes]
+    machines = [injector.world.machines[NodeId(node)] for node in nodes]
     return (at, machines) if all(machine.is_running and not machine.is_paused for machine in machines) else None
 
 
-def cast_beside_controller(turmoil: Turmoil, rng: Random) -> tuple[TopicIdPartition, list[Machine]] | None:
-    """The same, where neither of the first two is the active controller: it shall stay while they fall."""
-    found = cast(turmoil, rng)
-    return None if found is None or turmoil.world.controller() in found[1][:2] else found
+def cast_beside_controller(injector: FaultInjector, rng: Random) -> tuple[TopicIdPartition, list[Machine]] | None:
+    """The same, where neither of the first two is the active controller: it stays while they fail."""
+    found = cast(injector, rng)
+    return None if found is None or injector.world.controller() in found[1][:2] else found
 
 
 def hosted_on(machine: Machine, at: TopicIdPartition) -> Hosted | None:
@@ -56,21 +56,23 @@ def follows(machine: Machine, at: TopicIdPartition, leader: Machine) -> bool:
     return hosted is not None and type(hosted.role) is Follower and hosted.role.leader == leader.node_id
 
 
-def is_in_sync(turmoil: Turmoil, at: TopicIdPartition, machine: Machine) -> bool:
-    partition = turmoil.world.laws.metadata.image.partition(at)
+def is_in_sync(injector: FaultInjector, at: TopicIdPartition, machine: Machine) -> bool:
+    partition = injector.world.laws.metadata.image.partition(at)
     return partition is not None and machine.node_id in partition.isr
 
 
-def are_in_sync(turmoil: Turmoil, at: TopicIdPartition, machines: Sequence[Machine]) -> bool:
-    return all(is_in_sync(turmoil, at, machine) for machine in machines)
+def are_in_sync(injector: FaultInjector, at: TopicIdPartition, machines: Sequence[Machine]) -> bool:
+    return all(is_in_sync(injector, at, machine) for machine in machines)
 
 
-def when(turmoil: Turmoil, holds: Callable[[], bool], act: Callable[[], object], patience: int = PATIENCE) -> None:
+def when(
+    injector: FaultInjector, holds: Callable[[], bool], act: Callable[[], object], patience: int = PATIENCE
+) -> None:
     """Look each millisecond; act once."""
     if holds():
         act()
     elif patience:
-        turmoil.later(1, lambda: when(turmoil, holds, act, patience - 1))
+        injector.later(1, lambda: when(injector, holds, act, patience - 1))
 
 
 def hold(source: Machine, target: Machine, span_ms: int, channel: str = "") -> None:
@@ -80,80 +82,84 @@ def hold(source: Machine, target: Machine, span_ms: int, channel: str = "") -> N
             connection.down.lag_ms = span_ms
 
 
-def ping_pong(turmoil: Turmoil, rng: Random) -> None:
+def ping_pong(injector: FaultInjector, rng: Random) -> None:
     """Leadership goes away and comes back, and a follower has not heard of any of it, or not of all."""
-    found = cast(turmoil, rng)
+    found = cast(injector, rng)
     if found is None:
         return
     first, second, third = found[1][:3]
-    controller = turmoil.world.controller()
+    controller = injector.world.controller()
     if controller is None or controller in (first, third):
         return
-    turmoil.note(f"{third.name} hears late of metadata, and {first.name} loses its leadership")
+    injector.note(f"{third.name} hears late of metadata, and {first.name} loses its leadership")
     hold(third, controller, rng.choice((1500, 2500)))
-    turmoil.later(20, first.kill)
-    turmoil.later(60, first.start)
-    turmoil.later(60 + rng.choice((400, 700)), second.kill)
-    turmoil.later(1600, second.start)
+    injector.later(20, first.kill)
+    injector.later(60, first.start)
+    injector.later(60 + rng.choice((400, 700)), second.kill)
+    injector.later(1600, second.start)
 
 
-def held_records(turmoil: Turmoil, rng: Random) -> None:
+def held_records(injector: FaultInjector, rng: Random) -> None:
     """Records that a leader sends reach a follower in its next term, when its log no longer has them."""
-    found = cast(turmoil, rng)
+    found = cast(injector, rng)
     if found is None:
         return
     at, (first, second, third, *_) = found
-    turmoil.note(f"what {first.name} answers its followers is held up, and {first.name} loses its leadership")
+    injector.note(f"what {first.name} answers its followers is held up, and {first.name} loses its leadership")
     hold(second, first, 3000, "fetch")
     hold(third, first, 3000, "fetch")
     hold(third, second, 5000, "fetch")
-    turmoil.later(80, first.kill)
-    turmoil.later(110, first.start)
-    when(turmoil, lambda: is_in_sync(turmoil, at, first) and leads(second, at), lambda: turmoil.later(150, second.kill))
-    turmoil.later(3300, second.start)
+    injector.later(80, first.kill)
+    injector.later(110, first.start)
+    when(
+        injector,
+        lambda: is_in_sync(injector, at, first) and leads(second, at),
+        lambda: injector.later(150, second.kill),
+    )
+    injector.later(3300, second.start)
 
 
-def held_divergence(turmoil: Turmoil, rng: Random) -> None:
+def held_divergence(injector: FaultInjector, rng: Random) -> None:
     """A follower hears where its log diverged from a leader's in that leader's next term, long after it had repaired it
     with the help of another one."""
-    found = cast_beside_controller(turmoil, rng)
+    found = cast_beside_controller(injector, rng)
     if found is None:
         return
     at, (first, second, third, *_) = found
-    slow = turmoil.world.network.slow
+    slow = injector.world.network.slow
 
     def all_in_sync() -> bool:
-        return are_in_sync(turmoil, at, (first, second, third))
+        return are_in_sync(injector, at, (first, second, third))
 
     def second_leads() -> None:
         first.start()
-        when(turmoil, all_in_sync, lambda: turmoil.later(300, leave_a_tail))
+        when(injector, all_in_sync, lambda: injector.later(300, leave_a_tail))
 
     def leave_a_tail() -> None:
         slow[second.name, first.name] = slow[second.name, third.name] = 400
-        turmoil.later(150, second.kill)
-        when(turmoil, lambda: leads(first, at), come_back)
+        injector.later(150, second.kill)
+        when(injector, lambda: leads(first, at), come_back)
 
     def come_back() -> None:
         slow.clear()
         slow[first.name, second.name] = 3000
         second.start()
-        when(turmoil, lambda: follows(second, at, first), lambda: turmoil.later(25, lose_again))
+        when(injector, lambda: follows(second, at, first), lambda: injector.later(25, lose_again))
 
     def lose_again() -> None:
         first.kill()
         slow.clear()
-        turmoil.later(30, first.start)
-        when(turmoil, lambda: leads(third, at) and all_in_sync(), third.kill)
+        injector.later(30, first.start)
+        when(injector, lambda: leads(third, at) and all_in_sync(), third.kill)
 
     first.kill()
-    when(turmoil, lambda: leads(second, at), second_leads)
-    turmoil.later(5500, third.start)
+    when(injector, lambda: leads(second, at), second_leads)
+    injector.later(5500, third.start)
 
 
-def held_proposal(turmoil: Turmoil, rng: Random) -> None:
+def held_proposal(injector: FaultInjector, rng: Random) -> None:
     """A follower is proposed for the ISR, and loses power before the controller hears of it."""
-    found = cast(turmoil, rng)
+    found = cast(injector, rng)
     if found is None:
         return
     parts = found[1]
@@ -161,38 +167,38 @@ def held_proposal(turmoil: Turmoil, rng: Random) -> None:
     third.kill()
 
     def slow() -> None:
-        turmoil.note(f"what {first.name} asks the controller comes late")
+        injector.note(f"what {first.name} asks the controller comes late")
         for (endpoint, _), connection in first.outbound.items():
             if endpoint.port == CONTROLLER_PORT:
                 connection.up.lag_ms = 1500
-        turmoil.world.ambushes.setdefault("AlterPartitionRequest", []).append(strike)
+        injector.world.ambushes.setdefault("AlterPartitionRequest", []).append(strike)
         third.start()
 
     def strike(name: str) -> None:
-        turmoil.later(rng.choice((0, 3, 20)), fall)
+        injector.later(rng.choice((0, 3, 20)), fall)
 
     def fall() -> None:
-        if third.is_powered and turmoil.may_lose_data(third):
+        if third.is_powered and injector.may_lose_data(third):
             third.power_cut()
-            turmoil.later(10, third.start)
+            injector.later(10, third.start)
 
-    turmoil.later(rng.choice((300, 1000)), slow)
+    injector.later(rng.choice((300, 1000)), slow)
 
 
-def late_joiner(turmoil: Turmoil, rng: Random) -> None:
+def late_joiner(injector: FaultInjector, rng: Random) -> None:
     """A follower has caught up with what the next leader believes committed, and not with what is. Then the leader
     falls, and the rest of the ISR is silent."""
-    found = cast_beside_controller(turmoil, rng)
+    found = cast_beside_controller(injector, rng)
     if found is None or len(found[1]) < 4:
         return
     at, parts = found
     first, second, joiner, *others = parts
     joiner.kill()
-    turmoil.later(rng.choice((300, 1500)), joiner.start)
+    injector.later(rng.choice((300, 1500)), joiner.start)
 
     def is_between() -> bool:
         one, two, last = (hosted_on(machine, at) for machine in (first, second, joiner))
-        if one is None or two is None or last is None or is_in_sync(turmoil, at, joiner):
+        if one is None or two is None or last is None or is_in_sync(injector, at, joiner):
             return False
         return two.high_watermark <= last.log.log_end_offset < one.high_watermark
 
@@ -200,35 +206,35 @@ def late_joiner(turmoil: Turmoil, rng: Random) -> None:
         first.kill()
         for machine in others:
             machine.pause()
-            turmoil.later(900, machine.go_on)
-        turmoil.later(1200, first.start)
+            injector.later(900, machine.go_on)
+        injector.later(1200, first.start)
 
-    when(turmoil, is_between, strike)
+    when(injector, is_between, strike)
 
 
-def in_a_row(turmoil: Turmoil, rng: Random) -> None:
+def in_a_row(injector: FaultInjector, rng: Random) -> None:
     """Two leaders fall one after the other. The first has written in an epoch of which the second knows nothing, and
     the second in an epoch of which the third knows nothing, who leads then (KIP-279)."""
-    found = cast_beside_controller(turmoil, rng)
+    found = cast_beside_controller(injector, rng)
     if found is None:
         return
     at, (first, second, third, *_) = found
-    slow = turmoil.world.network.slow
+    slow = injector.world.network.slow
 
     def all_in_sync() -> bool:
-        return are_in_sync(turmoil, at, (first, second, third))
+        return are_in_sync(injector, at, (first, second, third))
 
     def prepare() -> None:
         slow[first.name, second.name] = 800
         hold(third, second, 4000, "fetch")
-        when(turmoil, only_third_has_news, fall)
+        when(injector, only_third_has_news, fall)
 
     def fall() -> None:
         first.kill()
         slow.clear()
-        turmoil.later(30, first.start)
-        when(turmoil, has_written_alone, second.kill)
-        when(turmoil, lambda: leads(third, at), second.start)
+        injector.later(30, first.start)
+        when(injector, has_written_alone, second.kill)
+        when(injector, lambda: leads(third, at), second.start)
 
     def epoch_of(machine: Machine) -> int:
         hosted = hosted_on(machine, at)
@@ -244,61 +250,63 @@ def in_a_row(turmoil: Turmoil, rng: Random) -> None:
 
     def come_back() -> None:
         first.start()
-        when(turmoil, all_in_sync, prepare)
+        when(injector, all_in_sync, prepare)
 
     first.kill()
-    when(turmoil, lambda: leads(second, at), come_back)
+    when(injector, lambda: leads(second, at), come_back)
 
 
-def lost_term(turmoil: Turmoil, rng: Random) -> None:
+def lost_term(injector: FaultInjector, rng: Random) -> None:
     """A controller is cut off and goes on writing; the next one writes its first record and falls before anybody has
     it; then the first is elected again, and both logs hold what the other never had."""
-    first = turmoil.world.controller()
+    first = injector.world.controller()
     if first is None:
         return
-    turmoil.note(f"{first.name}, the controller, is cut off, and the next one falls at once")
-    others = [machine for machine in turmoil.world.machines.values() if machine is not first]
+    injector.note(f"{first.name}, the controller, is cut off, and the next one falls at once")
+    others = [machine for machine in injector.world.machines.values() if machine is not first]
     for machine in others:
-        turmoil.world.network.cut(first.name, machine.name)
+        injector.world.network.cut(first.name, machine.name)
 
     def elected() -> Machine | None:
         return next((one for one in others if one.node is not None and one.node.quorum.is_leader), None)
 
     def fall() -> None:
         machine = elected()
-        turmoil.world.network.heal()
+        injector.world.network.heal()
         if machine is None:
             return
         machine.kill()
-        turmoil.later(1500, machine.start)
+        injector.later(1500, machine.start)
 
     span = rng.choice((0, 0, 60, 200))
-    when(turmoil, lambda: elected() is not None, lambda: turmoil.later(span, fall))
+    when(injector, lambda: elected() is not None, lambda: injector.later(span, fall))
 
 
-def split_vote(turmoil: Turmoil, rng: Random) -> None:
+def split_vote(injector: FaultInjector, rng: Random) -> None:
     """Two voters that do not hear each other ask the third for its vote, which falls whenever it has answered."""
-    third = turmoil.world.controller()
+    third = injector.world.controller()
     if third is None:
         return
-    voters = [one for one in turmoil.world.machines.values() if one.node is not None and one.node.quorum.state.is_voter]
+    voters = [
+        one for one in injector.world.machines.values() if one.node is not None and one.node.quorum.state.is_voter
+    ]
     others = [machine for machine in voters if machine is not third]
-    turmoil.note(f"{third.name} is to vote for one of {', '.join(machine.name for machine in others)}")
+    injector.note(f"{third.name} is to vote for one of {', '.join(machine.name for machine in others)}")
     for machine in others[1:]:
-        turmoil.world.network.cut(others[0].name, machine.name)
+        injector.world.network.cut(others[0].name, machine.name)
     third.kill()
-    turmoil.later(600, third.start)
+    injector.later(600, third.start)
     loses_power = rng.randrange(2) == 0
 
     def strike(name: str) -> None:
         if name == third.name and rng.randrange(2):
-            turmoil.later(rng.choice((0, 1, 3)), fall)
-        turmoil.world.ambushes.setdefault("VoteResponse", []).append(strike)
+            injector.later(rng.choice((0, 1, 3)), fall)
+        injector.world.ambushes.setdefault("VoteResponse", []).append(strike)
 
     def fall() -> None:
         if third.is_running:
-            (third.power_cut if loses_power and turmoil.may_lose_data(third) else third.kill)()
-            turmoil.later(3, third.start)
+            (third.power_cut if loses_power and injector.may_lose_data(third) else third.kill)()
+            injector.later(3, third.start)
 
-    turmoil.world.ambushes.setdefault("VoteResponse", []).append(strike)
-    turmoil.later(3000, turmoil.world.network.heal)
+    injector.world.ambushes.setdefault("VoteResponse", []).append(strike)
+    injector.later(3000, injector.world.network.heal)

@@ -18,11 +18,11 @@ from strandline.sim.faults import (
     scripted,
     wires,
 )
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 
 
 class FaultKind(Value, frozen=True):
-    act: Callable[[Turmoil, Random], None]
+    act: Callable[[FaultInjector, Random], None]
     weight: int
 
 

@@ -4,7 +4,7 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from strandline.sim.faults.turmoil import Turmoil
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.world.connection import Connection
 from strandline.sim.world.trace import Kind
 from strandline.wire.batch import CRC_AT, read_header
@@ -13,61 +13,61 @@ from strandline.wire.messages.records.fetch import FetchResponse
 UNPROTECTED = (*range(8), *range(12, 16))  # base offset and leader epoch, which no checksum covers
 
 
-def cut(turmoil: Turmoil, rng: Random) -> None:
-    machines = list(turmoil.world.machines.values())
+def cut(injector: FaultInjector, rng: Random) -> None:
+    machines = list(injector.world.machines.values())
     a, b = rng.choice(list(combinations(machines, 2)))
-    controller = turmoil.world.controller()
+    controller = injector.world.controller()
     if controller is not None and controller is not a and rng.randrange(3) == 0:
         b = controller  # it is fenced, and goes on fetching
     if rng.randrange(0, 2):
         a, b = b, a
-    if turmoil.may_suffer(a) or turmoil.may_suffer(b):
+    if injector.may_suffer(a) or injector.may_suffer(b):
         both = bool(rng.randrange(0, 2))
-        turmoil.note(f"the network between {a.name} and {b.name} is cut{'' if both else ', one way'}")
-        turmoil.world.network.cut(a.name, b.name, both=both)
+        injector.note(f"the network between {a.name} and {b.name} is cut{'' if both else ', one way'}")
+        injector.world.network.cut(a.name, b.name, both=both)
 
 
-def isolate(turmoil: Turmoil, rng: Random) -> None:
-    machine = turmoil.someone(rng)
+def isolate(injector: FaultInjector, rng: Random) -> None:
+    machine = injector.someone(rng)
     if machine is not None:
         both = bool(rng.randrange(0, 2))
-        turmoil.note(f"{machine.name} is isolated{'' if both else ', one way'}")
-        for name in sorted(turmoil.world.network.stations):
+        injector.note(f"{machine.name} is isolated{'' if both else ', one way'}")
+        for name in sorted(injector.world.network.stations):
             if name != machine.name and (name[0] == "n" or rng.randrange(0, 2)):
-                turmoil.world.network.cut(machine.name, name, both=both)
+                injector.world.network.cut(machine.name, name, both=both)
 
 
-def heal(turmoil: Turmoil, rng: Random) -> None:
-    turmoil.world.note(Kind.HEALED, "the network heals")
-    turmoil.world.network.heal()
+def heal(injector: FaultInjector, rng: Random) -> None:
+    injector.world.note(Kind.HEALED, "the network heals")
+    injector.world.network.heal()
 
 
-def slow(turmoil: Turmoil, rng: Random) -> None:
+def slow(injector: FaultInjector, rng: Random) -> None:
     """A way that is slow for everything, or one connection that is, while its siblings overtake it."""
     span = rng.choice((20, 200, 1000))
-    between = [one for one in turmoil.world.network.connections() if one.source.name[0] == "n"]
+    between = [one for one in injector.world.network.connections() if one.source.name[0] == "n"]
     if rng.randrange(2) and between:
         connection = rng.choice(between)
         rng.choice((connection.up, connection.down)).lag_ms = span
-        turmoil.note(f"one connection of {connection.source.name} to {connection.target.name} takes {span} ms more")
+        injector.note(f"one connection of {connection.source.name} to {connection.target.name} takes {span} ms more")
         return
-    a = rng.choice(list(turmoil.world.machines.values())).name
-    b = rng.choice(sorted(turmoil.world.network.stations))
+    a = rng.choice(list(injector.world.machines.values())).name
+    b = rng.choice(sorted(injector.world.network.stations))
     if rng.randrange(2):
         a, b = b, a
-    turmoil.note(f"the way from {a} to {b} takes {span} ms more")
-    turmoil.world.network.slow[a, b] = span
+    injector.note(f"the way from {a} to {b} takes {span} ms more")
+    injector.world.network.slow[a, b] = span
 
 
-def break_off(turmoil: Turmoil, rng: Random) -> None:
-    connections = turmoil.world.network.connections()
+def break_off(injector: FaultInjector, rng: Random) -> None:
+    connections = injector.world.network.connections()
     for connection in rng.sample(connections, min(3, len(connections))):
         connection.break_off()
 
 
-def flipped(turmoil: Turmoil, rng: Random) -> None:
+def flipped(injector: FaultInjector, rng: Random) -> None:
     """A bit flips in the next records that a follower is sent: TCP's sum is weak, and a switch may write a new one."""
-    network, machines = turmoil.world.network, turmoil.world.machines
+    network, machines = injector.world.network, injector.world.machines
     before = network.tamper
 
     def tamper(connection: Connection, message: Any, version: int) -> Any:
@@ -81,7 +81,7 @@ def flipped(turmoil: Turmoil, rng: Random) -> None:
                 position = rng.randrange(read_header(records).end)
                 position = CRC_AT if position in UNPROTECTED else position
                 records[position] ^= 1 << rng.randrange(8)
-                turmoil.note(f"a bit flips in what {machine.name} is sent, at {position}")
+                injector.note(f"a bit flips in what {machine.name} is sent, at {position}")
                 machine.has_misread = True
                 network.tamper = before
         return message

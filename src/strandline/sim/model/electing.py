@@ -113,7 +113,7 @@ def why_unsaid(step: Step) -> str | None:
 
 
 def why_last_leader_wrong(step: Step) -> str | None:
-    """While somebody leads there is no last leader; while nobody does, it is who led last (T10, L9)."""
+    """With a leader there is no last leader; without one, it is the broker that led last (T10, L9)."""
     new = step.new
     if new.leader > 0:
         return None if new.last_leader == NO_ONE else "there is a last known leader while somebody leads"

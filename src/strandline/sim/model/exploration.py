@@ -206,7 +206,7 @@ class Search:
         return None
 
     def explain(self, seen: Seen, last: Step, why: str) -> list[str]:
-        """The way from the first state to the violation, told with the brokers' original names."""
+        """The way from the first state to the violation, with the brokers' original names."""
         path: list[Origin] = []
         at = seen.reached
         while (origin := self.reached[at]) is not None:

@@ -39,7 +39,7 @@ def recovered(state: State, best: int, basis: Basis) -> Sequence[PartitionChange
 
 
 def designated(node: int, basis: Basis) -> Sequence[PartitionChangeRecord]:
-    """An operator says who shall lead, and it has answered."""
+    """An operator designates a leader, and it has answered."""
     recoveries = Recoveries("")
     recoveries.begin(basis.image)
     recoveries.begin_manual(AT, Strategy.NONE, NodeId(node), OPERATOR, basis.now)

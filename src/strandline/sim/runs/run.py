@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from strandline.base.value import Value
 from strandline.history.operation import Operation
 from strandline.sim.clients.admin import Admin
+from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.table import DAMAGED, DIRECTORIES, ELIGIBLE, FAULTS, METADATA, MOVES, RECOVERIES, SCRIPTED
-from strandline.sim.faults.turmoil import Turmoil
 from strandline.sim.runs.calm import Material, calm, material_of
 from strandline.sim.runs.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
@@ -88,11 +88,11 @@ def play(world: World, scene: Scene, plan: Plan) -> None:
         workload.start()
         for client in workload.clients():
             scene.enter(client)
-    turmoil = Turmoil(world, admin)
-    schedule_faults(turmoil, plan)
+    injector = FaultInjector(world, admin)
+    schedule_faults(injector, plan)
     stranger = start_stranger(world, admin) if options.stranger_ms else None
     world.run(options.span_ms)
-    turmoil.is_over = True
+    injector.is_over = True
     if stranger is not None:
         stranger.is_over = True
     calm(world, scene, admin, workloads)
@@ -104,14 +104,14 @@ def start_stranger(world: World, admin: Admin) -> Stranger:
     return Stranger(world, world.options.stranger_ms)
 
 
-def schedule_faults(turmoil: Turmoil, plan: Plan) -> None:
-    world = turmoil.world
+def schedule_faults(injector: FaultInjector, plan: Plan) -> None:
+    world = injector.world
     kinds = FAULTS | MOVES | ELIGIBLE | DAMAGED | METADATA | RECOVERIES | DIRECTORIES | SCRIPTED
 
     def strike(fault: Fault) -> None:
-        if not turmoil.is_over:
+        if not injector.is_over:
             world.seen[f"struck: {fault.kind}"] += 1  # it may find nothing that it may do: what was done has own counts
-            kinds[fault.kind].act(turmoil, world.random(f"fault {fault.salt}"))
+            kinds[fault.kind].act(injector, world.random(f"fault {fault.salt}"))
 
     for fault in plan.faults:
         world.time.later(fault.at_ms, lambda fault=fault: strike(fault))  # type: ignore[misc]  # the default's type is not inferred

@@ -16,7 +16,7 @@ from strandline.sim.world.network import Weather
 
 Run = Callable[[Plan], RunResult]
 Change = Callable[[Plan], Plan]
-Tell = Callable[[Plan, int], None]
+Progress = Callable[[Plan, int], None]
 NAMES = re.compile(r"\bn\d+\b|b'[^']*'|[\d.,()\[\]]+")
 
 
@@ -26,14 +26,14 @@ def signature(check: str) -> str:
 
 
 class Shrinker:
-    def __init__(self, run: Run, plan: Plan, outcome: RunResult, *, runs_max: int, tell: Tell) -> None:
+    def __init__(self, run: Run, plan: Plan, outcome: RunResult, *, runs_max: int, progress: Progress) -> None:
         assert not outcome.is_ok
         self.run = run
         self.best = plan
         self.outcome = outcome
         self.wanted = signature(outcome.check)
         self.left = runs_max
-        self.tell = tell
+        self.progress = progress
 
     def shrink(self) -> tuple[Plan, RunResult]:
         before = None
@@ -55,7 +55,7 @@ class Shrinker:
         if outcome.is_ok or signature(outcome.check) != self.wanted:
             return False
         self.best, self.outcome = plan, outcome
-        self.tell(plan, self.left)
+        self.progress(plan, self.left)
         return True
 
     def fewer_faults(self) -> None:

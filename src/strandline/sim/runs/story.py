@@ -1,4 +1,4 @@
-"""What happened in one run, told to a person: which lines, in which words.
+"""What happened in one run, for people: which lines, in which words.
 
 - A moment that only repeats another becomes part of that one's line: steps of a high watermark, refusals, reports.
   What changes the picture (a fault, a death, an election, a cut) ends such a run, so that causes stay before effects.
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from strandline.base.value import Value
 from strandline.sim.world.trace import Kind, Moment, Trace
 
-DETAIL_MS = 500  # before the end every single step is told
+DETAIL_MS = 500  # before the end every single step is printed
 LAST_MS = 3_000  # before the end lesser lines are worth more
 WIDTH = 118
 CLUSTER = "cluster"  # who did it, where no machine did
@@ -33,7 +33,7 @@ LEAST = 6
 
 
 class Line(Value, frozen=True):
-    """One moment, or several that are told as one."""
+    """One moment, or several that are printed as one."""
 
     at_ms: int
     until_ms: int
@@ -44,7 +44,7 @@ class Line(Value, frozen=True):
     times: int = 1
 
 
-class Telling(Value, frozen=True):
+class StoryLines(Value, frozen=True):
     lines: tuple[Line, ...]
     left_out: tuple[tuple[str, int], ...]  # how many lines of which kind
 
@@ -53,7 +53,7 @@ def story(
     trace: Trace, *, title: str, verdict_text: str, replay: str, partitions: Sequence[str] = (), limit: int = 200
 ) -> str:
     chosen = concerned(trace, partitions, verdict_text)
-    telling = tell(trace, chosen, limit)
+    telling = story_lines(trace, chosen, limit)
     parts = [title, "=" * min(len(title), WIDTH), ""]
     for name, text in (
         ("what failed", verdict_text),
@@ -167,7 +167,7 @@ def concerned(trace: Trace, partitions: Sequence[str], verdict_text: str) -> tup
 # --- which lines
 
 
-def tell(trace: Trace, partitions: Sequence[str], limit: int) -> Telling:
+def story_lines(trace: Trace, partitions: Sequence[str], limit: int) -> StoryLines:
     chosen = [m for m in trace.moments if not m.partition or not partitions or m.partition in partitions]
     lines = list(collapsed(chosen, end_of(trace)))
     end = max((line.until_ms for line in lines), default=0)
@@ -176,7 +176,7 @@ def tell(trace: Trace, partitions: Sequence[str], limit: int) -> Telling:
     left = Counter(str(lines[at].kind) for at in order[limit:])
     others = len(trace.moments) - len(chosen)
     left_out = (*sorted(left.items()), *((("of other partitions", others),) if others else ()))
-    return Telling(tuple(lines[at] for at in kept), left_out)
+    return StoryLines(tuple(lines[at] for at in kept), left_out)
 
 
 def worth(line: Line, end_ms: int) -> int:
@@ -204,7 +204,7 @@ def collapsed(moments: Sequence[Moment], end_ms: int) -> Iterator[Line]:
 
 
 def likeness(moment: Moment) -> tuple[str, ...]:
-    """Moments that agree in this may be told as one; empty: each is told for itself."""
+    """Moments that agree in this may be printed as one; empty: each is printed alone."""
     match moment.kind:
         case Kind.HIGH_WATERMARK:
             return (moment.kind, moment.machine, moment.partition, str(moment.leader_epoch))

@@ -1,7 +1,7 @@
 """Somebody who belongs to no cluster, and sends well-formed messages with hostile numbers to every listener.
 
 It is not let in by any secret, for there is none yet. So the line is drawn by what it sends: each message is one that a
-sound receiver refuses, or that is about nothing but the stranger's own topic and group. It tells voters epochs that
+sound receiver refuses, or that is about nothing but the stranger's own topic and group. It sends voters epochs that
 nobody can have, other clusters' ids, and ids of nobody; it has no broker's epoch. A message in which all is plausible
 would be believed today, whoever sent it (see docs/simulator.md).
 """

@@ -16,7 +16,7 @@ from strandline.sim.clients.producer import Producer
 
 
 class Setting(Value, frozen=True):
-    """What workloads are told of the cluster."""
+    """What workloads know about the cluster."""
 
     min_isr: int
     replication_factor: int
@@ -44,7 +44,7 @@ class Workload(ABC):
         """Make the clients."""
 
     def partitions(self) -> tuple[TopicPartition, ...]:
-        """What a last reader shall read from beginning to end."""
+        """What a last reader reads from beginning to end."""
         return ()
 
     def progress(self) -> dict[str, int]:

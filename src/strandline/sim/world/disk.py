@@ -8,7 +8,7 @@ is drawn from the rng that a call is given; whatever else goes wrong was asked f
   - `fail_next_sync`: a sync fails. What it was to make durable is lost or not at the next loss of power, whatever is
     synced after it (`disk_content` says why). While the machine runs on, all of it is read as if nothing had been;
   - `fail` and `mend`: every operation below a root fails;
-  - `rot`: one synced bit changes, and nobody is told;
+  - `rot`: one synced bit changes, and nothing reports it;
   - `tamper`: a file is what somebody else made of it;
   - `wipe`, and `snapshot` with `restore`: an empty disk in the place of an old one, and the content of another day.
 
@@ -320,7 +320,7 @@ class SimDisk:
         self.broken |= dict.fromkeys(root for root in self.roots if path == root or path.startswith(f"{root}/"))
 
     def rot(self, rng: Rng, which: Callable[[str], bool] = is_topic_segment) -> tuple[str, int] | None:
-        """Change one synced bit of one file that `which` accepts, and tell where; None if there is none.
+        """Change one synced bit of one file that `which` accepts, and return where; None if there is none.
 
         A checksum need not cover it: in a batch the base offset and the leader epoch are outside."""
         found = [(path, content) for path, content in self.names.files() if which(path) and content.synced_size]
@@ -340,7 +340,7 @@ class SimDisk:
 
     def tamper(self, path: str, data: bytes | None) -> None:
         """Somebody else writes this file as a whole, or removes it (None; a folder with all that is in it), durably. A
-        process that has it open is not told."""
+        process that has it open does not notice."""
         self.names.make_all_durable()
         if data is None:
             if self.names.find(path) is not None:

@@ -4,7 +4,7 @@ The bytes are kept once, as they were written last. For what was not synced yet 
 what was there before, so that a sync costs nothing and a loss of power can take changes back, the newest first.
 
 After a sync that failed the system believes what it wrote to be clean, as Linux does: no later sync writes it again,
-and only the next loss of power tells how much of it was on the medium. These bytes are in doubt.
+and only the next loss of power shows how much of it was on the medium. These bytes are in doubt.
 
 A cut is a change of metadata and goes through the same journal as names: one that was made before a name that survives
 survives too, though nobody synced the file. (With a file system that does not order the two, old records can come back
@@ -147,7 +147,7 @@ class Content:
             self.doubts = [piece for doubt in self.doubts for piece in doubt.without(start, end)]
 
     def flip(self, position: int, bit: int) -> None:
-        """A bit rots on the medium: nothing is told of it."""
+        """A bit rots on the medium, and nothing reports it."""
         self.data[position] ^= 1 << bit
 
     # --- loss of power

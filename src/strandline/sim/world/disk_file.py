@@ -95,6 +95,6 @@ class SimFile:
         self.end = size
 
     def close(self) -> None:
-        """Closing twice is no error."""
+        """Closing twice is not an error."""
         self.is_open = False
         self.disk.opened.pop(self.serial, None)

@@ -91,7 +91,7 @@ class Ground:
         self.time.run(span_ms)
 
     def run_until(self, what: str, holds: Callable[[], Any], within_ms: int) -> None:
-        """Go on until `holds` tells nothing; what it tells is why not yet."""
+        """Go on until `holds` returns nothing; what it returns is why not yet."""
         end = self.time.now + within_ms
         while (why := holds()) is not None:
             if self.time.now >= end:
@@ -104,7 +104,7 @@ class Ground:
 
 
 class Holding:
-    """Whatever breaks inside is a violation, told with the event that it happened in (or what that returns)."""
+    """Whatever breaks inside is a violation, reported with the event that it happened in (or what that returns)."""
 
     __slots__ = ("event", "world")
 

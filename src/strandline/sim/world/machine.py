@@ -294,7 +294,7 @@ class Machine(Station):
                         self.disk.remove_tree(path)
             except PowerLost:
                 self.power_cut()
-            self.disk.broken = known  # nobody is told
+            self.disk.broken = known  # nothing reports it
 
     def flush(self) -> None:
         """Group commit. What a process left that has ended is nobody's: the next one would take it for its own."""
@@ -345,7 +345,7 @@ class Machine(Station):
             except DiskError as error:
                 if not isinstance(effect.token, ReplicaToken):
                     raise
-                failed[number], self.disk.broken = error, known.copy()  # the node knows when it is told
+                failed[number], self.disk.broken = error, known.copy()  # the node learns it by a report
             if self.node is not None and type(effect.token) is LogSynced:
                 self.metadata_durable = self.node.metadata_log.log_end_offset
 
@@ -421,7 +421,7 @@ class Machine(Station):
 
     def stop_without_room(self, error: DiskFull) -> None:
         """As the real driver does: the process stays, and begins a node anew when there is room."""
-        self.stop(f"there is no room: {error}")
+        self.stop(f"disk full: {error}")
         self.waits_for_room = True
         life = self.life
 

@@ -62,7 +62,7 @@ def test_a_leader_that_registers_anew_is_tried_at_once(world: Any) -> None:
     assert len(fetches(world, 2)) == 1
 
 
-def test_a_follower_that_registers_anew_tells_all_positions_again(world: Any) -> None:
+def test_a_follower_that_registers_anew_reports_all_positions_again(world: Any) -> None:
     """An idle partition of the old session would bear the old broker epoch, and be kept out of the ISR, for good."""
     world.create()
     world.run(1_000)

@@ -86,7 +86,7 @@ def test_a_gap_behind_the_last_old_one_is_damage(world: Jbod) -> None:
 
 
 @pytest.mark.parametrize(("told", "taken"), [(-1, False), (0, False), (24, False), (1 << 40, True)])
-def test_what_the_leader_tells_is_the_bound(world: Jbod, told: int, taken: bool) -> None:
+def test_what_the_leader_reports_is_the_bound(world: Jbod, told: int, taken: bool) -> None:
     """And nothing is believed of what lies above the high watermark: a cleaner does not come there."""
     rewrite(world, told)
     add_a_replica(world)
@@ -126,7 +126,7 @@ def test_a_log_with_old_gaps_moves_to_another_directory(world: Jbod) -> None:
     assert stored(world, 1) == kept
 
 
-def test_consumers_are_told_nothing_of_it(world: Jbod) -> None:
+def test_consumers_do_not_see_it(world: Jbod) -> None:
     assert world.consume(1, 0)().gaps_end == -1
 
 

@@ -149,7 +149,7 @@ def good_lines(disk: DictDisk) -> list[bytes]:
 
 @pytest.mark.parametrize("nonsense", [b"nonsense", b"{}", b"\xff\x00", b'{"topic":"t"}', b"[1,2]", b"0"])
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
-def test_a_line_that_makes_no_sense_is_kept_aside_and_told_of_and_the_others_stay(
+def test_an_invalid_line_is_set_aside_and_reported_and_the_others_stay(
     disk: DictDisk, nonsense: bytes, place: int
 ) -> None:
     lines = good_lines(disk)
@@ -223,7 +223,7 @@ def test_each_directory_has_its_own_and_all_are_summed(disk: DictDisk) -> None:
     assert list(reopened(disk)[0].all()) == [lost()]
 
 
-def test_news_are_told_once(disk: DictDisk) -> None:
+def test_news_are_reported_once(disk: DictDisk) -> None:
     ledger = Ledger(disk)
     assert not ledger.is_news(ROOT)
     ledger.write(ROOT, [lost()])

@@ -350,14 +350,14 @@ def test_a_clean_leader_notes_nothing(world: World) -> None:
     assert [noted(world, node) for node in (1, 2, 3)] == [[], [], []]
 
 
-def test_who_leads_on_in_a_new_epoch_has_noted_it_already(world: World) -> None:
+def test_a_leader_that_goes_on_in_a_new_epoch_has_recorded_it_already(world: World) -> None:
     world.change(leader=NOBODY, isr=())
     led_uncleanly_by(world, 2)
     world.change(leader=2)
     assert len(noted(world, 2)) == 1
 
 
-def test_who_was_elected_uncleanly_before_and_comes_back_in_order_notes_nothing_more(world: World) -> None:
+def test_an_unclean_leader_that_returns_after_a_clean_stop_records_nothing_more(world: World) -> None:
     """Nobody else is in sync yet, or ever will be: the partition is still marked as recovering."""
     world.change(leader=NOBODY, isr=())
     led_uncleanly_by(world, 2, losses=(r.LossEvent(start=5, certainty=AT_MOST, old_epoch=1, new_epoch=2),))

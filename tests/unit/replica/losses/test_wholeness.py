@@ -166,7 +166,7 @@ def world() -> World:
     return made
 
 
-def test_who_leads_is_whole_and_so_is_who_is_in_sync(world: World) -> None:
+def test_a_leader_is_whole_and_so_is_an_in_sync_replica(world: World) -> None:
     assert [is_whole(world, node) for node in (1, 2, 3)] == [True, True, True]
 
 

@@ -350,7 +350,7 @@ def test_a_follower_that_is_in_neither_waits_too_for_it_may_be_proposed_already(
     assert type(role_of(world, 2)) is Follower
 
 
-def test_who_must_lead_all_the_same_keeps_the_rest_of_its_log(world: World) -> None:
+def test_a_leader_without_alternative_keeps_the_rest_of_its_log(world: World) -> None:
     """Without Eligible Leader Replicas, as the last member of the ISR; or uncleanly, since nobody else may."""
     world.change(isr=(1,))
     damaged(world, 1)

@@ -137,7 +137,7 @@ def test_the_repaired_bytes_are_synced(world: World) -> None:
 
 
 @pytest.mark.parametrize(("byte", "mask"), [b for b in BYTES if b[0] != 15])
-def test_who_reads_there_is_told_and_the_next_read_has_the_records(unscrubbed: World, byte: int, mask: int) -> None:
+def test_a_read_there_gets_an_error_and_the_next_read_has_the_records(unscrubbed: World, byte: int, mask: int) -> None:
     """But for a leader epoch, which no consumer looks at."""
     world = unscrubbed
     flip(world, 1, 5, byte, mask)

@@ -312,7 +312,7 @@ def test_without_an_answer_all_of_a_request_is_asked_again(world: Any) -> None:
     assert sorted(named(again)) == sorted(named(both))
 
 
-def test_metadata_that_the_answer_has_overtaken_still_says_who_is_a_replica(world: Any) -> None:
+def test_metadata_that_the_answer_has_overtaken_still_has_the_replicas(world: Any) -> None:
     """A change of the ISR that ends a reassignment takes replicas away: the answer has the ISR alone, and its partition
     epoch is that of the record that comes next."""
     lagging(world)

@@ -89,7 +89,7 @@ def test_a_wrong_epoch_is_refused_before_anybody_is_named(racks: World) -> None:
     assert fetch(racks, 1, 0, rack="r2", epoch=1)().error_code == E.UNKNOWN_LEADER_EPOCH
 
 
-def test_a_session_tells_the_closer_replica_as_often_as_it_is_asked(racks: World) -> None:
+def test_a_session_names_the_closer_replica_as_often_as_it_is_asked(racks: World) -> None:
     asked = FetchPartition(partition=0, partition_max_bytes=1 << 20)
     topics = (FetchTopic(topic="t", partitions=(asked,)),)
     opened = ask(racks, 1, "fetch", FetchRequest(session_epoch=0, rack_id="r2", topics=topics), 11)()
@@ -143,7 +143,7 @@ def test_a_long_poll_at_a_follower_waits_for_its_bytes(racks: World) -> None:
     assert offsets_in(waiting().records) == [2, 3]
 
 
-def test_a_session_at_a_follower_tells_what_is_new_there(racks: World) -> None:
+def test_a_session_at_a_follower_reports_what_is_new_there(racks: World) -> None:
     asked = FetchPartition(partition=0, fetch_offset=2, partition_max_bytes=1 << 20)
     topics = (FetchTopic(topic="t", partitions=(asked,)),)
     opened = ask(racks, 2, "fetch", FetchRequest(session_epoch=0, topics=topics), 11)()
@@ -190,7 +190,7 @@ def test_a_follower_compares_leader_epochs_as_the_leader_does(racks: World, epoc
     assert fetch(racks, 2, 0, epoch=epoch)().error_code == error
 
 
-def test_who_waits_at_a_follower_learns_at_once_of_a_new_leader_epoch(racks: World) -> None:
+def test_a_fetch_that_waits_at_a_follower_learns_at_once_of_a_new_leader_epoch(racks: World) -> None:
     waiting = fetch(racks, 2, 2, max_wait_ms=60_000)
     racks.change(leader=3)
     assert waiting().error_code == E.FENCED_LEADER_EPOCH

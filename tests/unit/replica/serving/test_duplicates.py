@@ -197,7 +197,7 @@ def test_after_a_restart_a_duplicate_is_known_and_committed_before_it_is_answere
     assert world.ends() == [5, 5, 5]
 
 
-def test_what_is_older_than_five_batches_is_claimed_by_nobody(world: World) -> None:
+def test_a_batch_older_than_the_last_five_is_not_a_duplicate(world: World) -> None:
     for sequence in range(0, 12, 2):
         send(world, 1, sequence)
     world.run(3_000)

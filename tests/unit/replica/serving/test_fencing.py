@@ -78,7 +78,7 @@ def test_a_leader_that_has_not_heard_of_its_fencing_serves_its_own_epoch_only(wo
     assert fetch(world, 1, 1).error_code == E.UNKNOWN_LEADER_EPOCH
 
 
-def test_a_fenced_client_learns_who_leads(world: World) -> None:
+def test_a_fenced_client_learns_the_leader(world: World) -> None:
     world.create()
     world.change(leader=2)
     row = fetch(world, 1, 0, version=12)
@@ -86,7 +86,7 @@ def test_a_fenced_client_learns_who_leads(world: World) -> None:
     assert row.current_leader.leader_epoch == 1
 
 
-def test_a_consumer_whose_records_were_lost_is_told_where_its_log_and_the_leaders_part(world: World) -> None:
+def test_a_consumer_whose_records_were_lost_learns_where_its_log_and_the_leaders_part(world: World) -> None:
     """Three records of epoch 1, which it has read, are gone since an unclean election; others are in their place."""
     world.create(replicas=(1, 2))
     world.run(1_000)

@@ -112,7 +112,7 @@ def test_a_time_beyond_the_high_watermark_of_a_settled_leader_has_no_record_yet(
     assert list_offset(world, world.now, replica=2).offset == 0
 
 
-def test_who_debugs_asks_any_replica_and_sees_its_log_to_the_end(world: Any) -> None:
+def test_a_debugging_consumer_reads_any_replica_to_its_log_end(world: Any) -> None:
     world.create(replicas=(1, 2))
     world.run(1_000)
     world.produce(1, 3)
@@ -167,7 +167,7 @@ def test_records_are_deleted_when_all_live_replicas_have_done_it(world: Any) -> 
     assert world.consume(1, 0)().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_deleting_what_is_deleted_already_tells_where_the_log_starts(world: Any) -> None:
+def test_deleting_what_is_deleted_already_reports_where_the_log_starts(world: Any) -> None:
     world.create(replicas=(1,))
     world.produce(1, 2)
     world.produce(1, 2)

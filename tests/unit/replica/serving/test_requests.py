@@ -60,7 +60,7 @@ def test_a_batch_that_is_sent_again_is_acknowledged_when_it_is_committed_and_not
     assert [(answer().error_code, answer().base_offset) for answer in (first, again)] == [(ErrorCode.NONE, 0)] * 2
 
 
-def test_who_waits_for_a_record_is_not_answered_with_the_one_before_it(world: Any) -> None:
+def test_a_fetch_that_waits_for_a_record_is_not_answered_with_the_one_before_it(world: Any) -> None:
     class Waiting:
         done = False
 
@@ -263,7 +263,7 @@ def test_the_first_batch_comes_whole_even_beyond_the_limit(world: Any) -> None:
     assert offsets_in(answer.records) == [0]
 
 
-def test_who_debugs_fetches_as_a_consumer_does(world: Any) -> None:
+def test_a_debugging_consumer_fetches_as_a_consumer_does(world: Any) -> None:
     """As in Kafka: only ListOffsets looks beyond the high watermark."""
     world.create(replicas=(1, 2))
     world.run(1_000)

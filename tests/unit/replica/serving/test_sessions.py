@@ -228,7 +228,7 @@ def test_a_session_without_partitions_ends(world: World) -> None:
     assert not world.nodes[NodeId(1)].fetching.sessions.sessions
 
 
-def test_whoever_waits_in_a_session_that_is_evicted_is_served_and_told_of_the_end() -> None:
+def test_a_fetch_that_waits_in_an_evicted_session_is_answered_with_its_end() -> None:
     world = World(config=ReplicaConfig(fetch_session_slots=1))
     partitions(world, 1)
     opened = fetch(world, 0, 0, *rows((0, 0)))()
@@ -246,7 +246,7 @@ def test_whoever_waits_in_a_session_that_is_evicted_is_served_and_told_of_the_en
     assert len(hosted.watchers) == 1  # of the other session
 
 
-def test_an_error_in_a_session_is_told_again_until_it_goes_and_then_the_partition_once(world: World) -> None:
+def test_an_error_in_a_session_is_reported_again_until_it_goes_and_then_the_partition_once(world: World) -> None:
     partitions(world, 1)
     fill(world, 0, 1)
     opened = fetch(world, 0, 0, *rows((0, 1)))()
@@ -259,7 +259,7 @@ def test_an_error_in_a_session_is_told_again_until_it_goes_and_then_the_partitio
     assert fetch(world, opened.session_id, 4)().responses == ()
 
 
-def test_a_divergence_is_told_until_the_client_asks_elsewhere(world: World) -> None:
+def test_a_divergence_is_reported_until_the_client_asks_elsewhere(world: World) -> None:
     partitions(world, 1)
     fill(world, 0, 2)
     world.change(leader=1)  # the same leader in a new epoch

@@ -227,7 +227,7 @@ def test_a_directory_that_fails_over_it_is_offline_and_the_broker_lives_on(world
     assert cleaner_of(world, 2).run is None
 
 
-def test_damage_is_told_once_and_the_log_is_left_alone(world: Jbod) -> None:
+def test_damage_is_reported_once_and_the_log_is_left_alone(world: Jbod) -> None:
     configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_scrub_max_bytes_per_second="0")
     write(world, 30)
     first = log_of(world, 1).segments[0]

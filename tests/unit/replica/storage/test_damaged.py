@@ -192,9 +192,7 @@ def never_synced() -> Jbod:
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", DAMAGED)
-def test_a_log_of_which_nobody_says_whose_it_is_takes_its_directory_offline(
-    jbod: Jbod, content: bytes | None, clean: bool
-) -> None:
+def test_a_log_without_any_topic_id_takes_its_directory_offline(jbod: Jbod, content: bytes | None, clean: bool) -> None:
     """An empty log in its place would lead, and the records would be gone."""
     before = spoil(jbod, content)
     jbod.start(ME, clean=clean)

@@ -110,7 +110,7 @@ def test_of_a_full_directory_an_operator_hears_how_much_is_free_and_what_to_do(j
     assert "t-0/00000000000000000000.log: No space left on device" in told
     assert "0.0 MiB of 0.0 MiB are free" in told
     assert "0.0 MiB are needed" in told
-    todo = "Make room there; this broker goes on with the others, and restarts in order by itself when there is room"
+    todo = "Free space there; this broker goes on with the others, and restarts by itself when there is space"
     assert told.endswith(todo)
     assert [effect.paths for _, effect in jbod.sent_by if isinstance(effect, AwaitRoom)] == [("/d0",)]
 
@@ -192,7 +192,7 @@ def test_a_write_that_fails_is_a_storage_error_and_the_others_live_on(jbod: Jbod
     assert jbod.consume(1, 0)().error_code == E.KAFKA_STORAGE_ERROR
 
 
-def test_who_waits_for_a_commit_is_told(jbod: Jbod) -> None:
+def test_a_request_that_waits_for_a_commit_is_answered(jbod: Jbod) -> None:
     jbod.create_in(*HOME)
     jbod.cut = {NodeId(2), NodeId(3)}
     waiting = jbod.produce(1, 2)
@@ -316,7 +316,7 @@ def test_a_log_that_cannot_be_closed_takes_its_directory_offline(jbod: Jbod) -> 
     assert [log_dir.path for log_dir in node.host.directories.live] == ["/d1"]
 
 
-def test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_told(jbod: Jbod) -> None:
+def test_a_failed_directory_of_a_replica_that_metadata_has_elsewhere_is_reported(jbod: Jbod) -> None:
     """It failed before the controller knew that the replica lies there: it would go on taking it for a live one."""
     jbod.controller_answers = False
     jbod.create_in(*[UNASSIGNED_DIRECTORY] * 3)
@@ -413,7 +413,7 @@ def answer_of(asked: ToController, error: E = E.NONE) -> Any:
     return AssignReplicasToDirsResponse(error_code=error)
 
 
-def test_an_assignment_that_is_overtaken_is_told_anew(jbod: Jbod) -> None:
+def test_an_assignment_that_is_overtaken_is_reported_anew(jbod: Jbod) -> None:
     """T41: the answer to an older wish does not settle a newer one."""
     assignments = jbod.nodes[NodeId(1)].assignments
     assignments.lies(AT, directory(1, 0), UNASSIGNED_DIRECTORY)
@@ -476,7 +476,7 @@ def test_a_request_is_bounded(jbod: Jbod) -> None:
     assert sum(len(t.partitions) for d in sent_assignment(jbod).message.directories for t in d.topics) == 1
 
 
-def test_nothing_is_told_before_this_broker_is_registered(jbod: Jbod) -> None:
+def test_nothing_is_reported_before_this_broker_is_registered(jbod: Jbod) -> None:
     node = jbod.nodes[NodeId(1)]
     node.broker_epoch = -1  # type: ignore[assignment]
     node.assignments.lies(AT, directory(1, 0), UNASSIGNED_DIRECTORY)

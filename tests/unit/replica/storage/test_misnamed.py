@@ -164,7 +164,7 @@ def test_a_folder_that_was_copied_under_another_name_costs_the_original_nothing(
     t = tree(disk, "/data2/t-0")
     put(disk, "/data2/a-0", t)
     put(disk, "/data2/u-0", t)
-    with pytest.raises(DiskError, match="have one topic id: nobody knows whose their records are"):
+    with pytest.raises(DiskError, match="have one topic id: it is unknown to which topic their records belong"):
         world.start(ME, clean=False)
     disk.remove_tree("/data2/a-0")
     world.start(ME, clean=False)

@@ -62,7 +62,7 @@ def why_unreadable(directory: str) -> str | None:
 
 def closed_files(directory: str, log: str) -> Iterator[str]:
     """Those that their owner keeps to himself. A broker may delete and rename files, and logs, at any moment; what else
-    is wrong with one is no reason not to read the others."""
+    is wrong with one does not keep the others from being read."""
     try:
         names = sorted(os.listdir(f"{directory}/{log}"))
     except PermissionError:

@@ -91,7 +91,7 @@ def look(
 
 
 def sought(acknowledged: "DataFrame", options: Mapping[str, str], unread: Mapping[Key, Unread]) -> "DataFrame":
-    """Of the partitions that a look reads, and of which it could read all: who leads may be among the others."""
+    """The partitions of which a look could read all replicas; the leader may be among the others."""
     place, schema = ["topic", "partition"], "topic string, partition int"
     spark, chosen = acknowledged.sparkSession, acknowledged
     wanted = json.loads(options.get("assign", "{}"))

@@ -57,7 +57,7 @@ class Levels(NamedTuple):
     epochs: Sequence[Row]
     segments: Sequence[Row]
     records: Callable[[Sequence[str]], "DataFrame"]  # of these topics; REPLICA_RECORD
-    compacted: Sequence[str] | None = None  # over the wire: the topics that are; None: files tell
+    compacted: Sequence[str] | None = None  # over the wire: the compacted topics; None: files show it
     unread: Mapping[Key, Unread] = {}  # replicas that are left out
     beside: Sequence[Row] = ()  # of other files (`replica.beside`)
     of_directories: Sequence[Row] = ()  # findings (`presence`)

@@ -1,5 +1,5 @@
-"""Small files of a log directory that make no sense. What they would have said of its logs nobody judges, so the audit
-says so. Brokers replace them in one step: half of one is no moment of a healthy broker."""
+"""Invalid small files of a log directory. What they would have said about its logs cannot be checked, and the audit
+reports that. Brokers replace them in one step: a healthy broker never has half of one."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ CHECKPOINTS = {
 
 
 def damaged_files(directory: str) -> Iterator[str]:
-    """A sentence for each. What cannot be read at all is told elsewhere."""
+    """A sentence for each. What cannot be read at all is reported elsewhere."""
     for file, meaning in CHECKPOINTS.items():
         if is_damaged(f"{directory}/{file}", parse_offsets):
             yield f"{directory}/{file} is damaged: {meaning}"

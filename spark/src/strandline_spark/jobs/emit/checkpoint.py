@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 class Checkpoint:
     def __init__(self, path: str) -> None:
-        """Raises StrandlineError if `path` is no path of a mounted file system."""
+        """Raises StrandlineError if `path` is not in a mounted file system."""
         url = urlparse(path)
         if url.scheme not in ("", "file"):
             problem = f"a checkpoint must be in a mounted folder, and {path} has the scheme {url.scheme}:"

@@ -22,7 +22,7 @@ def emit(
     source: str | None = None,
     lanes: int | None = None,
     verify: bool = True,
-    tell: running.Tell = lambda text: None,
+    notify: running.Notify = lambda text: None,
 ) -> DataFrame:
     """Write `df` to `topic`; when this returns, each row is there once. Called again with the same checkpoint after
     whatever ended it, it goes on; after its end it does nothing.
@@ -42,7 +42,7 @@ def emit(
         topic=topic,
         lanes=lanes,
         verify=verify,
-        tell=tell,
+        notify=notify,
     )
     rows = [(row.lane, row.partition, row.rows, row.end_offset) for row in finished.written]
     return df.sparkSession.createDataFrame(rows, EMITTED)
@@ -58,7 +58,7 @@ def run(
     topic: str,
     lanes: int | None,
     verify: bool,
-    tell: running.Tell,
+    notify: running.Notify,
 ) -> Finished:
     config = running.exactly_once(options)
     with checkpoint.held():
@@ -68,13 +68,13 @@ def run(
         finished = checkpoint.finished()
         if finished is not None:
             checkpoint.forget_rows()  # if it died before it could
-            tell(f"this run has finished before, with {finished.rows:,} rows: there is nothing to do")
+            notify(f"this run has finished before, with {finished.rows:,} rows: there is nothing to do")
             return finished
         plan = checkpoint.plan()
         if plan is None:
             plan = running.begin(rows, checkpoint, config, source=source, topic=topic, lanes=lanes)
             known = {}
         else:
-            known = running.resume(checkpoint, plan, config, tell)
+            known = running.resume(checkpoint, plan, config, notify)
         written = running.write(spark, checkpoint, plan, config, known)
-        return running.finish(checkpoint, plan, config, written, tell, verify=verify)
+        return running.finish(checkpoint, plan, config, written, notify, verify=verify)

@@ -137,7 +137,7 @@ class Track:
         self.offered = 0
         self.spans: list[Span] = []
         self.heard = False  # the leader has acknowledged something since the start or the last search
-        self.doubt = False  # a search must tell what is there
+        self.doubt = False  # a search must find what is there
         self.searching = False
         self.finds = False  # this search has found something
         self.vain = 0  # searches in a row that found nothing
@@ -286,7 +286,7 @@ class Track:
 
     def fail_lost(self, evidence: str) -> None:
         known = f"{self.written} rows were there below offset {self.end_offset}"
-        self.fail(Fail(f"rows that were acknowledged are gone: {evidence}, though {known}", LOST_ADVICE, lost=True))
+        self.fail(Fail(f"acknowledged rows are missing: {evidence}, though {known}", LOST_ADVICE, lost=True))
 
     def fail_out_of_line(self, event: Found, first: int) -> None:
         batch = f"the batch at offset {event.base_offset} has sequence {event.base_sequence}"

@@ -23,7 +23,7 @@ from strandline_spark.jobs.emit.plan import Lane, Plan, recreated
 from strandline_spark.jobs.emit.searching import Where, batches_of
 
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-UNSETTLED = "what became of it is not known: another batch was refused"
+UNSETTLED = "it is unknown whether it was written: another batch was rejected"
 SILENCE_S = 3600.0  # far below producer.id.expiration.ms: what leaders forget, they take for new
 Answer = tuple[int, Acknowledged | Refused]
 

@@ -111,7 +111,7 @@ def decoded(content: bytes, kind: type[T], path: str) -> T:
         raise StrandlineError(f"{path} is damaged: {error}", SEARCHED_ANEW) from None
 
 
-DAMAGED = "what the topic has of this run is not known: restore the file, or find the rows by their content"
+DAMAGED = "it is unknown which rows of this run the topic has: restore the file, or find the rows by their content"
 SEARCHED_ANEW = "remove this file and run the same command again: what it says is then found in the topic"
 OTHER_CHECKPOINT = "one checkpoint is for one run: give --checkpoint another folder"
 NEW_CHECKPOINT = "rows of this run may be in the topic already; a new run, with a new --checkpoint, writes all of them"
@@ -149,7 +149,7 @@ def why_not_same_topic(plan: Plan, now: TopicNow | None) -> StrandlineError | No
 
 
 def why_not_searchable(plan: Plan, now: TopicNow) -> StrandlineError | None:
-    """Why can nobody tell any more which of this run's rows the topic has had? None: a search tells."""
+    """Why is it unknown which of this run's rows the topic has had? None: a search finds them."""
     for target in plan.targets:
         start = now.log_start_offsets[target.partition]
         if start > target.end_offset:

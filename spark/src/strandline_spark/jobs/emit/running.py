@@ -36,7 +36,7 @@ from strandline_spark.jobs.emit.staged.staging import check_partitions, stage, s
 from strandline_spark.jobs.emit.topics import is_compacted, targets_of, topic_now, topic_view
 from strandline_spark.progress import progress
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 IDS = re.compile(r"#\d+L?")
 
 
@@ -98,7 +98,7 @@ def producer_id(cluster: Cluster) -> tuple[int, int]:
         raise StrandlineError(f"no producer id: {error.problem}", "exactly once needs idempotent producers") from None
 
 
-def resume(checkpoint: Checkpoint, plan: Plan, config: ClientConfig, tell: Tell) -> dict[Key, Written]:
+def resume(checkpoint: Checkpoint, plan: Plan, config: ClientConfig, notify: Notify) -> dict[Key, Written]:
     """What is there already. Raises StrandlineError if that cannot be known any more."""
     refusal = why_not_searchable(plan, same_topic(plan, config))
     done = [checkpoint.lane_written(lane.number) for lane in plan.lanes]
@@ -108,7 +108,7 @@ def resume(checkpoint: Checkpoint, plan: Plan, config: ClientConfig, tell: Tell)
         raise refusal
     known = find_written(config, plan)
     there = sum(written.rows for written in known.values())
-    tell(f"going on where an earlier run ended: {there:,} of {plan.rows:,} rows are in the topic")
+    notify(f"going on where an earlier run ended: {there:,} of {plan.rows:,} rows are in the topic")
     return known
 
 
@@ -142,15 +142,21 @@ def write(
 
 
 def finish(
-    checkpoint: Checkpoint, plan: Plan, config: ClientConfig, written: Sequence[Written], tell: Tell, *, verify: bool
+    checkpoint: Checkpoint,
+    plan: Plan,
+    config: ClientConfig,
+    written: Sequence[Written],
+    notify: Notify,
+    *,
+    verify: bool,
 ) -> Finished:
     """The last proof, then the last word."""
     now = same_topic(plan, config)
     rest = f"topic '{plan.topic}' have been acknowledged, and are not counted again:"
     if verify and plan.compacted:
-        tell(f"all rows for {rest} it is compacted, and a cleaner may have taken some")
+        notify(f"all rows for {rest} it is compacted, and a cleaner may have taken some")
     elif verify and why_not_searchable(plan, now) is not None:
-        tell(f"all rows for {rest} retention has taken the first already")
+        notify(f"all rows for {rest} retention has taken the first already")
     elif verify:
         prove_written(config, plan, written)
     rows = sum(row.rows for row in written)

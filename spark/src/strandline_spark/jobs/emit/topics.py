@@ -52,7 +52,7 @@ def end_of(cluster: Cluster, topic: str, partition: int, leader_epoch: int) -> i
 
 
 def is_compacted(cluster: Cluster, topic: str) -> bool:
-    """May batches vanish from the topic that are not at its beginning? False where the cluster does not tell."""
+    """May batches vanish from the topic that are not at its beginning? False if the cluster does not report it."""
     asked = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=(POLICY,))
     try:
         answer = cluster.ask_any(DescribeConfigsRequest(resources=(asked,)))[0]

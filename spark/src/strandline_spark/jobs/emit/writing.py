@@ -117,13 +117,13 @@ class Writing:
             if end > track.written:
                 self.kept[partition].append(Kept(begin, rows.part(first, count)))
                 self.held.keep(rows.rows)
-            self.tell(partition, Offered(count))
+            self.notify(partition, Offered(count))
 
     def hear(self) -> None:
         for partition, answer in self.outlet.answers():
-            self.tell(partition, answer)
+            self.notify(partition, answer)
 
-    def tell(self, partition: int, event: Event) -> None:
+    def notify(self, partition: int, event: Event) -> None:
         """One event, and all that follows from it at once."""
         todo = deque(self.tracks[partition].step(event))
         while todo:

@@ -26,8 +26,8 @@ class Summary(Value, frozen=True):
     reads: int
     violations: dict[str, int]  # by name
     tolerated: dict[str, dict[str, int]]  # by reason and name
-    first: tuple[dict[str, object], ...]  # violations with their evidence, at most TOLD_MAX
-    problems: tuple[dict[str, object], ...]  # what could not be judged, at most TOLD_MAX
+    first: tuple[dict[str, object], ...]  # violations with their evidence, at most LISTED_MAX
+    problems: tuple[dict[str, object], ...]  # what could not be judged, at most LISTED_MAX
     bad_lines: int
 
     @property

@@ -35,7 +35,7 @@ class Part(Value, frozen=True):
 
 
 class Mark(Value, frozen=True):
-    """Of a process in a run: a key that it reads (no content), or a new start (no key)."""
+    """An event of a process in a run: a key that it reads (no content), or a new start (no key)."""
 
     run: str
     process: str

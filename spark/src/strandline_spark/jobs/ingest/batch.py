@@ -174,7 +174,7 @@ def run_observed(rows: DataFrame, plan: Plan) -> tuple[WriteResult, tuple[int, i
 
     frame = result_rows(rows, plan)
     result = read_results(row.result for row in frame.collect())
-    # Observation.get waits forever where the plan was simplified to nothing; the executed plan itself tells at once.
+    # Observation.get waits forever where the plan was simplified to nothing; the executed plan itself shows it at once.
     metrics = frame._jdf.queryExecution().observedMetrics()
     if not metrics.contains(SEEN):
         return result, None

@@ -82,7 +82,7 @@ class Transform(Strict, frozen=True, forbid_unknown_fields=True):
 
 
 class Expectation(Strict, frozen=True, forbid_unknown_fields=True):
-    """`check` is SQL and shall be true: null is not."""
+    """`check` is SQL that must be true: null is not."""
 
     name: str
     check: str

@@ -40,7 +40,7 @@ class Delays:
         self.topic_ids, self.trouble = topic_ids, trouble
 
     def of(self, where: Partition, position: int, end: int, now_ms: int) -> int | None:
-        """In milliseconds; 0 if there is nothing to be read, None if it cannot be told."""
+        """In milliseconds; 0 if there is nothing to be read, None if it is unknown."""
         for _ in range(MARKERS_MAX + 1):
             if position >= end:
                 return 0
@@ -57,7 +57,7 @@ class Delays:
         if key not in self.known:
             found = self.peek(where, offset)
             if found is None:
-                return None  # it may be told the next time
+                return None  # it may be known the next time
             if len(self.known) >= KNOWN_MAX:
                 self.known.clear()
             self.known[key] = found

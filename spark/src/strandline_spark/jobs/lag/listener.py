@@ -8,7 +8,7 @@
 
 It knows only what the progress says: positions, and the ends that the source saw last (`latestOffset`). With `group`
 the positions are committed to a consumer group too, so that tools which show groups show the query. A failure of that
-is told once, as a warning, and never stops the query.
+is reported once, as a warning, and never stops the query.
 """
 
 import warnings
@@ -77,10 +77,10 @@ class LagListener(StreamingQueryListener):
         for attempt in attempts:
             try:
                 attempt()
-            except (StrandlineError, OSError) as error:  # a file that cannot be written is no reason not to commit
+            except (StrandlineError, OSError) as error:  # commit even if the file cannot be written
                 failures.append(str(error))
         if failures:
-            self.tell(f"the lag of query {name} is unknown: {'; '.join(failures)}")
+            self.notify(f"the lag of query {name} is unknown: {'; '.join(failures)}")
         else:
             self.failure = None
 
@@ -97,9 +97,9 @@ class LagListener(StreamingQueryListener):
         """The last progress still holds."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # PySpark's name
-        """All that it did was told."""
+        """All that it did was reported."""
 
-    def tell(self, failure: str) -> None:
+    def notify(self, failure: str) -> None:
         if self.failure is None:
             warnings.warn(failure, RuntimeWarning, stacklevel=2)
         self.failure = failure

@@ -1,4 +1,4 @@
-"""The offsets that a source of a streaming query tells, as positions: the next offset to be read of each partition.
+"""The offsets that a source of a streaming query reports, as positions: the next offset to be read of each partition.
 
 Three forms are understood: that of our topic source, that of Spark's Kafka connector, and that of a source whose
 progress nests more deeply but names partitions by number. What belongs to no topic (files, rates) has none.

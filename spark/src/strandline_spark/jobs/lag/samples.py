@@ -20,7 +20,7 @@ GROUP, QUERY, TOPIC = "group", "query", "topic"
 
 
 class Ends(Value, frozen=True):
-    """Of a partition: where it begins, and where what may be read ends."""
+    """Where a partition begins, and where its readable records end."""
 
     log_start_offset: int
     end_offset: int
@@ -114,7 +114,7 @@ class Rate(Value, frozen=True):
 
 
 def rate(before: Sample | None, after: Sample) -> Rate:
-    """What moved since the sample before. A position or an end that fell (a reset, a truncation) is no rate."""
+    """What moved since the sample before. A position or an end that fell (a reset, a truncation) has no rate."""
     if before is None or after.time_ms <= before.time_ms:
         return Rate(None, None)
     seconds = (after.time_ms - before.time_ms) / 1000

@@ -1,7 +1,7 @@
 """Samples of a live cluster: who reads what, how far, and how old the next record is.
 
 The ends are asked for after the positions: a reader that is quick shows no lag that never was, one at the end shows a
-lag of what came meanwhile at most. What nobody answers for is left out and told (`trouble.py`), since lag is looked at
+lag of what came meanwhile at most. What does not answer is left out and reported (`trouble.py`), since lag is looked at
 most when something is down.
 """
 
@@ -46,7 +46,7 @@ class Sampler:
         topics: Sequence[str] = (),
         isolation: int = 0,
         commit_to: str | None = None,
-        tell: Callable[[str], None] = lambda sentence: None,
+        notify: Callable[[str], None] = lambda sentence: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.cluster = cluster
@@ -54,9 +54,9 @@ class Sampler:
         self.queries = dict(queries or {})
         self.topics = tuple(topics)
         self.isolation = isolation
-        self.commit_to = commit_to  # a group that is told the positions of the queries
+        self.commit_to = commit_to  # a group to which the positions of the queries are committed
         self.clock = clock
-        self.tell = tell  # what a sample lacks, when it begins to
+        self.notify = notify  # what a sample lacks, when it begins to
         self.delays = Delays(cluster, isolation)
         self.lacking: Mapping[str, str] = {}  # what the last sample lacks -> a sentence about it
         self.is_first = True
@@ -75,7 +75,7 @@ class Sampler:
             made += self.of_reader(reader, ends, now)
         for what, sentence in trouble.lacking.items():
             if what not in self.lacking:
-                self.tell(sentence)
+                self.notify(sentence)
         self.lacking, self.is_first = trouble.lacking, False
         return made
 

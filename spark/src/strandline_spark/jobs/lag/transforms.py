@@ -46,7 +46,7 @@ def thinned(samples: DataFrame, times: int = 2000) -> DataFrame:
 
 
 def last_of(samples: DataFrame) -> DataFrame:
-    """Of each reader and topic the samples of the last time, a row for each partition."""
+    """The latest samples of each reader and topic, a row for each partition."""
     newest = F.rank().over(Window.partitionBy(*READER).orderBy(F.desc("time")))
     return samples.withColumn("newest", newest).where("newest = 1").drop("newest")
 

@@ -11,7 +11,7 @@ LIMIT_MS = 10_000  # that failures may cost a sample; who is asked later is aske
 
 
 class Trouble:
-    """Of one sample. `strict`: what does not pass by itself is raised, since it is rather a mistake of the user's."""
+    """The trouble of one sample. `strict`: errors that do not pass by themselves are raised."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -25,7 +25,7 @@ class Trouble:
 
     @contextmanager
     def without(self, what: str) -> Iterator[None]:
-        """If the block fails, that is told behind `what`, and the sample does without."""
+        """If the block fails, that is reported after `what`, and left out of the sample."""
         began = time.monotonic()
         try:
             yield

@@ -21,7 +21,7 @@ def watch(
 ) -> Iterator[Samples]:
     """Each time's samples, at once and then every `every_s` seconds, until `for_s` seconds are over (None: for ever).
 
-    The first failure of all is raised; a later one is told to `failed`, and the next time comes. A time that took
+    The first failure of all is raised; a later one is passed to `failed`, and the next time comes. A time that took
     longer than `every_s` leaves out those that it missed.
     """
     began = clock()

@@ -48,7 +48,7 @@ class Task(Value, frozen=True):
 
 
 def block_named(name: str) -> Block | None:
-    """The inverse of `Block.name`; None: it is no block's name."""
+    """The inverse of `Block.name`; None: it is not the name of a block."""
     run, _, span = name.partition("-")
     first, _, last = span.partition("-")
     if run not in HASH_SEEDS or not (first.isdigit() and last.isdigit()):

@@ -38,7 +38,7 @@ class SeedRow(Value, frozen=True):
 
 
 def row_of(outcome: Any, run: Run, ms: int, campaign: Campaign, place: str) -> SeedRow:
-    """Of a run that came to an end (`sim.runs.run.RunResult`; no import of the simulator here)."""
+    """The row of a run that ended (`sim.runs.run.RunResult`; no import of the simulator here)."""
     is_crash = outcome.check.startswith("the simulator crashed")
     error = "\n".join([outcome.evidence, *outcome.story[-STORY_LINES:]]).strip()
     return SeedRow(
@@ -62,7 +62,7 @@ def row_of(outcome: Any, run: Run, ms: int, campaign: Campaign, place: str) -> S
 
 
 def broken_off(seed: int, run: Run, verdict: str, check: str, ms: int, campaign: Campaign, place: str) -> SeedRow:
-    """Of a run that did not come to an end."""
+    """The row of a run that did not end."""
     return SeedRow(
         seed=seed,
         run=run,

@@ -57,7 +57,7 @@ def watched(folder: Path, seeds: range, console: Console | None = None) -> Abstr
     def look() -> dict[str, Any]:
         try:
             watch().look()
-        except (OSError, ValueError):  # what is wrong with the folder, its owner tells
+        except (OSError, ValueError):  # the folder's owner reports what is wrong with it
             return {}
         return {"completed": watch().done, "rate": watch().rate, "failed": watch().failed}
 

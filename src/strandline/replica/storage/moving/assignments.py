@@ -71,7 +71,7 @@ class Assignments:
         self.outbox.back_off(now)
 
     def answered(self, response: AssignReplicasToDirsResponse, now: Instant) -> None:
-        """A row is done with success; and where this is no replica, since the controller is ahead of our metadata."""
+        """A row is done after success, or if this is not a replica: the controller is ahead of our metadata."""
         if response.error_code != ErrorCode.NONE:
             self.failed(now)
             return

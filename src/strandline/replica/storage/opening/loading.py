@@ -57,7 +57,7 @@ class Loading:
         assert not any(self.host.partitions.all())
         effects: list[Effect] = []
         self.findings.stopped(clean, left)
-        # Of two logs of one replica that one is first which the stop vouches for.
+        # If a replica has two logs, the one that the clean stop recorded comes first.
         for log_dir in sorted(self.host.directories.live, key=lambda one: not self.findings.vouches_for(one)):
             rows = left.get(log_dir.path) if clean and left is not None else None
             try:

@@ -71,7 +71,7 @@ def topic_of(
         return None
     # The recovery point of a log that was begun anew where its leader's begins is its start, and vouches for nothing.
     if durable_below is None or start < durable_below:
-        raise DiskError(f"{why}, and there are records beside it: nobody knows whose they are")
+        raise DiskError(f"{why}, and there are records beside it: it is unknown to which topic they belong")
     aside = set_aside(disk, directory, entry)
     effects.append(Report("warning", f"{why}; the records beside it were never synced, and are kept in {aside}"))
     return None
@@ -92,7 +92,9 @@ def has_misread_id(host: Host, namesakes: list[Hosted], at: TopicIdPartition) ->
 def refuse_other_name(found: Hosted, path: str) -> None:
     """Raises DiskError where the log in `path` has the topic id of one that was found under another name."""
     if found.log.directory.rpartition("/")[2] != path.rpartition("/")[2]:
-        raise DiskError(f"{path} and {found.log.directory} have one topic id: nobody knows whose their records are")
+        raise DiskError(
+            f"{path} and {found.log.directory} have one topic id: it is unknown to which topic their records belong"
+        )
 
 
 def part_with_misnamed(host: Host, disk: Disk, findings: Findings) -> list[Effect]:

@@ -17,7 +17,7 @@ from strandline.replica.storage.rows import Offsets, Rows
 
 
 class Inventory:
-    """Of one log directory."""
+    """What a start found in one log directory."""
 
     def __init__(self, disk: Disk, directory: str, left: Sequence[Left]) -> None:
         self.disk = disk

@@ -1,4 +1,4 @@
-"""What must hold when a producer is told that its batch is written, the first time or as a duplicate.
+"""What must hold when a producer gets a success for its batch, the first time or as a duplicate.
 
 - the batch is in the leader's log at the offset that the answer names, with the producer, the sequences and the records
   that the client sent

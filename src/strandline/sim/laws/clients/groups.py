@@ -1,7 +1,7 @@
 """What a group's coordinator says is what its log says, below what is committed there.
 
 - a commit that is acknowledged is in the log, committed
-- the offset that a group is told is the newest of those that were committed before its coordinator's leader epoch, or
+- the offset that a group reads is the newest of those that were committed before its coordinator's leader epoch, or
   acknowledged since; or a newer one, whose commit had no answer
 - no offset of a group with members is removed
 - what a member is assigned is written, in the generation that it asked about
@@ -111,7 +111,7 @@ class Groups:
             case OffsetCommitRequest(), OffsetCommitResponse() as answer:
                 self.commits(machine, asked, answer)
             case OffsetFetchRequest(), OffsetFetchResponse() as answer:
-                self.tells(machine, answer)
+                self.returns_offsets(machine, answer)
             case SyncGroupRequest(), SyncGroupResponse() as answer if not answer.error_code:
                 self.assigns(machine, asked, answer)
 
@@ -133,7 +133,7 @@ class Groups:
                 )
                 replayed.told[key] = there[-1]
 
-    def tells(self, machine: Machine, answer: OffsetFetchResponse) -> None:
+    def returns_offsets(self, machine: Machine, answer: OffsetFetchResponse) -> None:
         for group in answer.groups:
             found = self.log_of(machine, group.group_id) if not group.error_code else None
             if found is None:
@@ -142,12 +142,12 @@ class Groups:
             for topic in group.topics:
                 for row in topic.partitions:
                     key = (group.group_id, topic.name, row.partition_index)
-                    said = self.may_be_told(machine, replayed, key, committed, start)
+                    said = self.may_be_returned(machine, replayed, key, committed, start)
                     assert row.committed_offset in said, (
                         f"{machine.name} says that {row.committed_offset} is the offset of {key}, and it is {said}"
                     )
 
-    def may_be_told(self, machine: Machine, replayed: Replayed, key: Key, committed: int, start: int) -> list[int]:
+    def may_be_returned(self, machine: Machine, replayed: Replayed, key: Key, committed: int, start: int) -> list[int]:
         rows = [row for row in replayed.positions.get(key, ()) if row[0] < committed]
         before = [at for at, _ in rows if at < start]
         first = max([*before[-1:], replayed.told.get(key, -1)], default=-1)

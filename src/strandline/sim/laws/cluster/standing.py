@@ -4,7 +4,7 @@
 - who registers and names another epoch than the registered one is in no ISR and no ELR, while there is ELR
 - a controlled shutdown is not taken back: the same incarnation is not let in again
 - who leaves with the controller's consent is fenced by then, and leads nothing
-- a leader is told that its proposal is taken if it leads by the metadata that is committed then, and what is
+- a leader's proposal is accepted if it leads by the metadata that is committed then
 - who leads anew with losses stays alone until it says that it has recovered
 - who leads is let in, and leads from a directory that is online; who comes into an ISR is active there
 """

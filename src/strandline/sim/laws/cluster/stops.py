@@ -3,7 +3,7 @@
 - after a stop in order, nobody having touched its files, a broker names that stop, and no replica that has lost records
 - a stop is named only where every log directory that stopped then is there, with its marker, and none that is unknown
 - where a directory was offline at the stop and is back, each replica that lay in it, and still is in ISR or ELR, may
-  have lost records, and the broker tells so
+  have lost records, and the broker reports that
 - a broker begins anew by itself for a directory that was full only where no other failure was met
 """
 

@@ -1,6 +1,6 @@
 """What must hold of log directories after every event.
 
-- what a broker believes to have told the controller of its offline directories, the committed metadata says
+- offline directories that a broker believes to have reported are offline in the committed metadata
 - when faults have ended, the metadata says of each replica where it lies (T41)
 - a node ends over an error of a disk only where it cannot go on: the metadata log's directory has failed, or the last
   one. Every other error has somebody who takes its directory offline

@@ -88,7 +88,7 @@ class Logs:
         return source, origin
 
     def refused(self, machine: Machine, text: str) -> bool:
-        """Does the node tell that its leader's records do not fit? Only damage explains that."""
+        """Does the node report that its leader's records do not fit? Only damage explains that."""
         found = REFUSED_RECORDS.match(text)
         if found is None or machine.is_rotten:
             return False

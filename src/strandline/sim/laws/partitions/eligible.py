@@ -84,7 +84,9 @@ class Eligible:
             broker = image.brokers.get(node)
             is_as_it_was = broker is not None and self.has_lost_nothing(node, broker)
             where = f"{name}: {node} is no longer in ISR {new.isr} or ELR {new.elr}, below min ISR {min_isr}"
-            has_withdrawn = any(event.replica == node for event in new.withdrawals)  # an equal one is not told again
+            has_withdrawn = any(
+                event.replica == node for event in new.withdrawals
+            )  # an equal one is not reported again
             has_moved = directory_of(new, node) != directory_of(last, node)
             assert not is_as_it_was or has_moved or has_withdrawn, f"{where}, for no reason"
             assert node in new.last_known_elr, f"{where}, and not remembered: {new.last_known_elr}"

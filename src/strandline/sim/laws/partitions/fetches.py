@@ -1,4 +1,4 @@
-"""Who asks for records, what it is told, and whom a leader wants in the ISR by that (KIP-903).
+"""Fetches, their answers, and the replicas that a leader proposes because of them (KIP-903).
 
 - every Fetch of a follower bears the broker epoch of a registration of this process, once its own metadata has one
 - who is to enter an ISR is active in the leader's metadata, and is proposed as the incarnation that is registered there

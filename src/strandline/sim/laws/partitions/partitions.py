@@ -302,7 +302,7 @@ class Partitions:
         )
 
     def expands(self, machine: Machine, hosted: Hosted, leader: Leader, pending: PendingExpand) -> None:
-        """Under min ISR the high watermark stands still and is no measure: who has passed it may lack any number of
+        """Under min ISR the high watermark does not move: a replica that has passed it may lack any number of
         records, would hold it back for all of them, and be dropped for that again (T18)."""
         if len(pending.isr) >= effective_min_isr(machine, hosted):
             return
@@ -440,7 +440,7 @@ def effective_min_isr(machine: Machine, hosted: Hosted) -> int:
 
 
 def flushes_by_number(machine: Machine, hosted: Hosted) -> None:
-    """With `flush.messages=1` each record is durable before anybody is told of it."""
+    """With `flush.messages=1` each record is durable before any client sees it."""
     lacking, most = hosted.log.log_end_offset - hosted.log.recovery_point, hosted.log.config.flush_messages
     assert lacking < most, (
         f"{machine.name}: {lacking} records of {hosted.name} are not durable, and flush.messages is {most}"

@@ -14,7 +14,7 @@ from strandline_spark.jobs.audit.rows import Key
 class Segment(NamedTuple):
     base_offset: int
     headers: list[BatchHeader]  # the whole batches in front
-    why: str | None  # the rest is no batch
+    why: str | None  # the rest is not a batch
 
 
 def folder_in(directory: str) -> str:
@@ -62,7 +62,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def content_of(path: str) -> bytes | None:
-    """None if it is not there, or no more. What may not be read was told before (`files`)."""
+    """None if it is not there, or no more. What cannot be read was reported before (`files`)."""
     try:
         with open(path, "rb") as file:
             return file.read()

@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
 
 
 def beside_the_log(directory: str, node: int) -> Iterator[Row]:
-    """Of one log directory, which need not hold the metadata log."""
+    """The state of one log directory, which may not have the metadata log."""
     folder, where = folder_in(directory), place(node, directory)
     before = bounds(folder)
     if before is None:

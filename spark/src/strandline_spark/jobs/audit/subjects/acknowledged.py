@@ -1,4 +1,4 @@
-"""Every record that a producer was told is stored, sought in the logs: below nobody's high watermark counts, the log of
+"""Every acknowledged record, sought in the logs: below nobody's high watermark counts, the log of
 who leads does.
 
 Who leads is who knows of the latest leader epoch and, of several, whose log is longest: so no metadata are needed, and

@@ -95,7 +95,7 @@ def other_segments(now: tuple[SegmentRow, ...], row: Left) -> Iterator[Change]:
 
 
 def unlisted(stopped: Stopped, wanted: Wanted) -> Iterator[tuple[Key, str]]:
-    """Logs that the stop did not leave there. Of a topic in doubt it said so itself."""
+    """Logs that the stop did not leave there, without topics that it marked as in doubt."""
     names = {row.name for row in stopped.marker.logs}
     doubted = {(row.topic_id, row.partition) for row in stopped.marker.logs if row.is_in_doubt}
     for entry in sorted(os.listdir(stopped.directory)):

@@ -95,7 +95,7 @@ def staged_rows(checkpoint: Checkpoint) -> dict[str, int]:
 
 
 def check_partitions(checkpoint: Checkpoint, partitions: int) -> None:
-    """Raises BadOption if a staged row names a partition that the topic does not have. The files' statistics tell."""
+    """Raises BadOption if a staged row names a partition that the topic does not have (by the files' statistics)."""
     for name in checkpoint.staged_files():
         metadata = pq.read_metadata(checkpoint.rows / name)
         for group in range(metadata.num_row_groups):

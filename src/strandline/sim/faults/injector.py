@@ -1,4 +1,4 @@
-"""What faults work on, and the caution of gentle runs.
+"""What injects faults, and which machines a gentle run may damage.
 
 A *keeper* of a partition is a member of its ISR that runs, is reached, and has lost nothing. Gentle: a machine loses
 data only while each of its partitions keeps another keeper, and while somebody in an ISR has lost data its last keeper
@@ -21,7 +21,7 @@ from strandline.sim.world.trace import Kind
 from strandline.sim.world.world import World
 
 
-class Turmoil:
+class FaultInjector:
     def __init__(self, world: World, admin: Admin) -> None:
         self.world = world
         self.admin = admin

@@ -1,0 +1,222 @@
+"""Before the first batch of a transaction is appended, its coordinator is asked (KIP-890).
+
+An older client has told the coordinator which partitions its transaction has, and that is verified. For a newer one
+(`adds`) the partition is added now. So no partition has records of a transaction that its coordinator does not know of,
+and no late batch begins one that nobody ends.
+
+Rules:
+  - batches of one producer for one partition are appended in the order in which they came, also those that come while
+    the coordinator is asked
+  - a marker that is appended meanwhile may have ended the transaction that was verified: the coordinator is asked again
+  - each coordinator is asked with one request at a time, for all that waits for it; what it cannot answer just now is
+    asked again
+  - who waits is answered when this leadership has ended
+"""
+
+from collections.abc import Callable
+
+from strandline.base.effects import Answered, Effect, Failed, ToBroker
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition
+from strandline.base.time import Instant
+from strandline.coordination.partitioning import partition_for
+from strandline.replica.host import Host
+from strandline.replica.hosted import Hosted
+from strandline.replica.serving.leader import Leader
+from strandline.replica.timers import Alarm
+from strandline.replica.tokens import VerificationSent
+from strandline.wire.batch import BatchHeader
+from strandline.wire.messages.transactions.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+
+VERSION = 5
+TIMEOUT_MS = 10_000
+AGAIN_MS = 20
+WAITING_MAX = 100_000  # batches
+
+# The coordinator is another one, or does not know yet.
+AGAIN = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NETWORK_EXCEPTION,
+)
+Then = Callable[[ErrorCode, Instant], list[Effect]]
+
+
+class Question:
+    """A producer's transaction in one partition, and the batches that wait for the answer."""
+
+    __slots__ = ("adds", "hosted", "is_stale", "leader", "producer", "then", "transactional_id", "until")
+
+    def __init__(
+        self, hosted: Hosted, leader: Leader, transactional_id: str, producer: tuple[int, int], adds: bool, until: int
+    ) -> None:
+        self.hosted = hosted
+        self.leader = leader
+        self.transactional_id = transactional_id
+        self.producer = producer  # id and epoch
+        self.adds = adds
+        self.until = until
+        self.is_stale = False  # a marker came meanwhile
+        self.then: list[Then] = []
+
+    @property
+    def is_led(self) -> bool:
+        return self.hosted.role is self.leader and not self.hosted.gone
+
+
+class Verifying:
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.questions: dict[tuple[Hosted, int], Question] = {}  # by partition and producer id
+        self.idle: dict[Question, None] = {}  # those that nobody was asked
+        self.under_way: dict[NodeId, tuple[int, list[Question]]] = {}
+        self.count = 0  # of requests
+        self.waiting = 0  # batches
+        self.wake = Alarm(host.timers, self.go_on)
+
+    def must_ask(self, hosted: Hosted, leader: Leader, header: BatchHeader) -> bool:
+        """May this batch not be appended at once?"""
+        if not header.is_transactional or not self.host.config.verifies_transactions:
+            return False
+        if (hosted, header.producer_id) in self.questions:
+            return True
+        known = leader.log.producers.known.get(header.producer_id)
+        is_open = leader.log.transactions.is_open(header.producer_id)
+        return not (is_open and known is not None and known.epoch == header.producer_epoch)
+
+    def ask(
+        self,
+        hosted: Hosted,
+        leader: Leader,
+        transactional_id: str,
+        header: BatchHeader,
+        then: Then,
+        now: Instant,
+        *,
+        adds: bool,
+        patience_ms: int,
+    ) -> list[Effect]:
+        """`then` is called with NONE when the batch may be appended, and in the order of calls."""
+        if self.waiting >= WAITING_MAX:
+            return then(ErrorCode.NOT_ENOUGH_REPLICAS, now)
+        key = hosted, header.producer_id
+        producer = header.producer_id, header.producer_epoch
+        question = self.questions.get(key)
+        if question is not None and question.producer != producer:
+            # Its transactions do not overlap: one of the two is late, and the coordinator will fence it.
+            return then(ErrorCode.INVALID_PRODUCER_EPOCH, now)
+        self.waiting += 1
+        if question is not None:
+            question.then.append(then)
+            return []
+        question = Question(hosted, leader, transactional_id, producer, adds, now + max(patience_ms, AGAIN_MS))
+        question.then.append(then)
+        self.questions[key] = question
+        self.idle[question] = None
+        return self.go_on(now)
+
+    def marker_written(self, hosted: Hosted, producer_id: int) -> None:
+        question = self.questions.get((hosted, producer_id))
+        if question is not None:
+            question.is_stale = True
+
+    # --- asking
+
+    def go_on(self, now: Instant) -> list[Effect]:
+        """Ask for what waits, where a coordinator can be asked."""
+        effects: list[Effect] = []
+        by_node: dict[NodeId, list[Question]] = {}
+        for question in list(self.idle):
+            if not question.is_led:
+                effects += self.answer(question, ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
+            elif question.until <= now:
+                effects += self.answer(question, ErrorCode.REQUEST_TIMED_OUT, now)
+            else:
+                node = self.coordinator_of(question.transactional_id)
+                if node == NOBODY:
+                    self.wake.set(now + AGAIN_MS)
+                elif node not in self.under_way:
+                    by_node.setdefault(node, []).append(question)
+        for node, questions in by_node.items():
+            effects.append(self.send(node, questions))
+        return effects
+
+    def coordinator_of(self, transactional_id: str) -> NodeId:
+        topic = self.host.image.topic_named(TRANSACTION_TOPIC)
+        if topic is None or not topic.partitions:
+            return NOBODY
+        partition = topic.partitions.get(partition_for(transactional_id, len(topic.partitions)))
+        broker = None if partition is None else self.host.image.brokers.get(partition.leader)
+        return NOBODY if broker is None or broker.fenced else broker.node_id
+
+    def send(self, node: NodeId, questions: list[Question]) -> Effect:
+        assert node not in self.under_way and questions
+        grouped: dict[tuple[str, tuple[int, int], bool], dict[str, list[int]]] = {}
+        for question in questions:
+            question.is_stale = False
+            del self.idle[question]
+            row = grouped.setdefault((question.transactional_id, question.producer, question.adds), {})
+            row.setdefault(question.hosted.name.topic, []).append(question.hosted.name.partition)
+        self.count += 1
+        self.under_way[node] = self.count, questions
+        transactions = tuple(
+            AddPartitionsToTxnTransaction(
+                transactional_id=transactional_id,
+                producer_id=producer[0],
+                producer_epoch=producer[1],
+                verify_only=not adds,
+                topics=tuple(AddPartitionsToTxnTopic(name=name, partitions=tuple(ids)) for name, ids in rows.items()),
+            )
+            for (transactional_id, producer, adds), rows in grouped.items()
+        )
+        request = AddPartitionsToTxnRequest(transactions=transactions)
+        return ToBroker(node, "transactions", request, VERSION, TIMEOUT_MS, VerificationSent(node, self.count))
+
+    def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        sent: VerificationSent = event.token
+        number, questions = self.under_way.pop(sent.leader)
+        assert number == sent.sequence, "one request at a time"
+        errors = errors_in(event.message) if isinstance(event, Answered) else {}
+        effects: list[Effect] = []
+        for question in questions:
+            error = errors.get((question.transactional_id, question.hosted.name), ErrorCode.NETWORK_EXCEPTION)
+            if question.is_led and question.until > now and (error in AGAIN or question.is_stale):
+                self.idle[question] = None
+                self.wake.set(now + AGAIN_MS)
+            else:
+                error = error if question.is_led else ErrorCode.NOT_LEADER_OR_FOLLOWER
+                effects += self.answer(question, error, now)
+        fresh = [question for question in self.idle if question not in questions]
+        return effects + (self.go_on(now) if fresh else [])
+
+    def answer(self, question: Question, error: ErrorCode, now: Instant) -> list[Effect]:
+        del self.questions[question.hosted, question.producer[0]]
+        self.idle.pop(question, None)
+        self.waiting -= len(question.then)
+        effects: list[Effect] = []
+        for then in question.then:
+            effects += then(error, now)
+        return effects
+
+    def check(self) -> None:
+        assert self.waiting == sum(len(question.then) for question in self.questions.values())
+        asked = [question for _, questions in self.under_way.values() for question in questions]
+        assert set(self.questions.values()) == {*asked, *self.idle}
+
+
+def errors_in(response: AddPartitionsToTxnResponse) -> dict[tuple[str, TopicPartition], ErrorCode]:
+    if response.error_code:
+        return {}
+    return {
+        (one.transactional_id, TopicPartition(topic.name, row.partition_index)): ErrorCode(row.partition_error_code)
+        for one in response.results_by_transaction
+        for topic in one.topic_results
+        for row in topic.results_by_partition
+    }
