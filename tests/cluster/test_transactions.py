@@ -1,4 +1,4 @@
-"""librdkafka's transactions on real processes: what is committed is read, what is aborted is not, zombies are fenced."""
+"""Transactions of librdkafka on real processes: committed records are read, aborted ones are not, zombies fenced."""
 
 import uuid
 from typing import Any
