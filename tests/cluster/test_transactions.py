@@ -1,4 +1,4 @@
-"""librdkafka's transactions on real processes: what is committed is read, what is aborted is not; zombies are fenced."""
+"""Transactions of librdkafka on real processes: commits are read, aborts are not, and zombies are fenced."""
 
 import uuid
 from typing import Any
