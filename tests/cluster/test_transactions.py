@@ -1,4 +1,4 @@
-"""Transactions of librdkafka on real processes: commits are read, aborts are not, and zombies are fenced."""
+"""Transactions of librdkafka on real processes: committed records are read, aborted ones are not, zombies fenced."""
 
 import uuid
 from typing import Any
