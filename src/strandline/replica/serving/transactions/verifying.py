@@ -45,6 +45,8 @@ AGAIN = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # or it does not know of a new topic yet; then it adds none of what was asked
+    ErrorCode.OPERATION_NOT_ATTEMPTED,
 )
 Then = Callable[[ErrorCode, Instant], list[Effect]]
 
