@@ -8,7 +8,7 @@ from tests.sim.test_laws import hosted_on, of_leader, other
 
 from strandline.base.ports import DiskError
 from strandline.log.log import Log
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 from strandline.sim.faults.damaged import tamper
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.laws.logs.truth import Truth

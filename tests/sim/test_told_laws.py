@@ -14,9 +14,9 @@ from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId
 from strandline.broker import parts
 from strandline.log.epochs import EpochStart
 from strandline.log.evidence.clean_shutdown import FILE, Stop
-from strandline.replica.following.follower import Follower
-from strandline.replica.serving.isr import PendingExpand
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.isr import PendingExpand
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.reading import Reading
 from strandline.sim.faults import directories
 from strandline.sim.faults.injector import FaultInjector

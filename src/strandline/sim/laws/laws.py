@@ -9,7 +9,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.cluster.incarnations import Incarnations
