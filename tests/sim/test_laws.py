@@ -13,8 +13,8 @@ from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving import reading
 from strandline.replica.serving.selection import RACK_AWARE
 from strandline.sim.clients.nearby import Nearby
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.sim.world.violation import Violation
 from strandline.wire.batch import build, read_header
 

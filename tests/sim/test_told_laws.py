@@ -21,8 +21,8 @@ from strandline.replica.serving.reading import Reading
 from strandline.sim.faults import directories
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.wires import flipped
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.sim.world.trace import Kind
 from strandline.sim.world.violation import Violation
 from strandline.wire.messages.brokers.alter_partition import (

@@ -13,8 +13,8 @@ from strandline.sim.world.trace import Kind
 
 if TYPE_CHECKING:
     from strandline.replica.hosting.hosted import Hosted
+    from strandline.sim.simulation import World
     from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 Range = tuple[int, int]
 

@@ -14,7 +14,6 @@ from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.cluster.incarnations import Incarnations
 from strandline.sim.laws.cluster.metadata import Metadata
-from strandline.sim.laws.cluster.standing import Standing
 from strandline.sim.laws.cluster.stops import Stops
 from strandline.sim.laws.cluster.votes import Votes
 from strandline.sim.laws.logs.checkpoints import Checkpoints
@@ -27,6 +26,7 @@ from strandline.sim.laws.partitions.fetches import Fetches
 from strandline.sim.laws.partitions.offers import look_at_offers
 from strandline.sim.laws.partitions.partitions import Partitions, Seen
 from strandline.sim.laws.partitions.recoveries import Recoveries
+from strandline.sim.laws.partitions.standing import Standing
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.violation import Violation
