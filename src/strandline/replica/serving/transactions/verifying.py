@@ -20,9 +20,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import partition_for
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.timers import Alarm
 from strandline.replica.tokens import VerificationSent
 from strandline.wire.batch import BatchHeader
