@@ -38,6 +38,7 @@ class Broker:
         )
         internal_topics = InternalTopics(self.replicas)
         self.groups = Groups(parts.group_config, internal_topics, parts.rng)
+        self.replicas.markers.ended = self.groups.transaction_ended
         self.lifecycle = Lifecycle(parts.identity, parts.lifecycle_config)
         self.producer_ids = ProducerIds(config.node_id, lambda: self.lifecycle.epoch)
         self.transactions = Transactions(parts.txn_config, internal_topics, self.producer_ids)

@@ -28,6 +28,8 @@ from strandline.wire.messages.groups.offset_fetch import (
 BATCHED_FETCH = 8
 MISSING_GROUP_IS_AN_ERROR = 6
 NO_OFFSET = CommittedOffset(-1, -1, "", 0)  # type: ignore[arg-type]  # no commit, no instant
+UNSTABLE = ErrorCode.UNSTABLE_OFFSET_COMMIT
+UnstableIn = Callable[[str], set[tuple[str, int]]]
 OffsetsOf = Callable[[str], Offsets | ErrorCode]
 
 
@@ -59,7 +61,10 @@ def committed(
     )
 
 
-def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) -> OffsetFetchResponse:
+def fetched(
+    request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf, unstable_in: UnstableIn
+) -> OffsetFetchResponse:
+    """`unstable_in`: the partitions whose offset a transaction may change that is not over, if the client asks."""
     if version >= BATCHED_FETCH:
         return OffsetFetchResponse(
             groups=tuple(
@@ -67,6 +72,7 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
                     g.group_id,
                     None if g.topics is None else [(t.name, t.partition_indexes) for t in g.topics],
                     offsets_of,
+                    unstable_in(g.group_id),
                 )
                 for g in request.groups
             )
@@ -74,7 +80,9 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
     offsets = offsets_of(request.group_id)
     error = offsets if isinstance(offsets, ErrorCode) else ErrorCode.NONE
     known: Offsets = {} if isinstance(offsets, ErrorCode) else offsets
-    wanted = by_topic(known) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
+    unstable = unstable_in(request.group_id)
+    all_of = by_topic({**known, **dict.fromkeys(unstable, NO_OFFSET)})
+    wanted = all_of if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
     return OffsetFetchResponse(
         error_code=error,
         topics=tuple(
@@ -86,10 +94,10 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
                         committed_offset=found.offset,
                         committed_leader_epoch=found.leader_epoch,
                         metadata=found.metadata,
-                        error_code=error if version < 2 else ErrorCode.NONE,
+                        error_code=UNSTABLE if (name, index) in unstable else error if version < 2 else ErrorCode.NONE,
                     )
                     for index in indexes
-                    for found in (known.get((name, index), NO_OFFSET),)
+                    for found in (NO_OFFSET if (name, index) in unstable else known.get((name, index), NO_OFFSET),)
                 ),
             )
             for name, indexes in wanted
@@ -98,11 +106,15 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
 
 
 def fetched_group(
-    group_id: str, topics: list[tuple[str, tuple[int, ...]]] | None, offsets_of: OffsetsOf
+    group_id: str,
+    topics: list[tuple[str, tuple[int, ...]]] | None,
+    offsets_of: OffsetsOf,
+    unstable: set[tuple[str, int]],
 ) -> OffsetFetchResponseGroup:
     offsets = offsets_of(group_id)
     if isinstance(offsets, ErrorCode):
         return OffsetFetchResponseGroup(group_id=group_id, error_code=offsets)
+    all_of = by_topic({**offsets, **dict.fromkeys(unstable, NO_OFFSET)})
     return OffsetFetchResponseGroup(
         group_id=group_id,
         topics=tuple(
@@ -114,13 +126,13 @@ def fetched_group(
                         committed_offset=found.offset,
                         committed_leader_epoch=found.leader_epoch,
                         metadata=found.metadata,
-                        error_code=ErrorCode.NONE,
+                        error_code=UNSTABLE if (name, index) in unstable else ErrorCode.NONE,
                     )
                     for index in indexes
-                    for found in (offsets.get((name, index), NO_OFFSET),)
+                    for found in (NO_OFFSET if (name, index) in unstable else offsets.get((name, index), NO_OFFSET),)
                 ),
             )
-            for name, indexes in (by_topic(offsets) if topics is None else topics)
+            for name, indexes in (all_of if topics is None else topics)
         ),
     )
 

@@ -13,12 +13,13 @@ from strandline.base.time import Instant
 from strandline.group import answers
 from strandline.group.answers import coordinator_error
 from strandline.group.classic import GroupConfig, State
-from strandline.group.offsets import CommittedOffset, offset_record
+from strandline.group.offsets import CommittedOffset, offset_record, recorded
 from strandline.group.shard import Shard
 from strandline.group.shards import GroupShards
 from strandline.group.topics import Topics
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
+from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 
 MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group has an error of its own
 
@@ -44,19 +45,20 @@ class Committing:
         shard.committing.update(keys)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
-            del base_offset, now
+            del now
             assert all(shard.committing[key] > 0 for key in keys), "it was under way"
             shard.committing -= Counter(keys)
             if error is ErrorCode.NONE:
                 offsets = shard.offsets.setdefault(request.group_id, {})
-                offsets.update({(topic, index): committed for topic, index, committed in accepted})
+                for at, (topic, index, committed) in enumerate(accepted):
+                    offsets[topic, index] = recorded(committed, base_offset + at)
             answer = answers.committed(request, coordinator_error(error), self.config, known)
             return [Reply(received.to, answer)]
 
         return self.shards.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
 
     def acceptable(
-        self, request: OffsetCommitRequest, known: dict[tuple[str, int], Uuid], now: Instant
+        self, request: OffsetCommitRequest | TxnOffsetCommitRequest, known: dict[tuple[str, int], Uuid], now: Instant
     ) -> list[tuple[str, int, CommittedOffset]]:
         """What of a commit is written: of partitions that there are, with texts that are not too long. As in
         Kafka, offset and epoch may be any: a Fetch from there says whether there is such a place."""
@@ -103,4 +105,9 @@ class Committing:
             shard = self.shards.of(group_id)
             return shard if isinstance(shard, ErrorCode) else self.topics.current(shard.offsets.get(group_id, {}))
 
-        return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of))]
+        def unstable_in(group_id: str) -> set[tuple[str, int]]:
+            shard = self.shards.of(group_id)
+            wants = request.require_stable and not isinstance(shard, ErrorCode)
+            return shard.pending.of_group(group_id) if wants and isinstance(shard, Shard) else set()
+
+        return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of, unstable_in))]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSETS_TOPIC, TopicPartition
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
 from strandline.coordination.internal_log import InternalLog
@@ -21,6 +22,7 @@ from strandline.group.retention import Retention
 from strandline.group.shard import Shard
 from strandline.group.shards import GroupShards
 from strandline.group.topics import Topics
+from strandline.group.transactional import Transactional
 from strandline.metadata.image import Delta, Image
 from strandline.wire.messages.groups.delete_groups import (
     DeletableGroupResult,
@@ -37,6 +39,7 @@ from strandline.wire.messages.groups.list_groups import ListGroupsRequest, ListG
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest
+from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 
 
 class Groups:
@@ -46,6 +49,7 @@ class Groups:
         self.shards = GroupShards(config, log)
         self.membership = Membership(config, self.shards, rng)
         self.committing = Committing(config, self.shards, self.topics)
+        self.transactional = Transactional(self.shards, self.committing)
         self.retention = Retention(config, self.shards, self.topics)
         self.routes: dict[type, Callable[[Received, Instant], list[Effect]]] = {
             JoinGroupRequest: self.membership.join,
@@ -54,6 +58,7 @@ class Groups:
             LeaveGroupRequest: self.membership.leave,
             OffsetCommitRequest: self.committing.commit_offsets,
             OffsetFetchRequest: self.committing.fetch_offsets,
+            TxnOffsetCommitRequest: self.transactional.commit_offsets,
             DescribeGroupsRequest: self.describe,
             ListGroupsRequest: self.list_groups,
             DeleteGroupsRequest: self.delete,
@@ -84,6 +89,14 @@ class Groups:
         if self.shards.loaded:
             self.retention.begin(now)
         return effects
+
+    def transaction_ended(self, at: TopicPartition, producer_id: int, commits: bool, now: Instant) -> list[Effect]:
+        """A marker in a partition of `__consumer_offsets` is committed."""
+        del now
+        shard = self.shards.loaded.get(at.partition) if at.topic == OFFSETS_TOPIC else None
+        if shard is not None:
+            shard.transaction_ended(producer_id, commits=commits)
+        return []
 
     # --- administration
 

@@ -69,7 +69,7 @@ class Retention:
         """Offsets of topics that are deleted. What fails, or is just being committed, is found at the next look."""
         tombstones: Records = []
         for group_id, offsets in shard.offsets.items():
-            gone = [at for at in self.topics.outdated(offsets) if not shard.committing[(group_id, *at)]]
+            gone = [at for at in self.topics.outdated(offsets) if not shard.is_changing((group_id, *at))]
             tombstones += self.tombstones(shard, group_id, gone, with_group=False)
         effects: list[Effect] = []
         for begin in range(0, len(tombstones), TOMBSTONES_MAX):
@@ -88,7 +88,7 @@ class Retention:
             offsets = shard.offsets.get(group_id, {})
             empty_since = Instant(0) if group is None else group.since
             old = expired(offsets, empty_since, self.config.offsets_retention_ms, now)
-            if any(shard.committing[(group_id, *at)] for at in old):
+            if any(shard.is_changing((group_id, *at)) for at in old):
                 continue  # a tombstone would come after the commit in the log, and take that away
             tombstones += self.tombstones(shard, group_id, old, with_group=len(old) == len(offsets))
         return self.forget(shard, tombstones, now, lambda error: []) if tombstones else []

@@ -12,6 +12,7 @@ from strandline.coordination.internal_log import Replayed
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.member import Member
 from strandline.group.offsets import CommittedOffset, Offsets
+from strandline.group.pending import Key, Pending
 from strandline.wire.compress import Corrupt
 from strandline.wire.messages.groups.group_records import (
     GroupKey,
@@ -37,6 +38,7 @@ class Shard:
         self.config = config
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, Offsets] = {}
+        self.pending = Pending()
         self.committing: Counter[tuple[str, str, int]] = Counter()  # commits under way, by group, topic and partition
         self.unreadable = 0  # records that a reader skipped
 
@@ -44,6 +46,8 @@ class Shard:
         for row in rows:
             record = row.record
             if record is None:
+                assert row.marker is not None
+                self.transaction_ended(row.producer_id, commits=row.marker.commits)
                 continue
             try:
                 key = decode_key(record.key)
@@ -52,10 +56,15 @@ class Shard:
                 self.unreadable += 1
                 continue
             if key is not None:
-                self.apply(key, value, now)
+                self.apply(key, value, now, record.offset, row.producer_id)
 
-    def apply(self, key: GroupKey, value: GroupValue | None, now: Instant) -> None:
-        """Replay one record."""
+    def transaction_ended(self, producer_id: int, *, commits: bool) -> None:
+        self.pending.end(producer_id, commits=commits, into=self.offsets)
+
+    def apply(
+        self, key: GroupKey, value: GroupValue | None, now: Instant, offset: int = -1, producer_id: int = -1
+    ) -> None:
+        """Replay one record, which lies at `offset`. `producer_id`: of the transaction that it is part of, or -1."""
         match key, value:
             case OffsetCommitKey(), OffsetCommitValue():
                 committed = CommittedOffset(
@@ -64,9 +73,14 @@ class Shard:
                     value.metadata,
                     Instant(value.commit_timestamp),
                     Uuid(value.topic_id),
+                    offset,
                 )
-                self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed
+                if producer_id >= 0:
+                    self.pending.add(producer_id, (key.group, key.topic, key.partition), committed)
+                else:
+                    self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed
             case OffsetCommitKey(), None:
+                self.pending.drop((key.group, key.topic, key.partition))
                 offsets = self.offsets.get(key.group, {})
                 offsets.pop((key.topic, key.partition), None)
                 if not offsets:
@@ -77,6 +91,10 @@ class Shard:
                 self.groups.pop(key.group, None)
             case _:
                 self.unreadable += 1
+
+    def is_changing(self, key: Key) -> bool:
+        """Is a commit of this offset under way, or pending in a transaction?"""
+        return self.committing[key] > 0 or self.pending.has(key)
 
     def group(self, group_id: str, now: Instant) -> Group:
         """The group, made on first sight."""

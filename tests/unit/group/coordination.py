@@ -6,7 +6,7 @@ from typing import Any
 
 from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, TopicPartition, Uuid
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
 from strandline.group.classic import Group, GroupConfig
@@ -14,7 +14,9 @@ from strandline.group.coordinator import Groups
 from strandline.group.shard import Shard
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
+from strandline.wire.batch import patch, read_header
 from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.control import EndTxnMarker, build_end_txn, read_marker
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from strandline.wire.messages.groups.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
@@ -35,6 +37,8 @@ class HeldLog:
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []
+        self.end = 0
+        self.asked: list[tuple[str, bool]] = []  # transactional ids that writes were for, and whether they add it
         self.under_way: list[tuple[bytes, Done]] = []
         self.epoch: LeaderEpoch | None = LeaderEpoch(0)
         self.is_damaged = False
@@ -51,7 +55,16 @@ class HeldLog:
         adds: bool = False,
     ) -> list[Effect]:
         self.under_way.append((bytes(batch), done))
+        self.asked += [(transaction, adds)] if transaction else []
         return []
+
+    def written(self, batch: bytes) -> int:
+        """Where it lies."""
+        placed, base = bytearray(batch), self.end
+        patch(placed, read_header(placed), base, 0)
+        self.batches.append(bytes(placed))
+        self.end = base + read_header(placed).last_offset_delta + 1
+        return base
 
     def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
         return not self.is_damaged
@@ -60,7 +73,14 @@ class HeldLog:
         return True
 
     def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
-        return [Replayed(record) for batch in self.batches for record in all_records(batch)]
+        rows = []
+        for batch in self.batches:
+            header = read_header(batch)
+            producer = (header.producer_id, header.producer_epoch) if header.is_transactional else (-1, -1)
+            if header.is_control:
+                rows.append(Replayed(None, read_marker(batch), *producer))
+            rows += [Replayed(record, None, *producer) for record in all_records(batch)]
+        return rows
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.epoch
@@ -133,10 +153,16 @@ class Coordination:
         count = 0
         while self.log.under_way:
             batch, done = self.log.under_way.pop(0)
-            self.log.batches.append(batch)
-            self.take(done(ErrorCode.NONE, 0, Instant(self.now)))
+            self.take(done(ErrorCode.NONE, self.log.written(batch), Instant(self.now)))
             count += 1
         return count
+
+    def end_transaction(self, producer_id: int, *, commits: bool) -> None:
+        """The marker is committed."""
+        marker = EndTxnMarker(commits, 0)
+        self.log.written(build_end_txn(marker, timestamp=self.now, producer_id=producer_id, producer_epoch=0))
+        at = TopicPartition(OFFSETS_TOPIC, 0)
+        self.take(self.groups.transaction_ended(at, producer_id, commits, Instant(self.now)))
 
     def fail(self, error: ErrorCode) -> None:
         _, done = self.log.under_way.pop(0)

@@ -240,10 +240,11 @@ class Producing:
         effects: list[Effect],
         now: Instant,
         *,
-        may_begin: bool = False,
+        was_held: bool = False,
     ) -> PartitionProduceResponse | Part:
         """The answer, or what waits for the high watermark; it is not in the queue yet."""
         acks = parked.acks
+        may_begin = was_held or (parked.request.transactional_id is not None and not self.verifying.is_enabled)
         appended = self.append(
             hosted, leader, data.records, acks, effects, now, where=called(topic, data), may_begin=may_begin
         )
@@ -259,7 +260,7 @@ class Producing:
         )
         if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
             part = Part(parked, appended.last_offset + 1, row)
-            if not may_begin:
+            if not was_held:
                 parked.waits.append((hosted, part))
             return part
         return row
@@ -295,7 +296,7 @@ class Producing:
             if error is not NONE:
                 return part.complete(for_producer(error, parked.to.api_version), now)
             effects: list[Effect] = []
-            found = self.write(parked, topic, data, hosted, leader, effects, now, may_begin=True)
+            found = self.write(parked, topic, data, hosted, leader, effects, now, was_held=True)
             if isinstance(found, Part):
                 part.row, part.required = found.row, found.required
                 if leader.high_watermark < part.required:
