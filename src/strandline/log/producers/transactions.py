@@ -53,12 +53,16 @@ class Transactions:
         is committed. `high_watermark` never falls: markers below it are waited for no longer."""
         if not self.ended and not self.open:
             return high_watermark
-        if self.ended and self.ended[0].last_offset < high_watermark:
-            self.ended = [one for one in self.ended if one.last_offset >= high_watermark]
+        self.committed(high_watermark)
         bounds = [high_watermark, *(one.first_offset for one in self.ended)]
         if self.open:
             bounds.append(next(iter(self.open.values())))
         return min(bounds)
+
+    def committed(self, high_watermark: int) -> None:
+        """Nothing waits for the markers below it any longer."""
+        if self.ended and self.ended[0].last_offset < high_watermark:
+            self.ended = [one for one in self.ended if one.last_offset >= high_watermark]
 
     def sort(self) -> None:
         """After they were read in another order than that of the log."""
